@@ -1,0 +1,19 @@
+//! The `execute` function: everything that writes on a client's behalf.
+//!
+//! [`app`] wires the adapters to the flows; each route is a file that reads as a paragraph.
+
+mod app;
+mod run_turn;
+
+use axum::{Router, routing::post};
+
+/// Serves invocations until the Lambda service ends the process.
+///
+/// # Errors
+/// When the function's settings are wrong, or the Runtime API is gone.
+pub async fn run() -> Result<(), lambda_http::Error> {
+    runtime::telemetry::start();
+    let app = app::App::start().await?;
+    let routes = Router::new().route("/api/ai/agent/execute", post(run_turn::run_turn)).with_state(app);
+    runtime::api::serve(routes).await
+}

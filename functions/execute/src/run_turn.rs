@@ -1,0 +1,25 @@
+//! `POST /api/ai/agent/execute`: a user turn, or the results of a turn's client tools.
+
+use axum::{body::Bytes, extract::State};
+use contracts::AgentExecuteRequest;
+use runtime::{Identified, Reply, api::TimeLeft};
+use turns::flow::{Refusal, resume};
+
+use crate::app::App;
+
+pub(crate) async fn run_turn(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    TimeLeft(budget): TimeLeft,
+    body: Bytes,
+) -> Result<Reply, Reply> {
+    let response = match AgentExecuteRequest::parse(&body).map_err(Reply::errors)? {
+        AgentExecuteRequest::UserTurn(turn) => app.turns.execute(&caller, &turn, budget, &mut |_| {}).await,
+        AgentExecuteRequest::ToolContinuation(results) => resume(&app.turns.store, &caller, &results).await,
+    };
+    response.map(|response| Reply::stored(response.to_bytes(), response.error_code)).map_err(refused)
+}
+
+fn refused(refusal: Refusal) -> Reply {
+    Reply::refused(&refusal, refusal.error(), refusal.retry_after())
+}

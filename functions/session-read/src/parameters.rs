@@ -1,0 +1,124 @@
+//! What paths and queries may say, parsed into types that can't be wrong.
+
+use axum::extract::{FromRequestParts, Path, Query, rejection::QueryRejection};
+use contracts::{
+    Error, ErrorCode,
+    id::{SessionId, TurnId, UserId},
+};
+use http::request::Parts;
+use runtime::Reply;
+use serde::Deserialize;
+use turns::flow::Refusal;
+
+/// The sessions of a page where the query does not say.
+const DEFAULT_PAGE: u32 = 50;
+/// The most sessions of a page.
+const LARGEST_PAGE: u32 = 100;
+
+/// `{SessionId}`. A name that can't be an id is no session: 404, as for an unknown one.
+#[derive(Debug)]
+pub(crate) struct OfSession(pub(crate) SessionId);
+
+/// `{SessionId}` and `{TurnId}`.
+#[derive(Debug)]
+pub(crate) struct OfTurn(pub(crate) SessionId, pub(crate) TurnId);
+
+#[derive(Deserialize)]
+struct Names {
+    #[serde(rename = "SessionId")]
+    session: String,
+    #[serde(rename = "TurnId")]
+    turn: Option<String>,
+}
+
+impl Names {
+    async fn of<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let path = Path::<Self>::from_request_parts(parts, state).await;
+        path.map(|Path(names)| names).map_err(|_| Reply::error(Refusal::SessionNotFound.error()))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for OfSession {
+    type Rejection = Reply;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let names = Names::of(parts, state).await?;
+        let session = SessionId::new(names.session).map_err(|_| Reply::error(Refusal::SessionNotFound.error()))?;
+        Ok(Self(session))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for OfTurn {
+    type Rejection = Reply;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let names = Names::of(parts, state).await?;
+        let not_found = || Reply::error(Refusal::TurnNotFound.error());
+        let session = SessionId::new(names.session).map_err(|_| not_found())?;
+        let turn = names.turn.and_then(|turn| TurnId::new(turn).ok()).ok_or_else(not_found)?;
+        Ok(Self(session, turn))
+    }
+}
+
+/// `?userId=&pageSize=&continuationToken=`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Raw {
+    user_id: Option<String>,
+    page_size: Option<String>,
+    continuation_token: Option<String>,
+}
+
+/// Which page of the session list.
+#[derive(Debug)]
+pub(crate) struct ListQuery {
+    pub(crate) user: Option<UserId>,
+    pub(crate) page_size: u32,
+    pub(crate) token: Option<String>,
+}
+
+/// Where a session's turns go on.
+#[derive(Debug)]
+pub(crate) struct Continue(pub(crate) Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for ListQuery {
+    type Rejection = Reply;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let raw = raw(parts, state).await?;
+        let user = raw.user_id.filter(|id| !id.is_empty()).map(UserId::new).transpose();
+        Ok(Self {
+            user: user.map_err(|fault| invalid("userId", &fault.to_string()))?,
+            page_size: page_size(raw.page_size.as_deref())?,
+            token: raw.continuation_token.filter(|token| !token.is_empty()),
+        })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Continue {
+    type Rejection = Reply;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        Ok(Self(raw(parts, state).await?.continuation_token.filter(|token| !token.is_empty())))
+    }
+}
+
+async fn raw<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Raw, Reply> {
+    let query: Result<Query<Raw>, QueryRejection> = Query::from_request_parts(parts, state).await;
+    query.map(|Query(raw)| raw).map_err(|_| {
+        Reply::error(Error::new(
+            ErrorCode::ParameterInvalid,
+            "The query may hold userId, pageSize and continuationToken, each at most once.",
+        ))
+    })
+}
+
+fn page_size(text: Option<&str>) -> Result<u32, Reply> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(DEFAULT_PAGE);
+    };
+    match text.parse() {
+        Ok(size) if (1..=LARGEST_PAGE).contains(&size) => Ok(size),
+        _ => Err(invalid("pageSize", &format!("must be a whole number from 1 to {LARGEST_PAGE}"))),
+    }
+}
+
+fn invalid(name: &str, rule: &str) -> Reply {
+    Reply::error(Error::new(ErrorCode::ParameterInvalid, format!("{name} {rule}.")).with_details(name))
+}

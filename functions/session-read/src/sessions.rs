@@ -1,0 +1,27 @@
+//! `GET /api/ai/agent/sessions` and `GET /api/ai/agent/sessions/{SessionId}` (DD-003).
+
+use axum::extract::State;
+use runtime::{Identified, Reply};
+
+use crate::{
+    app::{App, refused},
+    parameters::{Continue, ListQuery, OfSession},
+};
+
+pub(crate) async fn list(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    query: ListQuery,
+) -> Result<Reply, Reply> {
+    let page = app.reader.sessions(&caller, query.user.as_ref(), query.page_size, query.token).await;
+    page.map(Reply::ok).map_err(refused)
+}
+
+pub(crate) async fn session(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    OfSession(session): OfSession,
+    Continue(token): Continue,
+) -> Result<Reply, Reply> {
+    app.reader.session(&caller, session, token.as_deref()).await.map(Reply::ok).map_err(refused)
+}

@@ -1,0 +1,22 @@
+//! `POST /api/ai/agent/tool-results`: the results of a turn's client tools, and nothing else.
+
+use axum::{body::Bytes, extract::State};
+use contracts::ToolContinuation;
+use runtime::{Identified, Reply};
+use turns::flow::{Refusal, resume};
+
+use crate::app::App;
+
+pub(crate) async fn submit_results(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    body: Bytes,
+) -> Result<Reply, Reply> {
+    let results = ToolContinuation::parse(&body).map_err(Reply::errors)?;
+    let response = resume(&app.table, &caller, &results).await;
+    response.map(|response| Reply::stored(response.to_bytes(), response.error_code)).map_err(refused)
+}
+
+fn refused(refusal: Refusal) -> Reply {
+    Reply::refused(&refusal, refusal.error(), refusal.retry_after())
+}

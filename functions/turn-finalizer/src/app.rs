@@ -1,0 +1,18 @@
+//! The wiring: settings to adapters to the finalizing flow, once per process.
+
+use lambda_runtime::Error;
+use runtime::Env;
+use storage::{Clients, Objects, Table};
+use turns::{flow::Finalizer, system::System, timing::Timing};
+
+/// Finalizes over the real adapters.
+pub(crate) type TurnFinalizer = Finalizer<Table, Objects, System>;
+
+pub(crate) async fn start() -> Result<TurnFinalizer, Error> {
+    let mut env = Env::default();
+    let storage = storage::Settings::read(|name| env.required(name));
+    let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"));
+    env.finish()?;
+    let Clients { table, objects, .. } = Clients::load(&storage).await;
+    Ok(Finalizer { store: table, payloads: objects, world: System::new(), timing })
+}

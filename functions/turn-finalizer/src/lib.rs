@@ -1,0 +1,26 @@
+//! The `turn-finalizer` function: publishes settled turns, and sweeps for those nobody announced.
+//!
+//! Triggered by SQS in batches. A message is a hint that may be lost, repeated, late or forged, so
+//! everything it says is checked against the table; one that can't be handled goes back alone.
+
+mod app;
+mod batch;
+
+use std::sync::Arc;
+
+use aws_lambda_events::sqs::SqsEvent;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+
+/// Serves invocations until the Lambda service ends the process.
+///
+/// # Errors
+/// When the function's settings are wrong, or the Runtime API is gone.
+pub async fn run() -> Result<(), Error> {
+    runtime::telemetry::start();
+    let finalizer = Arc::new(app::start().await?);
+    let serve = service_fn(move |event: LambdaEvent<SqsEvent>| {
+        let finalizer = Arc::clone(&finalizer);
+        async move { Ok::<_, Error>(batch::handle(&finalizer, event).await) }
+    });
+    lambda_runtime::run(serve).await
+}

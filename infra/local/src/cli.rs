@@ -1,0 +1,154 @@
+//! The command line.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use local::{Data, Function, Model, Options};
+
+/// Runs the whole serverless backend on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "local", version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print a token that the API accepts.
+    Token(Token),
+    /// Start an ephemeral cloud, hold a short conversation, read it back, and end.
+    Demo(ModelArgs),
+    /// Be a function: how the local cloud starts its processes.
+    #[command(hide = true)]
+    Function {
+        /// Which one.
+        name: FunctionName,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The API's port on 127.0.0.1; 0 is any free one.
+    #[arg(long, default_value_t = 9000)]
+    port: u16,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+    /// Keep nothing: all state is gone at the end.
+    #[arg(long, conflicts_with = "data")]
+    ephemeral: bool,
+    /// How long an attempt owns its turn, in seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    lease: Option<u64>,
+    /// Time between sweeps, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    sweep: u64,
+    /// Processes per function, at most; past it the API answers 429.
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    concurrency: u16,
+    /// Print the functions' logs here too.
+    #[arg(long)]
+    logs: bool,
+    /// One more environment variable for every function; may be repeated.
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = assignment)]
+    environment: Vec<(String, String)>,
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Folder {
+    /// The folder that keeps the state.
+    #[arg(long, value_name = "FOLDER", default_value = ".local-cloud")]
+    pub(crate) data: PathBuf,
+}
+
+/// The provider that answers; the built-in scripted model when base URL or key is missing.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// The base URL of a provider that speaks the Responses API.
+    #[arg(long, env = "OPENAI_BASE_URL", value_name = "URL")]
+    model_base_url: Option<String>,
+    /// Its key. Only from the environment, since others can see a command line.
+    #[arg(skip = std::env::var("OPENAI_API_KEY").ok())]
+    model_api_key: Option<String>,
+    /// The model's name.
+    #[arg(long, env = "OPENAI_MODEL", value_name = "NAME")]
+    model_name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    /// The org.
+    #[arg(long)]
+    pub(crate) org: String,
+    /// The user.
+    #[arg(long)]
+    pub(crate) user: String,
+    /// Set the operator claim too.
+    #[arg(long)]
+    pub(crate) operator: bool,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+}
+
+/// A function's name on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FunctionName {
+    Execute,
+    ToolContinuation,
+    SessionRead,
+    TurnFinalizer,
+}
+
+impl From<FunctionName> for Function {
+    fn from(name: FunctionName) -> Self {
+        match name {
+            FunctionName::Execute => Self::Execute,
+            FunctionName::ToolContinuation => Self::ToolContinuation,
+            FunctionName::SessionRead => Self::SessionRead,
+            FunctionName::TurnFinalizer => Self::TurnFinalizer,
+        }
+    }
+}
+
+impl Serve {
+    /// What is asked for.
+    pub(crate) fn options(self) -> Options {
+        Options {
+            port: self.port,
+            data: if self.ephemeral { Data::Ephemeral } else { Data::Folder(self.folder.data) },
+            concurrency: usize::from(self.concurrency),
+            lease: self.lease.map(Duration::from_secs),
+            sweep: Some(Duration::from_secs(self.sweep)),
+            model: self.model.model(),
+            environment: BTreeMap::from_iter(self.environment),
+            echo_logs: self.logs,
+            ..Options::default()
+        }
+    }
+}
+
+impl ModelArgs {
+    /// Who answers.
+    pub(crate) fn model(self) -> Model {
+        let given = |value: Option<String>| value.filter(|value| !value.is_empty());
+        match (given(self.model_base_url), given(self.model_api_key)) {
+            (Some(base_url), Some(api_key)) => {
+                Model::Provider { base_url, api_key, name: given(self.model_name) }
+            }
+            _ => Model::Scripted,
+        }
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,303 @@
+//! A running local cloud: everything started, wired and, in the end, stopped.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use scripted_model::Recorder;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::data_folder::{self, DataFolder};
+use crate::event_source::{self, Mapping, Switch};
+use crate::gateway::{self, Gateway};
+use crate::http_server::serve;
+use crate::lambda::{self, Function, Lambda, Launcher};
+use crate::options::{Model, Options};
+use crate::services::provision::{self, BUCKET, Clients, DEAD_LETTERS, QUEUE, TABLE};
+use crate::services::{dynamodb, listen, s3, sqs};
+use crate::token::{self, Identity, Tokens};
+use crate::{environment, sweep_timer};
+
+/// How long a shutdown waits for the invocations under way.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why a local cloud did not start, or could not do what it was asked. One line each.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The API's port can't be had.
+    #[error("cannot listen on 127.0.0.1:{port}: {source}")]
+    Port {
+        /// The port.
+        port: u16,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The data folder can't be had.
+    #[error(transparent)]
+    Data(#[from] data_folder::Error),
+    /// A function process tried to start one. Without this a wrong executable, which starts a local
+    /// cloud instead of being the function, would start itself again without end.
+    #[error("a function process must not start a local cloud; is this the right executable?")]
+    Nested,
+    /// There is no executable to start as the functions.
+    #[error("cannot find the executable of the functions, {0}")]
+    Executable(String),
+    /// A listener or a log can't be had.
+    #[error("cannot start the local cloud: {0}")]
+    Io(#[from] std::io::Error),
+    /// The database can't be opened.
+    #[error(transparent)]
+    DynamoDb(#[from] dynamodb::Error),
+    /// The object store can't be opened.
+    #[error(transparent)]
+    S3(#[from] s3::Error),
+    /// The table, the bucket or a queue can't be made.
+    #[error(transparent)]
+    Provision(#[from] provision::Error),
+    /// A token can't be made.
+    #[error(transparent)]
+    Token(#[from] token::Error),
+    /// A sweep can't be sent.
+    #[error("cannot send a sweep: {0}")]
+    Sweep(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Where everything is.
+#[derive(Debug, Clone)]
+pub struct Endpoints {
+    /// The API.
+    pub api: String,
+    /// DynamoDB.
+    pub dynamodb: String,
+    /// S3, path style.
+    pub s3: String,
+    /// SQS.
+    pub sqs: String,
+    /// The finalize queue's URL.
+    pub finalize_queue: String,
+    /// The dead-letter queue's URL.
+    pub dead_letter_queue: String,
+    /// The model's base URL.
+    pub model: String,
+}
+
+/// A running local cloud. Dropping it ends it; [`Cloud::shutdown`] also waits until it has ended.
+pub struct Cloud {
+    endpoints: Endpoints,
+    clients: Clients,
+    tokens: Tokens,
+    lambda: Arc<Lambda>,
+    finalizer: Switch,
+    recorder: Option<Recorder>,
+    /// Every server and timer; ends when dropped.
+    _tasks: JoinSet<()>,
+    folder: DataFolder,
+}
+
+impl Cloud {
+    /// Starts everything and returns when the API answers.
+    ///
+    /// # Errors
+    /// When something that is needed can't be had.
+    pub async fn start(options: Options) -> Result<Self, Error> {
+        if std::env::var_os(lambda::RUNTIME_API_VARIABLE).is_some() {
+            return Err(Error::Nested);
+        }
+        let executable = executable(options.executable.as_deref())?;
+        let folder = DataFolder::open(&options.data)?;
+        let tokens = folder.tokens()?;
+        let port = options.port;
+        let (api, api_url) = listen(port).await.map_err(|source| Error::Port { port, source })?;
+        let address = api.local_addr()?;
+
+        let mut tasks = JoinSet::new();
+        let (endpoints, recorder) = start_services(&options, &folder, api_url, &mut tasks).await?;
+        let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
+        clients.provision(options.visibility_seconds()).await?;
+
+        let (runtime_api, runtime_api_url) = listen(0).await?;
+        let launcher = Arc::new(Launcher {
+            executable,
+            runtime_api: runtime_api_url,
+            environment: environment::of_functions(&options, &endpoints),
+        });
+        let lambda = Lambda::new(&launcher, options.concurrency, &folder.logs(), options.echo_logs)?;
+        let lambda = Arc::new(lambda);
+        tasks.spawn(serve(runtime_api, lambda::router(Arc::clone(&lambda))));
+        tasks.spawn(Arc::clone(&lambda).reap());
+
+        let (finalizer, event_source) = event_source::start(Mapping {
+            sqs: clients.sqs.clone(),
+            queue_url: endpoints.finalize_queue.clone(),
+            queue_arn: provision::queue_arn(QUEUE),
+            lambda: Arc::clone(&lambda),
+            cap: options.concurrency,
+        });
+        tasks.spawn(event_source);
+        if let Some(period) = options.sweep {
+            let (sqs, queue) = (clients.sqs.clone(), endpoints.finalize_queue.clone());
+            tasks.spawn(sweep_timer::run(sqs, queue, period));
+        }
+        serve_api(api, address, &lambda, &tokens, &mut tasks);
+        Ok(Self { endpoints, clients, tokens, lambda, finalizer, recorder, _tasks: tasks, folder })
+    }
+
+    /// The API's URL, without a slash at its end.
+    pub fn url(&self) -> &str {
+        &self.endpoints.api
+    }
+
+    /// Where everything is.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    /// The folder that holds the state: a temporary one when it is ephemeral.
+    pub fn data_folder(&self) -> &Path {
+        self.folder.root()
+    }
+
+    /// Where a function's log is.
+    pub fn log_file(&self, function: Function) -> PathBuf {
+        lambda::log_path(&self.folder.logs(), function)
+    }
+
+    /// What signs and checks tokens.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// A token that the API accepts.
+    ///
+    /// # Errors
+    /// When signing fails.
+    pub fn token(&self, identity: &Identity) -> Result<String, Error> {
+        Ok(self.tokens.sign(identity)?)
+    }
+
+    /// A client of the database.
+    pub fn dynamodb(&self) -> &aws_sdk_dynamodb::Client {
+        &self.clients.dynamodb
+    }
+
+    /// A client of the object store.
+    pub fn s3(&self) -> &aws_sdk_s3::Client {
+        &self.clients.s3
+    }
+
+    /// A client of the queues.
+    pub fn sqs(&self) -> &aws_sdk_sqs::Client {
+        &self.clients.sqs
+    }
+
+    /// The table's name.
+    pub fn table(&self) -> &'static str {
+        TABLE
+    }
+
+    /// The bucket's name.
+    pub fn bucket(&self) -> &'static str {
+        BUCKET
+    }
+
+    /// What the scripted model was asked; nothing when another provider answers.
+    pub fn model(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
+    }
+
+    /// Stops the event source: messages stay in the queue. Returns when no batch is under way.
+    pub async fn pause_finalizer(&self) {
+        self.finalizer.disable().await;
+    }
+
+    /// Starts the event source again.
+    pub async fn resume_finalizer(&self) {
+        self.finalizer.enable().await;
+    }
+
+    /// Sends one sweep now, whatever the schedule is.
+    ///
+    /// # Errors
+    /// When the queue does not take it.
+    pub async fn sweep(&self) -> Result<(), Error> {
+        let sent = sweep_timer::send(&self.clients.sqs, &self.endpoints.finalize_queue).await;
+        sent.map_err(Error::Sweep)
+    }
+
+    /// Kills every process of a function, as a crash would.
+    pub fn crash(&self, function: Function) {
+        self.lambda.crash(function);
+    }
+
+    /// How many processes a function has right now.
+    pub fn processes(&self, function: Function) -> usize {
+        self.lambda.processes(function)
+    }
+
+    /// Ends everything and waits until every function process is gone.
+    pub async fn shutdown(self) {
+        self.lambda.shutdown(SHUTDOWN_PATIENCE).await;
+    }
+}
+
+impl Drop for Cloud {
+    fn drop(&mut self) {
+        self.lambda.close();
+    }
+}
+
+/// Starts the services and the scripted model, and says where everything is.
+async fn start_services(
+    options: &Options,
+    folder: &DataFolder,
+    api: String,
+    tasks: &mut JoinSet<()>,
+) -> Result<(Endpoints, Option<Recorder>), Error> {
+    let database = dynamodb::open(folder.database().as_deref())?;
+    let (listener, dynamodb) = listen(0).await?;
+    tasks.spawn(dynoxide::server::serve_on(listener, database));
+    let (listener, s3) = listen(0).await?;
+    tasks.spawn(serve(listener, s3::router(&folder.objects())?));
+    let (listener, sqs) = listen(0).await?;
+    tasks.spawn(serve(listener, sqs::router()));
+    let (model, recorder) = match &options.model {
+        Model::Provider { base_url, .. } => (base_url.clone(), None),
+        Model::Scripted => {
+            let recorder = Recorder::default();
+            let (listener, url) = listen(0).await?;
+            tasks.spawn(serve(listener, scripted_model::router(recorder.clone())));
+            (format!("{url}/v1"), Some(recorder))
+        }
+    };
+    let endpoints = Endpoints {
+        api,
+        dynamodb,
+        s3,
+        finalize_queue: provision::queue_url(&sqs, QUEUE),
+        dead_letter_queue: provision::queue_url(&sqs, DEAD_LETTERS),
+        sqs,
+        model,
+    };
+    Ok((endpoints, recorder))
+}
+
+fn serve_api(
+    listener: TcpListener,
+    address: SocketAddr,
+    lambda: &Arc<Lambda>,
+    tokens: &Tokens,
+    tasks: &mut JoinSet<()>,
+) {
+    let gateway = Gateway { lambda: Arc::clone(lambda), tokens: tokens.clone(), address };
+    tasks.spawn(serve(listener, gateway::router(gateway)));
+}
+
+fn executable(chosen: Option<&Path>) -> Result<PathBuf, Error> {
+    let path = match chosen {
+        Some(path) => path.to_owned(),
+        None => std::env::current_exe()?,
+    };
+    if path.is_file() { Ok(path) } else { Err(Error::Executable(path.display().to_string())) }
+}

@@ -1,0 +1,166 @@
+//! What the gateway says itself, in the envelope of every body (AGN-033 §2.1).
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use serde_json::json;
+
+use crate::lambda::InvokeError;
+use crate::token::Refused;
+
+/// What a browser may send.
+const ALLOWED_HEADERS: &str = "authorization,content-type,accept,last-event-id,x-correlation-id";
+/// What a browser may read.
+const EXPOSED_HEADERS: &str = "retry-after,x-amzn-requestid,x-correlation-id";
+
+/// Why the gateway answers instead of a function.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// There is no valid token.
+    Unauthenticated(Refused),
+    /// No resource has this path.
+    NotFound,
+    /// The resource does not know this method; it knows these.
+    MethodNotAllowed(Vec<&'static str>),
+    /// The body did not arrive whole.
+    Incomplete,
+    /// The body, or the event made of it, is too large.
+    PayloadTooLarge,
+    /// Every process of the function is busy.
+    TooManyRequests,
+    /// The function broke, or said something that is not a reply.
+    FunctionFailed,
+    /// There is no function to ask.
+    Unavailable,
+    /// The function took too long.
+    TimedOut,
+}
+
+impl From<InvokeError> for Refusal {
+    fn from(error: InvokeError) -> Self {
+        match error {
+            InvokeError::Throttled => Self::TooManyRequests,
+            InvokeError::Closed | InvokeError::NotStarted(_) => Self::Unavailable,
+            InvokeError::Crashed | InvokeError::Function(_) => Self::FunctionFailed,
+            InvokeError::TimedOut => Self::TimedOut,
+        }
+    }
+}
+
+impl Refusal {
+    /// Status, code and message.
+    fn told(&self) -> (StatusCode, &'static str, String) {
+        match self {
+            Self::Unauthenticated(why) => (StatusCode::UNAUTHORIZED, "Unauthenticated", why.to_string()),
+            Self::NotFound => (StatusCode::NOT_FOUND, "NotFound", "There is nothing at this path.".into()),
+            Self::MethodNotAllowed(methods) => (
+                StatusCode::METHOD_NOT_ALLOWED,
+                "MethodNotAllowed",
+                format!("This path accepts {}.", methods.join(", ")),
+            ),
+            Self::Incomplete => (
+                StatusCode::REQUEST_TIMEOUT,
+                "InvalidRequest",
+                "The request body did not arrive whole.".into(),
+            ),
+            Self::PayloadTooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "PayloadTooLarge",
+                "The request body is larger than the gateway accepts.".into(),
+            ),
+            Self::TooManyRequests => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "TooManyRequests",
+                "Too many requests at a time: try again in a second.".into(),
+            ),
+            Self::FunctionFailed => {
+                (StatusCode::BAD_GATEWAY, "FunctionFailed", "The function failed before it answered.".into())
+            }
+            Self::Unavailable => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "ServiceUnavailable",
+                "The service is not available: try again in a second.".into(),
+            ),
+            Self::TimedOut => (
+                StatusCode::GATEWAY_TIMEOUT,
+                "FunctionTimedOut",
+                "The function did not answer in time.".into(),
+            ),
+        }
+    }
+}
+
+/// The answer of a gateway that refuses.
+pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
+    let (status, code, message) = refusal.told();
+    let body = json!({
+        "Successful": false,
+        "Result": null,
+        "Errors": [{
+            "ErrorCode": code,
+            "Message": message,
+            "SystemError": status.is_server_error(),
+        }],
+        "Warnings": [],
+    });
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_HEADERS));
+    match refusal {
+        Refusal::TooManyRequests | Refusal::Unavailable => {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        Refusal::Unauthenticated(_) => {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        Refusal::MethodNotAllowed(methods) => allow(headers, header::ALLOW, &methods),
+        _ => {}
+    }
+    response
+}
+
+/// The answer to a browser that asks what it may do with a resource.
+pub(crate) fn preflight(methods: &[&'static str]) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(ALLOWED_HEADERS));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    allow(headers, header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    response
+}
+
+fn allow(headers: &mut axum::http::HeaderMap, name: header::HeaderName, methods: &[&'static str]) {
+    let methods = format!("{},OPTIONS", methods.join(","));
+    if let Ok(methods) = HeaderValue::from_str(&methods) {
+        headers.insert(name, methods);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_throttled_client_is_told_when_to_come_back() {
+        let response = refused(InvokeError::Throttled.into());
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.headers()["retry-after"], "1");
+        assert_eq!(response.headers()["access-control-allow-origin"], "*");
+    }
+
+    #[tokio::test]
+    async fn an_error_has_the_envelope() {
+        let response = refused(Refusal::Unauthenticated(Refused::Missing));
+        let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["Successful"], false);
+        assert!(body["Result"].is_null());
+        assert_eq!(body["Errors"][0]["ErrorCode"], "Unauthenticated");
+        assert_eq!(body["Errors"][0]["SystemError"], false);
+        assert_eq!(body["Warnings"], json!([]));
+    }
+}

@@ -1,0 +1,207 @@
+//! The event that a REST API (AWS_PROXY) hands to a function.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::http::{HeaderMap, header, request};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::routes::Route;
+use crate::services::ACCOUNT;
+
+/// The stage that everything is deployed to.
+const STAGE: &str = "local";
+/// The API's id.
+const API_ID: &str = "local";
+/// Media types whose bodies are handed over in base64 whatever they hold.
+const BINARY_MEDIA_TYPES: [&str; 4] = ["application/octet-stream", "image/", "audio/", "video/"];
+/// Headers that belong to the connection, not to the request.
+const HOP_BY_HOP: [&str; 6] =
+    ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
+
+/// What an event is made of.
+pub(crate) struct Parts<'a> {
+    pub(crate) request: &'a request::Parts,
+    pub(crate) body: &'a [u8],
+    pub(crate) route: &'a Route,
+    pub(crate) claims: &'a Map<String, Value>,
+    pub(crate) request_id: &'a str,
+    pub(crate) host: SocketAddr,
+}
+
+/// The event, serialized.
+pub(crate) fn build(parts: &Parts<'_>) -> Vec<u8> {
+    let request = parts.request;
+    let path = request.uri.path();
+    let method = request.method.as_str();
+    let headers = headers(&request.headers, parts.host);
+    let query = query(request.uri.query().unwrap_or_default());
+    let (body, base64) = body(parts.body, &request.headers);
+    let parameters: Map<_, _> =
+        parts.route.parameters.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    let source = parts.host.ip().to_string();
+    json!({
+        "resource": parts.route.resource,
+        "path": path,
+        "httpMethod": method,
+        "headers": last_values(&headers),
+        "multiValueHeaders": headers,
+        "queryStringParameters": or_null(last_values(&query)),
+        "multiValueQueryStringParameters": or_null(query.into_iter().map(|(name, values)| (name, json!(values))).collect()),
+        "pathParameters": or_null(parameters),
+        "stageVariables": null,
+        "requestContext": {
+            "accountId": ACCOUNT,
+            "apiId": API_ID,
+            "authorizer": { "claims": parts.claims },
+            "domainName": parts.host.to_string(),
+            "extendedRequestId": parts.request_id,
+            "httpMethod": method,
+            "identity": {
+                "sourceIp": source,
+                "userAgent": request.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()),
+            },
+            "path": format!("/{STAGE}{path}"),
+            "protocol": "HTTP/1.1",
+            "requestId": parts.request_id,
+            "requestTimeEpoch": now_millis(),
+            "resourceId": parts.route.function.name(),
+            "resourcePath": parts.route.resource,
+            "stage": STAGE,
+        },
+        "body": body,
+        "isBase64Encoded": base64,
+    })
+    .to_string()
+    .into_bytes()
+}
+
+type Multi = BTreeMap<String, Vec<String>>;
+
+/// The client's headers and those that the gateway adds. The host is the gateway's own, as only a
+/// request for it reaches it on AWS.
+fn headers(sent: &HeaderMap, host: SocketAddr) -> Multi {
+    let mut headers = Multi::new();
+    for (name, value) in sent {
+        if let Ok(value) = value.to_str()
+            && !HOP_BY_HOP.contains(&name.as_str())
+        {
+            headers.entry(name.to_string()).or_default().push(value.to_owned());
+        }
+    }
+    let mut add = |name: &str, value: String| headers.insert(name.to_owned(), vec![value]);
+    add("host", host.to_string());
+    add("x-forwarded-for", host.ip().to_string());
+    add("x-forwarded-port", host.port().to_string());
+    add("x-forwarded-proto", "http".to_owned());
+    headers
+}
+
+fn query(query: &str) -> Multi {
+    let mut parameters = Multi::new();
+    let Ok(mut url) = reqwest::Url::parse("http://localhost/") else {
+        return parameters;
+    };
+    url.set_query(Some(query).filter(|query| !query.is_empty()));
+    for (name, value) in url.query_pairs() {
+        parameters.entry(name.into_owned()).or_default().push(value.into_owned());
+    }
+    parameters
+}
+
+fn last_values(multi: &Multi) -> Map<String, Value> {
+    let last = |(name, values): (&String, &Vec<String>)| Some((name.clone(), json!(values.last()?)));
+    multi.iter().filter_map(last).collect()
+}
+
+fn or_null(map: Map<String, Value>) -> Value {
+    if map.is_empty() { Value::Null } else { Value::Object(map) }
+}
+
+fn body(bytes: &[u8], headers: &HeaderMap) -> (Value, bool) {
+    if bytes.is_empty() {
+        return (Value::Null, false);
+    }
+    let media = headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+    let binary = BINARY_MEDIA_TYPES
+        .iter()
+        .any(|known| media.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known)));
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !binary => (text.into(), false),
+        _ => (STANDARD.encode(bytes).into(), true),
+    }
+}
+
+fn now_millis() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lambda::Function;
+    use axum::http::Request;
+
+    fn event(request: Request<&[u8]>) -> Value {
+        let (request, body) = request.into_parts();
+        let route = Route {
+            resource: "/sessions/{SessionId}",
+            function: Function::SessionRead,
+            parameters: vec![("SessionId", "s%201".to_owned())],
+        };
+        let claims = json!({"sub": "ada"});
+        let event = build(&Parts {
+            request: &request,
+            body,
+            route: &route,
+            claims: claims.as_object().unwrap(),
+            request_id: "r1",
+            host: ([127, 0, 0, 1], 9000).into(),
+        });
+        serde_json::from_slice(&event).unwrap()
+    }
+
+    #[test]
+    fn a_request_becomes_a_rest_api_event() {
+        let request = Request::post("/sessions/s%201?a=1&b=x%20y&a=2")
+            .header("host", "evil host")
+            .header("x-two", "one")
+            .header("x-two", "two")
+            .header("connection", "close")
+            .body("{}".as_bytes());
+        let event = event(request.unwrap());
+        assert_eq!(event["httpMethod"], "POST");
+        assert_eq!(event["path"], "/sessions/s%201");
+        assert_eq!(event["resource"], "/sessions/{SessionId}");
+        assert_eq!(event["pathParameters"]["SessionId"], "s%201");
+        assert_eq!(event["queryStringParameters"], json!({"a": "2", "b": "x y"}));
+        assert_eq!(event["multiValueQueryStringParameters"]["a"], json!(["1", "2"]));
+        assert_eq!(event["headers"]["x-two"], "two");
+        assert_eq!(event["headers"]["host"], "127.0.0.1:9000");
+        assert_eq!(event["headers"].get("connection"), None);
+        assert_eq!(event["multiValueHeaders"]["x-two"], json!(["one", "two"]));
+        assert_eq!(event["requestContext"]["authorizer"]["claims"]["sub"], "ada");
+        assert_eq!(event["body"], "{}");
+        assert_eq!(event["isBase64Encoded"], false);
+    }
+
+    #[test]
+    fn what_is_absent_is_null() {
+        let event = event(Request::get("/sessions/s").body(&b""[..]).unwrap());
+        assert!(event["body"].is_null());
+        assert!(event["queryStringParameters"].is_null());
+        assert!(event["stageVariables"].is_null());
+    }
+
+    #[test]
+    fn a_body_that_is_not_text_is_base64() {
+        let bytes = event(Request::post("/").body(&[0xff, 0xfe][..]).unwrap());
+        assert_eq!((&bytes["body"], &bytes["isBase64Encoded"]), (&json!("//4="), &json!(true)));
+        let image = Request::post("/").header("content-type", "IMAGE/png").body("x".as_bytes());
+        assert_eq!(event(image.unwrap())["isBase64Encoded"], true);
+    }
+}

@@ -1,0 +1,98 @@
+//! API Gateway: a REST API with streaming Lambda integrations and a token authorizer.
+//!
+//! A request is matched to a route, its caller verified, turned into the event that a function gets
+//! on AWS, and the function's streamed reply passed on as it comes. Whatever the gateway says itself
+//! has the envelope and the CORS headers of every other answer.
+
+mod body;
+mod envelope;
+mod event;
+mod response;
+mod routes;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, Method, Request, Response, header};
+use uuid::Uuid;
+
+use crate::lambda::Lambda;
+use crate::token::Tokens;
+use envelope::Refusal;
+use routes::Match;
+
+/// API Gateway's limit for a request body.
+const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
+/// Lambda's limit for the whole serialized event.
+const MAX_EVENT_BYTES: usize = 6 * 1024 * 1024;
+/// How long a client may take to send its body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an integration may take, as `template.yaml` states it.
+const INTEGRATION_TIMEOUT: Duration = Duration::from_millis(900_000);
+/// The header that names the request.
+const REQUEST_ID: &str = "x-amzn-requestid";
+
+/// What the gateway needs.
+#[derive(Clone)]
+pub(crate) struct Gateway {
+    pub(crate) lambda: Arc<Lambda>,
+    pub(crate) tokens: Tokens,
+    /// Where the gateway listens: what its own host is called in events.
+    pub(crate) address: SocketAddr,
+}
+
+/// The REST API.
+pub(crate) fn router(gateway: Gateway) -> Router {
+    Router::new().fallback(handle).with_state(gateway)
+}
+
+async fn handle(State(gateway): State<Gateway>, request: Request<Body>) -> Response<Body> {
+    let request_id = Uuid::new_v4().to_string();
+    let answered = gateway.answer(request, &request_id).await;
+    let mut response = answered.unwrap_or_else(envelope::refused);
+    if let Ok(request_id) = HeaderValue::from_str(&request_id) {
+        response.headers_mut().entry(REQUEST_ID).or_insert(request_id);
+    }
+    response
+}
+
+impl Gateway {
+    async fn answer(&self, request: Request<Body>, request_id: &str) -> Result<Response<Body>, Refusal> {
+        let (request, body) = request.into_parts();
+        let route = match routes::find(&request.method, request.uri.path()) {
+            Match::Route(route) => route,
+            Match::OtherMethods(methods) if request.method == Method::OPTIONS => {
+                return Ok(envelope::preflight(&methods));
+            }
+            Match::OtherMethods(methods) => return Err(Refusal::MethodNotAllowed(methods)),
+            Match::Unknown => return Err(Refusal::NotFound),
+        };
+        let authorization = request.headers.get(header::AUTHORIZATION);
+        let authorization = authorization.and_then(|value| value.to_str().ok());
+        let claims = self.tokens.verify(authorization).map_err(Refusal::Unauthenticated)?;
+        let body = body::read(body, MAX_BODY_BYTES, BODY_TIMEOUT).await?;
+        let event = event::build(&event::Parts {
+            request: &request,
+            body: &body,
+            route: &route,
+            claims: &claims,
+            request_id,
+            host: self.address,
+        });
+        if event.len() > MAX_EVENT_BYTES {
+            return Err(Refusal::PayloadTooLarge);
+        }
+        let reply = async {
+            let reply = self.lambda.invoke(route.function, event.into()).await?;
+            response::begin(reply).await
+        };
+        match tokio::time::timeout(INTEGRATION_TIMEOUT, reply).await {
+            Ok(response) => response,
+            Err(_) => Err(Refusal::TimedOut),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The functions there are, as `template.yaml` declares them.
+
+use std::time::Duration;
+
+/// One of the four Lambda functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Function {
+    /// Starts user turns, and everything else that writes.
+    Execute,
+    /// Continues a turn with tool results.
+    ToolContinuation,
+    /// Reads sessions, turns and payloads.
+    SessionRead,
+    /// Finalizes settled turns and sweeps.
+    TurnFinalizer,
+}
+
+impl Function {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Execute, Self::ToolContinuation, Self::SessionRead, Self::TurnFinalizer];
+
+    /// The function's name, also of its package and its log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Execute => "execute",
+            Self::ToolContinuation => "tool-continuation",
+            Self::SessionRead => "session-read",
+            Self::TurnFinalizer => "turn-finalizer",
+        }
+    }
+
+    /// How long an invocation may take before its process is killed.
+    pub(crate) fn timeout(self) -> Duration {
+        match self {
+            Self::Execute | Self::ToolContinuation | Self::SessionRead => Duration::from_secs(840),
+            Self::TurnFinalizer => Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The Lambda Runtime API: what a function process polls and answers to.
+//!
+//! One server for every process; the first two segments of the path are the function and the process,
+//! so that a reply is accepted only from the process that has the invocation.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Request, Response, StatusCode};
+use axum::routing::{get, post};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use tokio::sync::mpsc;
+
+use super::Lambda;
+use super::instance::{Delivery, Instance};
+use super::invocation::{InvokeError, PARTS_IN_FLIGHT, Part, Reply};
+use crate::services::{ACCOUNT, REGION};
+
+/// The largest reply that is not streamed.
+const MAX_BUFFERED_BYTES: usize = 6 * 1024 * 1024;
+/// The largest streamed reply.
+const MAX_STREAMED_BYTES: usize = 200 * 1024 * 1024;
+/// The largest report of an error.
+const MAX_ERROR_BYTES: usize = 256 * 1024;
+
+type Call = Path<(String, String)>;
+type CallAbout = Path<(String, String, String)>;
+
+/// The Runtime API of every process.
+pub(crate) fn router(lambda: Arc<Lambda>) -> Router {
+    let api = Router::new()
+        .route("/invocation/next", get(next))
+        .route("/invocation/{request_id}/response", post(response))
+        .route("/invocation/{request_id}/error", post(error))
+        .route("/init/error", post(init_error));
+    Router::new().nest("/{function}/{instance}/2018-06-01/runtime", api).with_state(lambda)
+}
+
+async fn next(State(lambda): State<Arc<Lambda>>, Path((function, id)): Call) -> Response<Body> {
+    let Some(instance) = lambda.instance(&function, &id) else {
+        return status(StatusCode::FORBIDDEN);
+    };
+    match instance.next().await {
+        Some(delivery) => event(&instance, delivery),
+        None => status(StatusCode::GONE),
+    }
+}
+
+fn event(instance: &Instance, delivery: Delivery) -> Response<Body> {
+    let name = instance.function.name();
+    let deadline = SystemTime::now() + instance.function.timeout();
+    let deadline = deadline.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    // An X-Ray root: the time in hex, then 96 bits.
+    let trace = format!("{:08x}-{:.24}", deadline.as_secs(), delivery.request_id.replace('-', ""));
+    let built = Response::builder()
+        .header("content-type", "application/json")
+        .header("lambda-runtime-aws-request-id", &delivery.request_id)
+        .header("lambda-runtime-deadline-ms", deadline.as_millis().to_string())
+        .header(
+            "lambda-runtime-invoked-function-arn",
+            format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"),
+        )
+        .header("lambda-runtime-trace-id", format!("Root=1-{trace};Sampled=0"))
+        .body(Body::from(delivery.event));
+    built.unwrap_or_else(|_| status(StatusCode::INTERNAL_SERVER_ERROR))
+}
+
+async fn response(
+    State(lambda): State<Arc<Lambda>>,
+    Path((function, id, request_id)): CallAbout,
+    request: Request<Body>,
+) -> Response<Body> {
+    let Some(instance) = lambda.instance(&function, &id) else {
+        return status(StatusCode::FORBIDDEN);
+    };
+    let Some(reply) = instance.begin_reply(&request_id) else {
+        return status(StatusCode::BAD_REQUEST);
+    };
+    let streaming = is_streaming(request.headers());
+    let (parts, received) = mpsc::channel(PARTS_IN_FLIGHT);
+    // Whoever invoked may be gone; the function goes on as it does on AWS.
+    let _ = reply.send(Ok(Reply { streaming, parts: received }));
+    let limit = if streaming { MAX_STREAMED_BYTES } else { MAX_BUFFERED_BYTES };
+    let whole = copy(request.into_body(), &parts, limit).await;
+    // Free before the reply ends, so that a client that calls again at once finds it idle.
+    instance.finish(&request_id);
+    if whole {
+        let _ = parts.send(Part::End).await;
+    }
+    status(StatusCode::ACCEPTED)
+}
+
+fn is_streaming(headers: &HeaderMap) -> bool {
+    let mode = headers.get("lambda-runtime-function-response-mode");
+    mode.is_some_and(|mode| mode.as_bytes().eq_ignore_ascii_case(b"streaming"))
+}
+
+/// Copies the body on as it comes; false when it broke, or the function says in a trailer that it did.
+async fn copy(mut body: Body, parts: &mpsc::Sender<Part>, limit: usize) -> bool {
+    let mut copied = 0;
+    loop {
+        match body.frame().await {
+            None => return true,
+            Some(Err(_)) => return false,
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => {
+                    copied += data.len();
+                    if copied > limit {
+                        return false;
+                    }
+                    // Nobody may be reading any more; the function is heard to the end all the same.
+                    let _ = parts.send(Part::Data(data)).await;
+                }
+                Err(frame) => {
+                    let trailers = frame.into_trailers().unwrap_or_default();
+                    if trailers.contains_key("lambda-runtime-function-error-type") {
+                        return false;
+                    }
+                }
+            },
+        }
+    }
+}
+
+async fn error(
+    State(lambda): State<Arc<Lambda>>,
+    Path((function, id, request_id)): CallAbout,
+    body: Body,
+) -> Response<Body> {
+    let Some(instance) = lambda.instance(&function, &id) else {
+        return status(StatusCode::FORBIDDEN);
+    };
+    let report = report(body).await;
+    if let Some(reply) = instance.begin_reply(&request_id) {
+        let report = String::from_utf8_lossy(&report).into_owned();
+        let _ = reply.send(Err(InvokeError::Function(report)));
+    }
+    instance.finish(&request_id);
+    status(StatusCode::ACCEPTED)
+}
+
+/// The process says why it can't start, and ends. It has said so in its log too.
+async fn init_error(
+    State(lambda): State<Arc<Lambda>>,
+    Path((function, id)): Call,
+    body: Body,
+) -> Response<Body> {
+    let _ = report(body).await;
+    match lambda.instance(&function, &id) {
+        Some(_) => status(StatusCode::ACCEPTED),
+        None => status(StatusCode::FORBIDDEN),
+    }
+}
+
+async fn report(body: Body) -> Bytes {
+    let report = Limited::new(body, MAX_ERROR_BYTES).collect().await;
+    report.map(|report| report.to_bytes()).unwrap_or_default()
+}
+
+fn status(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}

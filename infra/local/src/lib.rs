@@ -1,0 +1,30 @@
+//! The local cloud: the whole system on one machine, with nothing but Rust installed.
+//!
+//! The same function code as on AWS, under the real `lambda_runtime`, as separate processes that poll
+//! a Lambda Runtime API; in front of them a gateway that speaks API Gateway events and streams
+//! replies; behind them DynamoDB, S3 and SQS as servers that speak the wire of the real ones. The
+//! `local` binary and the integration tests start the very same thing, with [`Cloud::start`].
+//!
+//! Deliberately absent: any logic of sessions and turns, and any isolation between functions, which
+//! share one machine. Limits that clients and functions can run into (sizes, timeouts, concurrency)
+//! are those of AWS.
+
+mod cloud;
+pub mod data_folder;
+mod demo;
+mod environment;
+mod event_source;
+mod function_process;
+mod gateway;
+mod http_server;
+mod lambda;
+mod options;
+mod services;
+mod sweep_timer;
+pub mod token;
+
+pub use cloud::{Cloud, Endpoints, Error};
+pub use demo::demo;
+pub use function_process::run as run_function;
+pub use lambda::Function;
+pub use options::{Data, Model, Options};

@@ -1,0 +1,157 @@
+//! The `local` command: serves the local cloud, prints tokens, runs the demo, and is every function.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)] // A command talks to its terminal.
+
+mod cli;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use local::token::Identity;
+use local::{Cloud, Data, Model, Options};
+use uuid::Uuid;
+
+use cli::{Cli, Command, Serve, Token};
+
+/// Whatever ends the command early. It is one line.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::from)
+        .and_then(|runtime| runtime.block_on(run(cli)));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", with_sources(error.as_ref()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        None => serve(cli.serve).await,
+        Some(Command::Token(token)) => print_token(&token),
+        Some(Command::Demo(model)) => demo(model.model()).await,
+        Some(Command::Function { name }) => local::run_function(name.into()).await,
+    }
+}
+
+async fn serve(arguments: Serve) -> Result<(), Failure> {
+    // Asked for first, so that a signal during the start is not lost.
+    let mut interrupted = Interruption::new()?;
+    let options = arguments.options();
+    let (data, model) = (options.data.clone(), options.model.clone());
+    let cloud = Cloud::start(options).await?;
+    println!("{}", welcome(&cloud, &data, &model)?);
+    interrupted.wait().await;
+    println!("Ending.");
+    cloud.shutdown().await;
+    Ok(())
+}
+
+async fn demo(model: Model) -> Result<(), Failure> {
+    let mut interrupted = Interruption::new()?;
+    let options = Options { model, ..Options::default() };
+    let cloud = Cloud::start(options).await?;
+    let done = tokio::select! {
+        done = local::demo(&cloud) => done.map(|told| print!("{told}")),
+        () = interrupted.wait() => Ok(()),
+    };
+    cloud.shutdown().await;
+    Ok(done?)
+}
+
+fn print_token(token: &Token) -> Result<(), Failure> {
+    let tokens = local::data_folder::tokens(&token.folder.data)?;
+    let identity = Identity { org: token.org.clone(), user: token.user.clone(), operator: token.operator };
+    println!("{}", tokens.sign(&identity)?);
+    Ok(())
+}
+
+/// Where everything is, and a line to paste.
+fn welcome(cloud: &Cloud, data: &Data, model: &Model) -> Result<String, Failure> {
+    let endpoints = cloud.endpoints();
+    let kept = match data {
+        Data::Folder(_) => "kept",
+        Data::Ephemeral => "gone at the end",
+    };
+    let model_kind = match model {
+        Model::Scripted => " (scripted: set OPENAI_BASE_URL and OPENAI_API_KEY for a real one)",
+        Model::Provider { .. } => "",
+    };
+    let token = cloud.token(&Identity::user("acme", "ada"))?;
+    let id = || Uuid::new_v4().simple().to_string();
+    Ok(format!(
+        "The local cloud is up. Ctrl-C ends it.
+
+  API       {api}
+  DynamoDB  {dynamodb}
+  S3        {s3}
+  SQS       {sqs}
+  Model     {model}{model_kind}
+  Data      {folder} ({kept})
+
+Try a turn, as ada of acme:
+
+curl -sS {api}/api/ai/agent/execute -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{\"SessionId\":\"{session}\",\"TurnId\":\"{turn}\",\"Instruction\":\"Hello! What are you?\"}}'
+",
+        api = endpoints.api,
+        dynamodb = endpoints.dynamodb,
+        s3 = endpoints.s3,
+        sqs = endpoints.sqs,
+        model = endpoints.model,
+        folder = cloud.data_folder().display(),
+        session = id(),
+        turn = id(),
+    ))
+}
+
+/// Ctrl-C, or being asked to end.
+struct Interruption {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Interruption {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
+            #[cfg(unix)]
+            interrupt: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?,
+        })
+    }
+
+    async fn wait(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+/// An error and what caused it, on one line.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Some messages already hold their cause.
+        if !line.contains(&cause_text) {
+            line.push_str(": ");
+            line.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    line.replace('\n', " ")
+}

@@ -1,0 +1,88 @@
+//! How a local cloud is to be started.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a local cloud is to be started. The default suits a test: any free port, nothing kept, the
+/// scripted model.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The API's port on 127.0.0.1; 0 is any free port.
+    pub port: u16,
+    /// Where state is kept.
+    pub data: Data,
+    /// The executable that is started as the functions: the `local` binary. The running one if not set.
+    pub executable: Option<PathBuf>,
+    /// Processes per function, at most.
+    pub concurrency: usize,
+    /// How long an attempt owns its turn; the functions' default if not set. Everything that waits for
+    /// it (grace, visibility timeout) becomes as short.
+    pub lease: Option<Duration>,
+    /// Time between sweeps; no sweeps but those asked for if not set.
+    pub sweep: Option<Duration>,
+    /// How long a message stays invisible once received. By default six minutes, or a few seconds
+    /// when a lease is set.
+    pub visibility: Option<Duration>,
+    /// Who answers the model calls.
+    pub model: Model,
+    /// More environment for every function; wins over what the local cloud sets itself.
+    pub environment: BTreeMap<String, String>,
+    /// Whether the functions' logs are printed to the terminal too.
+    pub echo_logs: bool,
+}
+
+/// Where state is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Data {
+    /// In this folder, made when it does not exist.
+    Folder(PathBuf),
+    /// Nowhere: it is gone when the cloud is.
+    Ephemeral,
+}
+
+/// Who answers the model calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Model {
+    /// The built-in scripted model.
+    Scripted,
+    /// A provider that speaks the Responses API.
+    Provider {
+        /// Its base URL, up to and with `/v1`.
+        base_url: String,
+        /// The key.
+        api_key: String,
+        /// The model's name; the functions' default if not set.
+        name: Option<String>,
+    },
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            port: 0,
+            data: Data::Ephemeral,
+            executable: None,
+            concurrency: 8,
+            lease: None,
+            sweep: Some(Duration::from_secs(60)),
+            visibility: None,
+            model: Model::Scripted,
+            environment: BTreeMap::new(),
+            echo_logs: false,
+        }
+    }
+}
+
+impl Options {
+    /// The visibility timeout of the finalize queue, in seconds.
+    pub(crate) fn visibility_seconds(&self) -> u32 {
+        /// Six times the function's timeout, as on AWS.
+        const DEPLOYED: Duration = Duration::from_secs(360);
+        /// For a cloud whose leases are short, so that a retry can be waited for.
+        const SHORT: Duration = Duration::from_secs(5);
+        let default = if self.lease.is_some() { SHORT } else { DEPLOYED };
+        let seconds = self.visibility.unwrap_or(default).as_secs();
+        u32::try_from(seconds).unwrap_or(u32::MAX).max(1)
+    }
+}

@@ -1,0 +1,26 @@
+//! The AWS services that the functions use, as servers on this machine that speak the same wire.
+//!
+//! The functions use the ordinary AWS SDK and do not know.
+
+pub(crate) mod dynamodb;
+pub(crate) mod provision;
+pub(crate) mod s3;
+pub(crate) mod sqs;
+
+use tokio::net::TcpListener;
+
+/// The region everything claims to be in.
+pub(crate) const REGION: &str = "us-east-1";
+/// The account everything claims to belong to.
+pub(crate) const ACCOUNT: &str = "123456789012";
+/// The credentials that the services accept.
+pub(crate) const ACCESS_KEY: &str = "local-cloud";
+/// See [`ACCESS_KEY`].
+pub(crate) const SECRET_KEY: &str = "local-cloud-secret";
+
+/// A listener on this machine alone, with the URL that reaches it. Port 0 is any free port.
+pub(crate) async fn listen(port: u16) -> std::io::Result<(TcpListener, String)> {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    Ok((listener, url))
+}

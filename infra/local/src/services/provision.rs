@@ -1,0 +1,174 @@
+//! The table, the bucket and the queues: made when missing, as `template.yaml` makes them on AWS.
+
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, LocalSecondaryIndex,
+    Projection, ProjectionType, ScalarAttributeType, TimeToLiveSpecification,
+};
+use aws_sdk_sqs::types::QueueAttributeName;
+use serde_json::json;
+
+use super::{ACCESS_KEY, ACCOUNT, REGION, SECRET_KEY};
+
+/// The table's name.
+pub(crate) const TABLE: &str = "agent-sessions";
+/// The bucket's name.
+pub(crate) const BUCKET: &str = "agent-payloads";
+/// The finalize queue's name.
+pub(crate) const QUEUE: &str = "turn-finalize";
+/// The dead-letter queue's name.
+pub(crate) const DEAD_LETTERS: &str = "turn-finalize-dead-letters";
+/// How often a message is delivered before it is a dead letter.
+const MAX_RECEIVES: u32 = 5;
+
+/// Something that could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot make the {what}")]
+pub struct Error {
+    what: &'static str,
+    #[source]
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+fn failed<E: std::error::Error + Send + Sync + 'static>(what: &'static str) -> impl Fn(E) -> Error {
+    move |source| Error { what, source: Box::new(source) }
+}
+
+/// Clients of the three services.
+#[derive(Debug, Clone)]
+pub(crate) struct Clients {
+    pub(crate) dynamodb: aws_sdk_dynamodb::Client,
+    pub(crate) s3: aws_sdk_s3::Client,
+    pub(crate) sqs: aws_sdk_sqs::Client,
+}
+
+impl Clients {
+    /// Clients of the services at these endpoints. Nothing is read from the environment.
+    pub(crate) fn new(dynamodb: &str, s3: &str, sqs: &str) -> Self {
+        macro_rules! common {
+            ($service:ident, $endpoint:expr) => {
+                $service::Config::builder()
+                    .behavior_version($service::config::BehaviorVersion::latest())
+                    .region($service::config::Region::new(REGION))
+                    .credentials_provider($service::config::Credentials::new(
+                        ACCESS_KEY, SECRET_KEY, None, None, "local",
+                    ))
+                    .endpoint_url($endpoint)
+            };
+        }
+        let s3 = common!(aws_sdk_s3, s3).force_path_style(true).build();
+        Self {
+            dynamodb: aws_sdk_dynamodb::Client::from_conf(common!(aws_sdk_dynamodb, dynamodb).build()),
+            s3: aws_sdk_s3::Client::from_conf(s3),
+            sqs: aws_sdk_sqs::Client::from_conf(common!(aws_sdk_sqs, sqs).build()),
+        }
+    }
+
+    /// Makes what is missing; what is there stays as it is.
+    pub(crate) async fn provision(&self, visibility_seconds: u32) -> Result<(), Error> {
+        self.table().await?;
+        self.bucket().await?;
+        self.queues(visibility_seconds).await
+    }
+
+    async fn table(&self) -> Result<(), Error> {
+        const WHAT: &str = "table";
+        let tables = self.dynamodb.list_tables().send().await.map_err(failed(WHAT))?;
+        if tables.table_names().iter().any(|name| name == TABLE) {
+            return Ok(());
+        }
+        let text = ScalarAttributeType::S;
+        self.dynamodb
+            .create_table()
+            .table_name(TABLE)
+            .billing_mode(BillingMode::PayPerRequest)
+            .attribute_definitions(attribute("PK", text.clone())?)
+            .attribute_definitions(attribute("SK", text.clone())?)
+            .attribute_definitions(attribute("Seq", ScalarAttributeType::N)?)
+            .attribute_definitions(attribute("GSI1PK", text.clone())?)
+            .attribute_definitions(attribute("GSI1SK", text)?)
+            .set_key_schema(Some(keys("PK", "SK")?))
+            .local_secondary_indexes(
+                LocalSecondaryIndex::builder()
+                    .index_name("LSI1")
+                    .set_key_schema(Some(keys("PK", "Seq")?))
+                    .projection(keys_only())
+                    .build()
+                    .map_err(failed(WHAT))?,
+            )
+            .global_secondary_indexes(
+                GlobalSecondaryIndex::builder()
+                    .index_name("GSI1")
+                    .set_key_schema(Some(keys("GSI1PK", "GSI1SK")?))
+                    .projection(keys_only())
+                    .build()
+                    .map_err(failed(WHAT))?,
+            )
+            .send()
+            .await
+            .map_err(failed(WHAT))?;
+        let expiry = TimeToLiveSpecification::builder()
+            .enabled(true)
+            .attribute_name("ExpiresAt")
+            .build()
+            .map_err(failed(WHAT))?;
+        self.dynamodb
+            .update_time_to_live()
+            .table_name(TABLE)
+            .time_to_live_specification(expiry)
+            .send()
+            .await
+            .map_err(failed(WHAT))?;
+        Ok(())
+    }
+
+    async fn bucket(&self) -> Result<(), Error> {
+        if self.s3.head_bucket().bucket(BUCKET).send().await.is_ok() {
+            return Ok(());
+        }
+        let made = self.s3.create_bucket().bucket(BUCKET).send().await;
+        made.map(|_| ()).map_err(failed("bucket"))
+    }
+
+    async fn queues(&self, visibility_seconds: u32) -> Result<(), Error> {
+        let dead_letters = self.sqs.create_queue().queue_name(DEAD_LETTERS).send().await;
+        dead_letters.map_err(failed("dead-letter queue"))?;
+        let redrive = json!({
+            "deadLetterTargetArn": queue_arn(DEAD_LETTERS),
+            "maxReceiveCount": MAX_RECEIVES,
+        });
+        let queue = self
+            .sqs
+            .create_queue()
+            .queue_name(QUEUE)
+            .attributes(QueueAttributeName::VisibilityTimeout, visibility_seconds.to_string())
+            .attributes(QueueAttributeName::RedrivePolicy, redrive.to_string())
+            .send()
+            .await;
+        queue.map(|_| ()).map_err(failed("finalize queue"))
+    }
+}
+
+/// The ARN of a queue of this cloud.
+pub(crate) fn queue_arn(name: &str) -> String {
+    format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}")
+}
+
+/// The URL of a queue of this cloud.
+pub(crate) fn queue_url(endpoint: &str, name: &str) -> String {
+    format!("{endpoint}/{ACCOUNT}/{name}")
+}
+
+fn attribute(name: &str, kind: ScalarAttributeType) -> Result<AttributeDefinition, Error> {
+    let attribute = AttributeDefinition::builder().attribute_name(name).attribute_type(kind);
+    attribute.build().map_err(failed("table"))
+}
+
+fn keys(hash: &str, range: &str) -> Result<Vec<KeySchemaElement>, Error> {
+    let key = |name: &str, kind| KeySchemaElement::builder().attribute_name(name).key_type(kind).build();
+    let both = [key(hash, KeyType::Hash), key(range, KeyType::Range)];
+    both.into_iter().collect::<Result<_, _>>().map_err(failed("table"))
+}
+
+fn keys_only() -> Projection {
+    Projection::builder().projection_type(ProjectionType::KeysOnly).build()
+}

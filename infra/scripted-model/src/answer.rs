@@ -1,0 +1,154 @@
+//! What a request is answered with: refused, or a plan to play. No effects but the memory's.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::http::{HeaderMap, header};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::id::Issued;
+use crate::memory::Memory;
+use crate::plan::{self, Emission, Plan};
+use crate::play::SILENCE;
+use crate::refusal::Refusal;
+use crate::reply::{End, Reply, Status, Step};
+use crate::request::Asked;
+use crate::script;
+
+/// What is sent.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// An HTTP error that the script asks for.
+    Refused(Refusal),
+    /// Nothing: the connection closes.
+    Dropped,
+    /// Events.
+    Streamed(Vec<Emission>),
+    /// The response alone, after as long as the events would have taken.
+    Whole { response: Value, takes: Duration },
+}
+
+/// Decides on the answer, and how long to wait before it.
+pub(crate) fn decide(
+    memory: &Memory,
+    headers: &HeaderMap,
+    body: &Value,
+) -> Result<(Duration, Answer), Refusal> {
+    authorize(headers)?;
+    let asked = Asked::read(body)?;
+    let mut replies = replies(memory, &asked)?.into_iter();
+    let reply = replies.next().unwrap_or_else(|| unscripted(&asked));
+    let answer = if drops(memory, &asked, &reply) {
+        Answer::Dropped
+    } else if let Some(status) = due(memory, &asked, &reply) {
+        Answer::Refused(refusal(status))
+    } else {
+        let issued = issue(&asked, &reply);
+        memory.keep_then(issued.response(), replies.collect());
+        played(&asked, &reply, plan::lay_out(&asked, &reply, issued, now()))
+    };
+    Ok((reply.delay, answer))
+}
+
+fn played(asked: &Asked, reply: &Reply, plan: Plan) -> Answer {
+    match &reply.end {
+        _ if asked.stream && reply.silent => Answer::Streamed(vec![Emission::Pause(SILENCE)]),
+        _ if asked.stream => Answer::Streamed(plan.emissions),
+        End::Error(code) => {
+            let code = Some(code.clone());
+            Answer::Refused(refusal(&Status { status: 500, code, ..Status::default() }))
+        }
+        _ => Answer::Whole {
+            response: plan.response,
+            takes: match reply.silent {
+                true => SILENCE,
+                false => plan::duration(&plan.emissions),
+            },
+        },
+    }
+}
+
+fn authorize(headers: &HeaderMap) -> Result<(), Refusal> {
+    let key = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.strip_prefix("Bearer "))
+        .filter(|key| !key.is_empty() && !key.starts_with("invalid"));
+    if key.is_some() {
+        return Ok(());
+    }
+    Err(Refusal {
+        status: 401,
+        param: None,
+        ..Refusal::invalid("invalid_api_key", "", "The API key is missing or invalid.")
+    })
+}
+
+/// The directive's replies, or what an earlier directive left for when the tool results come.
+fn replies(memory: &Memory, asked: &Asked) -> Result<Vec<Reply>, Refusal> {
+    let read = script::read(&asked.instruction);
+    let scripted =
+        read.map_err(|unreadable| Refusal::invalid("invalid_script", "input", unreadable.to_string()))?;
+    if let Some(replies) = scripted {
+        return Ok(replies);
+    }
+    let brings_results = !asked.outputs.is_empty();
+    let previous = asked.previous.filter(|_| brings_results);
+    let left = previous.and_then(|previous| memory.then(&previous.response()));
+    Ok(left.unwrap_or_default())
+}
+
+/// Without a script it says what it is, unless it has to call a tool.
+fn unscripted(asked: &Asked) -> Reply {
+    let call = asked.forced_tool().map(|name| Step::Call { name: name.to_owned(), arguments: json!({}) });
+    Reply { steps: call.into_iter().collect(), ..Reply::default() }
+}
+
+fn drops(memory: &Memory, asked: &Asked, reply: &Reply) -> bool {
+    reply.drops.is_some_and(|drops| match drops.times {
+        None => true,
+        Some(times) => memory.spend(&format!("{} drop", same(asked)), times),
+    })
+}
+
+fn due<'a>(memory: &Memory, asked: &Asked, reply: &'a Reply) -> Option<&'a Status> {
+    let is_due = |(index, status): &(usize, &Status)| {
+        let applies = !status.chained || asked.previous.is_some();
+        applies
+            && match status.times {
+                None => true,
+                Some(times) => memory.spend(&format!("{} {index}", same(asked)), times),
+            }
+    };
+    let mut statuses = reply.statuses.iter().enumerate();
+    statuses.find(is_due).map(|(_, status)| status)
+}
+
+/// What tells a request that is repeated from another one.
+fn same(asked: &Asked) -> String {
+    let digest = Sha256::digest(Value::Object(asked.body.clone()).to_string());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn refusal(status: &Status) -> Refusal {
+    let kind = Refusal::kind_of(status.status);
+    Refusal {
+        status: status.status,
+        kind: status.kind.as_deref().unwrap_or(kind).into(),
+        code: status.code.as_deref().map(Into::into),
+        param: None,
+        message: "The script asked for this error.".to_owned(),
+        headers: status.headers.clone(),
+    }
+}
+
+fn issue(asked: &Asked, reply: &Reply) -> Issued {
+    let before = asked.previous.map_or(0, |previous| previous.turns);
+    let turn = u16::from(asked.outputs.is_empty());
+    Issued::new(before.saturating_add(turn), plan::calls(reply), asked.store)
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
+}

@@ -1,0 +1,90 @@
+//! A model provider for the local cloud and for tests: it speaks the Responses API over HTTP, follows
+//! a script instead of thinking, and says in its answers that it does.
+//!
+//! It is faithful where clients get hurt: it refuses what the published API refuses (an unknown part
+//! type, a chained request that leaves a function call unanswered, a response id it never issued),
+//! streams the same events in the same order with `sequence_number`s, and fails in every way a
+//! provider can on request. What it issues can be checked without memory, so a restart of the local
+//! cloud breaks no chain.
+//!
+//! Deliberately absent: any sampling, tokenizer or conversation history. Usage is a rough count of
+//! words. `then` steps and `times` counters live in memory and do not survive a restart.
+//!
+//! # Routes
+//!
+//! - `POST /v1/responses`, plain JSON or `"stream": true`.
+//! - `GET /scripted/requests`: `{"count", "abandoned", "requests": [{"headers", "body"}]}`, the last
+//!   10,000 requests; `DELETE` forgets them. `abandoned` counts replies whose client left early.
+//!
+//! Without a script it calls the tool that `tool_choice` forces, with no arguments, and else says what
+//! it is, what it heard and how long the chain is.
+//!
+//! A key that starts with `invalid` is answered with 401, a model that starts with `missing-` with 404.
+//!
+//! # Scripts
+//!
+//! A directive is read from the newest user message only: from what follows `[INSTRUCTION]` in the
+//! first of its parts that has that header, or from all its text when none has. Steps are separated by
+//! `;` or line ends, strings and arguments are JSON, durations are `20ms`, `5s` or `2m`.
+//!
+//! ```text
+//! [[script: say "Hello there."]]
+//! [[script: pace 20ms; words 1000]]
+//! [[script: say "Looking."; call read_file {"path":"a.rs"}; call list_files {}; then; say "Done."]]
+//! [[script: status 429 code rate_limit_exceeded retry-after 1 times 2; say "At last."]]
+//! [[script: say "Half an ans"; cut after 6 events]]
+//! ```
+//!
+//! What is said, in order; adjacent texts share one message:
+//!
+//! | step | meaning |
+//! |---|---|
+//! | `say "text"` | text |
+//! | `words 1000` | that many numbered words |
+//! | `repeat "QUJD" 400` | the string that many times, without spaces |
+//! | `echo` | what it is, what it heard, how long the chain is |
+//! | `refuse "text"` | a refusal part |
+//! | `call name {json}` | a function call; several make parallel calls |
+//! | `pace 20ms` | a pause before each delta that follows |
+//! | `chunk 7` | deltas of so many characters from here on, instead of words |
+//! | `hang 5s` | a pause at this place in the stream |
+//! | `unknown event` | an event and an output item of types that no client knows |
+//! | `malformed` | an event whose data is not JSON |
+//! | `then` | ends this reply; the rest answers the request that brings the tool results |
+//!
+//! How the reply goes, anywhere in it:
+//!
+//! | step | meaning |
+//! |---|---|
+//! | `status 503 [code c] [type t] [header n "v"] [retry-after 1] [retry-after-ms 50] [x-should-retry false] [times 2] [chained]` | an HTTP error; `times`: only so often for the same request, then the rest; `chained`: only with a `previous_response_id` |
+//! | `forget` | `status 400 code previous_response_not_found chained` |
+//! | `delay 5s` | waits before the status line |
+//! | `silent` | sends the headers and then nothing |
+//! | `drop [times 2]` | closes the connection without an answer |
+//! | `cut after 5 events`, `cut after 100 bytes` | ends the body early, as if it were complete |
+//! | `reset after 5 events`, `reset after 100 bytes` | breaks the connection there |
+//! | `fail [code]` | ends with `response.failed` (`server_error`) |
+//! | `error [code]` | ends with a bare `error` event |
+//! | `incomplete [reason]` | ends with `response.incomplete` (`max_output_tokens`) |
+//! | `unended` | leaves out the terminal event |
+//! | `usage 100 20 [cached 5] [reasoning 7]` | usage as stated |
+//! | `no usage` | a null `usage` |
+//!
+//! A directive that cannot be read is answered with 400 and the code `invalid_script`.
+
+mod answer;
+mod echo;
+mod id;
+mod memory;
+mod plan;
+mod play;
+mod recorder;
+mod refusal;
+mod reply;
+mod request;
+mod script;
+mod serve;
+mod validate;
+
+pub use recorder::Recorder;
+pub use serve::{router, serve};

@@ -1,0 +1,71 @@
+//! What has to be remembered between requests: the replies that follow a `then`, and how often a
+//! `times` has been spent. Bounded; a restart forgets it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use crate::reply::Reply;
+
+const KEPT: usize = 1_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    then: Mutex<Bounded<Vec<Reply>>>,
+    spent: Mutex<Bounded<u32>>,
+}
+
+impl Memory {
+    /// Remembers what answers the request that brings the results of this response's calls.
+    pub(crate) fn keep_then(&self, response: String, replies: Vec<Reply>) {
+        if !replies.is_empty() {
+            lock(&self.then).insert(response, replies);
+        }
+    }
+
+    /// What was left to say after this response; it stays, since a request may be repeated.
+    pub(crate) fn then(&self, response: &str) -> Option<Vec<Reply>> {
+        lock(&self.then).entries.get(response).cloned()
+    }
+
+    /// Spends one of `times` for this request; false once all are spent, and then anew.
+    pub(crate) fn spend(&self, request: &str, times: u32) -> bool {
+        let mut spent = lock(&self.spent);
+        let so_far = spent.entries.get(request).copied().unwrap_or(0);
+        if so_far < times {
+            spent.insert(request.to_owned(), so_far + 1);
+            return true;
+        }
+        spent.entries.remove(request);
+        false
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A map that forgets its oldest entries.
+#[derive(Debug)]
+struct Bounded<T> {
+    entries: HashMap<String, T>,
+    order: VecDeque<String>,
+}
+
+impl<T> Default for Bounded<T> {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<T> Bounded<T> {
+    fn insert(&mut self, key: String, value: T) {
+        if self.entries.insert(key.clone(), value).is_none() {
+            self.order.push_back(key);
+        }
+        while self.order.len() > KEPT {
+            if let Some(oldest) = self.order.pop_front() {
+                self.entries.remove(&oldest);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! From a reply to what goes over the wire: the response object and the events that build it up.
+//! Pure; the ids are given.
+
+mod events;
+mod items;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::id::Issued;
+use crate::reply::{End, Reply, Step, Usage};
+use crate::request::Asked;
+use events::Events;
+
+pub(crate) use events::Emission;
+
+/// A whole answer.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The response as it is at its end.
+    pub(crate) response: Value,
+    /// What is streamed, in order.
+    pub(crate) emissions: Vec<Emission>,
+}
+
+/// How many function calls the reply makes.
+pub(crate) fn calls(reply: &Reply) -> u8 {
+    let calls = reply.steps.iter();
+    let calls = calls.filter(|step| matches!(step, Step::Call { .. }));
+    u8::try_from(calls.count()).unwrap_or(u8::MAX)
+}
+
+/// Lays out the reply.
+pub(crate) fn lay_out(asked: &Asked, reply: &Reply, issued: Issued, created_at: u64) -> Plan {
+    let skeleton = skeleton(asked, issued, created_at);
+    let mut events = Events::default();
+    for name in ["response.created", "response.in_progress"] {
+        events.push(name, [("response", skeleton.clone())]);
+    }
+    let output = items::write(asked, reply, issued, &mut events);
+    let usage = usage(asked, &output, reply.usage);
+    let response = finished(skeleton, output, usage, &reply.end);
+    match &reply.end {
+        End::Complete => events.push("response.completed", [("response", response.clone())]),
+        End::Fail(_) => events.push("response.failed", [("response", response.clone())]),
+        End::Incomplete(_) => events.push("response.incomplete", [("response", response.clone())]),
+        End::Error(code) => events.push(
+            "error",
+            [
+                ("code", json!(code)),
+                ("message", json!("The script asked for an error.")),
+                ("param", Value::Null),
+            ],
+        ),
+        End::Missing => {}
+    }
+    Plan { response, emissions: events.cut(reply.cut) }
+}
+
+/// How long the reply takes when it is not streamed.
+pub(crate) fn duration(emissions: &[Emission]) -> Duration {
+    let pause = |emission: &Emission| match emission {
+        Emission::Pause(pause) => *pause,
+        Emission::Text(_) | Emission::Reset => Duration::ZERO,
+    };
+    emissions.iter().map(pause).sum()
+}
+
+fn skeleton(asked: &Asked, issued: Issued, created_at: u64) -> Map<String, Value> {
+    let or = |name: &str, otherwise: Value| {
+        let given = asked.body.get(name).filter(|value| !value.is_null());
+        given.cloned().unwrap_or(otherwise)
+    };
+    let mut response = Map::new();
+    let mut set = |name: &str, value: Value| response.insert(name.to_owned(), value);
+    set("id", json!(issued.response()));
+    set("object", json!("response"));
+    set("created_at", json!(created_at));
+    set("status", json!("in_progress"));
+    set("background", json!(false));
+    set("error", Value::Null);
+    set("incomplete_details", Value::Null);
+    set("instructions", or("instructions", Value::Null));
+    set("max_output_tokens", or("max_output_tokens", Value::Null));
+    set("model", json!(asked.model));
+    set("output", json!([]));
+    set("parallel_tool_calls", or("parallel_tool_calls", json!(true)));
+    let previous = asked.previous.map(Issued::response);
+    set("previous_response_id", json!(previous));
+    set("reasoning", json!({ "effort": null, "summary": null }));
+    set("service_tier", json!("default"));
+    set("store", json!(asked.store));
+    set("temperature", or("temperature", json!(1.0)));
+    set("text", or("text", json!({ "format": { "type": "text" } })));
+    set("tool_choice", or("tool_choice", json!("auto")));
+    set("tools", or("tools", json!([])));
+    set("top_p", or("top_p", json!(1.0)));
+    set("truncation", or("truncation", json!("disabled")));
+    set("usage", Value::Null);
+    set("metadata", or("metadata", json!({})));
+    response
+}
+
+fn finished(mut response: Map<String, Value>, output: Vec<Value>, usage: Value, end: &End) -> Value {
+    let status = match end {
+        End::Complete | End::Missing => "completed",
+        End::Fail(_) | End::Error(_) => "failed",
+        End::Incomplete(_) => "incomplete",
+    };
+    let mut set = |name: &str, value: Value| response.insert(name.to_owned(), value);
+    set("status", json!(status));
+    set("output", Value::Array(output));
+    set("usage", usage);
+    match end {
+        End::Fail(code) | End::Error(code) => {
+            let message = "The script asked for a failure.";
+            set("error", json!({ "code": code, "message": message }));
+        }
+        End::Incomplete(reason) => {
+            set("incomplete_details", json!({ "reason": reason }));
+        }
+        End::Complete | End::Missing => {}
+    }
+    Value::Object(response)
+}
+
+fn usage(asked: &Asked, output: &[Value], stated: Usage) -> Value {
+    let (input, output, cached, reasoning) = match stated {
+        Usage::None => return Value::Null,
+        Usage::Stated { input, output, cached, reasoning } => (input, output, cached, reasoning),
+        Usage::Counted => {
+            let parts = ["instructions", "input", "tools"].iter();
+            let input = parts.filter_map(|part| asked.body.get(*part)).map(words);
+            (input.sum(), output.iter().map(words).sum(), 0, 0)
+        }
+    };
+    json!({
+        "input_tokens": input,
+        "input_tokens_details": { "cached_tokens": cached, "cache_write_tokens": 0 },
+        "output_tokens": output,
+        "output_tokens_details": { "reasoning_tokens": reasoning },
+        "total_tokens": input.saturating_add(output),
+    })
+}
+
+fn words(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => u64::try_from(text.split_whitespace().count()).unwrap_or(u64::MAX),
+        Value::Array(values) => values.iter().map(words).sum(),
+        Value::Object(members) => members.values().map(words).sum(),
+        _ => 0,
+    }
+}

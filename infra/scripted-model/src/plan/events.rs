@@ -1,0 +1,83 @@
+//! The stream: numbered events, pauses, and faults.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::reply::{Cut, Unit};
+
+/// One thing that happens on the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Emission {
+    /// A whole event, as it is written.
+    Text(Bytes),
+    Pause(Duration),
+    /// The connection breaks.
+    Reset,
+}
+
+/// The events so far.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    sequence: u64,
+    emissions: Vec<Emission>,
+}
+
+impl Events {
+    /// Adds an event with the next sequence number.
+    pub(crate) fn push<V: Into<Value>, const N: usize>(&mut self, kind: &str, members: [(&str, V); N]) {
+        let mut event = Map::new();
+        event.insert("type".to_owned(), json!(kind));
+        event.insert("sequence_number".to_owned(), json!(self.sequence));
+        for (name, value) in members {
+            event.insert(name.to_owned(), value.into());
+        }
+        self.sequence += 1;
+        let text = format!("event: {kind}\ndata: {}\n\n", Value::Object(event));
+        self.emissions.push(Emission::Text(text.into()));
+    }
+
+    /// Adds an event as it stands.
+    pub(crate) fn raw(&mut self, text: &'static str) {
+        let text = Bytes::from_static(text.as_bytes());
+        self.emissions.push(Emission::Text(text));
+    }
+
+    pub(crate) fn pause(&mut self, pause: Duration) {
+        if !pause.is_zero() {
+            self.emissions.push(Emission::Pause(pause));
+        }
+    }
+
+    /// What is left of the stream when it ends early.
+    pub(crate) fn cut(self, cut: Option<Cut>) -> Vec<Emission> {
+        let Some(cut) = cut else {
+            return self.emissions;
+        };
+        let mut left = cut.after;
+        let mut kept = Vec::new();
+        for emission in self.emissions {
+            let Emission::Text(text) = emission else {
+                kept.push(emission);
+                continue;
+            };
+            let takes = match cut.unit {
+                Unit::Events => 1,
+                Unit::Bytes => text.len(),
+            };
+            if takes > left {
+                if cut.unit == Unit::Bytes && left > 0 {
+                    kept.push(Emission::Text(text.slice(..left)));
+                }
+                break;
+            }
+            left -= takes;
+            kept.push(Emission::Text(text));
+        }
+        if cut.reset {
+            kept.push(Emission::Reset);
+        }
+        kept
+    }
+}

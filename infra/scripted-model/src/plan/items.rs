@@ -1,0 +1,250 @@
+//! The output items of a reply and the events that announce, fill and finish each.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::events::Events;
+use crate::echo;
+use crate::id::Issued;
+use crate::reply::{End, Reply, Step};
+use crate::request::Asked;
+
+/// Writes the events of all items and gives the finished items.
+pub(crate) fn write(asked: &Asked, reply: &Reply, issued: Issued, events: &mut Events) -> Vec<Value> {
+    let mut writer = Writer {
+        issued,
+        events,
+        output: Vec::new(),
+        open: None,
+        calls: 0,
+        pace: Duration::ZERO,
+        chunk: None,
+        last_status: match reply.end {
+            End::Complete | End::Missing => "completed",
+            End::Fail(_) | End::Error(_) | End::Incomplete(_) => "incomplete",
+        },
+    };
+    for step in &reply.steps {
+        writer.step(asked, step);
+    }
+    let says_nothing = !reply
+        .steps
+        .iter()
+        .any(|step| matches!(step, Step::Say(_) | Step::Echo | Step::Refuse(_) | Step::Call { .. }));
+    if says_nothing && reply.end == End::Complete {
+        writer.text(&echo::answer(asked));
+    }
+    writer.close(true);
+    writer.output
+}
+
+/// A message that is being written.
+struct Open {
+    id: String,
+    parts: Vec<Value>,
+    /// The text of the last part, while it is one.
+    text: Option<String>,
+}
+
+struct Writer<'a> {
+    issued: Issued,
+    events: &'a mut Events,
+    output: Vec<Value>,
+    open: Option<Open>,
+    calls: u8,
+    pace: Duration,
+    chunk: Option<usize>,
+    last_status: &'static str,
+}
+
+impl Writer<'_> {
+    fn step(&mut self, asked: &Asked, step: &Step) {
+        match step {
+            Step::Say(text) => self.text(text),
+            Step::Echo => self.text(&echo::answer(asked)),
+            Step::Refuse(text) => self.refusal(text),
+            Step::Call { name, arguments } => self.call(name, &arguments.to_string()),
+            Step::Pace(pace) => self.pace = *pace,
+            Step::Chunk(characters) => self.chunk = Some(*characters),
+            Step::Hang(pause) => self.events.pause(*pause),
+            Step::Malformed => {
+                self.events.raw("event: response.output_text.delta\ndata: {\"type\":\"respon\n\n")
+            }
+            Step::UnknownEvent => self.unknown(),
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let index = self.output.len();
+        let mut open = self.message();
+        if open.text.is_none() {
+            let part = json!({ "type": "output_text", "text": "", "annotations": [], "logprobs": [] });
+            self.part("response.content_part.added", &open, part);
+            open.text = Some(String::new());
+        }
+        for delta in deltas(text, self.chunk) {
+            self.events.pause(self.pace);
+            self.events.push(
+                "response.output_text.delta",
+                [
+                    ("item_id", json!(open.id)),
+                    ("output_index", json!(index)),
+                    ("content_index", json!(open.parts.len())),
+                    ("delta", json!(delta)),
+                    ("logprobs", json!([])),
+                ],
+            );
+        }
+        if let Some(so_far) = &mut open.text {
+            so_far.push_str(text);
+        }
+        self.open = Some(open);
+    }
+
+    fn refusal(&mut self, text: &str) {
+        let index = self.output.len();
+        let mut open = self.message();
+        self.finish_text(&mut open);
+        let content_index = open.parts.len();
+        let place = |name: &'static str, value: &str| {
+            [
+                ("item_id", json!(open.id)),
+                ("output_index", json!(index)),
+                ("content_index", json!(content_index)),
+                (name, json!(value)),
+            ]
+        };
+        let part = |text: &str| json!({ "type": "refusal", "refusal": text });
+        self.part("response.content_part.added", &open, part(""));
+        for delta in deltas(text, self.chunk) {
+            self.events.pause(self.pace);
+            self.events.push("response.refusal.delta", place("delta", &delta));
+        }
+        self.events.push("response.refusal.done", place("refusal", text));
+        self.part("response.content_part.done", &open, part(text));
+        open.parts.push(part(text));
+        self.open = Some(open);
+    }
+
+    fn call(&mut self, name: &str, arguments: &str) {
+        self.close(false);
+        let index = self.output.len();
+        let id = self.issued.item("fc", index);
+        let call_id = self.issued.call(self.calls);
+        self.calls = self.calls.saturating_add(1);
+        let item = |status: &str, arguments: &str| {
+            json!({
+                "type": "function_call", "id": id, "call_id": call_id, "name": name,
+                "arguments": arguments, "status": status,
+            })
+        };
+        self.item("response.output_item.added", item("in_progress", ""));
+        for delta in deltas(arguments, Some(self.chunk.unwrap_or(8))) {
+            self.events.pause(self.pace);
+            self.events.push(
+                "response.function_call_arguments.delta",
+                [("item_id", json!(id)), ("output_index", json!(index)), ("delta", json!(delta))],
+            );
+        }
+        self.events.push(
+            "response.function_call_arguments.done",
+            [
+                ("item_id", json!(id)),
+                ("output_index", json!(index)),
+                ("name", json!(name)),
+                ("arguments", json!(arguments)),
+            ],
+        );
+        let item = item("completed", arguments);
+        self.item("response.output_item.done", item.clone());
+        self.output.push(item);
+    }
+
+    fn unknown(&mut self) {
+        self.close(false);
+        self.events.push("response.novelty.appeared", [("novelty", json!({ "depth": 1 }))]);
+        let id = self.issued.item("nov", self.output.len());
+        let item = json!({ "type": "novelty", "id": id, "status": "completed" });
+        self.item("response.output_item.added", item.clone());
+        self.item("response.output_item.done", item.clone());
+        self.output.push(item);
+    }
+
+    /// The open message, or a new one.
+    fn message(&mut self) -> Open {
+        if let Some(open) = self.open.take() {
+            return open;
+        }
+        let id = self.issued.item("msg", self.output.len());
+        let open = Open { id, parts: Vec::new(), text: None };
+        self.item("response.output_item.added", message(&open, "in_progress"));
+        open
+    }
+
+    fn finish_text(&mut self, open: &mut Open) {
+        let Some(text) = open.text.take() else {
+            return;
+        };
+        self.events.push(
+            "response.output_text.done",
+            [
+                ("item_id", json!(open.id)),
+                ("output_index", json!(self.output.len())),
+                ("content_index", json!(open.parts.len())),
+                ("text", json!(text)),
+                ("logprobs", json!([])),
+            ],
+        );
+        let part = json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] });
+        self.part("response.content_part.done", open, part.clone());
+        open.parts.push(part);
+    }
+
+    /// Finishes the open message; the last one of a reply that breaks off is not complete.
+    fn close(&mut self, last: bool) {
+        let Some(mut open) = self.open.take() else {
+            return;
+        };
+        self.finish_text(&mut open);
+        let status = if last { self.last_status } else { "completed" };
+        let item = message(&open, status);
+        self.item("response.output_item.done", item.clone());
+        self.output.push(item);
+    }
+
+    fn item(&mut self, kind: &str, item: Value) {
+        let index = json!(self.output.len());
+        self.events.push(kind, [("output_index", index), ("item", item)]);
+    }
+
+    fn part(&mut self, kind: &str, open: &Open, part: Value) {
+        self.events.push(
+            kind,
+            [
+                ("item_id", json!(open.id)),
+                ("output_index", json!(self.output.len())),
+                ("content_index", json!(open.parts.len())),
+                ("part", part),
+            ],
+        );
+    }
+}
+
+fn message(open: &Open, status: &str) -> Value {
+    json!({
+        "type": "message", "id": open.id, "role": "assistant", "status": status,
+        "content": open.parts,
+    })
+}
+
+/// Splits a text as it is streamed: by words, or by so many characters.
+fn deltas(text: &str, chunk: Option<usize>) -> Vec<String> {
+    match chunk {
+        None => text.split_inclusive(' ').map(str::to_owned).collect(),
+        Some(characters) => {
+            let characters_of_text: Vec<char> = text.chars().collect();
+            characters_of_text.chunks(characters.max(1)).map(|chunk| chunk.iter().collect()).collect()
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Plays a plan over a connection.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::stream;
+
+use crate::plan::Emission;
+use crate::recorder::Recorder;
+
+/// A silent reply ends after this long even if the client never gives up.
+pub(crate) const SILENCE: Duration = Duration::from_secs(15 * 60);
+
+/// A reply whose body is these emissions.
+pub(crate) fn streamed(emissions: Vec<Emission>, recorder: Recorder) -> Response {
+    let playing = Playing { emissions: emissions.into(), recorder };
+    let body = Body::from_stream(stream::unfold(playing, Playing::next));
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
+}
+
+/// A reply whose connection breaks before its first byte.
+pub(crate) fn broken() -> Response {
+    let failure = stream::iter([Err::<Bytes, _>(reset())]);
+    Body::from_stream(failure).into_response()
+}
+
+/// A stream on its way; dropped before its end, it counts as abandoned.
+struct Playing {
+    emissions: VecDeque<Emission>,
+    recorder: Recorder,
+}
+
+impl Playing {
+    async fn next(mut self) -> Option<(io::Result<Bytes>, Self)> {
+        loop {
+            // What is waited for stays in the queue, so that leaving meanwhile counts as leaving early.
+            match self.emissions.front()? {
+                Emission::Pause(pause) => tokio::time::sleep(*pause).await,
+                // The server writes out what came before only when it has to wait.
+                Emission::Reset => tokio::task::yield_now().await,
+                Emission::Text(_) => {}
+            }
+            match self.emissions.pop_front()? {
+                Emission::Pause(_) => {}
+                Emission::Text(text) => return Some((Ok(text), self)),
+                Emission::Reset => return Some((Err(reset()), self)),
+            }
+        }
+    }
+}
+
+impl Drop for Playing {
+    fn drop(&mut self) {
+        if !self.emissions.is_empty() {
+            self.recorder.abandon();
+        }
+    }
+}
+
+fn reset() -> io::Error {
+    io::Error::from(io::ErrorKind::ConnectionReset)
+}

@@ -1,0 +1,101 @@
+//! What was asked, kept for tests to look at.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::HeaderMap;
+use serde_json::{Map, Value, json};
+
+/// Older requests are forgotten beyond this many, and beyond this many bytes of bodies.
+const KEPT: usize = 10_000;
+const KEPT_BYTES: usize = 256 << 20;
+
+/// The headers worth looking at; the key is recorded as present, never as it is.
+const HEADERS: [&str; 6] =
+    ["accept", "content-type", "openai-organization", "openai-project", "user-agent", "x-client-request-id"];
+
+/// The last 10,000 requests. Clones share what was recorded.
+#[derive(Debug, Clone, Default)]
+pub struct Recorder {
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    count: usize,
+    abandoned: usize,
+    bytes: usize,
+    requests: VecDeque<(usize, Value)>,
+}
+
+impl Kept {
+    fn shown(&self) -> Vec<Value> {
+        let requests = self.requests.iter();
+        requests.map(|(_, request)| request.clone()).collect()
+    }
+}
+
+impl Recorder {
+    /// The requests received, oldest first: `{"headers": {..}, "body": {..}}`.
+    pub fn requests(&self) -> Vec<Value> {
+        self.lock().shown()
+    }
+
+    /// The bodies of the requests received, oldest first.
+    pub fn bodies(&self) -> Vec<Value> {
+        let body = |request: &Value| request.get("body").cloned().unwrap_or_default();
+        self.lock().shown().iter().map(body).collect()
+    }
+
+    /// How many requests were received, forgotten ones included.
+    pub fn count(&self) -> usize {
+        self.lock().count
+    }
+
+    /// How many replies were not read to their end by the client.
+    pub fn abandoned(&self) -> usize {
+        self.lock().abandoned
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        *self.lock() = Kept::default();
+    }
+
+    /// Remembers a request whose body took so many bytes.
+    pub(crate) fn record(&self, headers: &HeaderMap, body: &Value, bytes: usize) {
+        let mut shown = Map::new();
+        for name in HEADERS {
+            if let Some(value) = headers.get(name).and_then(|value| value.to_str().ok()) {
+                shown.insert(name.to_owned(), value.into());
+            }
+        }
+        if headers.contains_key("authorization") {
+            shown.insert("authorization".to_owned(), "present".into());
+        }
+        let mut kept = self.lock();
+        kept.count += 1;
+        kept.bytes += bytes;
+        let request = json!({ "headers": shown, "body": body });
+        kept.requests.push_back((bytes, request));
+        while kept.requests.len() > KEPT || kept.bytes > KEPT_BYTES {
+            let Some((bytes, _)) = kept.requests.pop_front() else {
+                break;
+            };
+            kept.bytes -= bytes;
+        }
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.lock().abandoned += 1;
+    }
+
+    pub(crate) fn shown(&self) -> Value {
+        let kept = self.lock();
+        json!({ "count": kept.count, "abandoned": kept.abandoned, "requests": kept.shown() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,149 @@
+//! What a request asks: a checked body, its place in the chain, and what its newest user message says.
+
+use serde_json::{Map, Value};
+
+use crate::id::Issued;
+use crate::refusal::Refusal;
+use crate::validate;
+
+/// A request that the API would take.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) body: Map<String, Value>,
+    pub(crate) model: String,
+    pub(crate) stream: bool,
+    pub(crate) store: bool,
+    pub(crate) previous: Option<Issued>,
+    /// What `[MODE: …]` says in the newest user message.
+    pub(crate) mode: Option<String>,
+    /// What follows `[INSTRUCTION]` in the newest user message, or all of its text.
+    pub(crate) instruction: String,
+    /// The tool results that this request brings.
+    pub(crate) outputs: Vec<String>,
+}
+
+impl Asked {
+    /// Checks the body as the API does.
+    pub(crate) fn read(body: &Value) -> Result<Self, Refusal> {
+        let Some(body) = body.as_object() else {
+            let message = "The body has to be a JSON object.";
+            return Err(Refusal::invalid("invalid_type", "body", message));
+        };
+        validate::check(body)?;
+        let items: &[Value] = match body.get("input") {
+            Some(Value::Array(items)) => items,
+            _ => &[],
+        };
+        let previous = previous(body)?;
+        check_calls(items, previous)?;
+        let parts = match body.get("input") {
+            Some(Value::String(text)) => vec![text.as_str()],
+            _ => newest_user_texts(items),
+        };
+        let (mode, instruction) = read_message(&parts);
+        let flag = |name: &str| body.get(name).and_then(Value::as_bool);
+        Ok(Self {
+            model: field(body, "model").unwrap_or_default().to_owned(),
+            stream: flag("stream").unwrap_or(false),
+            store: flag("store").unwrap_or(true),
+            previous,
+            mode,
+            instruction,
+            outputs: outputs(items),
+            body: body.clone(),
+        })
+    }
+
+    /// The tool that `tool_choice` makes the model call.
+    pub(crate) fn forced_tool(&self) -> Option<&str> {
+        match self.body.get("tool_choice")? {
+            Value::String(choice) if choice == "required" => {
+                let first = self.body.get("tools")?.as_array()?.first()?;
+                first.get("name")?.as_str()
+            }
+            choice => choice.get("name")?.as_str(),
+        }
+    }
+}
+
+fn previous(body: &Map<String, Value>) -> Result<Option<Issued>, Refusal> {
+    let param = "previous_response_id";
+    match body.get(param) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(id)) => match Issued::read(id).filter(|issued| issued.stored) {
+            Some(issued) => Ok(Some(issued)),
+            None => Err(Refusal::invalid(
+                "previous_response_not_found",
+                param,
+                format!("Previous response with id '{id}' not found."),
+            )),
+        },
+        Some(_) => Err(Refusal::invalid(
+            "invalid_type",
+            param,
+            "Invalid type for 'previous_response_id': expected a string.",
+        )),
+    }
+}
+
+/// Every call needs its output, and every output its call.
+fn check_calls(items: &[Value], previous: Option<Issued>) -> Result<(), Refusal> {
+    let ids = |kind: &str| -> Vec<String> {
+        items
+            .iter()
+            .filter(|item| item.get("type").and_then(Value::as_str) == Some(kind))
+            .filter_map(|item| item.get("call_id").and_then(Value::as_str))
+            .map(str::to_owned)
+            .collect()
+    };
+    let mut calls = previous.map(Issued::open_calls).unwrap_or_default();
+    calls.extend(ids("function_call"));
+    let outputs = ids("function_call_output");
+    let refuse = |message: String| Err(Refusal { code: None, ..Refusal::invalid("", "input", message) });
+    if let Some(call) = calls.iter().find(|call| !outputs.contains(call)) {
+        return refuse(format!("No tool output found for function call {call}."));
+    }
+    if let Some(output) = outputs.iter().find(|output| !calls.contains(output)) {
+        return refuse(format!("No tool call found for function call output with call_id {output}."));
+    }
+    Ok(())
+}
+
+fn outputs(items: &[Value]) -> Vec<String> {
+    items
+        .iter()
+        .filter(|item| item.get("type").and_then(Value::as_str) == Some("function_call_output"))
+        .filter_map(|item| item.get("output"))
+        .map(|output| match output {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+        .collect()
+}
+
+fn newest_user_texts(items: &[Value]) -> Vec<&str> {
+    let newest = items.iter().rev().find(|item| item.get("role").and_then(Value::as_str) == Some("user"));
+    match newest.and_then(|message| message.get("content")) {
+        Some(Value::String(text)) => vec![text],
+        Some(Value::Array(parts)) => {
+            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn read_message(parts: &[&str]) -> (Option<String>, String) {
+    let split = parts.iter().find_map(|part| part.split_once("[INSTRUCTION]"));
+    let Some((header, instruction)) = split else {
+        return (None, parts.join("\n"));
+    };
+    let mode = header
+        .split_once("[MODE:")
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map(|(mode, _)| mode.trim().to_owned());
+    (mode, instruction.trim().to_owned())
+}
+
+fn field<'a>(body: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    body.get(name).and_then(Value::as_str)
+}

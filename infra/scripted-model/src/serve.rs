@@ -1,0 +1,72 @@
+//! The HTTP surface.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::Value;
+
+use crate::answer::{self, Answer};
+use crate::memory::Memory;
+use crate::play;
+use crate::recorder::Recorder;
+
+const LARGEST_BODY: usize = 32 << 20;
+
+#[derive(Clone)]
+struct Model {
+    recorder: Recorder,
+    memory: Arc<Memory>,
+}
+
+/// The routes of the scripted model; what is asked shows in the recorder.
+pub fn router(recorder: Recorder) -> Router {
+    let model = Model { recorder, memory: Arc::new(Memory::default()) };
+    Router::new()
+        .route("/v1/responses", post(responses))
+        .route("/scripted/requests", get(requests).delete(forget))
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .with_state(model)
+}
+
+/// Serves the routes until the future is dropped.
+///
+/// # Errors
+///
+/// The listener's own.
+pub async fn serve(listener: tokio::net::TcpListener, recorder: Recorder) -> io::Result<()> {
+    axum::serve(listener, router(recorder)).await
+}
+
+async fn requests(State(model): State<Model>) -> Json<Value> {
+    Json(model.recorder.shown())
+}
+
+async fn forget(State(model): State<Model>) -> StatusCode {
+    model.recorder.clear();
+    StatusCode::NO_CONTENT
+}
+
+async fn responses(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
+    let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    model.recorder.record(&headers, &json, body.len());
+    let (delay, answer) = match answer::decide(&model.memory, &headers, &json) {
+        Ok(decided) => decided,
+        Err(refusal) => return refusal.into_response(),
+    };
+    tokio::time::sleep(delay).await;
+    match answer {
+        Answer::Refused(refusal) => refusal.into_response(),
+        Answer::Dropped => play::broken(),
+        Answer::Streamed(emissions) => play::streamed(emissions, model.recorder),
+        Answer::Whole { response, takes } => {
+            tokio::time::sleep(takes).await;
+            Json(response).into_response()
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What the published API refuses, and how.
+
+use serde_json::{Value, json};
+
+use crate::{Server, asking, json_of};
+
+/// The error that the API answers with.
+async fn refused(body: &Value) -> (u16, Value) {
+    let response = Server::new().send(body).await;
+    (response.status().as_u16(), json_of(response).await["error"].clone())
+}
+
+fn with(member: &str, value: Value) -> Value {
+    let mut body = asking("Hello.");
+    body[member] = value;
+    body
+}
+
+#[tokio::test]
+async fn a_part_of_an_unknown_type_is_refused() {
+    let body = with("input", json!([{ "role": "user", "content": [{ "type": "text", "text": "Hello." }] }]));
+    let (status, error) = refused(&body).await;
+    assert_eq!(status, 400);
+    assert_eq!(error["code"], "invalid_value");
+    assert_eq!(error["param"], "input[0].content[0]");
+}
+
+#[tokio::test]
+async fn wrong_members_are_refused_by_name() {
+    let nested = json!([{ "type": "function", "function": { "name": "look" } }]);
+    let flat = json!([{ "type": "function", "name": "look", "parameters": { "type": "object" } }]);
+    let mut choice = with("tool_choice", json!({ "type": "tool", "name": "look" }));
+    choice["tools"] = flat.clone();
+    for (body, code, param) in [
+        (with("model", Value::Null), "missing_required_parameter", "model"),
+        (with("input", Value::Null), "missing_required_parameter", "input"),
+        (with("tools", nested), "missing_required_parameter", "tools[0].name"),
+        (choice, "invalid_value", "tool_choice.type"),
+        (with("tool_choice", json!({ "type": "function", "name": "look" })), "invalid_value", "tool_choice"),
+        (with("temperature", json!(3)), "decimal_out_of_range", "temperature"),
+        (with("max_output_tokens", json!(1)), "integer_below_min_value", "max_output_tokens"),
+        (with("novelty", json!(1)), "unknown_parameter", "novelty"),
+        (with("stream", json!("yes")), "invalid_type", "stream"),
+        (
+            with("previous_response_id", json!("resp_of_another")),
+            "previous_response_not_found",
+            "previous_response_id",
+        ),
+    ] {
+        let (status, error) = refused(&body).await;
+        assert_eq!((status, &error["code"], &error["param"]), (400, &json!(code), &json!(param)));
+    }
+    let untyped = json!([{ "type": "function", "name": "look", "parameters": {} }]);
+    let lax = json!([{ "type": "function", "name": "look", "strict": true, "parameters": {
+        "type": "object", "properties": { "at": { "type": "string" } }, "required": [],
+        "additionalProperties": false,
+    }}]);
+    for tools in [untyped, lax] {
+        let (status, error) = refused(&with("tools", tools)).await;
+        assert_eq!((status, &error["code"]), (400, &json!("invalid_function_parameters")));
+    }
+    let mut good = with("tool_choice", json!({ "type": "function", "name": "look" }));
+    good["tools"] = flat;
+    let reply = Server::new().reply(&good).await;
+    assert_eq!(reply["output"][0]["name"], "look", "a forced tool is called");
+}
+
+#[tokio::test]
+async fn every_call_has_to_be_answered_and_only_calls_can_be() {
+    let server = Server::new();
+    let called = server.reply(&asking("[[script: call a {}; call b {}]]")).await;
+    let call = |index: usize| called["output"][index]["call_id"].clone();
+    let output = |id: Value| json!({ "type": "function_call_output", "call_id": id, "output": "1" });
+    let send = async |outputs: Vec<Value>| {
+        let body = json!({
+            "model": "scripted", "previous_response_id": called["id"], "input": outputs,
+        });
+        let response = server.send(&body).await;
+        let status = response.status().as_u16();
+        (status, json_of(response).await["error"]["message"].clone())
+    };
+    let (status, message) = send(vec![output(call(0))]).await;
+    assert_eq!(status, 400);
+    let expected = format!("No tool output found for function call {}.", call(1).as_str().unwrap());
+    assert_eq!(message, json!(expected));
+    let stranger = output(json!("call_stranger"));
+    assert_eq!(send(vec![output(call(0)), output(call(1)), stranger]).await.0, 400);
+    assert_eq!(send(vec![output(call(0)), output(call(1))]).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_response_that_was_not_stored_can_not_be_continued() {
+    let server = Server::new();
+    let first = server.reply(&with("store", json!(false))).await;
+    let next = with("previous_response_id", first["id"].clone());
+    assert_eq!(server.send(&next).await.status(), 400);
+}
+
+#[tokio::test]
+async fn keys_models_and_scripts_can_be_wrong() {
+    let server = Server::new();
+    let body = asking("Hello.").to_string();
+    assert_eq!(server.send_as("", body.clone()).await.status(), 401);
+    assert_eq!(server.send_as("Bearer invalid-key", body).await.status(), 401);
+    assert_eq!(refused(&with("model", json!("missing-1"))).await.0, 404);
+    for script in ["[[script: sing]]", "[[script: say \"a\"", "[[script: say \"a\" \"b\"]]"] {
+        let (status, error) = refused(&asking(script)).await;
+        assert_eq!((status, &error["code"]), (400, &json!("invalid_script")));
+    }
+}

@@ -1,0 +1,189 @@
+//! Where a Markdown text is fenced, by CommonMark's rules for fenced code blocks.
+//!
+//! A fence is opened by three or more backticks or tildes, closed by at least as many of the same,
+//! and an unclosed one reaches to the end of the text. Fences in block quotes and lists count. In one
+//! thing this is more generous than CommonMark: within a list a fence may be indented by any amount,
+//! since the width of the list's markers is not tracked.
+
+use std::ops::Range;
+
+/// What a line opened, until it is closed.
+#[derive(Clone, Copy)]
+struct Open {
+    mark: char,
+    length: usize,
+    quotes: usize,
+    in_list: bool,
+}
+
+/// Which parts of a text lie outside of every fence.
+pub(super) struct Fences {
+    /// The unfenced parts, in order, each of whole lines.
+    pub(super) unfenced: Vec<Range<usize>>,
+    /// Whether the text ends within a fence.
+    pub(super) ends_open: bool,
+    /// Whether the last line is unfinished and begins with backticks that open a fence unless another
+    /// one follows.
+    pub(super) ends_undecided: bool,
+}
+
+impl Fences {
+    /// Finds the fences of a text.
+    pub(super) fn of(text: &str) -> Self {
+        let mut unfenced: Vec<Range<usize>> = Vec::new();
+        let mut open: Option<Open> = None;
+        let mut in_list = false;
+        let mut ends_undecided = false;
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            let here = at..at + line.len();
+            at = here.end;
+            let start = LineStart::of(line);
+            // A fence that was opened within a quote ends with the quote.
+            open = open.filter(|open| start.quotes >= open.quotes);
+            if let Some(current) = open {
+                if current.is_closed_by(line) {
+                    open = None;
+                }
+                continue;
+            }
+            if start.is_item {
+                in_list = true;
+            } else if start.indent == 0 && !start.rest.is_empty() {
+                in_list = false;
+            }
+            ends_undecided = start.rest.starts_with("```") && !line.ends_with('\n');
+            open = start.opens(in_list);
+            if open.is_some() {
+                continue;
+            }
+            match unfenced.last_mut() {
+                Some(last) if last.end == here.start => last.end = here.end,
+                _ => unfenced.push(here),
+            }
+        }
+        Self { unfenced, ends_open: open.is_some(), ends_undecided }
+    }
+}
+
+/// What stands before a line's own text.
+struct LineStart<'a> {
+    quotes: usize,
+    is_item: bool,
+    indent: usize,
+    rest: &'a str,
+}
+
+impl<'a> LineStart<'a> {
+    fn of(line: &'a str) -> Self {
+        let mut start =
+            Self { quotes: 0, is_item: false, indent: 0, rest: line.trim_end_matches(['\r', '\n']) };
+        loop {
+            start.skip_blanks();
+            if let Some(rest) = start.rest.strip_prefix('>') {
+                start.quotes += 1;
+                start.indent = 0;
+                start.rest = rest.strip_prefix(' ').unwrap_or(rest);
+            } else if let Some(rest) = after_item_marker(start.rest) {
+                start.is_item = true;
+                start.indent = 0;
+                start.rest = rest;
+            } else {
+                return start;
+            }
+        }
+    }
+
+    fn skip_blanks(&mut self) {
+        let rest = self.rest.trim_start_matches([' ', '\t']);
+        let blanks = self.rest.len() - rest.len();
+        let tabs = self.rest.bytes().take(blanks).filter(|b| *b == b'\t').count();
+        self.indent += blanks + 3 * tabs;
+        self.rest = rest;
+    }
+
+    fn opens(&self, in_list: bool) -> Option<Open> {
+        let mark = self.rest.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let info = self.rest.trim_start_matches(mark);
+        let length = self.rest.len() - info.len();
+        let is_inline = mark == '`' && info.contains('`');
+        let is_code = self.indent > 3 && !in_list;
+        (length >= 3 && !is_inline && !is_code).then_some(Open { mark, length, quotes: self.quotes, in_list })
+    }
+}
+
+impl Open {
+    fn is_closed_by(self, line: &str) -> bool {
+        let mut rest = line.trim_end();
+        let mut indent = leading_blanks(rest);
+        for _ in 0..self.quotes {
+            let Some(inner) = rest.trim_start().strip_prefix('>') else { break };
+            rest = inner.strip_prefix(' ').unwrap_or(inner);
+            indent = leading_blanks(rest);
+        }
+        let marks = rest.trim_start();
+        marks.len() >= self.length && marks.chars().all(|c| c == self.mark) && (indent <= 3 || self.in_list)
+    }
+}
+
+fn leading_blanks(text: &str) -> usize {
+    text.len() - text.trim_start().len()
+}
+
+/// What follows `- `, `* `, `+ `, `1. ` or `1) `.
+fn after_item_marker(text: &str) -> Option<&str> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let marker = match digits {
+        0 => text.strip_prefix(['-', '*', '+'])?,
+        1..=9 => text.get(digits..)?.strip_prefix(['.', ')'])?,
+        _ => return None,
+    };
+    marker.strip_prefix([' ', '\t'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outside(text: &str) -> String {
+        Fences::of(text).unfenced.into_iter().map(|part| &text[part]).collect()
+    }
+
+    #[test]
+    fn backticks_and_tildes_fence_until_as_many_of_the_same() {
+        assert_eq!(outside("a\n```json\nx\n```\nb"), "a\nb");
+        assert_eq!(outside("a\n~~~\nx\n```\n~~\n~~~~ \nb"), "a\nb");
+        assert_eq!(outside("````\nx\n```\ny\n````\nb"), "b");
+        assert_eq!(outside("```\nx\n``` no\ny\n```\r\nb"), "b");
+        assert_eq!(outside("   ```\nx\n   ```\nb"), "b");
+    }
+
+    #[test]
+    fn what_looks_like_a_fence_and_is_none_stays_outside() {
+        for text in ["``\nx\n``\n", "```a`b\nx\n", "    ```\nx\n", "a ```\nx\n", "~ ~ ~\nx"] {
+            assert_eq!(outside(text), text);
+        }
+        assert_eq!(outside("```\nx\n    ```\ny"), "");
+    }
+
+    #[test]
+    fn an_unclosed_fence_reaches_to_the_end() {
+        assert_eq!(outside("a\n```\nx\n\ny"), "a\n");
+        assert!(Fences::of("```\n").ends_open);
+        assert!(!Fences::of("```\n```").ends_open);
+    }
+
+    #[test]
+    fn a_fence_in_a_quote_ends_with_the_quote() {
+        assert_eq!(outside("> ```\n> x\nb\n"), "b\n");
+        assert_eq!(outside("> ```\n> x\n> ```\n> b\n"), "> b\n");
+        assert_eq!(outside("> > ```\n> > x\n> b\n"), "> b\n");
+    }
+
+    #[test]
+    fn a_fence_in_a_list_counts() {
+        assert_eq!(outside("- ```\n  x\n  ```\n- b\n"), "- b\n");
+        assert_eq!(outside("1. a\n\n       ```\n       x\n       ```\nb\n"), "1. a\n\nb\n");
+        assert_eq!(outside("- a\n\nb\n    ```\nx\n"), "- a\n\nb\n    ```\nx\n");
+    }
+}

@@ -1,0 +1,29 @@
+//! What a client may send and see, and what the functions say to each other.
+//!
+//! The leaf room: every other room may depend on it, it depends on none. A client could depend on
+//! it too. Deliberately absent: I/O, AWS types, HTTP types, and any rule about what happens to a
+//! turn; those live in `storage`, `runtime` and `turns`.
+
+pub mod caller;
+pub mod error;
+pub mod guard;
+pub mod hash;
+pub mod id;
+pub mod invoke_result;
+pub mod non_empty;
+pub mod queue;
+pub mod read;
+pub mod request;
+pub mod response;
+pub mod timestamp;
+pub mod usage;
+
+pub use caller::Caller;
+pub use error::{Error, ErrorCode};
+pub use hash::{ContentHash, Fingerprint};
+pub use invoke_result::InvokeResult;
+pub use non_empty::NonEmpty;
+pub use request::{AgentExecuteRequest, ToolContinuation, UserTurn};
+pub use response::AgentExecuteResponse;
+pub use timestamp::Timestamp;
+pub use usage::Usage;

@@ -1,0 +1,40 @@
+//! What the read API shows of sessions and turns (DD-002, DD-003, DD-007).
+//!
+//! Plain shapes: whoever fills them has decided what the caller may see. An absent value is an absent
+//! member, never null. Deliberately absent: everything that only the server needs (phase, owner, lease,
+//! fingerprint), and the `EntityBase` members that have no meaning here (category, ratings).
+
+mod list;
+mod session;
+mod status;
+mod turn;
+
+use serde::{Deserialize, Serialize};
+
+pub use list::{ListResponse, PayloadLink};
+pub use session::{AgentSession, AgentSessionSummary, ModeChange};
+pub use status::TurnStatus;
+pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn, AgentSessionTurnSummary};
+
+/// An id with the text that people read (READING.md, `EntityHeader`).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct EntityHeader {
+    /// The id.
+    pub id: String,
+    /// The text.
+    pub text: String,
+}
+
+impl EntityHeader {
+    /// A header of an id and its text.
+    pub fn new(id: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { id: id.into(), text: text.into() }
+    }
+}
+
+impl From<&crate::caller::User> for EntityHeader {
+    fn from(user: &crate::caller::User) -> Self {
+        Self::new(user.id.as_str(), user.name.as_str())
+    }
+}

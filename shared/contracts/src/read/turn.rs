@@ -1,0 +1,140 @@
+//! Turns: the whole of one, the light summary, and what a turn looked at.
+
+use serde::{Deserialize, Serialize};
+
+use super::{EntityHeader, TurnStatus, status};
+use crate::{
+    hash::ContentHash,
+    id::{SessionId, TurnId},
+    timestamp::Timestamp,
+    usage::Usage,
+};
+
+/// One instruction and what came of it (DD-002B).
+///
+/// The provider's ids and raw payloads are there for callers with the operator claim alone
+/// (READING.md, provider ids).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct AgentSessionTurn {
+    /// The turn.
+    pub id: TurnId,
+    /// Its place in the session: 1, 2, 3 … (I3).
+    pub sequence_number: u64,
+    /// Who submitted the instruction.
+    pub created_by_user: EntityHeader,
+    /// When the turn was accepted.
+    pub creation_date: Timestamp,
+    /// Where it stands.
+    #[serde(with = "status::header")]
+    pub status: TurnStatus,
+    /// When the status last changed.
+    pub status_time_stamp: Timestamp,
+    /// When the provider answered, well or not.
+    #[serde(rename = "OpenAIResponseReceivedDate", skip_serializing_if = "Option::is_none", default)]
+    pub openai_response_received_date: Option<Timestamp>,
+    /// How long the provider keeps the chain, as far as can be relied on.
+    #[serde(rename = "OpenAIChainExpiresDate", skip_serializing_if = "Option::is_none", default)]
+    pub openai_chain_expires_date: Option<Timestamp>,
+    /// The mode's key at the start of the turn.
+    pub mode: String,
+    /// The session (READING.md, the turn's `ConversationId`).
+    pub conversation_id: SessionId,
+    /// The provider's id of the response; operators only.
+    #[serde(rename = "OpenAIResponseId", skip_serializing_if = "Option::is_none", default)]
+    pub openai_response_id: Option<String>,
+    /// The provider's id of the response it continued from; operators only.
+    #[serde(rename = "PreviousOpenAIResponseId", skip_serializing_if = "Option::is_none", default)]
+    pub previous_openai_response_id: Option<String>,
+    /// The model that was asked, or that answered.
+    #[serde(rename = "OpenAIModel", skip_serializing_if = "Option::is_none", default)]
+    pub openai_model: Option<String>,
+    /// The head of the instruction (DD-005).
+    pub instruction_summary: String,
+    /// Where to read the whole instruction.
+    pub full_instruction_url: String,
+    /// The head of the answer; completed turns only (DD-005).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent_answer_summary: Option<String>,
+    /// Where to read the whole answer; completed turns only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub full_agent_answer_url: Option<String>,
+    /// Where to read what was sent to the provider; operators only.
+    #[serde(rename = "OpenAIRequestPayloadUrl", skip_serializing_if = "Option::is_none", default)]
+    pub openai_request_payload_url: Option<String>,
+    /// Where to read what the provider sent; operators only.
+    #[serde(rename = "OpenAIResponsePayloadUrl", skip_serializing_if = "Option::is_none", default)]
+    pub openai_response_payload_url: Option<String>,
+    /// The chunks that retrieval found: the answer's sources.
+    pub chunk_refs: Vec<AgentSessionChunkRef>,
+    /// The files that the client sent along.
+    pub active_file_refs: Vec<AgentSessionActiveFileRef>,
+    /// Tokens used, once the turn ended and when the provider told.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub usage: Option<Usage>,
+    /// Warnings of this turn.
+    pub warnings: Vec<String>,
+    /// Errors of a failed turn.
+    pub errors: Vec<String>,
+}
+
+/// A turn in a few lines (DD-003).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct AgentSessionTurnSummary {
+    /// The turn.
+    pub id: TurnId,
+    /// The session.
+    pub session_id: SessionId,
+    /// Its place in the session.
+    pub sequence_number: u64,
+    /// Who submitted the instruction.
+    pub created_by_user: EntityHeader,
+    /// When the turn was accepted.
+    pub creation_date: Timestamp,
+    /// Where it stands.
+    #[serde(with = "status::header")]
+    pub status: TurnStatus,
+    /// When the status last changed.
+    pub status_time_stamp: Timestamp,
+    /// The head of the instruction.
+    pub instruction_summary: String,
+    /// The head of the answer; completed turns only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent_answer_summary: Option<String>,
+}
+
+/// A chunk that retrieval found (DD-002B).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct AgentSessionChunkRef {
+    /// The vector database's id of the chunk.
+    pub chunk_id: String,
+    /// The source it was cut from.
+    pub path: String,
+    /// Its first line.
+    pub start_line: u32,
+    /// Its last line.
+    pub end_line: u32,
+    /// The hash of the chunk's text.
+    pub content_hash: ContentHash,
+}
+
+/// A file that the client sent along (DD-002B).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct AgentSessionActiveFileRef {
+    /// The file's path.
+    pub path: String,
+    /// Its hash at the moment of the call.
+    pub content_hash: ContentHash,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Whether the session's previous turn carried the same path with another hash.
+    pub is_touched: bool,
+    /// Whether the model got the file or an excerpt.
+    #[serde(rename = "WasSentToLLM")]
+    pub was_sent_to_llm: bool,
+    /// Whether the file was over the limit and could not be sent.
+    pub was_too_large_to_send: bool,
+}

@@ -1,0 +1,70 @@
+//! How large a request may be (DESIGN §8, I13). Every limit that a refusal can name is here.
+//!
+//! Lengths of text are counted in Unicode scalar values, as JSON Schema counts `maxLength`.
+//! Contents of artifacts and images have no limit of their own: the body's holds for them.
+
+/// The whole body, in bytes: Lambda's 6 MB hold for the serialized event, and base64 adds a third.
+pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+
+/// How deep a body may nest; the contract itself needs five levels.
+pub const MAX_JSON_DEPTH: usize = 32;
+
+/// How many JSON values a body may hold, so that `[0,0,…` does not cost forty times its size.
+pub const MAX_JSON_VALUES: usize = 50_000;
+
+/// How many violations of one request are reported; the first ones in document order.
+pub const MAX_REPORTED_VIOLATIONS: usize = 50;
+
+/// `Instruction`.
+pub const MAX_INSTRUCTION_CHARS: usize = 1_048_576;
+
+/// `SolutionContextText`.
+pub const MAX_SOLUTION_CONTEXT_CHARS: usize = 65_536;
+
+/// `WorkspaceId`, `Repo`, and `Language` wherever it occurs.
+pub const MAX_HINT_CHARS: usize = 256;
+
+/// `InputArtifacts`.
+pub const MAX_ARTIFACTS: usize = 64;
+
+/// `RelativePath`.
+pub const MAX_PATH_CHARS: usize = 1_024;
+
+/// `FileName`.
+pub const MAX_FILE_NAME_CHARS: usize = 255;
+
+/// `MimeType`.
+pub const MAX_MIME_TYPE_CHARS: usize = 255;
+
+/// `ClipboardImages`.
+pub const MAX_IMAGES: usize = 16;
+
+/// A clipboard image's `Id`.
+pub const MAX_IMAGE_ID_CHARS: usize = 128;
+
+/// `RagScope.Conditions`.
+pub const MAX_CONDITIONS: usize = 32;
+
+/// A condition's `Key`.
+pub const MAX_KEY_CHARS: usize = 128;
+
+/// A condition's `Values`.
+pub const MAX_VALUES: usize = 100;
+
+/// One of a condition's `Values`.
+pub const MAX_VALUE_CHARS: usize = 512;
+
+/// `ToolResults`.
+pub const MAX_TOOL_RESULTS: usize = 128;
+
+/// `ToolCallId`.
+pub const MAX_TOOL_CALL_ID_CHARS: usize = 256;
+
+/// `ErrorMessage`.
+pub const MAX_ERROR_MESSAGE_CHARS: usize = 65_536;
+
+/// `ResultJson`.
+pub const MAX_RESULT_JSON_CHARS: usize = 1_048_576;
+
+/// The largest integer of either sign that every JSON reader keeps exactly: 2^53 − 1.
+pub const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;

@@ -1,0 +1,107 @@
+//! Lays out a model request: AGN-003's structure on the published wire.
+//!
+//! Pure. The input is, in this order: an output per answered function call, the system message of an
+//! initial request, and one user message. Deliberately absent: what the parts say. The orchestrator
+//! decides on prompts, tools and the chain; only the fixed sentences under `[INSTRUCTION]` live here.
+
+use std::borrow::Cow;
+
+use contracts::response::ToolOutcome;
+use turns::model::{Chain, Instruction, Request, Tool, ToolOutput};
+
+use crate::wire::request as wire;
+
+pub mod tool_results;
+
+/// Stands under `[INSTRUCTION]` when the user sent files or images alone (AGN-034 §4.1).
+pub const FILES_ALONE: &str =
+    "The user wrote no instruction. Work from the files and images that came with this message.";
+
+/// Stands under `[INSTRUCTION]` when a turn goes on after tool calls.
+pub const TOOL_RESULTS: &str =
+    "Go on with the current turn from the tool results that came with this message.";
+
+/// The body of the request (AGN-003 §3).
+pub fn build(request: &Request) -> wire::Request<'_> {
+    let (system, previous_response_id, update) = match &request.chain {
+        Chain::Initial { system, parts } => (Some(system_message(system, parts)), None, None),
+        Chain::Continues { previous_response_id, update } => {
+            (None, Some(previous_response_id.as_str()), update.as_deref())
+        }
+    };
+    let mut input: Vec<wire::Item<'_>> = request.tool_outputs.iter().map(call_output).collect();
+    input.extend(system.map(wire::Item::Message));
+    input.push(wire::Item::Message(user_message(request, update)));
+    wire::Request {
+        model: &request.model,
+        temperature: request.temperature,
+        max_output_tokens: request.max_output_tokens,
+        stream: true,
+        previous_response_id,
+        input,
+        tools: request.tools.iter().map(tool).collect(),
+        tool_choice: request.tool_choice.as_deref().map(|name| wire::ToolChoice { name }),
+    }
+}
+
+/// The base prompt always, then what else there is (AGN-003 §4).
+fn system_message<'a>(system: &'a str, parts: &'a [String]) -> wire::Message<'a> {
+    let rest = parts.iter().filter_map(|part| stated(part));
+    wire::Message {
+        role: wire::Role::System,
+        content: std::iter::once(system).chain(rest).map(text).collect(),
+    }
+}
+
+/// The one user message (AGN-003 §5); what the chain has to be told anew comes last, so that
+/// the order of AGN-003's own parts stays as it is.
+fn user_message<'a>(request: &'a Request, update: Option<&'a str>) -> wire::Message<'a> {
+    let mut content = vec![text(mode_and_instruction(request))];
+    let context = request.context_block.as_deref().and_then(stated);
+    content.extend(context.map(text));
+    content.extend(tool_results::block(&request.tool_outputs).map(text));
+    content.extend(update.and_then(stated).map(text));
+    wire::Message { role: wire::Role::User, content }
+}
+
+/// AGN-003 §5.1.
+fn mode_and_instruction(request: &Request) -> String {
+    let instruction = match &request.instruction {
+        Instruction::User(words) => words,
+        Instruction::FilesAlone => FILES_ALONE,
+        Instruction::ToolResults => TOOL_RESULTS,
+    };
+    format!("[MODE: {}]\n\n[INSTRUCTION]\n{instruction}", request.mode)
+}
+
+fn call_output(output: &ToolOutput) -> wire::Item<'_> {
+    wire::Item::CallOutput(wire::CallOutput {
+        call_id: &output.call.call_id,
+        output: match &output.outcome {
+            ToolOutcome::ResultJson(json) => Cow::Borrowed(json),
+            ToolOutcome::ErrorMessage(message) => {
+                Cow::Owned(serde_json::json!({ "ErrorMessage": message }).to_string())
+            }
+        },
+    })
+}
+
+fn tool(tool: &Tool) -> wire::Tool<'_> {
+    wire::Tool {
+        name: &tool.name,
+        description: &tool.description,
+        parameters: &tool.parameters,
+        strict: tool.strict,
+    }
+}
+
+fn stated(part: &str) -> Option<&str> {
+    (!part.trim().is_empty()).then_some(part)
+}
+
+fn text<'a>(text: impl Into<Cow<'a, str>>) -> wire::Part<'a> {
+    wire::Part::InputText { text: text.into() }
+}
+
+#[cfg(test)]
+mod tests;

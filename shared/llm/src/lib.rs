@@ -1,0 +1,26 @@
+//! The language model behind an OpenAI-compatible Responses API: the adapter of
+//! [`turns::model::Model`].
+//!
+//! What decides is pure and stands alone: [`builder`] lays out a request (AGN-003), [`sse`] reads an
+//! event stream, [`fold`] makes one reply of its events, [`failure`] names what went wrong, and
+//! [`retry`] says whether to ask again. [`Client`] is the thin layer of effects around them.
+//!
+//! Deliberately absent: what a turn does about an error, chains that have to be rebuilt, the store of
+//! payloads, and any provider's client library. Those parse events into closed enums, so an event type
+//! that they don't know yet breaks the stream; our own wire types tolerate it.
+//!
+//! No prompt, answer, key or word of the provider reaches a log or an error (I14).
+
+pub mod builder;
+pub mod client;
+pub mod failure;
+pub mod fold;
+pub mod key;
+pub mod reader;
+pub mod retry;
+pub mod sse;
+pub mod wire;
+
+pub use client::{Client, Config};
+pub use key::ApiKey;
+pub use turns::model::Error;

@@ -1,0 +1,87 @@
+//! What a response's headers say about asking again: `retry-after-ms`, `retry-after`,
+//! `x-should-retry`.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
+use reqwest::header::HeaderMap;
+
+/// The provider's advice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Advice {
+    /// How long to wait.
+    pub retry_after: Option<Duration>,
+    /// Whether to ask again at all.
+    pub should_retry: Option<bool>,
+}
+
+impl Advice {
+    /// Reads the headers; what can't be read counts as not said.
+    pub fn read(headers: &HeaderMap, now: Timestamp) -> Self {
+        let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+        let in_milliseconds = || text("retry-after-ms").and_then(|value| decimal(value, 1_000.0));
+        let in_seconds = || text("retry-after").and_then(|value| decimal(value, 1.0));
+        let at_a_date = || text("retry-after").and_then(|value| until(value, now));
+        Self {
+            retry_after: in_milliseconds().or_else(in_seconds).or_else(at_a_date),
+            should_retry: text("x-should-retry").and_then(|value| value.parse().ok()),
+        }
+    }
+}
+
+fn decimal(value: &str, per_second: f64) -> Option<Duration> {
+    let number: f64 = value.parse().ok()?;
+    Duration::try_from_secs_f64(number / per_second).ok()
+}
+
+fn until(date: &str, now: Timestamp) -> Option<Duration> {
+    let date = DateTimeParser::new().parse_timestamp(date).ok()?;
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(headers: &[(&'static str, &str)]) -> Advice {
+        let headers =
+            headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+        Advice::read(&headers, "2015-10-21T07:28:00Z".parse().unwrap())
+    }
+
+    fn after(headers: &[(&'static str, &str)]) -> Option<Duration> {
+        read(headers).retry_after
+    }
+
+    #[test]
+    fn the_wait_is_read_in_every_form() {
+        assert_eq!(after(&[]), None);
+        assert_eq!(after(&[("retry-after", "2")]), Some(Duration::from_secs(2)));
+        assert_eq!(after(&[("retry-after", "0.5")]), Some(Duration::from_millis(500)));
+        let date = "Wed, 21 Oct 2015 07:28:30 GMT";
+        assert_eq!(after(&[("retry-after", date)]), Some(Duration::from_secs(30)));
+        let past = "Wed, 21 Oct 2015 07:27:00 GMT";
+        assert_eq!(after(&[("retry-after", past)]), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn milliseconds_win_over_seconds() {
+        let both = [("retry-after", "2"), ("retry-after-ms", "70")];
+        assert_eq!(after(&both), Some(Duration::from_millis(70)));
+    }
+
+    #[test]
+    fn nonsense_counts_as_not_said() {
+        for value in ["soon", "-1", "NaN", "1e300", ""] {
+            assert_eq!(after(&[("retry-after", value)]), None, "{value}");
+        }
+        assert_eq!(read(&[("x-should-retry", "maybe")]).should_retry, None);
+    }
+
+    #[test]
+    fn the_provider_may_say_whether() {
+        assert_eq!(read(&[("x-should-retry", "true")]).should_retry, Some(true));
+        assert_eq!(read(&[("x-should-retry", "false")]).should_retry, Some(false));
+    }
+}

@@ -1,0 +1,329 @@
+//! The client against the scripted model, over the loopback.
+//!
+//! Time is real here: with sockets in play a paused clock would run ahead of them. What waits long is
+//! tested as a pure decision beside the code.
+
+// The helpers are test code too, which clippy knows of functions marked as tests only.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use contracts::response::ToolOutcome;
+use llm::client::Timeouts;
+use llm::key::Keys;
+use llm::retry::Policy;
+use llm::{ApiKey, Client, Config, Error};
+use scripted_model::Recorder;
+use tokio::net::TcpListener;
+use turns::model::{Chain, Instruction, Model, Reply, Request, Tool, ToolOutput};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A scripted model on a free port, and a client of it.
+struct Upstream {
+    recorder: Recorder,
+    client: Client,
+}
+
+impl Upstream {
+    async fn new() -> Self {
+        Self::with(Config::default()).await
+    }
+
+    async fn with(config: Config) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}/v1/", listener.local_addr().unwrap());
+        let recorder = Recorder::default();
+        tokio::spawn(scripted_model::serve(listener, recorder.clone()));
+        let config = Config { base, ..config };
+        let client = Client::new(config, ApiKey::new("key")).unwrap();
+        Self { recorder, client }
+    }
+
+    async fn ask(&self, instruction: &str) -> Result<Reply, Error> {
+        self.send(&asking(instruction)).await
+    }
+
+    async fn send(&self, request: &Request) -> Result<Reply, Error> {
+        let mut text = String::new();
+        let mut deltas = |delta: &str| text.push_str(delta);
+        let reply = self.client.reply(request, DEADLINE, &mut deltas).await?;
+        assert_eq!(reply.text, text);
+        Ok(reply)
+    }
+}
+
+fn asking(instruction: &str) -> Request {
+    Request {
+        model: "scripted".to_owned(),
+        temperature: None,
+        max_output_tokens: None,
+        chain: Chain::Initial { system: "You are an agent.".to_owned(), parts: Vec::new() },
+        mode: "general".to_owned(),
+        instruction: Instruction::User(instruction.to_owned()),
+        context_block: None,
+        tools: vec![Tool {
+            name: "look".to_owned(),
+            description: "Looks something up.".to_owned(),
+            parameters: serde_json::json!({ "type": "object", "properties": {} }),
+            strict: false,
+        }],
+        tool_choice: None,
+        tool_outputs: Vec::new(),
+    }
+}
+
+fn quick() -> Policy {
+    Policy { shortest: Duration::from_millis(1), ..Policy::default() }
+}
+
+fn after(reply: &Reply) -> Chain {
+    Chain::Continues { previous_response_id: reply.response_id.clone(), update: None }
+}
+
+#[tokio::test]
+async fn a_reply_comes_with_its_text_model_and_usage() {
+    let upstream = Upstream::new().await;
+    let reply = upstream
+        .ask(r#"[[script: say "One two."; say " Three."; usage 100 20 cached 5 reasoning 7]]"#)
+        .await
+        .unwrap();
+    assert_eq!(reply.text, "One two. Three.");
+    assert_eq!(reply.model, "scripted");
+    let usage = reply.usage.unwrap();
+    assert_eq!((usage.prompt_tokens, usage.completion_tokens), (100, 20));
+    assert_eq!((usage.cached_tokens, usage.reasoning_tokens), (Some(5), Some(7)));
+}
+
+#[tokio::test]
+async fn a_tool_round_and_a_next_turn_keep_the_chain() {
+    let upstream = Upstream::new().await;
+    let called = upstream
+        .ask(r#"[[script: say "Looking."; call look {"at":1}; call look {"at":2}; then; say "Found."]]"#)
+        .await
+        .unwrap();
+    assert_eq!(called.text, "Looking.");
+    assert_eq!(called.calls.len(), 2);
+
+    let mut results = asking("");
+    results.instruction = Instruction::ToolResults;
+    results.chain = after(&called);
+    let output = |call: &turns::model::FunctionCall| ToolOutput {
+        call: call.clone(),
+        outcome: ToolOutcome::ResultJson("{}".to_owned()),
+    };
+    results.tool_outputs = called.calls.iter().map(output).collect();
+    let found = upstream.send(&results).await.unwrap();
+    assert_eq!(found.text, "Found.");
+
+    let mut next = asking("And now?");
+    next.chain = after(&found);
+    let reply = upstream.send(&next).await.unwrap();
+    assert!(reply.text.contains("One turn of this chain came before."), "{}", reply.text);
+}
+
+#[tokio::test]
+async fn an_unanswered_call_and_a_lost_chain_are_told_apart() {
+    let upstream = Upstream::new().await;
+    let called = upstream.ask("[[script: call look {}]]").await.unwrap();
+    let mut next = asking("And now?");
+    next.chain = after(&called);
+    assert_eq!(upstream.send(&next).await, Err(Error::Rejected { status: 400 }));
+    next.chain = Chain::Continues { previous_response_id: "resp_gone".to_owned(), update: None };
+    assert_eq!(upstream.send(&next).await, Err(Error::ChainLost));
+}
+
+#[tokio::test]
+async fn what_may_pass_is_asked_again_twice() {
+    let upstream = Upstream::new().await;
+    for status in [408, 409, 429, 500, 503] {
+        upstream.recorder.clear();
+        let script = format!(r#"[[script: status {status} retry-after-ms 1 times 2; say "ok"]]"#);
+        assert_eq!(upstream.ask(&script).await.unwrap().text, "ok");
+        assert_eq!(upstream.recorder.count(), 3);
+    }
+    upstream.recorder.clear();
+    let reply = upstream.ask("[[script: status 503 retry-after-ms 1]]").await;
+    assert_eq!(reply, Err(Error::Unavailable));
+    assert_eq!(upstream.recorder.count(), 3);
+}
+
+#[tokio::test]
+async fn what_stands_is_asked_once() {
+    let upstream = Upstream::new().await;
+    let limited = Error::RateLimited { retry_after: Some(Duration::from_secs(600)) };
+    for (script, expected) in [
+        ("status 400 code context_length_exceeded", Error::ContextTooLong),
+        ("status 401", Error::Unauthenticated),
+        ("status 422", Error::Rejected { status: 422 }),
+        ("status 429 code insufficient_quota", Error::QuotaExceeded),
+        ("status 429 retry-after 600", limited),
+        ("status 500 x-should-retry false", Error::Unavailable),
+    ] {
+        upstream.recorder.clear();
+        assert_eq!(upstream.ask(&format!("[[script: {script}]]")).await, Err(expected));
+        assert_eq!(upstream.recorder.count(), 1, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_began_is_never_asked_for_again() {
+    let upstream = Upstream::new().await;
+    for (script, expected) in [
+        ("fail", Error::Unavailable),
+        ("fail rate_limit_exceeded", Error::RateLimited { retry_after: None }),
+        ("error", Error::Unavailable),
+        ("incomplete", Error::Incomplete),
+        ("incomplete content_filter", Error::ContentFiltered),
+        ("malformed", Error::Malformed),
+        ("unended", Error::Malformed),
+        ("cut after 6 events", Error::Malformed),
+        ("cut after 700 bytes", Error::Malformed),
+        ("reset after 6 events", Error::Malformed),
+    ] {
+        upstream.recorder.clear();
+        let reply = upstream.ask(&format!("[[script: say \"Half of it.\"; {script}]]")).await;
+        assert_eq!(reply, Err(expected), "{script}");
+        assert_eq!(upstream.recorder.count(), 1, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_can_not_be_made_is_tried_again_and_then_unavailable() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let config = Config { base, retry: quick(), ..Config::default() };
+    let client = Client::new(config, ApiKey::new("key")).unwrap();
+    let reply = client.reply(&asking("Hello."), DEADLINE, &mut |_| {}).await;
+    assert_eq!(reply, Err(Error::Unavailable));
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_before_a_response_is_tried_again() {
+    let upstream = Upstream::with(Config { retry: quick(), ..Config::default() }).await;
+    let reply = upstream.ask(r#"[[script: drop times 2; say "ok"]]"#).await.unwrap();
+    assert_eq!(reply.text, "ok");
+    assert_eq!(upstream.recorder.count(), 3);
+}
+
+#[tokio::test]
+async fn what_the_client_does_not_know_it_skips() {
+    let upstream = Upstream::new().await;
+    let reply = upstream.ask(r#"[[script: unknown event; say "ok"]]"#).await.unwrap();
+    assert_eq!(reply.text, "ok");
+}
+
+#[tokio::test]
+async fn silence_ends_when_patience_or_the_deadline_does() {
+    let soon = Duration::from_millis(50);
+    let timeouts = Timeouts { first_byte: soon, idle: soon, ..Timeouts::default() };
+    let upstream = Upstream::with(Config { timeouts, ..Config::default() }).await;
+    for script in ["silent", "delay 5s", r#"say "Half."; hang 5s; say "ok""#] {
+        let reply = upstream.ask(&format!("[[script: {script}]]")).await;
+        assert_eq!(reply, Err(Error::TimedOut), "{script}");
+    }
+    let patient = Upstream::new().await;
+    for script in ["silent", "delay 5s", "status 500 retry-after 1"] {
+        let request = asking(&format!("[[script: {script}]]"));
+        let reply = patient.client.reply(&request, soon, &mut |_| {}).await;
+        let timed_out = matches!(reply, Err(Error::TimedOut | Error::Unavailable));
+        assert!(timed_out, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_call_ends_it_upstream() {
+    let upstream = Upstream::new().await;
+    let request = asking(r#"[[script: say "Half."; hang 5m]]"#);
+    let (told, written) = tokio::sync::oneshot::channel();
+    let mut told = Some(told);
+    let mut deltas = |_: &str| {
+        told.take().map(|told| told.send(()));
+    };
+    let call = upstream.client.reply(&request, DEADLINE, &mut deltas);
+    tokio::select! {
+        _ = call => panic!("the call ended"),
+        _ = written => {}
+    }
+    let seen = async {
+        while upstream.recorder.abandoned() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, seen).await.unwrap();
+}
+
+#[tokio::test]
+async fn calls_share_a_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let accepted = std::sync::Arc::new(Mutex::new(0));
+    let counted = accepted.clone();
+    // A proxy that counts connections.
+    let model = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let behind = model.local_addr().unwrap();
+    tokio::spawn(scripted_model::serve(model, Recorder::default()));
+    tokio::spawn(async move {
+        while let Ok((mut near, _)) = listener.accept().await {
+            *counted.lock().unwrap() += 1;
+            tokio::spawn(async move {
+                let mut far = tokio::net::TcpStream::connect(behind).await.unwrap();
+                tokio::io::copy_bidirectional(&mut near, &mut far).await
+            });
+        }
+    });
+    let config = Config { base, ..Config::default() };
+    let client = Client::new(config, ApiKey::new("key")).unwrap();
+    for _ in 0..5 {
+        client.reply(&asking("Hello."), DEADLINE, &mut |_| {}).await.unwrap();
+    }
+    assert_eq!(*accepted.lock().unwrap(), 1);
+}
+
+/// Gives a key that is refused first.
+struct Rotated(Mutex<Vec<Option<ApiKey>>>);
+
+impl Keys for Rotated {
+    async fn key(&self, refused: Option<&ApiKey>) -> Result<ApiKey, Error> {
+        self.0.lock().unwrap().push(refused.cloned());
+        Ok(ApiKey::new(match refused {
+            None => "invalid-since-it-was-rotated",
+            Some(_) => "fresh",
+        }))
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_is_fetched_anew_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    let recorder = Recorder::default();
+    tokio::spawn(scripted_model::serve(listener, recorder.clone()));
+    let config = Config { base, ..Config::default() };
+    let client = Client::new(config, Rotated(Mutex::default())).unwrap();
+    client.reply(&asking("Hello."), DEADLINE, &mut |_| {}).await.unwrap();
+    assert_eq!(recorder.count(), 2);
+}
+
+#[tokio::test]
+async fn the_request_says_what_it_accepts_and_always_streams() {
+    let upstream = Upstream::new().await;
+    upstream.ask("Hello.").await.unwrap();
+    let requests = upstream.recorder.requests();
+    let request = requests.first().unwrap();
+    let header = |name: &str| request.pointer(&format!("/headers/{name}")).cloned();
+    assert_eq!(header("accept"), Some("text/event-stream".into()));
+    assert_eq!(header("content-type"), Some("application/json".into()));
+    assert_eq!(request.pointer("/body/stream"), Some(&true.into()));
+}
+
+#[test]
+fn a_base_that_is_no_url_is_named() {
+    for base in ["", "api.example.com", "ftp://example.com"] {
+        let config = Config { base: base.to_owned(), ..Config::default() };
+        let client = Client::new(config, ApiKey::new("key"));
+        assert!(client.is_err_and(|error| error.to_string().contains("base URL")), "{base}");
+    }
+}

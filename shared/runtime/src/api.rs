@@ -1,0 +1,84 @@
+//! What surrounds the routes of every API function: limits, CORS, the envelope of last resort, and
+//! one log line per request.
+
+use std::{any::Any, convert::Infallible, time::{Duration, SystemTime, UNIX_EPOCH}};
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, FromRequestParts, MatchedPath, Request},
+    http::{HeaderValue, header, request::Parts},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+use contracts::{Error, ErrorCode, request::limits::MAX_BODY_BYTES};
+use lambda_http::RequestExt;
+use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
+
+use crate::Reply;
+
+/// Runs an API function until the Lambda service ends the process.
+///
+/// # Errors
+/// When the Runtime API is gone.
+pub async fn serve(routes: Router) -> Result<(), lambda_http::Error> {
+    lambda_http::run_with_streaming_response(around(routes)).await
+}
+
+/// Wraps the routes.
+pub fn around(routes: Router) -> Router {
+    routes
+        .fallback(|| async { Reply::error(Error::new(ErrorCode::RouteNotFound, "There is no such path. See the API's OpenAPI document.")) })
+        .method_not_allowed_fallback(|| async {
+            Reply::error(Error::new(ErrorCode::MethodNotAllowed, "This path does not take this method. See the API's OpenAPI document."))
+        })
+        // One byte more than the contract takes: a body that is too long is refused there, by name.
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES + 1))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(log))
+        .layer(SetResponseHeaderLayer::if_not_present(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")))
+        .layer(SetResponseHeaderLayer::if_not_present(
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("Retry-After, Location, X-Request-Id"),
+        ))
+        .layer(SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static("no-store")))
+}
+
+/// What is left of the function's time for this request; a minute where nobody says.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeLeft(pub Duration);
+
+impl<S: Send + Sync> FromRequestParts<S> for TimeLeft {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let deadline = parts.lambda_context_ref().map(|context| Duration::from_millis(context.deadline));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Self(deadline.map_or(Duration::from_secs(60), |deadline| deadline.saturating_sub(now))))
+    }
+}
+
+/// One wide event per request: ids and sizes, no contents (I14).
+async fn log(request: Request, next: Next) -> Response {
+    let started = std::time::Instant::now();
+    let request_id = request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let method = request.method().clone();
+    let mut response = next.run(request).await;
+    tracing::info!(
+        request_id,
+        %method,
+        route = route.as_deref().unwrap_or("none"),
+        status = response.status().as_u16(),
+        elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "request"
+    );
+    if let Ok(id) = HeaderValue::try_from(request_id) {
+        response.headers_mut().insert("x-request-id", id);
+    }
+    response
+}
+
+fn panicked(_: Box<dyn Any + Send>) -> Response {
+    tracing::error!("a handler panicked");
+    Reply::error(Error::new(ErrorCode::Internal, "The service failed. Send the request again, unchanged.")).into_response()
+}

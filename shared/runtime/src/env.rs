@@ -1,0 +1,83 @@
+//! Settings, read once at start-up: a wrong or missing one stops the function with its name.
+
+use std::{str::FromStr, time::Duration};
+
+/// The environment, and everything that was wrong with it so far.
+#[derive(Debug, Default)]
+pub struct Env {
+    faults: Vec<String>,
+}
+
+/// The settings can't be used; names each fault.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the function's settings are wrong: {}", .0.join("; "))]
+pub struct Invalid(Vec<String>);
+
+impl Env {
+    /// A setting that must be there.
+    pub fn required(&mut self, name: &'static str) -> String {
+        self.optional(name).unwrap_or_else(|| {
+            self.faults.push(format!("{name} must be set"));
+            String::new()
+        })
+    }
+
+    /// A setting that may be left out. Blank counts as left out.
+    pub fn optional(&mut self, name: &'static str) -> Option<String> {
+        std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+    }
+
+    /// A setting with a default.
+    pub fn or(&mut self, name: &'static str, default: &str) -> String {
+        self.optional(name).unwrap_or_else(|| default.to_owned())
+    }
+
+    /// A setting of another type, which may be left out.
+    pub fn parsed<T: FromStr>(&mut self, name: &'static str, what: &str) -> Option<T> {
+        let text = self.optional(name)?;
+        let parsed = text.parse().ok();
+        if parsed.is_none() {
+            self.faults.push(format!("{name} must be {what}"));
+        }
+        parsed
+    }
+
+    /// A duration in seconds, fractions allowed.
+    pub fn seconds(&mut self, name: &'static str) -> Option<Duration> {
+        let what = "a positive number of seconds";
+        let seconds: f64 = self.parsed(name, what)?;
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(duration) if !duration.is_zero() => Some(duration),
+            _ => {
+                self.faults.push(format!("{name} must be {what}"));
+                None
+            }
+        }
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// Everything that was wrong, at once.
+    pub fn finish(self) -> Result<(), Invalid> {
+        if self.faults.is_empty() { Ok(()) } else { Err(Invalid(self.faults)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_missing_setting_is_named() {
+        let mut env = Env::default();
+        env.required("NO_SUCH_SETTING_A");
+        env.required("NO_SUCH_SETTING_B");
+        assert_eq!(env.optional("NO_SUCH_SETTING_C"), None);
+        let fault = env.finish().unwrap_err().to_string();
+        assert_eq!(
+            fault,
+            "the function's settings are wrong: NO_SUCH_SETTING_A must be set; NO_SUCH_SETTING_B must be set"
+        );
+    }
+}

@@ -1,0 +1,13 @@
+//! What every function shares at its edge: settings, telemetry, who calls, and how answers look.
+//!
+//! Deliberately absent: any rule about turns, and any adapter. It knows the contract and HTTP alone.
+
+pub mod api;
+pub mod caller;
+pub mod env;
+pub mod reply;
+pub mod telemetry;
+
+pub use caller::{ClaimNames, Identified};
+pub use env::Env;
+pub use reply::Reply;

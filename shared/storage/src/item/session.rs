@@ -1,0 +1,119 @@
+//! The session's item.
+
+use contracts::{
+    Timestamp, Usage,
+    caller::User,
+    id::{AgentContextId, ConversationContextId, TurnId, UserId},
+    read::TurnStatus,
+};
+use serde::{Deserialize, Serialize};
+use turns::{
+    id::SessionKey,
+    session::{ChainHead, Contexts, Hints, LastTurn, Session},
+};
+
+use super::Head;
+use crate::key;
+
+/// Attributes that come and go.
+pub(crate) const OPTIONAL: &[&str] =
+    &["OpenTurn", "ChainResponseId", "ChainModel", "ChainExpires", "WorkspaceId", "Repo", "Language"];
+
+/// (SE) in the catalogue.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct SessionItem {
+    #[serde(flatten)]
+    head: Head,
+    #[serde(rename = "GSI1PK")]
+    gsi1pk: String,
+    #[serde(rename = "GSI1SK")]
+    gsi1sk: String,
+    rev: u64,
+    name: String,
+    owner_id: UserId,
+    owner_name: String,
+    created: Timestamp,
+    last_activity: Timestamp,
+    turn_count: u64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    open_turn: Option<TurnId>,
+    last_turn: TurnId,
+    last_turn_status: TurnStatus,
+    last_turn_date: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    chain_response_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    chain_model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    chain_expires: Option<Timestamp>,
+    mode: String,
+    usage: Usage,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    agent_context_id: Option<AgentContextId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    conversation_context_id: Option<ConversationContextId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    workspace_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    repo: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    language: Option<String>,
+}
+
+impl From<&Session> for SessionItem {
+    fn from(session: &Session) -> Self {
+        let chain = session.chain.as_ref();
+        Self {
+            head: Head::of(&key::Item::Session(&session.key)),
+            gsi1pk: key::org_index(&session.key.org),
+            gsi1sk: key::activity(session.last_activity, &session.key),
+            rev: session.rev,
+            name: session.name.clone(),
+            owner_id: session.owner.id.clone(),
+            owner_name: session.owner.name.clone(),
+            created: session.created,
+            last_activity: session.last_activity,
+            turn_count: session.turn_count,
+            open_turn: session.open_turn.clone(),
+            last_turn: session.last_turn.id.clone(),
+            last_turn_status: session.last_turn.status,
+            last_turn_date: session.last_turn.at,
+            chain_response_id: chain.map(|chain| chain.response_id.clone()),
+            chain_model: chain.map(|chain| chain.model.clone()),
+            chain_expires: chain.map(|chain| chain.expires),
+            mode: session.mode.clone(),
+            usage: session.usage,
+            agent_context_id: session.contexts.agent.clone(),
+            conversation_context_id: session.contexts.conversation.clone(),
+            workspace_id: session.hints.workspace.clone(),
+            repo: session.hints.repo.clone(),
+            language: session.hints.language.clone(),
+        }
+    }
+}
+
+impl SessionItem {
+    pub(crate) fn into_session(self, key: SessionKey) -> Session {
+        let chain = match (self.chain_response_id, self.chain_model, self.chain_expires) {
+            (Some(response_id), Some(model), Some(expires)) => Some(ChainHead { response_id, model, expires }),
+            _ => None,
+        };
+        Session {
+            key,
+            rev: self.rev,
+            name: self.name,
+            owner: User { id: self.owner_id, name: self.owner_name },
+            created: self.created,
+            last_activity: self.last_activity,
+            turn_count: self.turn_count,
+            open_turn: self.open_turn,
+            last_turn: LastTurn { id: self.last_turn, status: self.last_turn_status, at: self.last_turn_date },
+            chain,
+            mode: self.mode,
+            usage: self.usage,
+            contexts: Contexts { agent: self.agent_context_id, conversation: self.conversation_context_id },
+            hints: Hints { workspace: self.workspace_id, repo: self.repo, language: self.language },
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The key catalogue: every item of the table and every object of the bucket.
+//!
+//! Key parts are percent-encoded, so that no id can hold a separator (I7). The order of instants in
+//! index keys is the order of their text.
+
+use contracts::{
+    Fingerprint, Timestamp,
+    id::{OrgId, SessionId, TurnId, UserId},
+};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use turns::{
+    id::{SessionKey, TurnKey},
+    payload::{Kind, Payload},
+};
+
+/// What stays as it is: the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// An item of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// (SE) per session, replaced by start and finalize.
+    /// Key: `O#{org}#S#{session}` / `SESSION`
+    /// GSI1: `O#{org}` / `{last activity}#{session}`
+    Session(&'a SessionKey),
+    /// (TU) per turn, replaced by every transition: the head, at most 1 KB.
+    /// Key: `O#{org}#S#{session}` / `TURN#{turn}`
+    /// LSI1: `Seq`. GSI1 while open: `OPEN#{shard}` / `{due}#{org}#{session}#{turn}`
+    Turn(&'a TurnKey),
+    /// (AS) per turn, write-once: what was asked.
+    /// Key: `O#{org}#S#{session}` / `TURN#{turn}#ASKED`
+    Asked(&'a TurnKey),
+    /// (EN) per turn, written when it is finalized: what came of it.
+    /// Key: `O#{org}#S#{session}` / `TURN#{turn}#ENDED`
+    Ended(&'a TurnKey),
+    /// (PA) per user of a session: orders that user's list.
+    /// Key: `O#{org}#S#{session}` / `USER#{user}`
+    /// GSI1: `O#{org}#U#{user}` / `{own last activity}#{session}`
+    Participant(&'a SessionKey, &'a UserId),
+    /// (MO) per mode change, write-once.
+    /// Key: `O#{org}#S#{session}` / `MODE#{sequence, ten digits}#{n}`
+    ModeChange(&'a SessionKey, u64),
+}
+
+/// The prefix of every mode change's sort key.
+pub(crate) const MODE_PREFIX: &str = "MODE#";
+
+impl Item<'_> {
+    /// The partition key.
+    #[must_use]
+    pub fn pk(&self) -> String {
+        match self {
+            Self::Session(session) | Self::Participant(session, _) | Self::ModeChange(session, _) => partition(session),
+            Self::Turn(turn) | Self::Asked(turn) | Self::Ended(turn) => partition(&turn.session),
+        }
+    }
+
+    /// The sort key.
+    #[must_use]
+    pub fn sk(&self) -> String {
+        match self {
+            Self::Session(_) => "SESSION".to_owned(),
+            Self::Turn(turn) => format!("TURN#{}", part(turn.turn.as_str())),
+            Self::Asked(turn) => format!("TURN#{}#ASKED", part(turn.turn.as_str())),
+            Self::Ended(turn) => format!("TURN#{}#ENDED", part(turn.turn.as_str())),
+            Self::Participant(_, user) => format!("USER#{}", part(user.as_str())),
+            // One change per turn is recorded, the last one; the trailing counter leaves room for more.
+            Self::ModeChange(_, sequence) => format!("{MODE_PREFIX}{sequence:010}#0"),
+        }
+    }
+}
+
+/// The partition of a session.
+fn partition(session: &SessionKey) -> String {
+    format!("O#{}#S#{}", part(session.org.as_str()), part(session.session.as_str()))
+}
+
+/// GSI1: the sessions of an org.
+#[must_use]
+pub fn org_index(org: &OrgId) -> String {
+    format!("O#{}", part(org.as_str()))
+}
+
+/// GSI1: the sessions a user took part in.
+#[must_use]
+pub fn user_index(org: &OrgId, user: &UserId) -> String {
+    format!("O#{}#U#{}", part(org.as_str()), part(user.as_str()))
+}
+
+/// GSI1: a session's place among others, by an instant.
+#[must_use]
+pub fn activity(at: Timestamp, session: &SessionKey) -> String {
+    format!("{at}#{}", part(session.session.as_str()))
+}
+
+/// The shard that an open turn lies in: the first digit of its fingerprint, so it never moves and
+/// needs no attribute of its own.
+#[must_use]
+pub fn shard(fingerprint: &Fingerprint) -> u8 {
+    fingerprint.to_string().chars().next().and_then(|digit| digit.to_digit(16)).and_then(|digit| u8::try_from(digit).ok()).unwrap_or(0)
+}
+
+/// GSI1: a shard of the open turns.
+#[must_use]
+pub fn open_index(shard: u8) -> String {
+    format!("OPEN#{shard:02}")
+}
+
+/// GSI1: an open turn's place in its shard.
+#[must_use]
+pub fn due(at: Timestamp, turn: &TurnKey) -> String {
+    let TurnKey { session, turn } = turn;
+    format!("{at}#{}#{}#{}", part(session.org.as_str()), part(session.session.as_str()), part(turn.as_str()))
+}
+
+/// The session whose partition this is.
+#[must_use]
+pub fn parse_session(pk: &str) -> Option<SessionKey> {
+    let (org, session) = pk.strip_prefix("O#")?.split_once("#S#")?;
+    Some(SessionKey { org: OrgId::new(unpart(org)?).ok()?, session: SessionId::new(unpart(session)?).ok()? })
+}
+
+/// The turn whose head has these keys; none for any other item.
+#[must_use]
+pub fn parse_turn(pk: &str, sk: &str) -> Option<TurnKey> {
+    let turn = TurnId::new(unpart(sk.strip_prefix("TURN#")?)?).ok()?;
+    Some(TurnKey { session: parse_session(pk)?, turn })
+}
+
+/// The key of an object: `{org}/{session}/{turn}/…`, under its writer or its content.
+#[must_use]
+pub fn object(payload: &Payload) -> String {
+    let TurnKey { session, turn } = &payload.turn;
+    let prefix =
+        format!("{}/{}/{}", part(session.org.as_str()), part(session.session.as_str()), part(turn.as_str()));
+    match &payload.kind {
+        Kind::Instruction(fingerprint) => format!("{prefix}/{fingerprint}/instruction.json"),
+        Kind::Outcome(owner) => format!("{prefix}/{owner}/result.json"),
+        Kind::Answer(owner) => format!("{prefix}/{owner}/answer.md"),
+        Kind::File { hash, name } => format!("{prefix}/files/{hash}/{}", part(name)),
+    }
+}
+
+fn part(raw: &str) -> String {
+    utf8_percent_encode(raw, RESERVED).to_string()
+}
+
+fn unpart(encoded: &str) -> Option<String> {
+    percent_decode_str(encoded).decode_utf8().ok().map(std::borrow::Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(org: &str, session: &str, turn: &str) -> TurnKey {
+        TurnKey {
+            session: SessionKey { org: OrgId::new(org).unwrap(), session: SessionId::new(session).unwrap() },
+            turn: TurnId::new(turn).unwrap(),
+        }
+    }
+
+    #[test]
+    fn keys_are_those_of_the_catalogue() {
+        let key = turn("acme", "s1", "t1");
+        let item = Item::Ended(&key);
+        assert_eq!((item.pk().as_str(), item.sk().as_str()), ("O#acme#S#s1", "TURN#t1#ENDED"));
+        assert_eq!(due(Timestamp::from_millis(0), &key), "1970-01-01T00:00:00.000Z#acme#s1#t1");
+    }
+
+    #[test]
+    fn an_org_with_separators_stays_in_its_own_partition() {
+        let sly = turn("acme#S#s1", "x", "t");
+        assert_eq!(Item::Turn(&sly).pk(), "O#acme%23S%23s1#S#x");
+        let payload = Payload { turn: turn("a/b", "s", "t"), kind: Kind::Answer(turns::id::Owner::new("n".into())) };
+        assert_eq!(object(&payload), "a%2Fb/s/t/n/answer.md");
+    }
+
+    #[test]
+    fn a_head_is_found_again_from_its_keys_and_details_are_not_heads() {
+        let key = turn("auth0|añb", "s", "t~1");
+        let item = Item::Turn(&key);
+        assert_eq!(parse_turn(&item.pk(), &item.sk()), Some(key.clone()));
+        assert_eq!(parse_turn(&item.pk(), &Item::Asked(&key).sk()), None);
+    }
+}

@@ -1,0 +1,18 @@
+//! Adapters to DynamoDB, S3 and SQS: the ports of `turns`, spoken on the AWS wire.
+//!
+//! [`key`] is the catalogue of every key there is. This room evaluates no rule of its own: a change
+//! comes with its condition, and here it becomes an expression. Deliberately absent: retries beyond
+//! the SDK's own, since only the flows know when trying again is safe.
+
+pub mod connect;
+mod failure;
+mod item;
+pub mod key;
+mod objects;
+mod queue;
+mod table;
+
+pub use connect::{Clients, Settings};
+pub use objects::Objects;
+pub use queue::Queue;
+pub use table::Table;

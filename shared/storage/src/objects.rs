@@ -1,0 +1,92 @@
+//! Payloads on S3.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_sdk_s3::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::get_object::GetObjectError,
+    presigning::PresigningConfig,
+    primitives::ByteStream,
+};
+use bytes::Bytes;
+use contracts::Timestamp;
+use turns::{
+    payload::Payload,
+    ports::{Link, Payloads, Source, Unavailable},
+};
+
+use crate::key;
+
+/// How long a presigned link works.
+const LINK_LIFE: Duration = Duration::from_secs(5 * 60);
+
+/// The bucket.
+#[derive(Debug, Clone)]
+pub struct Objects {
+    client: Client,
+    bucket: String,
+}
+
+impl Objects {
+    /// The bucket of this name.
+    #[must_use]
+    pub fn new(client: Client, bucket: String) -> Self {
+        Self { client, bucket }
+    }
+}
+
+impl Payloads for Objects {
+    async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
+        let put = self
+            .client
+            .put_object()
+            .bucket(&self.bucket)
+            .key(key::object(payload))
+            .content_type(payload.kind.media_type())
+            .if_none_match("*")
+            .body(ByteStream::from(body))
+            .send();
+        match put.await {
+            Ok(_) => Ok(()),
+            // LIFECYCLE rule 1: the key carries its writer or its content, so what is there is ours.
+            Err(error) if error.code() == Some("PreconditionFailed") => Ok(()),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
+        let got = self.client.get_object().bucket(&self.bucket).key(key::object(payload)).send().await;
+        match got {
+            Ok(object) => object.body.collect().await.map(|body| Some(body.into_bytes())).map_err(unavailable),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
+        let signed_at = SystemTime::now();
+        let config =
+            PresigningConfig::builder().start_time(signed_at).expires_in(LINK_LIFE).build().map_err(unavailable)?;
+        let request = self
+            .client
+            .get_object()
+            .bucket(&self.bucket)
+            .key(key::object(payload))
+            .response_content_type(payload.kind.media_type())
+            .presigned(config)
+            .await
+            .map_err(unavailable)?;
+        let since_epoch = signed_at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let signed_at = Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
+        Ok(Link { url: request.uri().to_owned(), expires: signed_at.after(LINK_LIFE) })
+    }
+}
+
+fn is_missing(error: &SdkError<GetObjectError>) -> bool {
+    error.as_service_error().is_some_and(GetObjectError::is_no_such_key)
+}
+
+fn unavailable(error: impl Into<Source>) -> Unavailable {
+    Unavailable { what: "the payload bucket", source: error.into() }
+}

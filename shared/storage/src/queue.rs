@@ -1,0 +1,39 @@
+//! Announcements on SQS.
+
+use aws_sdk_sqs::Client;
+use contracts::queue::FinalizeMessage;
+use turns::ports::{Announcements, Unavailable};
+
+/// The announcement travels beside the settle, so it may be faster: a second lets the settle land.
+const DELAY_SECONDS: i32 = 1;
+
+/// The finalize queue.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    client: Client,
+    url: String,
+}
+
+impl Queue {
+    /// The queue at this URL.
+    #[must_use]
+    pub fn new(client: Client, url: String) -> Self {
+        Self { client, url }
+    }
+}
+
+impl Announcements for Queue {
+    async fn announce(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
+        let body = serde_json::to_string(message)
+            .map_err(|error| Unavailable { what: "the finalize queue", source: error.into() })?;
+        self.client
+            .send_message()
+            .queue_url(&self.url)
+            .delay_seconds(DELAY_SECONDS)
+            .message_body(body)
+            .send()
+            .await
+            .map(|_| ())
+            .map_err(|error| Unavailable { what: "the finalize queue", source: error.into() })
+    }
+}

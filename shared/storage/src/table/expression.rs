@@ -1,0 +1,105 @@
+//! Update and condition expressions, built from items rather than written by hand.
+//!
+//! Every name goes through a placeholder, so no attribute can collide with a reserved word.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use turns::{change::Given, turn::Phase};
+
+use crate::item::Attributes;
+
+/// An expression with its placeholders.
+#[derive(Debug, Default)]
+pub(super) struct Expression {
+    pub(super) update: String,
+    pub(super) condition: String,
+    pub(super) names: HashMap<String, String>,
+    pub(super) values: HashMap<String, AttributeValue>,
+    pub(super) key: Attributes,
+}
+
+/// Sets every attribute of the item and removes the optional ones it does not have. Attributes that
+/// this version does not know stay as they are.
+pub(super) fn replace(item: Attributes, optional: &[&str]) -> Expression {
+    let mut expression = Expression::default();
+    let gone: Vec<&&str> = optional.iter().filter(|name| !item.contains_key(**name)).collect();
+    let (key, attributes): (Vec<_>, Vec<_>) = item.into_iter().partition(|(name, _)| name == "PK" || name == "SK");
+    expression.key = key.into_iter().collect();
+    let mut sets = Vec::with_capacity(attributes.len());
+    for (index, (name, value)) in attributes.into_iter().enumerate() {
+        sets.push(format!("#s{index} = :s{index}"));
+        expression.names.insert(format!("#s{index}"), name);
+        expression.values.insert(format!(":s{index}"), value);
+    }
+    expression.update = format!("SET {}", sets.join(", "));
+    if !gone.is_empty() {
+        let removes: Vec<String> = (0..gone.len()).map(|index| format!("#r{index}")).collect();
+        for (index, name) in gone.into_iter().enumerate() {
+            expression.names.insert(format!("#r{index}"), (*name).to_owned());
+        }
+        expression.update += &format!(" REMOVE {}", removes.join(", "));
+    }
+    expression
+}
+
+impl Expression {
+    /// Adds `name = value` to the condition.
+    pub(super) fn require(mut self, name: &str, value: AttributeValue) -> Self {
+        let index = self.names.len();
+        if !self.condition.is_empty() {
+            self.condition += " AND ";
+        }
+        self.condition += &format!("#c{index} = :c{index}");
+        self.names.insert(format!("#c{index}"), name.to_owned());
+        self.values.insert(format!(":c{index}"), value);
+        self
+    }
+
+    /// Adds what a turn's transition requires of the stored head; none when it must be absent.
+    pub(super) fn given(self, given: &Given) -> Option<Self> {
+        let Given::Stands { phase, owner, lease_ends } = given else {
+            return None;
+        };
+        let stands = self
+            .require("Phase", AttributeValue::S(phase_name(*phase).to_owned()))
+            .require("Owner", AttributeValue::S(owner.as_str().to_owned()));
+        Some(match lease_ends {
+            Some(ends) => stands.require("LeaseEnds", AttributeValue::S(ends.to_string())),
+            None => stands,
+        })
+    }
+}
+
+/// The phase as its item spells it.
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Running => "running",
+        Phase::AwaitingTools => "awaiting_tools",
+        Phase::Settled => "settled",
+        Phase::Finalized => "finalized",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_are_compared_as_they_are_stored() {
+        for phase in [Phase::Running, Phase::AwaitingTools, Phase::Settled, Phase::Finalized] {
+            assert_eq!(serde_json::to_value(phase).unwrap(), phase_name(phase));
+        }
+    }
+
+    #[test]
+    fn absent_optional_attributes_are_removed_and_unknown_ones_left_alone() {
+        let text = |text: &str| AttributeValue::S(text.to_owned());
+        let item = HashMap::from([("PK".to_owned(), text("p")), ("SK".to_owned(), text("s")), ("A".to_owned(), text("1"))]);
+        let expression = replace(item, &["A", "B"]).require("Rev", AttributeValue::N("1".into()));
+        assert_eq!(expression.update, "SET #s0 = :s0 REMOVE #r0");
+        assert_eq!(expression.names.get("#r0").map(String::as_str), Some("B"));
+        assert_eq!(expression.condition, "#c2 = :c2");
+        assert_eq!(expression.key.len(), 2);
+    }
+}

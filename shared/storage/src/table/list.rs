@@ -1,0 +1,191 @@
+//! Lists: a session's turns in order, and sessions by their last activity.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use contracts::id::{OrgId, UserId};
+use turns::{
+    detail::ModeChange,
+    id::{SessionKey, TurnKey},
+    ports::{ListError, Page, Record, Shelf, Unavailable},
+    session::Session,
+};
+
+use super::{
+    Table, WHAT,
+    read::{primary, session_of, turn_of, unreadable},
+};
+use crate::{
+    failure,
+    item::{
+        Attributes, decode,
+        detail::{AskedItem, EndedItem, ModeItem},
+    },
+    key::{self, Item, MODE_PREFIX},
+};
+
+/// The most keys that one batch read takes.
+const BATCH: usize = 100;
+/// How often a batch read asks again for what it did not get.
+const BATCH_TRIES: usize = 5;
+/// The most mode changes that are shown of a session.
+const MODE_CHANGES: i32 = 200;
+
+type Keys = (String, String);
+
+impl Table {
+    /// Items by their keys, in any order; those that are not there are left out.
+    async fn batch(&self, keys: Vec<Attributes>) -> Result<HashMap<Keys, Attributes>, Unavailable> {
+        let mut found = HashMap::with_capacity(keys.len());
+        for chunk in keys.chunks(BATCH) {
+            let mut left = chunk.to_vec();
+            for _ in 0..BATCH_TRIES {
+                if left.is_empty() {
+                    break;
+                }
+                left = self.batch_once(left, &mut found).await?;
+            }
+            if !left.is_empty() {
+                return Err(Unavailable { what: WHAT, source: "a batch read stayed incomplete".into() });
+            }
+        }
+        Ok(found)
+    }
+
+    async fn batch_once(&self, keys: Vec<Attributes>, found: &mut HashMap<Keys, Attributes>) -> Result<Vec<Attributes>, Unavailable> {
+        let wanted = KeysAndAttributes::builder()
+            .set_keys(Some(keys))
+            .consistent_read(true)
+            .build()
+            .map_err(|error| Unavailable { what: WHAT, source: error.into() })?;
+        let got = self
+            .client
+            .batch_get_item()
+            .request_items(&self.name, wanted)
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(WHAT, error))?;
+        let items = got.responses.unwrap_or_default().remove(&self.name).unwrap_or_default();
+        found.extend(items.into_iter().filter_map(|item| Some((keys_of(&item)?, item))));
+        let left = got.unprocessed_keys.unwrap_or_default().remove(&self.name);
+        Ok(left.map(|left| left.keys).unwrap_or_default())
+    }
+
+    async fn records(&self, turns: &[TurnKey]) -> Result<Vec<Record>, Unavailable> {
+        let keys = turns.iter().flat_map(|turn| [Item::Turn(turn), Item::Asked(turn), Item::Ended(turn)].map(|key| primary(&key)));
+        let mut found = self.batch(keys.collect()).await?;
+        let mut records = Vec::with_capacity(turns.len());
+        for turn in turns {
+            let mut take = |key: Item<'_>| found.remove(&(key.pk(), key.sk()));
+            let (Some(head), Some(asked)) = (take(Item::Turn(turn)), take(Item::Asked(turn))) else {
+                continue;
+            };
+            let ended = take(Item::Ended(turn));
+            records.push(Record {
+                turn: turn_of(head, turn.clone())?,
+                asked: decode::<AskedItem>(asked).map_err(unreadable)?.into_asked(turn.clone()),
+                ended: ended.map(decode::<EndedItem>).transpose().map_err(unreadable)?.map(|item| item.into_ended(turn.clone())),
+            });
+        }
+        Ok(records)
+    }
+}
+
+fn keys_of(item: &Attributes) -> Option<Keys> {
+    Some((item.get("PK")?.as_s().ok()?.clone(), item.get("SK")?.as_s().ok()?.clone()))
+}
+
+impl Shelf for Table {
+    async fn turns(&self, session: &SessionKey, after: u64, most: usize) -> Result<Vec<Record>, Unavailable> {
+        let page = self
+            .client
+            .query()
+            .table_name(&self.name)
+            .index_name("LSI1")
+            .consistent_read(true)
+            .key_condition_expression("PK = :session AND Seq > :after")
+            .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
+            .expression_attribute_values(":after", AttributeValue::N(after.to_string()))
+            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(WHAT, error))?;
+        let turns = page.items().iter().filter_map(keys_of).filter_map(|(pk, sk)| key::parse_turn(&pk, &sk));
+        self.records(&turns.collect::<Vec<_>>()).await
+    }
+
+    async fn record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
+        self.records(std::slice::from_ref(key)).await.map(|records| records.into_iter().next())
+    }
+
+    async fn mode_history(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
+        let page = self
+            .client
+            .query()
+            .table_name(&self.name)
+            .key_condition_expression("PK = :session AND begins_with(SK, :mode)")
+            .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
+            .expression_attribute_values(":mode", AttributeValue::S(MODE_PREFIX.to_owned()))
+            .limit(MODE_CHANGES)
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(WHAT, error))?;
+        let items = page.items.unwrap_or_default().into_iter();
+        items.map(|item| decode::<ModeItem>(item).map(|item| item.into_mode_change(session)).map_err(unreadable)).collect()
+    }
+
+    async fn sessions(
+        &self,
+        org: &OrgId,
+        user: Option<&UserId>,
+        most: usize,
+        after: Option<String>,
+    ) -> Result<Page<Session>, ListError> {
+        let index = user.map_or_else(|| key::org_index(org), |user| key::user_index(org, user));
+        let start = after.map(|token| token_in(&token, &index, org).ok_or(ListError::BadToken)).transpose()?;
+        let page = self
+            .client
+            .query()
+            .table_name(&self.name)
+            .index_name("GSI1")
+            .key_condition_expression("GSI1PK = :index")
+            .expression_attribute_values(":index", AttributeValue::S(index))
+            .scan_index_forward(false)
+            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(start)
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(WHAT, error))?;
+        let keys: Vec<SessionKey> =
+            page.items().iter().filter_map(keys_of).filter_map(|(pk, _)| key::parse_session(&pk)).collect();
+        let mut found = self.batch(keys.iter().map(|key| primary(&Item::Session(key))).collect()).await?;
+        let mut items = Vec::with_capacity(keys.len());
+        for key in keys {
+            let item = Item::Session(&key);
+            if let Some(item) = found.remove(&(item.pk(), item.sk())) {
+                items.push(session_of(item, key)?);
+            }
+        }
+        Ok(Page { items, next: page.last_evaluated_key.as_ref().and_then(token_of) })
+    }
+}
+
+/// A page's end as an opaque token: the index's sort key and the item's own keys.
+fn token_of(last: &Attributes) -> Option<String> {
+    let text = |name: &str| last.get(name).and_then(|value| value.as_s().ok());
+    let keys = serde_json::to_vec(&[text("GSI1SK")?, text("PK")?, text("SK")?]).ok()?;
+    Some(URL_SAFE_NO_PAD.encode(keys))
+}
+
+/// The key a token stands for. A client may send anything, so the partition is the caller's own and
+/// the item must be of the caller's org.
+fn token_in(token: &str, index: &str, org: &OrgId) -> Option<Attributes> {
+    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+    let [sort, pk, sk]: [String; 3] = serde_json::from_slice(&bytes).ok()?;
+    if key::parse_session(&pk)?.org != *org || sort.is_empty() || sk.is_empty() {
+        return None;
+    }
+    let text = |name: &str, value: String| (name.to_owned(), AttributeValue::S(value));
+    Some(Attributes::from([text("GSI1PK", index.to_owned()), text("GSI1SK", sort), text("PK", pk), text("SK", sk)]))
+}

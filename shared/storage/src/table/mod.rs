@@ -1,0 +1,26 @@
+//! Sessions and turns on one DynamoDB table.
+
+mod expression;
+mod list;
+mod read;
+mod write;
+
+use aws_sdk_dynamodb::Client;
+
+/// The table.
+#[derive(Debug, Clone)]
+pub struct Table {
+    client: Client,
+    name: String,
+}
+
+impl Table {
+    /// The table of this name.
+    #[must_use]
+    pub fn new(client: Client, name: String) -> Self {
+        Self { client, name }
+    }
+}
+
+/// What this room calls itself when it fails.
+const WHAT: &str = "the table";

@@ -1,0 +1,116 @@
+//! Single reads, and the store port itself.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use contracts::{Timestamp, id::UserId};
+use turns::{
+    change::{Commit, TurnChange},
+    detail::{Ended, Participant},
+    id::{SessionKey, TurnKey},
+    ports::{Page, Store, Unavailable, WriteError},
+    session::Session,
+    turn::Turn,
+};
+
+use super::{Table, WHAT};
+use crate::{
+    failure,
+    item::{Attributes, Unreadable, decode, session::SessionItem, turn::TurnItem},
+    key::{self, Item},
+};
+
+/// How many candidates the sweep gets at a time.
+const DUE_PAGE: i32 = 50;
+
+impl Table {
+    async fn get(&self, key: &Item<'_>) -> Result<Option<Attributes>, Unavailable> {
+        let got = self
+            .client
+            .get_item()
+            .table_name(&self.name)
+            .set_key(Some(primary(key)))
+            .consistent_read(true)
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(WHAT, error))?;
+        Ok(got.item)
+    }
+}
+
+/// An item's primary key.
+pub(super) fn primary(key: &Item<'_>) -> Attributes {
+    Attributes::from([
+        ("PK".to_owned(), AttributeValue::S(key.pk())),
+        ("SK".to_owned(), AttributeValue::S(key.sk())),
+    ])
+}
+
+pub(super) fn session_of(item: Attributes, key: SessionKey) -> Result<Session, Unavailable> {
+    decode::<SessionItem>(item).map(|item| item.into_session(key)).map_err(unreadable)
+}
+
+pub(super) fn turn_of(item: Attributes, key: TurnKey) -> Result<Turn, Unavailable> {
+    decode::<TurnItem>(item).and_then(|item| item.into_turn(key)).map_err(unreadable)
+}
+
+pub(super) fn unreadable(error: Unreadable) -> Unavailable {
+    Unavailable { what: WHAT, source: error.into() }
+}
+
+impl Store for Table {
+    async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
+        let item = self.get(&Item::Session(key)).await?;
+        item.map(|item| session_of(item, key.clone())).transpose()
+    }
+
+    async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
+        let item = self.get(&Item::Turn(key)).await?;
+        item.map(|item| turn_of(item, key.clone())).transpose()
+    }
+
+    async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
+        self.get(&Item::Participant(session, user)).await.map(|item| item.is_some())
+    }
+
+    async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
+        self.write_head(change).await
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
+        self.transact(commit).await
+    }
+
+    async fn put_ended(&self, ended: &Ended) -> Result<(), Unavailable> {
+        self.put_detail(ended).await
+    }
+
+    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
+        self.move_activity(participant).await
+    }
+
+    async fn due(&self, shard: u8, now: Timestamp, after: Option<String>) -> Result<Page<TurnKey>, Unavailable> {
+        // Instants begin with a digit.
+        let from = after.unwrap_or_else(|| "0".to_owned());
+        let page = self
+            .client
+            .query()
+            .table_name(&self.name)
+            .index_name("GSI1")
+            .key_condition_expression("GSI1PK = :shard AND GSI1SK BETWEEN :from AND :now")
+            .expression_attribute_values(":shard", AttributeValue::S(key::open_index(shard)))
+            // A NUL after the last key seen makes the lower bound exclusive.
+            .expression_attribute_values(":from", AttributeValue::S(from))
+            .expression_attribute_values(":now", AttributeValue::S(now.to_string()))
+            .limit(DUE_PAGE)
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(WHAT, error))?;
+        let text = |item: &Attributes, name: &str| item.get(name).and_then(|value| value.as_s().ok()).cloned();
+        let next = match (&page.last_evaluated_key, page.items().last()) {
+            (Some(_), Some(last)) => text(last, "GSI1SK").map(|last| format!("{last}\u{0}")),
+            _ => None,
+        };
+        let keys = page.items().iter();
+        let items = keys.filter_map(|item| key::parse_turn(&text(item, "PK")?, &text(item, "SK")?)).collect();
+        Ok(Page { items, next })
+    }
+}

@@ -1,0 +1,177 @@
+//! Conditional writes and transactions.
+
+use aws_sdk_dynamodb::{
+    error::BuildError,
+    types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update},
+};
+use turns::{
+    change::{Commit, Given, SessionChange, TurnChange},
+    detail::{Ended, Participant},
+    ports::{Source, Unavailable, WriteError},
+};
+
+use super::{
+    Table, WHAT,
+    expression::{Expression, replace},
+};
+use crate::{
+    failure,
+    item::{
+        Attributes,
+        detail::{AskedItem, EndedItem, ModeItem, ParticipantItem},
+        encode,
+        session::{self, SessionItem},
+        turn::{self, TurnItem},
+    },
+};
+
+/// The condition of every item that must be new.
+const ABSENT: &str = "attribute_not_exists(PK)";
+
+impl Table {
+    pub(super) async fn write_head(&self, change: &TurnChange) -> Result<(), WriteError> {
+        let item = encode(&TurnItem::from(&change.after)).map_err(unknown)?;
+        let Some(write) = replace(item.clone(), turn::OPTIONAL).given(&change.given) else {
+            return self.put_new(item).await;
+        };
+        self.client
+            .update_item()
+            .table_name(&self.name)
+            .set_key(Some(write.key))
+            .update_expression(write.update)
+            .condition_expression(write.condition)
+            .set_expression_attribute_names(Some(write.names))
+            .set_expression_attribute_values(Some(write.values))
+            .send()
+            .await
+            .map(|_| ())
+            .map_err(failure::of_write)
+    }
+
+    async fn put_new(&self, item: Attributes) -> Result<(), WriteError> {
+        self.client
+            .put_item()
+            .table_name(&self.name)
+            .set_item(Some(item))
+            .condition_expression(ABSENT)
+            .send()
+            .await
+            .map(|_| ())
+            .map_err(failure::of_write)
+    }
+
+    pub(super) async fn transact(&self, commit: &Commit) -> Result<(), WriteError> {
+        let items = self.transaction(commit).map_err(WriteError::Unknown)?;
+        self.client
+            .transact_write_items()
+            .set_transact_items(Some(items))
+            .return_consumed_capacity(ReturnConsumedCapacity::None)
+            .send()
+            .await
+            .map(|_| ())
+            .map_err(failure::of_transaction)
+    }
+
+    fn transaction(&self, commit: &Commit) -> Result<Vec<TransactWriteItem>, Source> {
+        let mut items = vec![self.session(&commit.session)?];
+        for change in &commit.turns {
+            items.push(self.head(change)?);
+        }
+        if let Some(asked) = &commit.asked {
+            items.push(self.put(encode(&AskedItem::from(asked))?, Some(ABSENT))?);
+        }
+        if let Some(ended) = &commit.ended {
+            items.push(self.put(encode(&EndedItem::from(ended))?, None)?);
+        }
+        if let Some(participant) = &commit.participant {
+            items.push(self.put(encode(&ParticipantItem::from(participant))?, Some(ABSENT))?);
+        }
+        if let Some(change) = &commit.mode_change {
+            items.push(self.put(encode(&ModeItem::from(change))?, Some(ABSENT))?);
+        }
+        Ok(items)
+    }
+
+    fn session(&self, change: &SessionChange) -> Result<TransactWriteItem, Source> {
+        let item = encode(&SessionItem::from(&change.after))?;
+        Ok(match change.given {
+            None => self.put(item, Some(ABSENT))?,
+            Some(rev) => {
+                let write = replace(item, session::OPTIONAL).require("Rev", AttributeValue::N(rev.to_string()));
+                self.update(write)?
+            }
+        })
+    }
+
+    fn head(&self, change: &TurnChange) -> Result<TransactWriteItem, Source> {
+        let item = encode(&TurnItem::from(&change.after))?;
+        Ok(match change.given {
+            Given::Absent => self.put(item, Some(ABSENT))?,
+            Given::Stands { .. } => match replace(item, turn::OPTIONAL).given(&change.given) {
+                Some(write) => self.update(write)?,
+                None => return Err("a standing head has a condition".into()),
+            },
+        })
+    }
+
+    fn put(&self, item: Attributes, condition: Option<&str>) -> Result<TransactWriteItem, BuildError> {
+        let put = Put::builder()
+            .table_name(&self.name)
+            .set_item(Some(item))
+            .set_condition_expression(condition.map(str::to_owned))
+            .build()?;
+        Ok(TransactWriteItem::builder().put(put).build())
+    }
+
+    fn update(&self, write: Expression) -> Result<TransactWriteItem, BuildError> {
+        let update = Update::builder()
+            .table_name(&self.name)
+            .set_key(Some(write.key))
+            .update_expression(write.update)
+            .condition_expression(write.condition)
+            .set_expression_attribute_names(Some(write.names))
+            .set_expression_attribute_values(Some(write.values))
+            .build()?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+
+    pub(super) async fn put_detail(&self, ended: &Ended) -> Result<(), Unavailable> {
+        let item = encode(&EndedItem::from(ended)).map_err(malformed)?;
+        let put = self.client.put_item().table_name(&self.name).set_item(Some(item)).send().await;
+        put.map(|_| ()).map_err(|error| failure::unavailable(WHAT, error))
+    }
+
+    pub(super) async fn move_activity(&self, participant: &Participant) -> Result<(), Unavailable> {
+        let item = encode(&ParticipantItem::from(participant)).map_err(malformed)?;
+        let mut write = replace(item, &[]);
+        write.names.insert("#last".to_owned(), "LastActivity".to_owned());
+        write.values.insert(":last".to_owned(), AttributeValue::S(participant.last_activity.to_string()));
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.name)
+            .set_key(Some(write.key))
+            .update_expression(write.update)
+            .condition_expression("attribute_not_exists(#last) OR #last < :last")
+            .set_expression_attribute_names(Some(write.names))
+            .set_expression_attribute_values(Some(write.values))
+            .send()
+            .await;
+        match update {
+            Ok(_) => Ok(()),
+            Err(error) => match failure::of_write(error) {
+                // A later turn of the same user was faster: nothing to move.
+                WriteError::Lost => Ok(()),
+                error => Err(Unavailable { what: WHAT, source: error.into() }),
+            },
+        }
+    }
+}
+
+fn unknown(error: serde_dynamo::Error) -> WriteError {
+    WriteError::Unknown(error.into())
+}
+
+fn malformed(error: serde_dynamo::Error) -> Unavailable {
+    Unavailable { what: WHAT, source: error.into() }
+}

@@ -1,0 +1,137 @@
+//! What a transition writes, and the condition under which the write counts.
+//!
+//! Transitions return these values; storage turns each into one conditional write or one
+//! transaction and knows no rule of its own.
+
+use crate::{
+    detail::{Asked, Ended, ModeChange, Participant},
+    id::Owner,
+    session::Session,
+    turn::{Phase, State, Turn},
+};
+use contracts::Timestamp;
+
+/// A write on a turn's head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnChange {
+    /// What must be stored for the write to count.
+    pub given: Given,
+    /// The head afterwards.
+    pub after: Turn,
+}
+
+/// The condition on a turn's head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// No such turn.
+    Absent,
+    /// The head stands as it was read.
+    Stands {
+        /// In this phase,
+        phase: Phase,
+        /// under this owner,
+        owner: Owner,
+        /// and, where the lease decides, with the lease end as read (LIFECYCLE rule 9).
+        lease_ends: Option<Timestamp>,
+    },
+}
+
+impl Given {
+    /// The head's phase and owner, whatever its lease.
+    #[must_use]
+    pub fn owner_of(turn: &Turn) -> Self {
+        Self::Stands { phase: turn.state.phase(), owner: turn.owner.clone(), lease_ends: None }
+    }
+
+    /// The head's phase and owner, and its lease end as read.
+    #[must_use]
+    pub fn lease_of(turn: &Turn) -> Self {
+        let lease_ends = match &turn.state {
+            State::Running { lease_ends, .. } => Some(*lease_ends),
+            State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => None,
+        };
+        Self::Stands { phase: turn.state.phase(), owner: turn.owner.clone(), lease_ends }
+    }
+
+    /// Whether the condition holds on what is stored. Storage evaluates the same rule remotely.
+    #[must_use]
+    pub fn holds(&self, stored: Option<&Turn>) -> bool {
+        match (self, stored) {
+            (Self::Absent, None) => true,
+            (Self::Absent, Some(_)) | (Self::Stands { .. }, None) => false,
+            (Self::Stands { phase, owner, lease_ends }, Some(turn)) => {
+                let lease_as_read = match (&turn.state, lease_ends) {
+                    (_, None) => true,
+                    (State::Running { lease_ends, .. }, Some(read)) => lease_ends == read,
+                    (_, Some(_)) => false,
+                };
+                turn.state.phase() == *phase && turn.owner == *owner && lease_as_read
+            }
+        }
+    }
+}
+
+impl TurnChange {
+    /// Whether `stored` shows that this very write was applied, perhaps with more on top of it.
+    ///
+    /// This is what a lost reply is resolved by (I11): the owner nonce is fresh per attempt, so an
+    /// owner that is ours proves that the write which introduced it was applied.
+    #[must_use]
+    pub fn shows_in(&self, stored: &Turn) -> bool {
+        if stored == &self.after {
+            return true;
+        }
+        match &self.after.state {
+            // A taken or renewed lease shows as ours for as long as nobody else took the turn.
+            State::Running { lease_ends, .. } => {
+                let renewed_to = match &stored.state {
+                    State::Running { lease_ends, .. } => Some(*lease_ends),
+                    _ => None,
+                };
+                stored.owner == self.after.owner && renewed_to.is_none_or(|ends| ends >= *lease_ends)
+            }
+            // A suspension of ours that was answered meanwhile.
+            State::AwaitingTools { .. } => {
+                stored.answered.as_ref().is_some_and(|answered| answered.suspended_by == self.after.owner)
+            }
+            // A settlement of ours that was finalized meanwhile.
+            State::Settled(settlement) | State::Finalized(settlement) => {
+                stored.owner == self.after.owner && stored.settlement() == Some(settlement)
+            }
+        }
+    }
+}
+
+/// A write on a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionChange {
+    /// The `Rev` as read, or none when there was no session.
+    pub given: Option<u64>,
+    /// The session afterwards.
+    pub after: Session,
+}
+
+/// Several items that change together or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The session: every transaction changes it.
+    pub session: SessionChange,
+    /// The turns whose heads change.
+    pub turns: Vec<TurnChange>,
+    /// What a new turn asks.
+    pub asked: Option<Asked>,
+    /// What came of a turn that ends in this very transaction.
+    pub ended: Option<Ended>,
+    /// A user who takes part for the first time.
+    pub participant: Option<Participant>,
+    /// A mode that changes with a completed turn.
+    pub mode_change: Option<ModeChange>,
+}
+
+impl Commit {
+    /// A transaction on the session alone, to be added to.
+    #[must_use]
+    pub fn on(session: SessionChange) -> Self {
+        Self { session, turns: Vec::new(), asked: None, ended: None, participant: None, mode_change: None }
+    }
+}

@@ -1,0 +1,22 @@
+//! The flows: read, decide with a pure transition, write, and again if somebody else was faster.
+//!
+//! Each flow owns one entry of the system and needs only the ports it names.
+
+mod attempt;
+mod execute;
+mod finalize;
+mod lease;
+mod outcome;
+mod publish;
+mod read;
+mod refusal;
+mod replay;
+mod resume;
+mod salvage;
+mod write;
+
+pub use execute::{Defaults, Executor};
+pub use finalize::{Finalizer, Swept};
+pub use read::{PayloadName, Reader};
+pub use refusal::Refusal;
+pub use resume::resume;

@@ -1,0 +1,172 @@
+//! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Never writes.
+
+use contracts::{
+    Caller, ContentHash,
+    id::{SessionId, TurnId, UserId},
+    read::{AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse},
+};
+use futures::future::try_join3;
+
+use crate::{
+    detail::Report,
+    flow::{Refusal, outcome},
+    id::{SessionKey, TurnKey},
+    payload::{Kind, Payload},
+    ports::{Link, ListError, Payloads, Record, Shelf, Unavailable},
+    transition::finalize::report,
+    turn::{State, Verdict},
+    view,
+};
+
+/// The most turns that a session's detail holds at once.
+const TURNS_PAGE: usize = 100;
+
+/// Answers questions about sessions and turns.
+#[derive(Debug)]
+pub struct Reader<S, P> {
+    /// The table.
+    pub store: S,
+    /// The objects.
+    pub payloads: P,
+}
+
+/// Which payload of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PayloadName {
+    /// The whole request.
+    Instruction,
+    /// The whole answer.
+    Answer,
+    /// A published file.
+    File {
+        /// The hash of its bytes.
+        hash: ContentHash,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl<S: Shelf, P: Payloads> Reader<S, P> {
+    /// A session with its turns in order, at most a hundred at a time.
+    ///
+    /// # Errors
+    /// When there is no such session for this caller, or the token is not one of ours.
+    pub async fn session(&self, caller: &Caller, id: SessionId, token: Option<&str>) -> Result<AgentSession, Refusal> {
+        let after = token.map_or(Ok(0), |token| token.parse::<u64>().map_err(|_| Refusal::BadContinuationToken))?;
+        let key = SessionKey { org: caller.org.clone(), session: id };
+        let (session, records, modes) = try_join3(
+            self.store.session(&key),
+            // One more than is shown tells whether there are more.
+            self.store.turns(&key, after, TURNS_PAGE + 1),
+            self.store.mode_history(&key),
+        )
+        .await?;
+        let session = session.ok_or(Refusal::SessionNotFound)?;
+        let more = records.len() > TURNS_PAGE;
+        let mut turns = Vec::with_capacity(records.len().min(TURNS_PAGE));
+        for record in records.iter().take(TURNS_PAGE) {
+            turns.push(self.seen_by(caller, record).await?);
+        }
+        let next = records.get(TURNS_PAGE - 1).filter(|_| more).map(|record| record.turn.sequence.to_string());
+        Ok(view::session(&session, modes, turns, next))
+    }
+
+    /// Sessions of the caller's org, or those that a user owns or takes part in.
+    ///
+    /// # Errors
+    /// When the token is not one of ours.
+    pub async fn sessions(
+        &self,
+        caller: &Caller,
+        user: Option<&UserId>,
+        page_size: u32,
+        token: Option<String>,
+    ) -> Result<ListResponse<AgentSessionSummary>, Refusal> {
+        let most = usize::try_from(page_size).unwrap_or(usize::MAX);
+        let page = self.store.sessions(&caller.org, user, most, token).await?;
+        Ok(ListResponse::new(page.items.iter().map(view::session_summary).collect(), page_size, page.next))
+    }
+
+    /// One turn, whole.
+    ///
+    /// # Errors
+    /// When there is no such turn for this caller.
+    pub async fn turn(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<AgentSessionTurn, Refusal> {
+        let record = self.record(caller, session, turn).await?;
+        self.seen_by(caller, &record).await
+    }
+
+    /// One turn, light.
+    ///
+    /// # Errors
+    /// When there is no such turn for this caller.
+    pub async fn turn_summary(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<AgentSessionTurnSummary, Refusal> {
+        let record = self.record(caller, session, turn).await?;
+        let report = self.report(&record).await?;
+        Ok(view::turn_summary(&record, &report))
+    }
+
+    /// The newest turn, whatever its status.
+    ///
+    /// # Errors
+    /// When there is no such session for this caller.
+    pub async fn last_turn(&self, caller: &Caller, session: SessionId) -> Result<AgentSessionTurn, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session };
+        let found = self.store.session(&key).await?.ok_or(Refusal::SessionNotFound)?;
+        self.turn(caller, key.session, found.last_turn.id).await
+    }
+
+    /// A short-lived link to a payload.
+    ///
+    /// # Errors
+    /// When the turn or its payload does not exist for this caller.
+    pub async fn payload(&self, caller: &Caller, session: SessionId, turn: TurnId, name: PayloadName) -> Result<Link, Refusal> {
+        let record = self.record(caller, session, turn).await?;
+        let kind = match name {
+            PayloadName::Instruction => Kind::Instruction(record.asked.fingerprint),
+            PayloadName::Answer => match &record.turn.state {
+                // I10: the answer's own object is there once the turn is finalized.
+                State::Finalized(settlement) => match &settlement.verdict {
+                    Verdict::Completed { writer } => Kind::Answer(writer.clone()),
+                    Verdict::Failed { .. } | Verdict::Ended(_) => return Err(Refusal::PayloadNotFound),
+                },
+                State::Running { .. } | State::AwaitingTools { .. } | State::Settled(_) => {
+                    return Err(Refusal::PayloadNotFound);
+                }
+            },
+            PayloadName::File { hash, name } => Kind::File { hash, name },
+        };
+        Ok(self.payloads.link(&Payload { turn: record.turn.key, kind }).await?)
+    }
+
+    async fn record(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<Record, Refusal> {
+        let key: TurnKey = SessionKey { org: caller.org.clone(), session }.turn(turn);
+        self.store.record(&key).await?.ok_or(Refusal::TurnNotFound)
+    }
+
+    async fn seen_by(&self, caller: &Caller, record: &Record) -> Result<AgentSessionTurn, Refusal> {
+        let report = self.report(record).await?;
+        Ok(view::turn(record, &report, caller.operator))
+    }
+
+    /// What came of a turn: its detail once it is finalized, its outcome object as soon as it is settled.
+    async fn report(&self, record: &Record) -> Result<Report, Unavailable> {
+        match (&record.turn.state, &record.ended) {
+            (State::Finalized(_), Some(ended)) => Ok(ended.report.clone()),
+            (State::Settled(settlement) | State::Finalized(settlement), _) => {
+                let outcome = outcome::load(&self.payloads, &record.turn.key, &settlement.verdict).await?;
+                Ok(report(&settlement.verdict, outcome.as_ref()))
+            }
+            (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
+        }
+    }
+}
+
+impl From<ListError> for Refusal {
+    fn from(error: ListError) -> Self {
+        match error {
+            ListError::BadToken => Self::BadContinuationToken,
+            ListError::Unavailable(error) => Self::Unavailable(error),
+        }
+    }
+}

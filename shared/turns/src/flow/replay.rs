@@ -1,0 +1,71 @@
+//! Replay: the same request again gets what the turn came to, never a second model call (I9).
+
+use std::time::Duration;
+
+use crate::{
+    flow::{Refusal, outcome},
+    outcome::Response,
+    ports::{Payloads, Store, Unavailable, World},
+    timing::Timing,
+    transition::take::takeable_at,
+    turn::{State, Turn},
+};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// What waiting for a running turn came to.
+#[derive(Debug)]
+pub(crate) enum Waited {
+    /// It has something to answer with.
+    Ready(Turn),
+    /// Its attempt died meanwhile: it may be taken over.
+    Dead,
+    /// It still runs.
+    Running {
+        /// When to ask again.
+        retry_after: Duration,
+    },
+}
+
+/// What a turn that does not run answers: decided on the head alone (LIFECYCLE rule 7).
+pub(crate) async fn response(payloads: &impl Payloads, turn: &Turn) -> Result<Option<Response>, Unavailable> {
+    match &turn.state {
+        State::Running { .. } => Ok(None),
+        State::AwaitingTools { .. } => {
+            let outcome = outcome::written_by(payloads, &turn.key, &turn.owner).await?;
+            Ok(Some(outcome.response))
+        }
+        State::Settled(settlement) | State::Finalized(settlement) => {
+            outcome::response(payloads, &turn.key, &settlement.verdict).await.map(Some)
+        }
+    }
+}
+
+/// Waits for a turn that someone else works on, at most [`Timing::replay_wait`].
+pub(crate) async fn wait(store: &impl Store, world: &impl World, timing: &Timing, seen: Turn) -> Result<Waited, Refusal> {
+    let give_up = world.monotonic().saturating_add(timing.replay_wait);
+    let mut pause = FIRST_PAUSE;
+    let mut turn = seen;
+    loop {
+        let State::Running { lease_ends, .. } = turn.state else {
+            return Ok(Waited::Ready(turn));
+        };
+        let takeable = world.now().until(takeable_at(lease_ends, timing));
+        if takeable.is_zero() {
+            return Ok(Waited::Dead);
+        }
+        let left = give_up.saturating_sub(world.monotonic());
+        if left.is_zero() {
+            return Ok(Waited::Running { retry_after: retry_after(takeable) });
+        }
+        world.sleep(pause.min(left).min(takeable)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        turn = store.turn(&turn.key).await?.ok_or(Refusal::TurnNotFound)?;
+    }
+}
+
+/// Between one second and thirty: what is left of the lease.
+pub(crate) fn retry_after(left: Duration) -> Duration {
+    left.clamp(Duration::from_secs(1), Duration::from_secs(30))
+}

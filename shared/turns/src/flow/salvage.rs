@@ -1,0 +1,62 @@
+//! Salvage: end a turn whose attempts died, with the answer of the one that got furthest (I4).
+
+use crate::{
+    flow::{
+        outcome,
+        write::{self, Written},
+    },
+    outcome::{Kind, Outcome},
+    ports::{Payloads, Store, Unavailable, World},
+    timing::Timing,
+    transition::{Illegal, settle, suspend, take},
+    turn::{Reason, State, Turn, Verdict},
+    change::TurnChange,
+    id::Owner,
+};
+
+/// How long a suspended turn waits for its tool results.
+const TOOL_DEADLINE: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+
+/// Fences the turn, then settles it from an outcome object if there is one, else as abandoned.
+/// Returns the head that stands afterwards, whoever wrote it.
+pub(crate) async fn salvage(
+    store: &impl Store,
+    payloads: &impl Payloads,
+    world: &impl World,
+    timing: &Timing,
+    dead: &Turn,
+) -> Result<Option<Turn>, Unavailable> {
+    let Ok(fence) = take::take(dead, world.nonce(), take::Purpose::Salvage, world.now(), timing) else {
+        return store.turn(&dead.key).await;
+    };
+    if let Written::Stands(other) = write::turn(store, world, &fence).await? {
+        return Ok(other);
+    }
+    let taken = fence.after;
+    let change = match &taken.state {
+        State::Running { stage, .. } => match outcome::find(payloads, &taken.key, stage).await? {
+            Some((writer, outcome)) => from_outcome(&taken, writer, &outcome, world, timing),
+            None => settle::settle(&taken, Verdict::Ended(Reason::Abandoned), world.now(), world.now(), timing),
+        },
+        State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => Err(Illegal { from: taken.state.phase() }),
+    };
+    let Ok(change) = change else {
+        return Ok(Some(taken));
+    };
+    Ok(match write::turn(store, world, &change).await? {
+        Written::Applied => Some(change.after),
+        Written::Stands(other) => other,
+    })
+}
+
+/// The transition that an outcome object calls for: settle, or suspend.
+pub(crate) fn from_outcome(turn: &Turn, writer: Owner, outcome: &Outcome, world: &impl World, timing: &Timing) -> Result<TurnChange, Illegal> {
+    let now = world.now();
+    match outcome.verdict(writer.clone()) {
+        Some(verdict) => settle::settle(turn, verdict, outcome.report.received.unwrap_or(now), now, timing),
+        None => {
+            debug_assert_eq!(outcome.kind, Kind::Suspended);
+            suspend::suspend(turn, writer, now.after(TOOL_DEADLINE))
+        }
+    }
+}

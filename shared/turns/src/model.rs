@@ -1,0 +1,171 @@
+//! The port to the language model: one reply per call.
+//!
+//! [`Request`] is AGN-003 §2 as READING.md rules it: what the orchestrator knows, not how a
+//! provider spells it. The adapter in `llm` owns the wire, the retries and the timeouts.
+
+use std::{future::Future, time::Duration};
+
+use contracts::{Usage, response::ToolOutcome};
+
+/// A language model behind a Responses API.
+pub trait Model: Send + Sync {
+    /// Asks for one reply. `deltas` receives the text as it is written; the reply holds all of it.
+    ///
+    /// Dropping the future ends the generation upstream. Nothing outlasts `deadline`.
+    fn reply(
+        &self,
+        request: &Request,
+        deadline: Duration,
+        deltas: &mut (dyn FnMut(&str) + Send),
+    ) -> impl Future<Output = Result<Reply, Error>> + Send;
+}
+
+/// One model call (AGN-003 §2, §3).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The provider's model id.
+    pub model: String,
+    /// Sent when set; some models refuse it.
+    pub temperature: Option<f64>,
+    /// The most tokens the reply may have.
+    pub max_output_tokens: Option<u32>,
+    /// Where the conversation stands upstream.
+    pub chain: Chain,
+    /// The mode's key, for `[MODE: …]` (AGN-003 §5.1).
+    pub mode: String,
+    /// What the user message says under `[INSTRUCTION]`.
+    pub instruction: Instruction,
+    /// A finished `[CONTEXT]` block (AGN-002).
+    pub context_block: Option<String>,
+    /// The turn's tools, sent on every request.
+    pub tools: Vec<Tool>,
+    /// A tool the model must call (AGN-003 §6.2).
+    pub tool_choice: Option<String>,
+    /// Answers to the previous reply's calls, in the model's order.
+    pub tool_outputs: Vec<ToolOutput>,
+}
+
+/// Initial or chained (AGN-003 §3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chain {
+    /// The first request of a chain: carries the system message (AGN-003 §4).
+    Initial {
+        /// The base system prompt.
+        system: String,
+        /// What else the system message says, in order; blanks are omitted.
+        parts: Vec<String>,
+    },
+    /// Goes on from a stored response: no system message (AGN-003 §4.4).
+    Continues {
+        /// `previous_response_id`.
+        previous_response_id: String,
+        /// What changed since this chain was last told (READING.md, system text on a chained request).
+        update: Option<String>,
+    },
+}
+
+/// What stands under `[INSTRUCTION]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Instruction {
+    /// The user's own words.
+    User(String),
+    /// The user sent files or images alone (AGN-034 §4.1).
+    FilesAlone,
+    /// The turn goes on from tool results.
+    ToolResults,
+}
+
+/// A tool the model may call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// JSON schema of its arguments.
+    pub parameters: serde_json::Value,
+    /// Whether the provider must hold the model to the schema.
+    pub strict: bool,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The call that is answered.
+    pub call: FunctionCall,
+    /// Result or error.
+    pub outcome: ToolOutcome,
+}
+
+/// A call the model asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionCall {
+    /// The provider's id of the call.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// Its arguments, a JSON text as the model wrote it.
+    pub arguments: String,
+}
+
+/// One whole reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The provider's id of the response, to chain from.
+    pub response_id: String,
+    /// The model that answered, as the provider names it.
+    pub model: String,
+    /// The text, segments joined by a blank line; a refusal is text too.
+    pub text: String,
+    /// Function calls, in the model's order.
+    pub calls: Vec<FunctionCall>,
+    /// Tokens used, when the provider tells.
+    pub usage: Option<Usage>,
+}
+
+/// Why there is no reply. No variant carries the provider's own words (I14).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Too many requests or tokens; worth another try later.
+    #[error("the model provider limits the rate of requests")]
+    RateLimited {
+        /// How long the provider asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The account has no budget left.
+    #[error("the model provider's quota is used up")]
+    QuotaExceeded,
+    /// The input does not fit the model.
+    #[error("the conversation is too long for the model")]
+    ContextTooLong,
+    /// The provider's filter refused input or output.
+    #[error("the model provider's content filter refused")]
+    ContentFiltered,
+    /// The API key was refused.
+    #[error("the model provider refused the credentials")]
+    Unauthenticated,
+    /// The provider does not know the model.
+    #[error("the model provider does not know the model")]
+    ModelNotFound,
+    /// The previous response is unknown or expired upstream.
+    #[error("the model provider no longer has the previous response")]
+    ChainLost,
+    /// Any other refusal of the request itself.
+    #[error("the model provider rejected the request with status {status}")]
+    Rejected {
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The provider could not be reached or failed.
+    #[error("the model provider is unavailable")]
+    Unavailable,
+    /// A timeout or the turn's deadline.
+    #[error("the model did not answer in time")]
+    TimedOut,
+    /// The reply broke off or is not what the API promises.
+    #[error("the model provider's reply was malformed or incomplete")]
+    Malformed,
+    /// The model stopped early, for example at its token limit.
+    #[error("the model stopped before its answer was complete")]
+    Incomplete,
+}

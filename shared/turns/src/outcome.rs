@@ -1,0 +1,200 @@
+//! The outcome object: everything an attempt found out, durable before it is decided (I4, I10).
+//!
+//! One JSON object under the attempt's own nonce. Whoever takes a turn over fences first, then looks
+//! for it and settles from it, so an answer that reached storage is neither paid for twice nor lost.
+
+use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{
+    detail::Report,
+    id::Owner,
+    turn::{Reason, Verdict},
+};
+
+/// The version this code writes.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What one attempt came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Outcome {
+    /// The version of this shape.
+    schema_version: u32,
+    /// What kind of end.
+    pub kind: Kind,
+    /// The very body that the client gets, now and in every replay.
+    pub response: Response,
+    /// What the table keeps of it.
+    pub report: Report,
+    /// A mode change that takes effect when the turn completes (LIFECYCLE rule 8).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub staged_mode: Option<StagedMode>,
+}
+
+/// What an attempt ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// An answer.
+    Completed,
+    /// Errors.
+    Failed,
+    /// Calls for the client to run.
+    Suspended,
+}
+
+/// A stored response: bytes, so that a replay can't differ from the first reply.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Response {
+    /// The `InvokeResult`, as it was first written.
+    pub body: Box<RawValue>,
+    /// The error it reports, which decides the status code.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error_code: Option<ErrorCode>,
+}
+
+/// A mode that a tool chose during the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct StagedMode {
+    /// The mode's key.
+    pub mode: String,
+    /// Why, in the model's words.
+    pub reason: String,
+    /// Whether a new branch was suggested.
+    pub branch: bool,
+    /// When the tool ran.
+    pub at: Timestamp,
+}
+
+impl Outcome {
+    /// An answer.
+    #[must_use]
+    pub fn completed(response: AgentExecuteResponse, report: Report, staged_mode: Option<StagedMode>) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            kind: Kind::Completed,
+            response: Response::new(&InvokeResult::ok(response), None),
+            report,
+            staged_mode,
+        }
+    }
+
+    /// Errors. What a failed turn must not keep is cleared (DD-002C).
+    #[must_use]
+    pub fn failed(error: Error, report: Report) -> Self {
+        let report = Report { answer_summary: None, errors: vec![error.message.clone()], ..report };
+        Self {
+            schema_version: SCHEMA_VERSION,
+            kind: Kind::Failed,
+            response: Response::error(error),
+            report,
+            staged_mode: None,
+        }
+    }
+
+    /// The verdict that a turn is settled with from this object; none for a suspension.
+    #[must_use]
+    pub fn verdict(&self, writer: Owner) -> Option<Verdict> {
+        match self.kind {
+            Kind::Completed => Some(Verdict::Completed { writer }),
+            Kind::Failed => Some(Verdict::Failed { writer }),
+            Kind::Suspended => None,
+        }
+    }
+
+    /// The answer's text, of a completed turn.
+    #[must_use]
+    pub fn answer(&self) -> Option<String> {
+        let result: InvokeResult<AgentExecuteResponse> = serde_json::from_str(self.response.body.get()).ok()?;
+        match result.into_outcome().ok()? {
+            AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
+            AgentExecuteResponse::ClientToolContinuation(_) => None,
+        }
+    }
+
+    /// The object as it is stored.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads a stored object.
+    ///
+    /// # Errors
+    /// When the bytes are no outcome object of a version this code knows.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let outcome: Self = serde_json::from_slice(bytes).map_err(Unreadable::Malformed)?;
+        if outcome.schema_version > SCHEMA_VERSION {
+            return Err(Unreadable::Newer(outcome.schema_version));
+        }
+        Ok(outcome)
+    }
+}
+
+/// The stored object can't be read by this version.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// Not the JSON it should be.
+    #[error("the outcome object is malformed")]
+    Malformed(#[source] serde_json::Error),
+    /// Written by a later version.
+    #[error("the outcome object has schema version {0}, this code reads up to {SCHEMA_VERSION}")]
+    Newer(u32),
+}
+
+impl Response {
+    fn new(result: &InvokeResult<AgentExecuteResponse>, error_code: Option<ErrorCode>) -> Self {
+        // Serializing these types can't fail: they hold strings, numbers and lists alone.
+        let body = serde_json::value::to_raw_value(result).unwrap_or_default();
+        Self { body, error_code }
+    }
+
+    /// The body's bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.body.get().as_bytes().to_vec()
+    }
+
+    /// An unsuccessful result.
+    #[must_use]
+    pub fn error(error: Error) -> Self {
+        let code = error.error_code;
+        Self::new(&InvokeResult::err(error), Some(code))
+    }
+
+    /// What a turn that was ended from outside answers: the same bytes every time.
+    #[must_use]
+    pub fn ended(reason: Reason) -> Self {
+        Self::error(reason.error())
+    }
+}
+
+impl Reason {
+    /// The error that tells the client.
+    #[must_use]
+    pub fn error(self) -> Error {
+        let (code, message) = match self {
+            Self::Cancelled => (ErrorCode::TurnCancelled, "The turn was cancelled."),
+            Self::Abandoned => {
+                (ErrorCode::TurnAbandoned, "The turn was interrupted and did not recover. Send it again with a new TurnId.")
+            }
+            Self::Superseded => (
+                ErrorCode::TurnSuperseded,
+                "A new turn of the session took over while this one awaited tool results. Follow the newer turn.",
+            ),
+            Self::ToolDeadline => (
+                ErrorCode::ToolDeadlineExpired,
+                "The tool results did not arrive in time. Send the instruction again with a new TurnId.",
+            ),
+            Self::StorageUnavailable => (
+                ErrorCode::TurnNotStored,
+                "The answer could not be stored. Send the instruction again with a new TurnId.",
+            ),
+        };
+        Error::new(code, message)
+    }
+}

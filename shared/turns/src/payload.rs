@@ -1,0 +1,45 @@
+//! What is stored as an object, and who its writer is (LIFECYCLE rules 1 and 2).
+
+use contracts::{ContentHash, Fingerprint};
+
+use crate::id::{Owner, TurnKey};
+
+/// A stored object of a turn. Storage knows how each is spelled as a key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Payload {
+    /// The turn it belongs to.
+    pub turn: TurnKey,
+    /// Which of the turn's objects.
+    pub kind: Kind,
+}
+
+/// Which object of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// The whole request, under its own fingerprint: the loser of an id conflict can't leave its text
+    /// where the winner's turn points.
+    Instruction(Fingerprint),
+    /// An attempt's outcome object.
+    Outcome(Owner),
+    /// An attempt's answer text, Markdown.
+    Answer(Owner),
+    /// A published file, addressed by its content.
+    File {
+        /// The hash of its bytes.
+        hash: ContentHash,
+        /// Its name, one path segment.
+        name: String,
+    },
+}
+
+impl Kind {
+    /// The media type it is stored with.
+    #[must_use]
+    pub fn media_type(&self) -> &'static str {
+        match self {
+            Self::Instruction(_) | Self::Outcome(_) => "application/json",
+            Self::Answer(_) => "text/markdown; charset=utf-8",
+            Self::File { .. } => "application/octet-stream",
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Summaries of long text (DD-005).
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The most Unicode scalar values a summary has.
+pub const SUMMARY_CHARS: usize = 1_024;
+
+/// The most a session's name has.
+const NAME_CHARS: usize = 80;
+
+/// The head of a text: at most [`SUMMARY_CHARS`] scalar values, cut at a grapheme boundary.
+#[must_use]
+pub fn summarize(text: &str) -> String {
+    head(text, SUMMARY_CHARS).to_owned()
+}
+
+/// What lists call a session: the first line with words of its first instruction.
+#[must_use]
+pub fn name_of(instruction: Option<&str>) -> String {
+    let line = instruction.unwrap_or_default().lines().map(str::trim).find(|line| !line.is_empty());
+    head(line.unwrap_or("Untitled session"), NAME_CHARS).to_owned()
+}
+
+fn head(text: &str, most: usize) -> &str {
+    // A text has no more scalar values than bytes, so most texts need no walk at all.
+    if text.len() <= most {
+        return text;
+    }
+    let mut scalars = 0;
+    for (start, grapheme) in text.grapheme_indices(true) {
+        scalars += grapheme.chars().count();
+        if scalars > most {
+            return text.get(..start).unwrap_or_default();
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_at_the_limit_is_whole_and_one_over_is_cut() {
+        assert_eq!(summarize(&"é".repeat(1_024)), "é".repeat(1_024));
+        assert_eq!(summarize(&"é".repeat(1_025)), "é".repeat(1_024));
+    }
+
+    #[test]
+    fn a_grapheme_is_never_cut_in_two() {
+        // A family emoji is seven scalar values; only whole ones stay.
+        let family = "👨‍👩‍👧‍👦";
+        let summary = summarize(&family.repeat(400));
+        assert_eq!(summary.chars().count() % family.chars().count(), 0);
+        assert!(summary.chars().count() <= SUMMARY_CHARS);
+    }
+
+    #[test]
+    fn a_session_is_named_by_its_first_line_with_words() {
+        assert_eq!(name_of(Some("\n  Fix the build \nplease")), "Fix the build");
+        assert_eq!(name_of(None), "Untitled session");
+    }
+}

@@ -1,0 +1,52 @@
+//! The real world: the system's clocks, randomness and timer.
+
+use std::{
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use contracts::Timestamp;
+
+use crate::{id::Owner, ports::World};
+
+/// Time and chance as the operating system has them.
+#[derive(Debug, Clone)]
+pub struct System {
+    started: Instant,
+}
+
+impl System {
+    /// A world that begins now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { started: Instant::now() }
+    }
+}
+
+impl Default for System {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl World for System {
+    fn now(&self) -> Timestamp {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn nonce(&self) -> Owner {
+        Owner::new(uuid::Uuid::new_v4().simple().to_string())
+    }
+
+    fn jitter(&self, most: Duration) -> Duration {
+        most.mul_f64(fastrand::f64())
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+}

@@ -1,0 +1,65 @@
+//! Every wait and bound of a turn's life (I13), with the values of LIFECYCLE.md as defaults.
+
+use std::time::Duration;
+
+/// How long things take at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// How long an attempt owns a turn without renewing.
+    pub lease: Duration,
+    /// How long a fence that only looks for an outcome owns a turn.
+    pub salvage_lease: Duration,
+    /// How long before the lease's end its holder stops, by its own clock.
+    pub stop_early: Duration,
+    /// How much longer than the lease a taker waits.
+    pub take_late: Duration,
+    /// What the sweep leaves, after a lease's end, for the client's own retry.
+    pub abandon_grace: Duration,
+    /// When the sweep looks at a settled turn whose announcement was lost.
+    pub settled_grace: Duration,
+    /// How long a retry waits for a running turn.
+    pub replay_wait: Duration,
+    /// What is kept of a function's time for settling a turn as failed.
+    pub settle_reserve: Duration,
+    /// How long a provider's stored response may be relied on.
+    pub chain_life: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self::with_lease(Duration::from_secs(30))
+    }
+}
+
+impl Timing {
+    /// Timing around another lease; margins shrink with leases under 20 s, so that tests and local
+    /// experiments can use short ones.
+    #[must_use]
+    pub fn with_lease(lease: Duration) -> Self {
+        Self {
+            lease,
+            salvage_lease: Duration::from_secs(5).min(lease),
+            stop_early: Duration::from_secs(5).min(lease / 4),
+            take_late: Duration::from_secs(2).min(lease / 4),
+            abandon_grace: Duration::from_secs(120),
+            settled_grace: Duration::from_secs(30),
+            replay_wait: Duration::from_secs(10),
+            settle_reserve: Duration::from_secs(20),
+            chain_life: Duration::from_secs(29 * 24 * 60 * 60),
+        }
+    }
+
+    /// Timing from the settings, where the defaults are to be changed: the lease, and what the sweep
+    /// leaves after it.
+    #[must_use]
+    pub fn configured(lease: Option<Duration>, abandon_grace: Option<Duration>) -> Self {
+        let timing = lease.map_or_else(Self::default, Self::with_lease);
+        Self { abandon_grace: abandon_grace.unwrap_or(timing.abandon_grace), ..timing }
+    }
+
+    /// How often a holder renews: three times a lease.
+    #[must_use]
+    pub fn renew_every(&self) -> Duration {
+        self.lease / 3
+    }
+}

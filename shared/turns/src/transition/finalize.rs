@@ -1,0 +1,116 @@
+//! Finalize: the only transition that makes a status terminal, together with the session's roll-up.
+
+use contracts::Timestamp;
+
+use super::Illegal;
+use crate::{
+    change::{Commit, Given, SessionChange, TurnChange},
+    detail::{Ended, ModeChange, Report},
+    outcome::Outcome,
+    session::{ChainHead, LastTurn, Session},
+    turn::{Settlement, State, Turn, Verdict},
+};
+
+/// A turn that becomes terminal and the session that shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finalized {
+    /// The session afterwards, its `Rev` raised.
+    pub session: Session,
+    /// The head's change.
+    pub turn: TurnChange,
+    /// What came of the turn.
+    pub ended: Ended,
+    /// The mode change that the completed turn had staged.
+    pub mode_change: Option<ModeChange>,
+}
+
+/// Makes a settled turn terminal.
+///
+/// `outcome` is the object that the verdict's writer stored; none for a turn ended from outside.
+///
+/// # Errors
+/// When the turn is not settled, or terminal already.
+pub fn finalize(session: &Session, turn: &Turn, outcome: Option<&Outcome>) -> Result<Finalized, Illegal> {
+    let State::Settled(settlement) = &turn.state else {
+        return Err(Illegal { from: turn.state.phase() });
+    };
+    Ok(Finalized {
+        session: rolled_up(session, turn, settlement, outcome),
+        turn: TurnChange {
+            given: Given::owner_of(turn),
+            after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
+        },
+        ended: Ended { key: turn.key.clone(), report: report(&settlement.verdict, outcome) },
+        mode_change: mode_change(session, turn, settlement, outcome),
+    })
+}
+
+impl Finalized {
+    /// The transaction of a finalization on its own.
+    #[must_use]
+    pub fn commit(self, session_as_read: &Session) -> Commit {
+        Commit {
+            turns: vec![self.turn],
+            mode_change: self.mode_change,
+            ..Commit::on(SessionChange { given: Some(session_as_read.rev), after: self.session })
+        }
+    }
+}
+
+/// What the table keeps of a settled turn. The reader uses the same, before it is finalized.
+#[must_use]
+pub fn report(verdict: &Verdict, outcome: Option<&Outcome>) -> Report {
+    match verdict {
+        Verdict::Completed { .. } | Verdict::Failed { .. } => {
+            outcome.map(|outcome| outcome.report.clone()).unwrap_or_default()
+        }
+        Verdict::Ended(reason) => Report { errors: vec![reason.error().message], ..Report::default() },
+    }
+}
+
+fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, outcome: Option<&Outcome>) -> Session {
+    let mut after = session.clone();
+    after.rev = session.rev.saturating_add(1);
+    after.last_activity = session.last_activity.max(settlement.at);
+    if session.last_turn.id == turn.key.turn {
+        after.last_turn = LastTurn { status: settlement.verdict.status(), at: settlement.at, ..session.last_turn.clone() };
+    }
+    // Only the turn that the session names as open may close it (LIFECYCLE rule 11).
+    if session.open_turn.as_ref() == Some(&turn.key.turn) {
+        after.open_turn = None;
+    }
+    if let Some(outcome) = outcome {
+        after.usage = session.usage.plus(outcome.report.usage.unwrap_or_default());
+    }
+    if let (Verdict::Completed { .. }, Some(outcome)) = (&settlement.verdict, outcome) {
+        after.chain = chain_head(&outcome.report, settlement.at).or(after.chain);
+        if let Some(staged) = &outcome.staged_mode {
+            after.mode.clone_from(&staged.mode);
+        }
+    }
+    after
+}
+
+fn chain_head(report: &Report, at: Timestamp) -> Option<ChainHead> {
+    Some(ChainHead {
+        response_id: report.response_id.clone()?,
+        model: report.model.clone().unwrap_or_default(),
+        expires: report.chain_expires.unwrap_or(at),
+    })
+}
+
+fn mode_change(session: &Session, turn: &Turn, settlement: &Settlement, outcome: Option<&Outcome>) -> Option<ModeChange> {
+    let (Verdict::Completed { .. }, Some(staged)) = (&settlement.verdict, outcome?.staged_mode.as_ref()) else {
+        return None;
+    };
+    Some(ModeChange {
+        key: turn.key.clone(),
+        sequence: turn.sequence,
+        previous: session.mode.clone(),
+        new: staged.mode.clone(),
+        reason: staged.reason.clone(),
+        branch: staged.branch,
+        at: staged.at,
+        by: turn.asked_by.clone(),
+    })
+}

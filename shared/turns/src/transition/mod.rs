@@ -1,0 +1,20 @@
+//! The transitions of a turn, pure: what to write and under which condition, never how.
+//!
+//! One file per transition. No clock, no randomness, no I/O: instants and nonces come in as values.
+
+pub mod begin;
+pub mod finalize;
+pub mod renew;
+pub mod resume;
+pub mod settle;
+pub mod suspend;
+pub mod sweep;
+pub mod take;
+
+/// The transition is not defined from the state the turn is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a turn that is {from:?} has no such transition")]
+pub struct Illegal {
+    /// The state's name.
+    pub from: crate::turn::Phase,
+}

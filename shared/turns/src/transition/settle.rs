@@ -1,0 +1,41 @@
+//! Settle: the one irrevocable decision about a turn (I1).
+
+use contracts::Timestamp;
+
+use super::Illegal;
+use crate::{
+    change::{Given, TurnChange},
+    timing::Timing,
+    turn::{Phase, Reason, Settlement, State, Turn, Verdict},
+};
+
+/// Settles a running turn from the outcome object of `verdict`'s writer, or for want of one.
+/// Only its owner may: the condition says so.
+///
+/// # Errors
+/// When the turn does not run.
+pub fn settle(turn: &Turn, verdict: Verdict, at: Timestamp, now: Timestamp, timing: &Timing) -> Result<TurnChange, Illegal> {
+    match turn.state {
+        State::Running { .. } => Ok(decided(turn, verdict, at, now, timing)),
+        State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => {
+            Err(Illegal { from: turn.state.phase() })
+        }
+    }
+}
+
+/// Ends an open turn from outside: a cancel while it runs or awaits, a tool deadline while it awaits.
+///
+/// # Errors
+/// When the turn is already settled.
+pub fn end(turn: &Turn, reason: Reason, now: Timestamp, timing: &Timing) -> Result<TurnChange, Illegal> {
+    match turn.state.phase() {
+        Phase::Running | Phase::AwaitingTools => Ok(decided(turn, Verdict::Ended(reason), now, now, timing)),
+        from @ (Phase::Settled | Phase::Finalized) => Err(Illegal { from }),
+    }
+}
+
+fn decided(turn: &Turn, verdict: Verdict, at: Timestamp, now: Timestamp, timing: &Timing) -> TurnChange {
+    let state = State::Settled(Settlement { verdict, at });
+    let due = Some(now.after(timing.settled_grace));
+    TurnChange { given: Given::owner_of(turn), after: Turn { state, due, ..turn.clone() } }
+}

@@ -1,0 +1,50 @@
+//! Sweep: what an overdue turn needs (I12).
+
+use contracts::Timestamp;
+
+use super::{settle, take};
+use crate::{
+    change::{Given, TurnChange},
+    timing::Timing,
+    turn::{Reason, State, Turn},
+};
+
+/// What the sweep does with a turn it was pointed at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing: it is terminal, or not due after all.
+    Leave,
+    /// It lives: look again later.
+    MoveDue(TurnChange),
+    /// Its attempts died and nobody came back: fence, look for an outcome, settle.
+    Salvage,
+    /// The tool results did not come: settle it as failed.
+    End(TurnChange),
+    /// It is settled, but its announcement was lost: finalize it.
+    Finalize,
+}
+
+/// Decides by the head as read, not by the index that nominated it (LIFECYCLE rule 9).
+#[must_use]
+pub fn action(turn: &Turn, now: Timestamp, timing: &Timing) -> Action {
+    match &turn.state {
+        State::Finalized(_) => Action::Leave,
+        State::Settled(_) => Action::Finalize,
+        State::AwaitingTools { deadline, .. } if now < *deadline => Action::Leave,
+        State::AwaitingTools { .. } => match settle::end(turn, Reason::ToolDeadline, now, timing) {
+            Ok(change) => Action::End(change),
+            Err(_) => Action::Leave,
+        },
+        State::Running { lease_ends, .. } => {
+            let abandoned_at = take::abandoned_at(*lease_ends, timing);
+            if abandoned_at <= now {
+                return Action::Salvage;
+            }
+            if turn.due.is_some_and(|due| now < due) {
+                return Action::Leave;
+            }
+            let after = Turn { due: Some(abandoned_at), ..turn.clone() };
+            Action::MoveDue(TurnChange { given: Given::lease_of(turn), after })
+        }
+    }
+}

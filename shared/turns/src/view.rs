@@ -1,0 +1,138 @@
+//! How state looks to readers: pure mappings onto the contract's read models.
+
+use contracts::{
+    id::TurnId,
+    read::{
+        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, EntityHeader,
+        ModeChange as ModeEntry,
+    },
+};
+
+use crate::{
+    detail::{ModeChange, Report},
+    link,
+    ports::Record,
+    session::Session,
+    turn::State,
+};
+
+/// A session with the turns of one page (DD-002A).
+#[must_use]
+pub fn session(session: &Session, modes: Vec<ModeChange>, turns: Vec<AgentSessionTurn>, next: Option<String>) -> AgentSession {
+    AgentSession {
+        id: session.key.session.clone(),
+        name: session.name.clone(),
+        key: session.key.session.to_string(),
+        description: None,
+        is_public: false,
+        owner_organization: EntityHeader::new(session.key.org.as_str(), session.key.org.as_str()),
+        owner_user: EntityHeader::from(&session.owner),
+        creation_date: session.created,
+        last_updated_date: session.last_turn.at.max(session.last_activity),
+        is_deleted: false,
+        is_draft: false,
+        agent_context_id: session.contexts.agent.clone(),
+        agent_context_name: None,
+        conversation_context_id: session.contexts.conversation.clone(),
+        conversation_context_name: None,
+        workspace_id: session.hints.workspace.clone(),
+        repo: session.hints.repo.clone(),
+        default_language: session.hints.language.clone(),
+        mode: session.mode.clone(),
+        mode_history: modes.into_iter().map(mode_entry).collect(),
+        total_usage: Some(session.usage),
+        turn_count: session.turn_count,
+        turns,
+        continuation_token: next,
+    }
+}
+
+fn mode_entry(change: ModeChange) -> ModeEntry {
+    ModeEntry {
+        previous_mode: change.previous,
+        new_mode: change.new,
+        time_stamp: change.at,
+        reason: change.reason,
+        branch: change.branch,
+        turn_id: change.key.turn,
+        changed_by_user: EntityHeader::new(change.by.as_str(), change.by.as_str()),
+    }
+}
+
+/// A session as a list shows it (DD-003).
+#[must_use]
+pub fn session_summary(session: &Session) -> AgentSessionSummary {
+    AgentSessionSummary {
+        id: session.key.session.clone(),
+        name: session.name.clone(),
+        key: session.key.session.to_string(),
+        description: None,
+        is_public: false,
+        last_updated_date: session.last_turn.at.max(session.last_activity),
+        agent_context_id: session.contexts.agent.clone(),
+        agent_context_name: None,
+        conversation_context_id: session.contexts.conversation.clone(),
+        conversation_context_name: None,
+        last_turn_status: Some(session.last_turn.status),
+        last_turn_date: Some(session.last_turn.at),
+        turn_count: session.turn_count,
+    }
+}
+
+/// A turn, whole (DD-002B). What names the provider's side is for operators.
+#[must_use]
+pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTurn {
+    let Record { turn, asked, .. } = record;
+    let for_operators = |id: &Option<String>| id.clone().filter(|_| operator);
+    AgentSessionTurn {
+        id: turn.key.turn.clone(),
+        sequence_number: turn.sequence,
+        created_by_user: EntityHeader::from(&asked.by),
+        creation_date: turn.created,
+        status: turn.status(),
+        status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
+        openai_response_received_date: report.received,
+        openai_chain_expires_date: report.chain_expires,
+        mode: turn.mode.clone(),
+        conversation_id: turn.key.session.session.clone(),
+        openai_response_id: for_operators(&report.response_id),
+        previous_openai_response_id: for_operators(&turn.previous_response_id),
+        openai_model: Some(report.model.clone().unwrap_or_else(|| asked.model.clone())),
+        instruction_summary: asked.instruction_summary.clone(),
+        full_instruction_url: link::payload(&turn.key, "instruction"),
+        agent_answer_summary: report.answer_summary.clone(),
+        full_agent_answer_url: answer_link(record, report),
+        openai_request_payload_url: None,
+        openai_response_payload_url: None,
+        chunk_refs: asked.chunk_refs.clone(),
+        active_file_refs: asked.active_file_refs.clone(),
+        usage: report.usage,
+        warnings: report.warnings.clone(),
+        errors: report.errors.clone(),
+    }
+}
+
+/// I10: the answer's object is written before the turn is finalized, so the link shows from then on.
+fn answer_link(record: &Record, report: &Report) -> Option<String> {
+    match record.turn.state {
+        State::Finalized(_) if report.answer_summary.is_some() => Some(link::payload(&record.turn.key, "answer")),
+        _ => None,
+    }
+}
+
+/// A turn in a few lines (DD-003).
+#[must_use]
+pub fn turn_summary(record: &Record, report: &Report) -> AgentSessionTurnSummary {
+    let Record { turn, asked, .. } = record;
+    AgentSessionTurnSummary {
+        id: TurnId::clone(&turn.key.turn),
+        session_id: turn.key.session.session.clone(),
+        sequence_number: turn.sequence,
+        created_by_user: EntityHeader::from(&asked.by),
+        creation_date: turn.created,
+        status: turn.status(),
+        status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
+        instruction_summary: asked.instruction_summary.clone(),
+        agent_answer_summary: report.answer_summary.clone(),
+    }
+}
