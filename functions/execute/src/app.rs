@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use runtime::{ClaimNames, Env};
+use runtime::{ClaimNames, Env, Reply};
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
-    flow::{Defaults, Executor},
+    flow::{Defaults, Executor, Reader, Refusal},
     system::System,
     timing::Timing,
 };
@@ -23,6 +23,7 @@ pub(crate) type Turns = Executor<Table, Objects, Queue, llm::Client, System>;
 #[derive(Clone, FromRef)]
 pub(crate) struct App {
     pub(crate) turns: Arc<Turns>,
+    pub(crate) reader: Arc<Reader<Table, Objects>>,
     claims: Arc<ClaimNames>,
 }
 
@@ -31,13 +32,17 @@ impl App {
         let mut env = Env::default();
         let storage = storage::Settings::read(|name| env.required(name));
         let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"));
-        let provider = llm::Config { base: env.or("OPENAI_BASE_URL", "https://api.openai.com/v1"), ..llm::Config::default() };
+        let provider = llm::Config {
+            base: env.or("OPENAI_BASE_URL", "https://api.openai.com/v1"),
+            ..llm::Config::default()
+        };
         let key = llm::ApiKey::new(env.required("OPENAI_API_KEY"));
         let defaults = Defaults { model: env.or("OPENAI_MODEL", "gpt-5"), system: SYSTEM.to_owned() };
         let claims = Arc::new(ClaimNames::read(&mut env));
         env.finish()?;
 
         let Clients { table, objects, queue } = Clients::load(&storage).await;
+        let reader = Reader { store: table.clone(), payloads: objects.clone() };
         let turns = Executor {
             store: table,
             payloads: objects,
@@ -47,6 +52,10 @@ impl App {
             timing,
             defaults,
         };
-        Ok(Self { turns: Arc::new(turns), claims })
+        Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), claims })
     }
+}
+
+pub(crate) fn refused(refusal: Refusal) -> Reply {
+    Reply::refused(&refusal, refusal.error(), refusal.retry_after())
 }

@@ -3,6 +3,7 @@
 //! [`app`] wires the adapters to the flows; each route is a file that reads as a paragraph.
 
 mod app;
+mod cancel_turn;
 mod run_turn;
 
 use axum::{Router, routing::post};
@@ -14,6 +15,8 @@ use axum::{Router, routing::post};
 pub async fn run() -> Result<(), lambda_http::Error> {
     runtime::telemetry::start();
     let app = app::App::start().await?;
-    let routes = Router::new().route("/api/ai/agent/execute", post(run_turn::run_turn)).with_state(app);
-    runtime::api::serve(routes).await
+    let routes = Router::new()
+        .route("/api/ai/agent/execute", post(run_turn::run_turn))
+        .route("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel", post(cancel_turn::cancel_turn));
+    runtime::api::serve(routes.with_state(app)).await
 }

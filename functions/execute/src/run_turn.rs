@@ -3,9 +3,9 @@
 use axum::{body::Bytes, extract::State};
 use contracts::AgentExecuteRequest;
 use runtime::{Identified, Reply, api::TimeLeft};
-use turns::flow::{Refusal, resume};
+use turns::flow::resume;
 
-use crate::app::App;
+use crate::app::{App, refused};
 
 pub(crate) async fn run_turn(
     State(app): State<App>,
@@ -18,8 +18,4 @@ pub(crate) async fn run_turn(
         AgentExecuteRequest::ToolContinuation(results) => resume(&app.turns.store, &caller, &results).await,
     };
     response.map(|response| Reply::stored(response.to_bytes(), response.error_code)).map_err(refused)
-}
-
-fn refused(refusal: Refusal) -> Reply {
-    Reply::refused(&refusal, refusal.error(), refusal.retry_after())
 }

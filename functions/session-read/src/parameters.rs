@@ -1,62 +1,15 @@
-//! What paths and queries may say, parsed into types that can't be wrong.
+//! What queries may say, parsed into types that can't be wrong.
 
-use axum::extract::{FromRequestParts, Path, Query, rejection::QueryRejection};
-use contracts::{
-    Error, ErrorCode,
-    id::{SessionId, TurnId, UserId},
-};
+use axum::extract::{FromRequestParts, Query, rejection::QueryRejection};
+use contracts::{Error, ErrorCode, id::UserId};
 use http::request::Parts;
 use runtime::Reply;
 use serde::Deserialize;
-use turns::flow::Refusal;
 
 /// The sessions of a page where the query does not say.
 const DEFAULT_PAGE: u32 = 50;
 /// The most sessions of a page.
 const LARGEST_PAGE: u32 = 100;
-
-/// `{SessionId}`. A name that can't be an id is no session: 404, as for an unknown one.
-#[derive(Debug)]
-pub(crate) struct OfSession(pub(crate) SessionId);
-
-/// `{SessionId}` and `{TurnId}`.
-#[derive(Debug)]
-pub(crate) struct OfTurn(pub(crate) SessionId, pub(crate) TurnId);
-
-#[derive(Deserialize)]
-struct Names {
-    #[serde(rename = "SessionId")]
-    session: String,
-    #[serde(rename = "TurnId")]
-    turn: Option<String>,
-}
-
-impl Names {
-    async fn of<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
-        let path = Path::<Self>::from_request_parts(parts, state).await;
-        path.map(|Path(names)| names).map_err(|_| Reply::error(Refusal::SessionNotFound.error()))
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for OfSession {
-    type Rejection = Reply;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
-        let names = Names::of(parts, state).await?;
-        let session = SessionId::new(names.session).map_err(|_| Reply::error(Refusal::SessionNotFound.error()))?;
-        Ok(Self(session))
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for OfTurn {
-    type Rejection = Reply;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
-        let names = Names::of(parts, state).await?;
-        let not_found = || Reply::error(Refusal::TurnNotFound.error());
-        let session = SessionId::new(names.session).map_err(|_| not_found())?;
-        let turn = names.turn.and_then(|turn| TurnId::new(turn).ok()).ok_or_else(not_found)?;
-        Ok(Self(session, turn))
-    }
-}
 
 /// `?userId=&pageSize=&continuationToken=`.
 #[derive(Debug, Default, Deserialize)]

@@ -4,14 +4,11 @@
 use axum::extract::{Path, State};
 use contracts::read::PayloadLink;
 use http::{HeaderMap, header::ACCEPT};
-use runtime::{Identified, Reply};
+use runtime::{Identified, Reply, path::OfTurn};
 use serde::Deserialize;
 use turns::flow::{PayloadName, Refusal};
 
-use crate::{
-    app::{App, refused},
-    parameters::OfTurn,
-};
+use crate::app::{App, refused};
 
 pub(crate) async fn instruction(
     state: State<App>,
@@ -67,5 +64,8 @@ async fn link(
 /// A client that follows redirects with its own Authorization header is refused by S3, so it can ask
 /// for the link as JSON.
 fn wants_json(headers: &HeaderMap) -> bool {
-    headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("application/json"))
+    headers
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("application/json"))
 }

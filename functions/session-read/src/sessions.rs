@@ -1,11 +1,11 @@
 //! `GET /api/ai/agent/sessions` and `GET /api/ai/agent/sessions/{SessionId}` (DD-003).
 
 use axum::extract::State;
-use runtime::{Identified, Reply};
+use runtime::{Identified, Reply, path::OfSession};
 
 use crate::{
     app::{App, refused},
-    parameters::{Continue, ListQuery, OfSession},
+    parameters::{Continue, ListQuery},
 };
 
 pub(crate) async fn list(

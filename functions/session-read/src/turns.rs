@@ -1,12 +1,12 @@
 //! `GET …/turns/last`, `…/turns/{TurnId}` and `…/turns/{TurnId}/summary` (DD-003).
 
 use axum::extract::State;
-use runtime::{Identified, Reply};
-
-use crate::{
-    app::{App, refused},
-    parameters::{OfSession, OfTurn},
+use runtime::{
+    Identified, Reply,
+    path::{OfSession, OfTurn},
 };
+
+use crate::app::{App, refused};
 
 pub(crate) async fn last(
     State(app): State<App>,

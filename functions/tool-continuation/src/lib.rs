@@ -15,6 +15,8 @@ use axum::{Router, routing::post};
 pub async fn run() -> Result<(), lambda_http::Error> {
     runtime::telemetry::start();
     let app = app::App::start().await?;
-    let routes = Router::new().route("/api/ai/agent/tool-results", post(submit_results::submit_results)).with_state(app);
+    let routes = Router::new()
+        .route("/api/ai/agent/tool-results", post(submit_results::submit_results))
+        .with_state(app);
     runtime::api::serve(routes).await
 }

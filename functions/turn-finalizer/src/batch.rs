@@ -27,18 +27,28 @@ enum Failure {
 pub(crate) async fn handle(finalizer: &TurnFinalizer, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
     let budget = time_left(event.context.deadline).saturating_sub(RESERVE);
     let handled = stream::iter(event.payload.records).map(|message| handle_one(finalizer, message, budget));
-    let failed: Vec<_> = handled.buffer_unordered(AT_A_TIME).filter_map(|failed| async { failed }).collect().await;
+    let failed: Vec<_> =
+        handled.buffer_unordered(AT_A_TIME).filter_map(|failed| async { failed }).collect().await;
     let mut response = SqsBatchResponse::default();
     response.batch_item_failures = failed;
     response
 }
 
 /// Handles a message; returns its identifier when it has to come again.
-async fn handle_one(finalizer: &TurnFinalizer, message: SqsMessage, budget: Duration) -> Option<BatchItemFailure> {
+async fn handle_one(
+    finalizer: &TurnFinalizer,
+    message: SqsMessage,
+    budget: Duration,
+) -> Option<BatchItemFailure> {
     let id = message.message_id.unwrap_or_default();
     let failure = dispatch(finalizer, message.body.as_deref().unwrap_or_default(), budget).await.err()?;
     match failure {
-        Failure::Poison(error) => tracing::error!(message_id = id, line = error.line(), column = error.column(), "a message is none of ours"),
+        Failure::Poison(error) => tracing::error!(
+            message_id = id,
+            line = error.line(),
+            column = error.column(),
+            "a message is none of ours"
+        ),
         Failure::Unavailable(error) => {
             tracing::error!(message_id = id, %error, source = %error.source, "a message could not be handled");
         }

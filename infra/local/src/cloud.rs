@@ -121,6 +121,7 @@ impl Cloud {
         let launcher = Arc::new(Launcher {
             executable,
             runtime_api: runtime_api_url,
+            timeout: options.timeout,
             environment: environment::of_functions(&options, &endpoints),
         });
         let lambda = Lambda::new(&launcher, options.concurrency, &folder.logs(), options.echo_logs)?;

@@ -45,7 +45,7 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
         }
     }
     if let Some(lease) = options.lease {
-        let seconds = lease.as_secs().max(1).to_string();
+        let seconds = lease.as_secs_f64().to_string();
         set("LEASE_SECONDS", &seconds);
         set("ABANDON_GRACE_SECONDS", &seconds);
     }

@@ -16,6 +16,8 @@ pub struct Options {
     pub executable: Option<PathBuf>,
     /// Processes per function, at most.
     pub concurrency: usize,
+    /// How long an invocation of an API function may take; 840 s, as deployed, if not set.
+    pub timeout: Option<Duration>,
     /// How long an attempt owns its turn; the functions' default if not set. Everything that waits for
     /// it (grace, visibility timeout) becomes as short.
     pub lease: Option<Duration>,
@@ -64,6 +66,7 @@ impl Default for Options {
             data: Data::Ephemeral,
             executable: None,
             concurrency: 8,
+            timeout: None,
             lease: None,
             sweep: Some(Duration::from_secs(60)),
             visibility: None,

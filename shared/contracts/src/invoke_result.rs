@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorCode};
 
 /// A warning about the system, not about the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct Warning {
     /// What the caller should know.

@@ -11,10 +11,13 @@ pub mod hash;
 pub mod id;
 pub mod invoke_result;
 pub mod non_empty;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 pub mod queue;
 pub mod read;
 pub mod request;
 pub mod response;
+pub mod shape;
 pub mod timestamp;
 pub mod usage;
 

@@ -16,6 +16,7 @@ use crate::{
 
 /// What a turn answered. A bucket that a kind forbids has no place to be (AGN-033 §3.4, §3.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "Kind", rename_all = "snake_case")]
 pub enum AgentExecuteResponse {
     /// Completed and to be shown to the user.
@@ -35,8 +36,21 @@ impl AgentExecuteResponse {
     }
 }
 
+impl From<Final> for AgentExecuteResponse {
+    fn from(response: Final) -> Self {
+        Self::Final(response)
+    }
+}
+
+impl From<ClientToolContinuation> for AgentExecuteResponse {
+    fn from(response: ClientToolContinuation) -> Self {
+        Self::ClientToolContinuation(response)
+    }
+}
+
 /// The session metadata of every response (AGN-033 §3.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct Metadata {
     /// The session.
@@ -49,6 +63,7 @@ pub struct Metadata {
 
 /// `Kind = final` (AGN-033 §3.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", from = "FinalMembers")]
 pub struct Final {
     /// Session metadata.
@@ -72,6 +87,7 @@ pub struct Final {
 
 /// `Kind = client_tool_continuation` (AGN-033 §3.4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", from = "ContinuationMembers")]
 pub struct ClientToolContinuation {
     /// Session metadata.
@@ -86,6 +102,7 @@ pub struct ClientToolContinuation {
 
 /// A call the client must run (AGN-033 §5.1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ToolCall {
     /// Identifies the call within the turn.
@@ -98,6 +115,7 @@ pub struct ToolCall {
 
 /// What a tool returned (AGN-033 §5.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", try_from = "ToolResultMembers")]
 pub struct ToolResult {
     /// The call that was run.
@@ -111,6 +129,7 @@ pub struct ToolResult {
 
 /// Exactly one of `ResultJson` and `ErrorMessage` (AGN-033 §5.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ToolOutcome {
     /// The tool returned this JSON text.
     ResultJson(String),
@@ -120,6 +139,7 @@ pub enum ToolOutcome {
 
 /// A file by reference (AGN-033 §6.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct FileRef {
     /// The file's name.

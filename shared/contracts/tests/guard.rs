@@ -182,7 +182,7 @@ fn markdown() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn a_guarded_text_needs_no_guard(text in markdown()) {

@@ -1,7 +1,11 @@
 //! What surrounds the routes of every API function: limits, CORS, the envelope of last resort, and
 //! one log line per request.
 
-use std::{any::Any, convert::Infallible, time::{Duration, SystemTime, UNIX_EPOCH}};
+use std::{
+    any::Any,
+    convert::Infallible,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use axum::{
     Router,
@@ -27,20 +31,34 @@ pub async fn serve(routes: Router) -> Result<(), lambda_http::Error> {
 /// Wraps the routes.
 pub fn around(routes: Router) -> Router {
     routes
-        .fallback(|| async { Reply::error(Error::new(ErrorCode::RouteNotFound, "There is no such path. See the API's OpenAPI document.")) })
+        .fallback(|| async {
+            Reply::error(Error::new(
+                ErrorCode::RouteNotFound,
+                "There is no such path. See the API's OpenAPI document.",
+            ))
+        })
         .method_not_allowed_fallback(|| async {
-            Reply::error(Error::new(ErrorCode::MethodNotAllowed, "This path does not take this method. See the API's OpenAPI document."))
+            Reply::error(Error::new(
+                ErrorCode::MethodNotAllowed,
+                "This path does not take this method. See the API's OpenAPI document.",
+            ))
         })
         // One byte more than the contract takes: a body that is too long is refused there, by name.
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES + 1))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(middleware::from_fn(log))
-        .layer(SetResponseHeaderLayer::if_not_present(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")))
+        .layer(SetResponseHeaderLayer::if_not_present(
+            header::ACCESS_CONTROL_ALLOW_ORIGIN,
+            HeaderValue::from_static("*"),
+        ))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::ACCESS_CONTROL_EXPOSE_HEADERS,
             HeaderValue::from_static("Retry-After, Location, X-Request-Id"),
         ))
-        .layer(SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static("no-store")))
+        .layer(SetResponseHeaderLayer::if_not_present(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
 }
 
 /// What is left of the function's time for this request; a minute where nobody says.
@@ -60,7 +78,8 @@ impl<S: Send + Sync> FromRequestParts<S> for TimeLeft {
 /// One wide event per request: ids and sizes, no contents (I14).
 async fn log(request: Request, next: Next) -> Response {
     let started = std::time::Instant::now();
-    let request_id = request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default();
+    let request_id =
+        request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let method = request.method().clone();
     let mut response = next.run(request).await;
@@ -80,5 +99,6 @@ async fn log(request: Request, next: Next) -> Response {
 
 fn panicked(_: Box<dyn Any + Send>) -> Response {
     tracing::error!("a handler panicked");
-    Reply::error(Error::new(ErrorCode::Internal, "The service failed. Send the request again, unchanged.")).into_response()
+    Reply::error(Error::new(ErrorCode::Internal, "The service failed. Send the request again, unchanged."))
+        .into_response()
 }

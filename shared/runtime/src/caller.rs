@@ -67,7 +67,9 @@ fn claims(context: &RequestContext) -> Option<Map<String, Value>> {
         return Some(claims.clone());
     }
     if let Some(jwt) = &authorizer.jwt {
-        return Some(jwt.claims.iter().map(|(name, claim)| (name.clone(), Value::from(claim.clone()))).collect());
+        return Some(
+            jwt.claims.iter().map(|(name, claim)| (name.clone(), Value::from(claim.clone()))).collect(),
+        );
     }
     Some(authorizer.fields.iter().map(|(name, field)| (name.clone(), field.clone())).collect())
 }

@@ -5,6 +5,7 @@
 pub mod api;
 pub mod caller;
 pub mod env;
+pub mod path;
 pub mod reply;
 pub mod telemetry;
 

@@ -43,7 +43,11 @@ impl Reply {
 
     /// An error whose causes are for the log alone: logged here, once, when the fault is ours (I14).
     #[must_use]
-    pub fn refused(cause: &(dyn std::error::Error + 'static), error: Error, retry_after: Option<Duration>) -> Self {
+    pub fn refused(
+        cause: &(dyn std::error::Error + 'static),
+        error: Error,
+        retry_after: Option<Duration>,
+    ) -> Self {
         if error.system_error() {
             let causes = std::iter::successors(cause.source(), |cause| cause.source());
             let causes: Vec<String> = causes.map(ToString::to_string).collect();
@@ -54,7 +58,12 @@ impl Reply {
 
     /// A body that is an `InvokeResult` already: a stored one, byte for byte.
     pub fn stored(body: impl Into<Bytes>, error: Option<ErrorCode>) -> Self {
-        Self { status: error.map_or(200, ErrorCode::http_status), body: body.into(), retry_after: None, location: None }
+        Self {
+            status: error.map_or(200, ErrorCode::http_status),
+            body: body.into(),
+            retry_after: None,
+            location: None,
+        }
     }
 
     /// Sends the client elsewhere.
@@ -79,7 +88,8 @@ impl Reply {
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::from(self.body));
-        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(wait) = self.retry_after {

@@ -7,7 +7,8 @@ use tracing_subscriber::EnvFilter;
 /// Starts logging. The level is `AWS_LAMBDA_LOG_LEVEL` or `RUST_LOG`; `info` by default.
 pub fn start() {
     let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
-    let filter = EnvFilter::try_new(level.as_deref().unwrap_or("info")).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter =
+        EnvFilter::try_new(level.as_deref().unwrap_or("info")).unwrap_or_else(|_| EnvFilter::new("info"));
     // A second start in one process is harmless: the first one stays.
     let _ = tracing_subscriber::fmt()
         .json()

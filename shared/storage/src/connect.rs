@@ -54,7 +54,9 @@ impl Clients {
             .build();
         let config = aws_config::defaults(BehaviorVersion::latest())
             .timeout_config(timeouts)
-            .retry_config(RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(50)))
+            .retry_config(
+                RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(50)),
+            )
             .load()
             .await;
         let s3 = aws_sdk_s3::config::Builder::from(&config).force_path_style(settings.path_style).build();

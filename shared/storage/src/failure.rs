@@ -38,7 +38,8 @@ where
 
 /// A transaction that failed: one lost condition decides, whatever else was in the way.
 pub(crate) fn of_transaction(error: SdkError<TransactWriteItemsError>) -> WriteError {
-    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
+    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error()
+    else {
         return of_write(error);
     };
     let codes = || cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code());

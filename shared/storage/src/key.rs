@@ -50,7 +50,9 @@ impl Item<'_> {
     #[must_use]
     pub fn pk(&self) -> String {
         match self {
-            Self::Session(session) | Self::Participant(session, _) | Self::ModeChange(session, _) => partition(session),
+            Self::Session(session) | Self::Participant(session, _) | Self::ModeChange(session, _) => {
+                partition(session)
+            }
             Self::Turn(turn) | Self::Asked(turn) | Self::Ended(turn) => partition(&turn.session),
         }
     }
@@ -97,7 +99,13 @@ pub fn activity(at: Timestamp, session: &SessionKey) -> String {
 /// needs no attribute of its own.
 #[must_use]
 pub fn shard(fingerprint: &Fingerprint) -> u8 {
-    fingerprint.to_string().chars().next().and_then(|digit| digit.to_digit(16)).and_then(|digit| u8::try_from(digit).ok()).unwrap_or(0)
+    fingerprint
+        .to_string()
+        .chars()
+        .next()
+        .and_then(|digit| digit.to_digit(16))
+        .and_then(|digit| u8::try_from(digit).ok())
+        .unwrap_or(0)
 }
 
 /// GSI1: a shard of the open turns.
@@ -172,7 +180,8 @@ mod tests {
     fn an_org_with_separators_stays_in_its_own_partition() {
         let sly = turn("acme#S#s1", "x", "t");
         assert_eq!(Item::Turn(&sly).pk(), "O#acme%23S%23s1#S#x");
-        let payload = Payload { turn: turn("a/b", "s", "t"), kind: Kind::Answer(turns::id::Owner::new("n".into())) };
+        let payload =
+            Payload { turn: turn("a/b", "s", "t"), kind: Kind::Answer(turns::id::Owner::new("n".into())) };
         assert_eq!(object(&payload), "a%2Fb/s/t/n/answer.md");
     }
 

@@ -58,7 +58,9 @@ impl Payloads for Objects {
     async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
         let got = self.client.get_object().bucket(&self.bucket).key(key::object(payload)).send().await;
         match got {
-            Ok(object) => object.body.collect().await.map(|body| Some(body.into_bytes())).map_err(unavailable),
+            Ok(object) => {
+                object.body.collect().await.map(|body| Some(body.into_bytes())).map_err(unavailable)
+            }
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(unavailable(error)),
         }
@@ -66,8 +68,11 @@ impl Payloads for Objects {
 
     async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
         let signed_at = SystemTime::now();
-        let config =
-            PresigningConfig::builder().start_time(signed_at).expires_in(LINK_LIFE).build().map_err(unavailable)?;
+        let config = PresigningConfig::builder()
+            .start_time(signed_at)
+            .expires_in(LINK_LIFE)
+            .build()
+            .map_err(unavailable)?;
         let request = self
             .client
             .get_object()

@@ -53,6 +53,14 @@ impl Given {
         Self::Stands { phase: turn.state.phase(), owner: turn.owner.clone(), lease_ends }
     }
 
+    /// Whether a write under this condition is the one that brings `owner` in.
+    fn introduces(&self, owner: &Owner) -> bool {
+        match self {
+            Self::Absent => true,
+            Self::Stands { owner: before, .. } => before != owner,
+        }
+    }
+
     /// Whether the condition holds on what is stored. Storage evaluates the same rule remotely.
     #[must_use]
     pub fn holds(&self, stored: Option<&Turn>) -> bool {
@@ -82,13 +90,12 @@ impl TurnChange {
             return true;
         }
         match &self.after.state {
-            // A taken or renewed lease shows as ours for as long as nobody else took the turn.
+            // A fresh owner proves the write that introduced it, whatever happened since. A renewal
+            // introduces nobody: only a lease that lasts as long proves it, on a turn that still runs.
             State::Running { lease_ends, .. } => {
-                let renewed_to = match &stored.state {
-                    State::Running { lease_ends, .. } => Some(*lease_ends),
-                    _ => None,
-                };
-                stored.owner == self.after.owner && renewed_to.is_none_or(|ends| ends >= *lease_ends)
+                let lasts =
+                    matches!(&stored.state, State::Running { lease_ends: ends, .. } if ends >= lease_ends);
+                stored.owner == self.after.owner && (lasts || self.given.introduces(&self.after.owner))
             }
             // A suspension of ours that was answered meanwhile.
             State::AwaitingTools { .. } => {

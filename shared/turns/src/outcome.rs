@@ -73,7 +73,11 @@ pub struct StagedMode {
 impl Outcome {
     /// An answer.
     #[must_use]
-    pub fn completed(response: AgentExecuteResponse, report: Report, staged_mode: Option<StagedMode>) -> Self {
+    pub fn completed(
+        response: AgentExecuteResponse,
+        report: Report,
+        staged_mode: Option<StagedMode>,
+    ) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
             kind: Kind::Completed,
@@ -109,7 +113,8 @@ impl Outcome {
     /// The answer's text, of a completed turn.
     #[must_use]
     pub fn answer(&self) -> Option<String> {
-        let result: InvokeResult<AgentExecuteResponse> = serde_json::from_str(self.response.body.get()).ok()?;
+        let result: InvokeResult<AgentExecuteResponse> =
+            serde_json::from_str(self.response.body.get()).ok()?;
         match result.into_outcome().ok()? {
             AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
             AgentExecuteResponse::ClientToolContinuation(_) => None,
@@ -179,9 +184,10 @@ impl Reason {
     pub fn error(self) -> Error {
         let (code, message) = match self {
             Self::Cancelled => (ErrorCode::TurnCancelled, "The turn was cancelled."),
-            Self::Abandoned => {
-                (ErrorCode::TurnAbandoned, "The turn was interrupted and did not recover. Send it again with a new TurnId.")
-            }
+            Self::Abandoned => (
+                ErrorCode::TurnAbandoned,
+                "The turn was interrupted and did not recover. Send it again with a new TurnId.",
+            ),
             Self::Superseded => (
                 ErrorCode::TurnSuperseded,
                 "A new turn of the session took over while this one awaited tool results. Follow the newer turn.",

@@ -89,11 +89,13 @@ impl Contexts {
     #[must_use]
     pub fn agree_with(&self, fixed: &Self) -> bool {
         let agrees = |asked: Option<&str>, fixed: Option<&str>| asked.is_none() || asked == fixed;
-        agrees(self.agent.as_ref().map(AgentContextId::as_str), fixed.agent.as_ref().map(AgentContextId::as_str))
-            && agrees(
-                self.conversation.as_ref().map(ConversationContextId::as_str),
-                fixed.conversation.as_ref().map(ConversationContextId::as_str),
-            )
+        agrees(
+            self.agent.as_ref().map(AgentContextId::as_str),
+            fixed.agent.as_ref().map(AgentContextId::as_str),
+        ) && agrees(
+            self.conversation.as_ref().map(ConversationContextId::as_str),
+            fixed.conversation.as_ref().map(ConversationContextId::as_str),
+        )
     }
 }
 

@@ -1,8 +1,6 @@
 //! The real world: the system's clocks, randomness and timer.
 
-use std::{
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use contracts::Timestamp;
 

@@ -42,7 +42,7 @@ impl Timing {
             stop_early: Duration::from_secs(5).min(lease / 4),
             take_late: Duration::from_secs(2).min(lease / 4),
             abandon_grace: Duration::from_secs(120),
-            settled_grace: Duration::from_secs(30),
+            settled_grace: Duration::from_secs(30).min(lease),
             replay_wait: Duration::from_secs(10),
             settle_reserve: Duration::from_secs(20),
             chain_life: Duration::from_secs(29 * 24 * 60 * 60),

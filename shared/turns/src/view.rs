@@ -18,7 +18,12 @@ use crate::{
 
 /// A session with the turns of one page (DD-002A).
 #[must_use]
-pub fn session(session: &Session, modes: Vec<ModeChange>, turns: Vec<AgentSessionTurn>, next: Option<String>) -> AgentSession {
+pub fn session(
+    session: &Session,
+    modes: Vec<ModeChange>,
+    turns: Vec<AgentSessionTurn>,
+    next: Option<String>,
+) -> AgentSession {
     AgentSession {
         id: session.key.session.clone(),
         name: session.name.clone(),
@@ -115,7 +120,9 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
 /// I10: the answer's object is written before the turn is finalized, so the link shows from then on.
 fn answer_link(record: &Record, report: &Report) -> Option<String> {
     match record.turn.state {
-        State::Finalized(_) if report.answer_summary.is_some() => Some(link::payload(&record.turn.key, "answer")),
+        State::Finalized(_) if report.answer_summary.is_some() => {
+            Some(link::payload(&record.turn.key, "answer"))
+        }
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! What the gateway says itself, in the envelope of every body (AGN-033 §2.1).
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Response, StatusCode, header};
-use serde_json::json;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use contracts::{Error, ErrorCode, InvokeResult};
 
 use crate::lambda::InvokeError;
 use crate::token::Refused;
@@ -29,8 +29,6 @@ pub(crate) enum Refusal {
     TooManyRequests,
     /// The function broke, or said something that is not a reply.
     FunctionFailed,
-    /// There is no function to ask.
-    Unavailable,
     /// The function took too long.
     TimedOut,
 }
@@ -39,84 +37,59 @@ impl From<InvokeError> for Refusal {
     fn from(error: InvokeError) -> Self {
         match error {
             InvokeError::Throttled => Self::TooManyRequests,
-            InvokeError::Closed | InvokeError::NotStarted(_) => Self::Unavailable,
-            InvokeError::Crashed | InvokeError::Function(_) => Self::FunctionFailed,
+            InvokeError::Closed
+            | InvokeError::NotStarted(_)
+            | InvokeError::Crashed
+            | InvokeError::Function(_) => Self::FunctionFailed,
             InvokeError::TimedOut => Self::TimedOut,
         }
     }
 }
 
 impl Refusal {
-    /// Status, code and message.
-    fn told(&self) -> (StatusCode, &'static str, String) {
+    fn error(&self) -> Error {
         match self {
-            Self::Unauthenticated(why) => (StatusCode::UNAUTHORIZED, "Unauthenticated", why.to_string()),
-            Self::NotFound => (StatusCode::NOT_FOUND, "NotFound", "There is nothing at this path.".into()),
-            Self::MethodNotAllowed(methods) => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                "MethodNotAllowed",
-                format!("This path accepts {}.", methods.join(", ")),
-            ),
-            Self::Incomplete => (
-                StatusCode::REQUEST_TIMEOUT,
-                "InvalidRequest",
-                "The request body did not arrive whole.".into(),
-            ),
-            Self::PayloadTooLarge => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "PayloadTooLarge",
-                "The request body is larger than the gateway accepts.".into(),
-            ),
-            Self::TooManyRequests => (
-                StatusCode::TOO_MANY_REQUESTS,
-                "TooManyRequests",
-                "Too many requests at a time: try again in a second.".into(),
-            ),
-            Self::FunctionFailed => {
-                (StatusCode::BAD_GATEWAY, "FunctionFailed", "The function failed before it answered.".into())
+            Self::Unauthenticated(why) => Error::new(ErrorCode::Unauthenticated, why.to_string()),
+            Self::NotFound => ErrorCode::RouteNotFound.into(),
+            Self::MethodNotAllowed(methods) => {
+                let message = format!("This path accepts {}.", methods.join(", "));
+                Error::new(ErrorCode::MethodNotAllowed, message)
             }
-            Self::Unavailable => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "ServiceUnavailable",
-                "The service is not available: try again in a second.".into(),
-            ),
-            Self::TimedOut => (
-                StatusCode::GATEWAY_TIMEOUT,
-                "FunctionTimedOut",
-                "The function did not answer in time.".into(),
-            ),
+            Self::Incomplete => Error::new(ErrorCode::BodyMissing, "The request body did not arrive whole."),
+            Self::PayloadTooLarge => ErrorCode::PayloadTooLarge.into(),
+            Self::TooManyRequests => {
+                Error::new(ErrorCode::TooManyRequests, "Too many requests at a time: try again in a second.")
+            }
+            Self::FunctionFailed => ErrorCode::FunctionFailed.into(),
+            Self::TimedOut => ErrorCode::FunctionTimedOut.into(),
         }
     }
 }
 
 /// The answer of a gateway that refuses.
 pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
-    let (status, code, message) = refusal.told();
-    let body = json!({
-        "Successful": false,
-        "Result": null,
-        "Errors": [{
-            "ErrorCode": code,
-            "Message": message,
-            "SystemError": status.is_server_error(),
-        }],
-        "Warnings": [],
-    });
-    let mut response = Response::new(Body::from(body.to_string()));
+    let result = InvokeResult::<()>::err(refusal.error());
+    let status = StatusCode::from_u16(result.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = serde_json::to_vec(&result).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_HEADERS));
     match refusal {
-        Refusal::TooManyRequests | Refusal::Unavailable => {
+        Refusal::TooManyRequests => {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         Refusal::Unauthenticated(_) => {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         Refusal::MethodNotAllowed(methods) => allow(headers, header::ALLOW, &methods),
-        _ => {}
+        Refusal::NotFound
+        | Refusal::Incomplete
+        | Refusal::PayloadTooLarge
+        | Refusal::FunctionFailed
+        | Refusal::TimedOut => {}
     }
     response
 }
@@ -133,7 +106,7 @@ pub(crate) fn preflight(methods: &[&'static str]) -> Response<Body> {
     response
 }
 
-fn allow(headers: &mut axum::http::HeaderMap, name: header::HeaderName, methods: &[&'static str]) {
+fn allow(headers: &mut HeaderMap, name: HeaderName, methods: &[&'static str]) {
     let methods = format!("{},OPTIONS", methods.join(","));
     if let Ok(methods) = HeaderValue::from_str(&methods) {
         headers.insert(name, methods);
@@ -161,6 +134,6 @@ mod tests {
         assert!(body["Result"].is_null());
         assert_eq!(body["Errors"][0]["ErrorCode"], "Unauthenticated");
         assert_eq!(body["Errors"][0]["SystemError"], false);
-        assert_eq!(body["Warnings"], json!([]));
+        assert_eq!(body["Warnings"], serde_json::json!([]));
     }
 }

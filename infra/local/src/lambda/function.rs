@@ -30,10 +30,13 @@ impl Function {
         }
     }
 
-    /// How long an invocation may take before its process is killed.
-    pub(crate) fn timeout(self) -> Duration {
+    /// How long an invocation may take before its process is killed; that of the API functions can be
+    /// chosen.
+    pub(crate) fn timeout(self, of_api: Option<Duration>) -> Duration {
         match self {
-            Self::Execute | Self::ToolContinuation | Self::SessionRead => Duration::from_secs(840),
+            Self::Execute | Self::ToolContinuation | Self::SessionRead => {
+                of_api.unwrap_or(Duration::from_secs(840))
+            }
             Self::TurnFinalizer => Duration::from_secs(60),
         }
     }

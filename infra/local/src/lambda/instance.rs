@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
@@ -52,6 +53,8 @@ struct Running {
 pub(crate) struct Instance {
     pub(crate) id: String,
     pub(crate) function: Function,
+    /// How long an invocation may take.
+    pub(crate) timeout: Duration,
     work: mpsc::Sender<Delivery>,
     inbox: AsyncMutex<mpsc::Receiver<Delivery>>,
     running: Mutex<Option<Running>>,
@@ -62,11 +65,12 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    pub(crate) fn new(id: String, function: Function) -> Self {
+    pub(crate) fn new(id: String, function: Function, timeout: Duration) -> Self {
         let (work, inbox) = mpsc::channel(1);
         Self {
             id,
             function,
+            timeout,
             work,
             inbox: AsyncMutex::new(inbox),
             running: Mutex::new(None),

@@ -100,7 +100,7 @@ impl Pool {
                 self.log.note(&format!("invocation {request_id}: the process ended"));
                 instance.fail(InvokeError::Crashed);
             }
-            () = tokio::time::sleep(self.function.timeout()) => {
+            () = tokio::time::sleep(instance.timeout) => {
                 self.log.note(&format!("invocation {request_id}: timed out"));
                 instance.want(Wanted::Killed);
                 instance.fail(InvokeError::TimedOut);
@@ -122,7 +122,8 @@ impl Pool {
         if state.live.len() >= self.cap {
             return Err(InvokeError::Throttled);
         }
-        let instance = Arc::new(Instance::new(Uuid::new_v4().simple().to_string(), self.function));
+        let timeout = self.function.timeout(self.launcher.timeout);
+        let instance = Arc::new(Instance::new(Uuid::new_v4().simple().to_string(), self.function, timeout));
         let process = self.launcher.spawn(&instance, &self.log);
         let process = process.map_err(|error| InvokeError::NotStarted(error.to_string()))?;
         state.live.insert(instance.id.clone(), Arc::clone(&instance));

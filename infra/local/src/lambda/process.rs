@@ -30,6 +30,8 @@ pub(crate) struct Launcher {
     pub(crate) executable: PathBuf,
     /// Where the Runtime API is.
     pub(crate) runtime_api: String,
+    /// How long an invocation of an API function may take, when that is not what is deployed.
+    pub(crate) timeout: Option<Duration>,
     /// What every function is configured with.
     pub(crate) environment: BTreeMap<String, String>,
 }

@@ -52,7 +52,7 @@ async fn next(State(lambda): State<Arc<Lambda>>, Path((function, id)): Call) -> 
 
 fn event(instance: &Instance, delivery: Delivery) -> Response<Body> {
     let name = instance.function.name();
-    let deadline = SystemTime::now() + instance.function.timeout();
+    let deadline = SystemTime::now() + instance.timeout;
     let deadline = deadline.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     // An X-Ray root: the time in hex, then 96 bits.
     let trace = format!("{:08x}-{:.24}", deadline.as_secs(), delivery.request_id.replace('-', ""));

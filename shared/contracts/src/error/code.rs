@@ -23,6 +23,7 @@ macro_rules! codes {
         /// A stable, machine-readable code, written as its name. Closed: a new one is a change of
         /// the contract.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub enum ErrorCode {
             $($(#[doc = $doc])+ $name,)+
         }
@@ -69,7 +70,7 @@ codes! {
     BodyNotText = 400, Never;
     /// The body is not the multipart form that its content type announces.
     BodyNotMultipart = 400, Never;
-    /// The body is larger than a request may be (DESIGN §8).
+    /// The body is larger than a request may be.
     PayloadTooLarge = 413, Never;
     /// The content type is none of the calling shapes (DD-001).
     UnsupportedMediaType = 415, Never;
@@ -86,7 +87,7 @@ codes! {
     MemberDuplicated = 400, Never;
     /// The member's type or value breaks its rule.
     MemberInvalid = 400, Never;
-    /// The member is longer, deeper or more numerous than its limit (DESIGN §8).
+    /// The member is longer, deeper or more numerous than its limit.
     MemberTooLarge = 400, Never;
     /// A user turn has neither instruction nor artifact nor image (AGN-034 §2.1).
     InputRequired = 400, Never;

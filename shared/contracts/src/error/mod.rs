@@ -54,12 +54,16 @@ impl From<ErrorCode> for Error {
 /// The members as they are written. `SystemError` is written from the code, and what is read there
 /// is ignored: so the two can't disagree, and an older client survives a code that changed sides.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Error))]
 #[serde(rename_all = "PascalCase")]
-struct Wire {
+pub(crate) struct Wire {
     error_code: ErrorCode,
+    /// What was wrong and how to mend it.
     message: String,
+    /// The member, rule or id concerned.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     details: Option<String>,
+    /// True when the fault is ours, not the caller's.
     system_error: bool,
 }
 

@@ -6,6 +6,7 @@ use crate::timestamp::Timestamp;
 
 /// One page of a list (DD-003).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct ListResponse<T> {
     /// The items, in the list's order.
@@ -29,6 +30,7 @@ impl<T> ListResponse<T> {
 
 /// Where to read a payload for a few minutes (DD-005; DESIGN §2, payloads).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct PayloadLink {
     /// A presigned URL: needs no other authorization, and takes none.

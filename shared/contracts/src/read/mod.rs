@@ -18,6 +18,7 @@ pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn
 
 /// An id with the text that people read (READING.md, `EntityHeader`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct EntityHeader {
     /// The id.

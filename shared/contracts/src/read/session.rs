@@ -11,6 +11,7 @@ use crate::{
 
 /// A durable thread of turns, owned by an org and a user (DD-002A).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct AgentSession {
     /// The session.
@@ -75,6 +76,7 @@ pub struct AgentSession {
 
 /// An entry of a session's mode history (AGN-011 §3.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct ModeChange {
     /// The mode before.
@@ -95,6 +97,7 @@ pub struct ModeChange {
 
 /// A session as a line of a list (DD-003, DD-007).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct AgentSessionSummary {
     /// The session.

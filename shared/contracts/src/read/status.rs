@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// On its own it is written as its id, `"pending"`; within a turn as an
 /// [`EntityHeader`](super::EntityHeader), `{"Id":"pending","Text":"Pending"}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TurnStatus {
     /// The instruction is captured, the answer is not complete.
@@ -53,18 +54,20 @@ pub(super) mod header {
 
     use super::TurnStatus;
 
+    /// A turn's status as an entity header (DD-002B).
     #[derive(Serialize, Deserialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     #[serde(rename_all = "PascalCase")]
-    struct Wire {
+    pub(crate) struct TurnStatusHeader {
         id: TurnStatus,
         text: String,
     }
 
     pub(crate) fn serialize<S: Serializer>(status: &TurnStatus, to: S) -> Result<S::Ok, S::Error> {
-        Wire { id: *status, text: status.text().to_owned() }.serialize(to)
+        TurnStatusHeader { id: *status, text: status.text().to_owned() }.serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TurnStatus, D::Error> {
-        Ok(Wire::deserialize(from)?.id)
+        Ok(TurnStatusHeader::deserialize(from)?.id)
     }
 }

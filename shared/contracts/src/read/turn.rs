@@ -15,6 +15,7 @@ use crate::{
 /// The provider's ids and raw payloads are there for callers with the operator claim alone
 /// (READING.md, provider ids).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct AgentSessionTurn {
     /// The turn.
@@ -27,6 +28,7 @@ pub struct AgentSessionTurn {
     pub creation_date: Timestamp,
     /// Where it stands.
     #[serde(with = "status::header")]
+    #[cfg_attr(feature = "openapi", schema(value_type = status::header::TurnStatusHeader))]
     pub status: TurnStatus,
     /// When the status last changed.
     pub status_time_stamp: Timestamp,
@@ -80,6 +82,7 @@ pub struct AgentSessionTurn {
 
 /// A turn in a few lines (DD-003).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct AgentSessionTurnSummary {
     /// The turn.
@@ -94,6 +97,7 @@ pub struct AgentSessionTurnSummary {
     pub creation_date: Timestamp,
     /// Where it stands.
     #[serde(with = "status::header")]
+    #[cfg_attr(feature = "openapi", schema(value_type = status::header::TurnStatusHeader))]
     pub status: TurnStatus,
     /// When the status last changed.
     pub status_time_stamp: Timestamp,
@@ -106,6 +110,7 @@ pub struct AgentSessionTurnSummary {
 
 /// A chunk that retrieval found (DD-002B).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct AgentSessionChunkRef {
     /// The vector database's id of the chunk.
@@ -122,6 +127,7 @@ pub struct AgentSessionChunkRef {
 
 /// A file that the client sent along (DD-002B).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct AgentSessionActiveFileRef {
     /// The file's path.

@@ -36,7 +36,7 @@ impl From<&Asked> for AskedItem {
     fn from(asked: &Asked) -> Self {
         Self {
             head: Head::of(&key::Item::Asked(&asked.key)),
-            fingerprint: asked.fingerprint.clone(),
+            fingerprint: asked.fingerprint,
             by_id: asked.by.id.clone(),
             by_name: asked.by.name.clone(),
             model: asked.model.clone(),

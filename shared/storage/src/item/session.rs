@@ -96,7 +96,9 @@ impl From<&Session> for SessionItem {
 impl SessionItem {
     pub(crate) fn into_session(self, key: SessionKey) -> Session {
         let chain = match (self.chain_response_id, self.chain_model, self.chain_expires) {
-            (Some(response_id), Some(model), Some(expires)) => Some(ChainHead { response_id, model, expires }),
+            (Some(response_id), Some(model), Some(expires)) => {
+                Some(ChainHead { response_id, model, expires })
+            }
             _ => None,
         };
         Session {
@@ -108,7 +110,11 @@ impl SessionItem {
             last_activity: self.last_activity,
             turn_count: self.turn_count,
             open_turn: self.open_turn,
-            last_turn: LastTurn { id: self.last_turn, status: self.last_turn_status, at: self.last_turn_date },
+            last_turn: LastTurn {
+                id: self.last_turn,
+                status: self.last_turn_status,
+                at: self.last_turn_date,
+            },
             chain,
             mode: self.mode,
             usage: self.usage,

@@ -12,8 +12,18 @@ use crate::key;
 
 /// Attributes that come and go with the phase.
 pub(crate) const OPTIONAL: &[&str] = &[
-    "GSI1PK", "GSI1SK", "Due", "LeaseEnds", "Round", "Writers", "Deadline", "Verdict", "Writer", "Reason",
-    "StatusAt", "Answered",
+    "GSI1PK",
+    "GSI1SK",
+    "Due",
+    "LeaseEnds",
+    "Round",
+    "Writers",
+    "Deadline",
+    "Verdict",
+    "Writer",
+    "Reason",
+    "StatusAt",
+    "Answered",
 ];
 
 /// (TU) in the catalogue.
@@ -86,11 +96,13 @@ impl From<&Turn> for TurnItem {
             seq: turn.sequence,
             status: match &turn.state {
                 State::Finalized(settlement) => settlement.verdict.status(),
-                State::Running { .. } | State::AwaitingTools { .. } | State::Settled(_) => TurnStatus::Pending,
+                State::Running { .. } | State::AwaitingTools { .. } | State::Settled(_) => {
+                    TurnStatus::Pending
+                }
             },
             phase: turn.state.phase(),
             owner: turn.owner.clone(),
-            fingerprint: turn.fingerprint.clone(),
+            fingerprint: turn.fingerprint,
             asked_by: turn.asked_by.clone(),
             created: turn.created,
             mode: turn.mode.clone(),
@@ -151,7 +163,10 @@ impl TurnItem {
         Ok(match self.phase {
             Phase::Running => State::Running {
                 lease_ends: self.lease_ends.ok_or(Unreadable::Lacks("LeaseEnds"))?,
-                stage: Stage { round: round()?, writers: self.writers.clone().ok_or(Unreadable::Lacks("Writers"))? },
+                stage: Stage {
+                    round: round()?,
+                    writers: self.writers.clone().ok_or(Unreadable::Lacks("Writers"))?,
+                },
             },
             Phase::AwaitingTools => State::AwaitingTools {
                 round: round()?,

@@ -24,7 +24,8 @@ pub(super) struct Expression {
 pub(super) fn replace(item: Attributes, optional: &[&str]) -> Expression {
     let mut expression = Expression::default();
     let gone: Vec<&&str> = optional.iter().filter(|name| !item.contains_key(**name)).collect();
-    let (key, attributes): (Vec<_>, Vec<_>) = item.into_iter().partition(|(name, _)| name == "PK" || name == "SK");
+    let (key, attributes): (Vec<_>, Vec<_>) =
+        item.into_iter().partition(|(name, _)| name == "PK" || name == "SK");
     expression.key = key.into_iter().collect();
     let mut sets = Vec::with_capacity(attributes.len());
     for (index, (name, value)) in attributes.into_iter().enumerate() {
@@ -95,7 +96,11 @@ mod tests {
     #[test]
     fn absent_optional_attributes_are_removed_and_unknown_ones_left_alone() {
         let text = |text: &str| AttributeValue::S(text.to_owned());
-        let item = HashMap::from([("PK".to_owned(), text("p")), ("SK".to_owned(), text("s")), ("A".to_owned(), text("1"))]);
+        let item = HashMap::from([
+            ("PK".to_owned(), text("p")),
+            ("SK".to_owned(), text("s")),
+            ("A".to_owned(), text("1")),
+        ]);
         let expression = replace(item, &["A", "B"]).require("Rev", AttributeValue::N("1".into()));
         assert_eq!(expression.update, "SET #s0 = :s0 REMOVE #r0");
         assert_eq!(expression.names.get("#r0").map(String::as_str), Some("B"));

@@ -53,7 +53,11 @@ impl Table {
         Ok(found)
     }
 
-    async fn batch_once(&self, keys: Vec<Attributes>, found: &mut HashMap<Keys, Attributes>) -> Result<Vec<Attributes>, Unavailable> {
+    async fn batch_once(
+        &self,
+        keys: Vec<Attributes>,
+        found: &mut HashMap<Keys, Attributes>,
+    ) -> Result<Vec<Attributes>, Unavailable> {
         let wanted = KeysAndAttributes::builder()
             .set_keys(Some(keys))
             .consistent_read(true)
@@ -73,7 +77,9 @@ impl Table {
     }
 
     async fn records(&self, turns: &[TurnKey]) -> Result<Vec<Record>, Unavailable> {
-        let keys = turns.iter().flat_map(|turn| [Item::Turn(turn), Item::Asked(turn), Item::Ended(turn)].map(|key| primary(&key)));
+        let keys = turns.iter().flat_map(|turn| {
+            [Item::Turn(turn), Item::Asked(turn), Item::Ended(turn)].map(|key| primary(&key))
+        });
         let mut found = self.batch(keys.collect()).await?;
         let mut records = Vec::with_capacity(turns.len());
         for turn in turns {
@@ -85,7 +91,11 @@ impl Table {
             records.push(Record {
                 turn: turn_of(head, turn.clone())?,
                 asked: decode::<AskedItem>(asked).map_err(unreadable)?.into_asked(turn.clone()),
-                ended: ended.map(decode::<EndedItem>).transpose().map_err(unreadable)?.map(|item| item.into_ended(turn.clone())),
+                ended: ended
+                    .map(decode::<EndedItem>)
+                    .transpose()
+                    .map_err(unreadable)?
+                    .map(|item| item.into_ended(turn.clone())),
             });
         }
         Ok(records)
@@ -132,7 +142,11 @@ impl Shelf for Table {
             .await
             .map_err(|error| failure::unavailable(WHAT, error))?;
         let items = page.items.unwrap_or_default().into_iter();
-        items.map(|item| decode::<ModeItem>(item).map(|item| item.into_mode_change(session)).map_err(unreadable)).collect()
+        items
+            .map(|item| {
+                decode::<ModeItem>(item).map(|item| item.into_mode_change(session)).map_err(unreadable)
+            })
+            .collect()
     }
 
     async fn sessions(
@@ -143,7 +157,8 @@ impl Shelf for Table {
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
         let index = user.map_or_else(|| key::org_index(org), |user| key::user_index(org, user));
-        let start = after.map(|token| token_in(&token, &index, org).ok_or(ListError::BadToken)).transpose()?;
+        let start =
+            after.map(|token| token_in(&token, &index, org).ok_or(ListError::BadToken)).transpose()?;
         let page = self
             .client
             .query()
@@ -187,5 +202,10 @@ fn token_in(token: &str, index: &str, org: &OrgId) -> Option<Attributes> {
         return None;
     }
     let text = |name: &str, value: String| (name.to_owned(), AttributeValue::S(value));
-    Some(Attributes::from([text("GSI1PK", index.to_owned()), text("GSI1SK", sort), text("PK", pk), text("SK", sk)]))
+    Some(Attributes::from([
+        text("GSI1PK", index.to_owned()),
+        text("GSI1SK", sort),
+        text("PK", pk),
+        text("SK", sk),
+    ]))
 }

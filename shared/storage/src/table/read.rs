@@ -87,7 +87,12 @@ impl Store for Table {
         self.move_activity(participant).await
     }
 
-    async fn due(&self, shard: u8, now: Timestamp, after: Option<String>) -> Result<Page<TurnKey>, Unavailable> {
+    async fn due(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        after: Option<String>,
+    ) -> Result<Page<TurnKey>, Unavailable> {
         // Instants begin with a digit.
         let from = after.unwrap_or_else(|| "0".to_owned());
         let page = self
@@ -104,7 +109,8 @@ impl Store for Table {
             .send()
             .await
             .map_err(|error| failure::unavailable(WHAT, error))?;
-        let text = |item: &Attributes, name: &str| item.get(name).and_then(|value| value.as_s().ok()).cloned();
+        let text =
+            |item: &Attributes, name: &str| item.get(name).and_then(|value| value.as_s().ok()).cloned();
         let next = match (&page.last_evaluated_key, page.items().last()) {
             (Some(_), Some(last)) => text(last, "GSI1SK").map(|last| format!("{last}\u{0}")),
             _ => None,

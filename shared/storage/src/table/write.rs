@@ -97,7 +97,8 @@ impl Table {
         Ok(match change.given {
             None => self.put(item, Some(ABSENT))?,
             Some(rev) => {
-                let write = replace(item, session::OPTIONAL).require("Rev", AttributeValue::N(rev.to_string()));
+                let write =
+                    replace(item, session::OPTIONAL).require("Rev", AttributeValue::N(rev.to_string()));
                 self.update(write)?
             }
         })

@@ -28,8 +28,7 @@ use crate::{
 };
 
 /// Shown when the provider no longer has the conversation that the turn was to continue.
-const CHAIN_LOST: &str =
-    "The model provider no longer has the earlier part of this conversation; this answer was written without it.";
+const CHAIN_LOST: &str = "The model provider no longer has the earlier part of this conversation; this answer was written without it.";
 
 /// A turn that this process owns.
 pub(super) struct Held {
@@ -50,7 +49,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             let outcome = self.think(held, request, stop_at, deltas).await;
             self.settle(held, outcome).await
         });
-        let keep = pin!(lease::keep(&self.store, &self.world, &self.timing, &held.turn, &held.lease, stop_at));
+        let keep =
+            pin!(lease::keep(&self.store, &self.world, &self.timing, &held.turn, &held.lease, stop_at));
         match select(work, keep).await {
             Either::Left((answer, _)) => answer,
             // The lease is lost. Dropping the work ends the model call too, so nobody pays for it.
@@ -70,7 +70,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         let mut chain = turn.previous_response_id.clone();
         let mut warnings = Vec::new();
         loop {
-            let deadline = stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
+            let deadline =
+                stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
             let call = self.model_request(turn, request, chain.as_deref());
             match self.model.reply(&call, deadline, deltas).await {
                 Ok(reply) => return self.answered(turn, reply, warnings),
@@ -125,7 +126,10 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         };
         if !reply.calls.is_empty() {
             // No tools were offered, so a call can't be answered and the chain can't go on from it.
-            return Outcome::failed(failure(&model::Error::Malformed), Report { response_id: None, ..report });
+            return Outcome::failed(
+                failure(&model::Error::Malformed),
+                Report { response_id: None, ..report },
+            );
         }
         let answer = AgentExecuteResponse::Final(Final {
             metadata: Metadata {
@@ -164,7 +168,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         match written? {
             Written::Applied => Ok(response),
             // LIFECYCLE rule 6: whoever loses answers with what is stored, never with its own text.
-            Written::Stands(Some(other)) => self.what_stands(other).await,
+            Written::Stands(Some(other)) => self.what_stands(*other).await,
             Written::Stands(None) => Err(Refusal::TurnNotFound),
         }
     }
@@ -198,7 +202,9 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     pub(super) async fn what_stands(&self, turn: Turn) -> Result<Response, Refusal> {
         match replay::wait(&self.store, &self.world, &self.timing, turn).await? {
             replay::Waited::Ready(turn) => self.replay(&turn).await,
-            replay::Waited::Dead => Err(Refusal::TurnInProgress { retry_after: replay::retry_after(Duration::ZERO) }),
+            replay::Waited::Dead => {
+                Err(Refusal::TurnInProgress { retry_after: replay::retry_after(Duration::ZERO) })
+            }
             replay::Waited::Running { retry_after } => Err(Refusal::TurnInProgress { retry_after }),
         }
     }

@@ -97,7 +97,9 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                     None
                 }
                 Decision::Replay(turn) => return self.replay(&turn).await,
-                Decision::Wait(turn) => match replay::wait(&self.store, &self.world, &self.timing, turn).await? {
+                Decision::Wait(turn) => match replay::wait(&self.store, &self.world, &self.timing, turn)
+                    .await?
+                {
                     Waited::Ready(turn) => return self.replay(&turn).await,
                     Waited::Running { retry_after } => return Err(Refusal::TurnInProgress { retry_after }),
                     Waited::Dead => None,
@@ -154,8 +156,12 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         Ok(Seen { session, turn, open })
     }
 
-    async fn store_instruction(&self, ask: &Ask, request: &UserTurn) -> Result<(), crate::ports::Unavailable> {
-        let payload = Payload { turn: ask.key.clone(), kind: Kind::Instruction(ask.fingerprint.clone()) };
+    async fn store_instruction(
+        &self,
+        ask: &Ask,
+        request: &UserTurn,
+    ) -> Result<(), crate::ports::Unavailable> {
+        let payload = Payload { turn: ask.key.clone(), kind: Kind::Instruction(ask.fingerprint) };
         self.payloads.put(&payload, Bytes::from(request.canonical_json())).await
     }
 
@@ -184,8 +190,15 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         let newcomer = self.is_newcomer(seen, ask).await?;
         let asked = self.world.monotonic();
         let owner = self.world.nonce();
-        let commit =
-            begin::begin(seen.session.as_ref(), closing, ask, owner, newcomer, self.world.now(), &self.timing);
+        let commit = begin::begin(
+            seen.session.as_ref(),
+            closing,
+            ask,
+            owner,
+            newcomer,
+            self.world.now(),
+            &self.timing,
+        );
         let Some(turn) = commit.turns.first().map(|change| change.after.clone()) else {
             return Ok(None);
         };
@@ -207,7 +220,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     /// None when there is nothing to work on: looking again tells why.
     async fn take_over(&self, dead: &Turn) -> Result<Option<Held>, Refusal> {
         let asked = self.world.monotonic();
-        let fence = match take::take(dead, self.world.nonce(), Purpose::Retry, self.world.now(), &self.timing) {
+        let fence = match take::take(dead, self.world.nonce(), Purpose::Retry, self.world.now(), &self.timing)
+        {
             Ok(fence) => fence,
             Err(take::Refused::NoAttemptLeft) => {
                 let stands =

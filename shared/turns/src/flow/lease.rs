@@ -45,7 +45,14 @@ impl Lease {
 
 /// Renews the lease until it is lost: taken, settled by someone else, or over because the table could
 /// not be reached. Never past `stop_at`, when the function itself is about to be stopped.
-pub(crate) async fn keep(store: &impl Store, world: &impl World, timing: &Timing, turn: &Turn, lease: &Lease, stop_at: Duration) {
+pub(crate) async fn keep(
+    store: &impl Store,
+    world: &impl World,
+    timing: &Timing,
+    turn: &Turn,
+    lease: &Lease,
+    stop_at: Duration,
+) {
     loop {
         let pause = timing.renew_every().min(lease.left(world));
         world.sleep(pause).await;

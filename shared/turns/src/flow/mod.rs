@@ -3,6 +3,7 @@
 //! Each flow owns one entry of the system and needs only the ports it names.
 
 mod attempt;
+mod cancel;
 mod execute;
 mod finalize;
 mod lease;

@@ -11,7 +11,11 @@ use crate::{
 };
 
 /// Stores an attempt's outcome object.
-pub(crate) async fn store(payloads: &impl Payloads, turn: &Turn, outcome: &Outcome) -> Result<(), Unavailable> {
+pub(crate) async fn store(
+    payloads: &impl Payloads,
+    turn: &Turn,
+    outcome: &Outcome,
+) -> Result<(), Unavailable> {
     let payload = Payload { turn: turn.key.clone(), kind: Kind::Outcome(turn.owner.clone()) };
     payloads.put(&payload, Bytes::from(outcome.to_json())).await
 }
@@ -19,7 +23,11 @@ pub(crate) async fn store(payloads: &impl Payloads, turn: &Turn, outcome: &Outco
 /// An earlier attempt's outcome object, newest first, where one was stored (LIFECYCLE rule 5).
 ///
 /// Only sound after fencing: a slow attempt may still write until then.
-pub(crate) async fn find(payloads: &impl Payloads, key: &TurnKey, stage: &Stage) -> Result<Option<(Owner, Outcome)>, Unavailable> {
+pub(crate) async fn find(
+    payloads: &impl Payloads,
+    key: &TurnKey,
+    stage: &Stage,
+) -> Result<Option<(Owner, Outcome)>, Unavailable> {
     for writer in stage.writers.iter().rev() {
         if let Some(outcome) = read(payloads, key, writer).await? {
             return Ok(Some((writer.clone(), outcome)));
@@ -29,7 +37,11 @@ pub(crate) async fn find(payloads: &impl Payloads, key: &TurnKey, stage: &Stage)
 }
 
 /// The outcome object that a verdict names; none for a turn ended from outside.
-pub(crate) async fn load(payloads: &impl Payloads, key: &TurnKey, verdict: &Verdict) -> Result<Option<Outcome>, Unavailable> {
+pub(crate) async fn load(
+    payloads: &impl Payloads,
+    key: &TurnKey,
+    verdict: &Verdict,
+) -> Result<Option<Outcome>, Unavailable> {
     match verdict.writer() {
         Some(writer) => written_by(payloads, key, writer).await.map(Some),
         None => Ok(None),
@@ -37,7 +49,11 @@ pub(crate) async fn load(payloads: &impl Payloads, key: &TurnKey, verdict: &Verd
 }
 
 /// The response that a verdict stands for.
-pub(crate) async fn response(payloads: &impl Payloads, key: &TurnKey, verdict: &Verdict) -> Result<Response, Unavailable> {
+pub(crate) async fn response(
+    payloads: &impl Payloads,
+    key: &TurnKey,
+    verdict: &Verdict,
+) -> Result<Response, Unavailable> {
     match verdict {
         Verdict::Completed { writer } | Verdict::Failed { writer } => {
             written_by(payloads, key, writer).await.map(|outcome| outcome.response)
@@ -47,14 +63,22 @@ pub(crate) async fn response(payloads: &impl Payloads, key: &TurnKey, verdict: &
 }
 
 /// The outcome object of a writer that committed metadata names: it is there (I10).
-pub(crate) async fn written_by(payloads: &impl Payloads, key: &TurnKey, writer: &Owner) -> Result<Outcome, Unavailable> {
+pub(crate) async fn written_by(
+    payloads: &impl Payloads,
+    key: &TurnKey,
+    writer: &Owner,
+) -> Result<Outcome, Unavailable> {
     read(payloads, key, writer).await?.ok_or_else(|| Unavailable {
         what: "the outcome object",
         source: "a committed turn names an outcome object that is not there".into(),
     })
 }
 
-async fn read(payloads: &impl Payloads, key: &TurnKey, writer: &Owner) -> Result<Option<Outcome>, Unavailable> {
+async fn read(
+    payloads: &impl Payloads,
+    key: &TurnKey,
+    writer: &Owner,
+) -> Result<Option<Outcome>, Unavailable> {
     let payload = Payload { turn: key.clone(), kind: Kind::Outcome(writer.clone()) };
     let Some(bytes) = payloads.get(&payload).await? else {
         return Ok(None);

@@ -51,8 +51,14 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
     ///
     /// # Errors
     /// When there is no such session for this caller, or the token is not one of ours.
-    pub async fn session(&self, caller: &Caller, id: SessionId, token: Option<&str>) -> Result<AgentSession, Refusal> {
-        let after = token.map_or(Ok(0), |token| token.parse::<u64>().map_err(|_| Refusal::BadContinuationToken))?;
+    pub async fn session(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+        token: Option<&str>,
+    ) -> Result<AgentSession, Refusal> {
+        let after =
+            token.map_or(Ok(0), |token| token.parse::<u64>().map_err(|_| Refusal::BadContinuationToken))?;
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (session, records, modes) = try_join3(
             self.store.session(&key),
@@ -67,7 +73,8 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
         for record in records.iter().take(TURNS_PAGE) {
             turns.push(self.seen_by(caller, record).await?);
         }
-        let next = records.get(TURNS_PAGE - 1).filter(|_| more).map(|record| record.turn.sequence.to_string());
+        let next =
+            records.get(TURNS_PAGE - 1).filter(|_| more).map(|record| record.turn.sequence.to_string());
         Ok(view::session(&session, modes, turns, next))
     }
 
@@ -91,7 +98,12 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
     ///
     /// # Errors
     /// When there is no such turn for this caller.
-    pub async fn turn(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<AgentSessionTurn, Refusal> {
+    pub async fn turn(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+    ) -> Result<AgentSessionTurn, Refusal> {
         let record = self.record(caller, session, turn).await?;
         self.seen_by(caller, &record).await
     }
@@ -100,7 +112,12 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
     ///
     /// # Errors
     /// When there is no such turn for this caller.
-    pub async fn turn_summary(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<AgentSessionTurnSummary, Refusal> {
+    pub async fn turn_summary(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+    ) -> Result<AgentSessionTurnSummary, Refusal> {
         let record = self.record(caller, session, turn).await?;
         let report = self.report(&record).await?;
         Ok(view::turn_summary(&record, &report))
@@ -120,7 +137,13 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
     ///
     /// # Errors
     /// When the turn or its payload does not exist for this caller.
-    pub async fn payload(&self, caller: &Caller, session: SessionId, turn: TurnId, name: PayloadName) -> Result<Link, Refusal> {
+    pub async fn payload(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+        name: PayloadName,
+    ) -> Result<Link, Refusal> {
         let record = self.record(caller, session, turn).await?;
         let kind = match name {
             PayloadName::Instruction => Kind::Instruction(record.asked.fingerprint),

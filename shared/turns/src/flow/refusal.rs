@@ -57,7 +57,9 @@ impl Refusal {
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::TurnInProgress { retry_after } | Self::SessionBusy { retry_after, .. } => Some(*retry_after),
+            Self::TurnInProgress { retry_after } | Self::SessionBusy { retry_after, .. } => {
+                Some(*retry_after)
+            }
             Self::Contended | Self::Unavailable(_) => Some(Duration::from_secs(1)),
             Self::TurnIdConflict
             | Self::NotAwaitingTools
@@ -95,9 +97,9 @@ impl Refusal {
                 "The contexts of a session are fixed by its first turn. Leave AgentContextId and ConversationContextId \
                  out, or start a new session.",
             ),
-            Self::SessionNotFound => Error::new(ErrorCode::SessionNotFound, "There is no such session."),
-            Self::TurnNotFound => Error::new(ErrorCode::TurnNotFound, "There is no such turn."),
-            Self::PayloadNotFound => Error::new(ErrorCode::PayloadNotFound, "The turn has no such payload."),
+            Self::SessionNotFound => ErrorCode::SessionNotFound.into(),
+            Self::TurnNotFound => ErrorCode::TurnNotFound.into(),
+            Self::PayloadNotFound => ErrorCode::PayloadNotFound.into(),
             Self::BadContinuationToken => Error::new(
                 ErrorCode::ParameterInvalid,
                 "continuationToken must be one that the previous page returned. Leave it out to start over.",

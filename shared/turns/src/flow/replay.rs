@@ -18,7 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) enum Waited {
     /// It has something to answer with.
-    Ready(Turn),
+    Ready(Box<Turn>),
     /// Its attempt died meanwhile: it may be taken over.
     Dead,
     /// It still runs.
@@ -43,13 +43,18 @@ pub(crate) async fn response(payloads: &impl Payloads, turn: &Turn) -> Result<Op
 }
 
 /// Waits for a turn that someone else works on, at most [`Timing::replay_wait`].
-pub(crate) async fn wait(store: &impl Store, world: &impl World, timing: &Timing, seen: Turn) -> Result<Waited, Refusal> {
+pub(crate) async fn wait(
+    store: &impl Store,
+    world: &impl World,
+    timing: &Timing,
+    seen: Turn,
+) -> Result<Waited, Refusal> {
     let give_up = world.monotonic().saturating_add(timing.replay_wait);
     let mut pause = FIRST_PAUSE;
     let mut turn = seen;
     loop {
         let State::Running { lease_ends, .. } = turn.state else {
-            return Ok(Waited::Ready(turn));
+            return Ok(Waited::Ready(Box::new(turn)));
         };
         let takeable = world.now().until(takeable_at(lease_ends, timing));
         if takeable.is_zero() {

@@ -11,7 +11,11 @@ use crate::{flow::Refusal, id::SessionKey, outcome::Response, ports::Store};
 ///
 /// # Errors
 /// When there is no such turn for this caller, or it does not await tool results.
-pub async fn resume(store: &impl Store, caller: &Caller, request: &ToolContinuation) -> Result<Response, Refusal> {
+pub async fn resume(
+    store: &impl Store,
+    caller: &Caller,
+    request: &ToolContinuation,
+) -> Result<Response, Refusal> {
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     store.turn(&session.turn(request.turn_id.clone())).await?.ok_or(Refusal::TurnNotFound)?;
     Err(Refusal::NotAwaitingTools)

@@ -1,17 +1,17 @@
 //! Salvage: end a turn whose attempts died, with the answer of the one that got furthest (I4).
 
 use crate::{
+    change::TurnChange,
     flow::{
         outcome,
         write::{self, Written},
     },
+    id::Owner,
     outcome::{Kind, Outcome},
     ports::{Payloads, Store, Unavailable, World},
     timing::Timing,
     transition::{Illegal, settle, suspend, take},
     turn::{Reason, State, Turn, Verdict},
-    change::TurnChange,
-    id::Owner,
 };
 
 /// How long a suspended turn waits for its tool results.
@@ -30,27 +30,37 @@ pub(crate) async fn salvage(
         return store.turn(&dead.key).await;
     };
     if let Written::Stands(other) = write::turn(store, world, &fence).await? {
-        return Ok(other);
+        return Ok(other.map(|other| *other));
     }
     let taken = fence.after;
     let change = match &taken.state {
         State::Running { stage, .. } => match outcome::find(payloads, &taken.key, stage).await? {
             Some((writer, outcome)) => from_outcome(&taken, writer, &outcome, world, timing),
-            None => settle::settle(&taken, Verdict::Ended(Reason::Abandoned), world.now(), world.now(), timing),
+            None => {
+                settle::settle(&taken, Verdict::Ended(Reason::Abandoned), world.now(), world.now(), timing)
+            }
         },
-        State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => Err(Illegal { from: taken.state.phase() }),
+        State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => {
+            Err(Illegal { from: taken.state.phase() })
+        }
     };
     let Ok(change) = change else {
         return Ok(Some(taken));
     };
     Ok(match write::turn(store, world, &change).await? {
         Written::Applied => Some(change.after),
-        Written::Stands(other) => other,
+        Written::Stands(other) => other.map(|other| *other),
     })
 }
 
 /// The transition that an outcome object calls for: settle, or suspend.
-pub(crate) fn from_outcome(turn: &Turn, writer: Owner, outcome: &Outcome, world: &impl World, timing: &Timing) -> Result<TurnChange, Illegal> {
+pub(crate) fn from_outcome(
+    turn: &Turn,
+    writer: Owner,
+    outcome: &Outcome,
+    world: &impl World,
+    timing: &Timing,
+) -> Result<TurnChange, Illegal> {
     let now = world.now();
     match outcome.verdict(writer.clone()) {
         Some(verdict) => settle::settle(turn, verdict, outcome.report.received.unwrap_or(now), now, timing),

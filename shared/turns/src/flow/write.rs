@@ -18,19 +18,29 @@ pub(crate) enum Written {
     /// It was applied: the reply said so, or the stored head shows it.
     Applied,
     /// It was not; this head stands instead.
-    Stands(Option<Turn>),
+    Stands(Option<Box<Turn>>),
 }
 
 /// Writes one head.
-pub(crate) async fn turn(store: &impl Store, world: &impl World, change: &TurnChange) -> Result<Written, Unavailable> {
+pub(crate) async fn turn(
+    store: &impl Store,
+    world: &impl World,
+    change: &TurnChange,
+) -> Result<Written, Unavailable> {
     write(store, world, change, || store.write_turn(change)).await
 }
 
 /// Writes one transaction. It is all or nothing, so its first turn tells for all of it.
-pub(crate) async fn commit(store: &impl Store, world: &impl World, commit: &Commit) -> Result<Written, Unavailable> {
+pub(crate) async fn commit(
+    store: &impl Store,
+    world: &impl World,
+    commit: &Commit,
+) -> Result<Written, Unavailable> {
     match commit.turns.first() {
         Some(witness) => write(store, world, witness, || store.commit(commit)).await,
-        None => store.commit(commit).await.map(|()| Written::Applied).map_err(|error| unavailable(error.into())),
+        None => {
+            store.commit(commit).await.map(|()| Written::Applied).map_err(|error| unavailable(error.into()))
+        }
     }
 }
 
@@ -54,7 +64,7 @@ async fn write<F: Future<Output = Result<(), WriteError>>>(
                 let stored = read_back(store, world, &witness.after.key).await?;
                 return Ok(match stored {
                     Some(stored) if witness.shows_in(&stored) => Written::Applied,
-                    stored => Written::Stands(stored),
+                    stored => Written::Stands(stored.map(Box::new)),
                 });
             }
             Err(WriteError::Unknown(source)) => last = source,
@@ -62,7 +72,9 @@ async fn write<F: Future<Output = Result<(), WriteError>>>(
         let stored = read_back(store, world, &witness.after.key).await?;
         match stored {
             Some(stored) if witness.shows_in(&stored) => return Ok(Written::Applied),
-            stored if !witness.given.holds(stored.as_ref()) => return Ok(Written::Stands(stored)),
+            stored if !witness.given.holds(stored.as_ref()) => {
+                return Ok(Written::Stands(stored.map(Box::new)));
+            }
             // Not applied as yet, and the condition still holds: the same write again is safe.
             _ => {}
         }
@@ -70,7 +82,11 @@ async fn write<F: Future<Output = Result<(), WriteError>>>(
     Err(unavailable(last))
 }
 
-async fn read_back(store: &impl Store, world: &impl World, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
+async fn read_back(
+    store: &impl Store,
+    world: &impl World,
+    key: &TurnKey,
+) -> Result<Option<Turn>, Unavailable> {
     let mut tries = 0;
     loop {
         match store.turn(key).await {

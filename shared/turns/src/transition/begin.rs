@@ -1,8 +1,16 @@
 //! Begin: a user turn meets what is stored (DESIGN §3, start).
 
-use contracts::{Fingerprint, Timestamp, Usage, caller::User, id::TurnId, read::{AgentSessionActiveFileRef, TurnStatus}};
+use contracts::{
+    Fingerprint, Timestamp, Usage,
+    caller::User,
+    id::TurnId,
+    read::{AgentSessionActiveFileRef, TurnStatus},
+};
 
-use super::{finalize::{self, Finalized}, settle, take};
+use super::{
+    finalize::{self, Finalized},
+    settle, take,
+};
 use crate::{
     change::{Commit, Given, SessionChange, TurnChange},
     detail::{Asked, Participant},
@@ -116,9 +124,13 @@ fn again(turn: &Turn, ask: &Ask, now: Timestamp, timing: &Timing) -> Decision {
         return Decision::Conflict;
     }
     match &turn.state {
-        State::Running { lease_ends, .. } if now < take::takeable_at(*lease_ends, timing) => Decision::Wait(turn.clone()),
+        State::Running { lease_ends, .. } if now < take::takeable_at(*lease_ends, timing) => {
+            Decision::Wait(turn.clone())
+        }
         State::Running { .. } => Decision::TakeOver(turn.clone()),
-        State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => Decision::Replay(turn.clone()),
+        State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => {
+            Decision::Replay(turn.clone())
+        }
     }
 }
 
@@ -135,7 +147,13 @@ impl Closing {
     ///
     /// # Errors
     /// When the turn runs or is terminal.
-    pub fn of(session: &Session, open: &Turn, outcome: Option<&Outcome>, now: Timestamp, timing: &Timing) -> Result<Self, super::Illegal> {
+    pub fn of(
+        session: &Session,
+        open: &Turn,
+        outcome: Option<&Outcome>,
+        now: Timestamp,
+        timing: &Timing,
+    ) -> Result<Self, super::Illegal> {
         match &open.state {
             State::AwaitingTools { .. } => {
                 let ended = settle::end(open, Reason::Superseded, now, timing)?;
@@ -160,7 +178,15 @@ impl Closing {
 /// The one transaction that starts a turn: session, new head, what was asked, a newcomer, and the turn
 /// that is closed on the way.
 #[must_use]
-pub fn begin(session: Option<&Session>, closing: Option<Closing>, ask: &Ask, owner: Owner, newcomer: bool, now: Timestamp, timing: &Timing) -> Commit {
+pub fn begin(
+    session: Option<&Session>,
+    closing: Option<Closing>,
+    ask: &Ask,
+    owner: Owner,
+    newcomer: bool,
+    now: Timestamp,
+    timing: &Timing,
+) -> Commit {
     let before = match &closing {
         Some(closing) => Some(&closing.finalized.session),
         None => session,
@@ -171,14 +197,17 @@ pub fn begin(session: Option<&Session>, closing: Option<Closing>, ask: &Ask, own
         turn_count: sequence,
         open_turn: Some(ask.key.turn.clone()),
         last_turn: LastTurn { id: ask.key.turn.clone(), status: TurnStatus::Pending, at: now },
-        hints: ask.hints.clone().latched_over(&before.map(|session| session.hints.clone()).unwrap_or_default()),
+        hints: ask
+            .hints
+            .clone()
+            .latched_over(&before.map(|session| session.hints.clone()).unwrap_or_default()),
         ..before.cloned().unwrap_or_else(|| created(ask, now))
     };
     let lease_ends = now.after(timing.lease);
     let turn = Turn {
         key: ask.key.clone(),
         sequence,
-        fingerprint: ask.fingerprint.clone(),
+        fingerprint: ask.fingerprint,
         asked_by: ask.by.id.clone(),
         created: now,
         mode: after.mode.clone(),
@@ -232,7 +261,7 @@ fn chained(session: &Session, model: &str, now: Timestamp) -> Option<String> {
 fn asked(ask: &Ask) -> Asked {
     Asked {
         key: ask.key.clone(),
-        fingerprint: ask.fingerprint.clone(),
+        fingerprint: ask.fingerprint,
         by: ask.by.clone(),
         model: ask.model.clone(),
         instruction_summary: ask.instruction_summary.clone(),

@@ -73,7 +73,8 @@ fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, outcome: O
     after.rev = session.rev.saturating_add(1);
     after.last_activity = session.last_activity.max(settlement.at);
     if session.last_turn.id == turn.key.turn {
-        after.last_turn = LastTurn { status: settlement.verdict.status(), at: settlement.at, ..session.last_turn.clone() };
+        after.last_turn =
+            LastTurn { status: settlement.verdict.status(), at: settlement.at, ..session.last_turn.clone() };
     }
     // Only the turn that the session names as open may close it (LIFECYCLE rule 11).
     if session.open_turn.as_ref() == Some(&turn.key.turn) {
@@ -99,8 +100,14 @@ fn chain_head(report: &Report, at: Timestamp) -> Option<ChainHead> {
     })
 }
 
-fn mode_change(session: &Session, turn: &Turn, settlement: &Settlement, outcome: Option<&Outcome>) -> Option<ModeChange> {
-    let (Verdict::Completed { .. }, Some(staged)) = (&settlement.verdict, outcome?.staged_mode.as_ref()) else {
+fn mode_change(
+    session: &Session,
+    turn: &Turn,
+    settlement: &Settlement,
+    outcome: Option<&Outcome>,
+) -> Option<ModeChange> {
+    let (Verdict::Completed { .. }, Some(staged)) = (&settlement.verdict, outcome?.staged_mode.as_ref())
+    else {
         return None;
     };
     Some(ModeChange {

@@ -14,7 +14,13 @@ use crate::{
 ///
 /// # Errors
 /// When the turn does not await tool results.
-pub fn resume(turn: &Turn, owner: Owner, results: Fingerprint, now: Timestamp, timing: &Timing) -> Result<TurnChange, Illegal> {
+pub fn resume(
+    turn: &Turn,
+    owner: Owner,
+    results: Fingerprint,
+    now: Timestamp,
+    timing: &Timing,
+) -> Result<TurnChange, Illegal> {
     let State::AwaitingTools { round, .. } = turn.state else {
         return Err(Illegal { from: turn.state.phase() });
     };

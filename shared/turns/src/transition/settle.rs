@@ -14,7 +14,13 @@ use crate::{
 ///
 /// # Errors
 /// When the turn does not run.
-pub fn settle(turn: &Turn, verdict: Verdict, at: Timestamp, now: Timestamp, timing: &Timing) -> Result<TurnChange, Illegal> {
+pub fn settle(
+    turn: &Turn,
+    verdict: Verdict,
+    at: Timestamp,
+    now: Timestamp,
+    timing: &Timing,
+) -> Result<TurnChange, Illegal> {
     match turn.state {
         State::Running { .. } => Ok(decided(turn, verdict, at, now, timing)),
         State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => {

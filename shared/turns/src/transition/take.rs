@@ -58,7 +58,13 @@ pub enum Refused {
 ///
 /// # Errors
 /// When it does not run, its lease is not over, or no attempt is left for a retry.
-pub fn take(turn: &Turn, owner: Owner, purpose: Purpose, now: Timestamp, timing: &Timing) -> Result<TurnChange, Refused> {
+pub fn take(
+    turn: &Turn,
+    owner: Owner,
+    purpose: Purpose,
+    now: Timestamp,
+    timing: &Timing,
+) -> Result<TurnChange, Refused> {
     let State::Running { lease_ends, stage } = &turn.state else {
         return Err(Illegal { from: turn.state.phase() }.into());
     };

@@ -1,0 +1,175 @@
+//! The two request scenarios as schemas (AGN-034). The tables of [`crate::request`] decide; a test holds
+//! the members and their presence here to the envelope's table.
+
+#![expect(dead_code, reason = "the members are read by the macro alone")]
+
+use utoipa::ToSchema;
+
+use crate::{
+    id::{AgentContextId, ConversationContextId, SessionId, TurnId},
+    response::ToolResult,
+};
+
+/// Exactly one of the two scenarios, told apart by the presence of `ToolResults` (AGN-034 §3).
+#[derive(ToSchema)]
+#[schema(as = AgentExecuteRequest)]
+#[serde(untagged)]
+pub enum AgentExecuteRequestSchema {
+    /// A new turn.
+    UserTurn(UserTurn),
+    /// Results for a turn that waits for them.
+    ToolContinuation(ToolContinuation),
+}
+
+/// A new turn, with at least one of `Instruction`, `InputArtifacts` and `ClipboardImages` (AGN-034 §2.1).
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UserTurn {
+    session_id: SessionId,
+    turn_id: TurnId,
+    /// What the user says, Markdown; blank counts as absent (AGN-034 §4.1).
+    #[schema(max_length = 1_048_576)]
+    instruction: Option<String>,
+    /// Files to reason about (AGN-034 §4.2).
+    #[schema(max_items = 64)]
+    input_artifacts: Option<Vec<InputArtifact>>,
+    /// Pasted images (AGN-034 §4.3).
+    #[schema(max_items = 16)]
+    clipboard_images: Option<Vec<ClipboardImage>>,
+    rag_scope: Option<RagScope>,
+    /// Replaces the session's solution context (AGN-034 §4.5).
+    #[schema(max_length = 65_536)]
+    solution_context_text: Option<String>,
+    /// Advisory (AGN-034 §4.6).
+    #[schema(min_length = 1, max_length = 256)]
+    workspace_id: Option<String>,
+    /// Advisory (AGN-034 §4.6).
+    #[schema(min_length = 1, max_length = 256)]
+    repo: Option<String>,
+    /// Advisory (AGN-034 §4.6).
+    #[schema(min_length = 1, max_length = 256)]
+    language: Option<String>,
+    /// Whether the answer is streamed; false when absent (AGN-034 §4.7).
+    streaming: Option<bool>,
+    agent_context_id: Option<AgentContextId>,
+    conversation_context_id: Option<ConversationContextId>,
+}
+
+/// Results for a turn that waits for them; nothing else may be sent (AGN-034 §2.2).
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ToolContinuation {
+    session_id: SessionId,
+    turn_id: TurnId,
+    /// One result per call, in the order of the calls (AGN-034 §5).
+    #[schema(min_items = 1, max_items = 128)]
+    tool_results: Vec<ToolResult>,
+}
+
+/// A file (AGN-034 §4.2).
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+struct InputArtifact {
+    /// Relative to the folder that is open in the client; never absolute, never leaving it.
+    #[schema(min_length = 1, max_length = 1_024)]
+    relative_path: String,
+    /// Its bare name.
+    #[schema(min_length = 1, max_length = 255)]
+    file_name: String,
+    /// Its contents, as `Encoding` says.
+    contents: String,
+    origin: Origin,
+    #[schema(min_length = 1, max_length = 255)]
+    mime_type: Option<String>,
+    #[schema(min_length = 1, max_length = 256)]
+    language: Option<String>,
+    encoding: Option<Encoding>,
+}
+
+/// Where a file comes from.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+enum Origin {
+    Ide,
+    User,
+}
+
+/// How contents are spelled; `utf8` when absent.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+enum Encoding {
+    Utf8,
+    Base64,
+}
+
+/// A pasted image (AGN-034 §4.3).
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+struct ClipboardImage {
+    #[schema(min_length = 1, max_length = 128)]
+    id: String,
+    mime_type: ImageMimeType,
+    /// Base64 of the standard alphabet; the bytes must be what `MimeType` says.
+    data_base64: String,
+}
+
+/// The kinds of image that are accepted.
+#[derive(ToSchema)]
+enum ImageMimeType {
+    #[serde(rename = "image/png")]
+    Png,
+    #[serde(rename = "image/jpeg")]
+    Jpeg,
+    #[serde(rename = "image/gif")]
+    Gif,
+    #[serde(rename = "image/webp")]
+    Webp,
+}
+
+/// What retrieval may look at; all conditions hold, advisory (AGN-034 §4.4).
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+struct RagScope {
+    #[schema(max_items = 32)]
+    conditions: Vec<RagCondition>,
+}
+
+/// One condition.
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+struct RagCondition {
+    #[schema(min_length = 1, max_length = 128)]
+    key: String,
+    operator: RagOperator,
+    /// Any of these, or none of these, as the operator says.
+    #[schema(min_items = 1, max_items = 100)]
+    values: Vec<RagValue>,
+}
+
+/// How a condition compares.
+#[derive(ToSchema)]
+enum RagOperator {
+    #[serde(rename = "==")]
+    Equals,
+    #[serde(rename = "!=")]
+    NotEquals,
+    #[serde(rename = "contains")]
+    Contains,
+    #[serde(rename = "does_not_contain")]
+    DoesNotContain,
+}
+
+/// A keyword, a whole number or a flag.
+#[derive(ToSchema)]
+#[serde(untagged)]
+enum RagValue {
+    Text(String),
+    Integer(i64),
+    Flag(bool),
+}

@@ -1,0 +1,97 @@
+//! Bad input is refused with its name and its rule, and leaves no trace.
+
+use serde_json::{Value, json};
+
+use crate::support::{System, id};
+
+#[tokio::test]
+async fn every_kind_of_bad_input_is_named_and_leaves_no_trace() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let ids = |more: Value| {
+        let mut body = json!({"SessionId": id(), "TurnId": id()});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body.to_string()
+    };
+    let result = json!([{"ToolCallId": "c", "ExecutionMs": 1, "ResultJson": "{}"}]);
+    let cases = [
+        (String::new(), "BodyMissing", None),
+        ("Hello".to_owned(), "BodyNotJson", None),
+        ("{\"SessionId\":".to_owned(), "BodyNotJson", None),
+        (json!({"TurnId": id(), "Instruction": "x"}).to_string(), "MemberRequired", Some("SessionId")),
+        (json!({"SessionId": id(), "Instruction": "x"}).to_string(), "MemberRequired", Some("TurnId")),
+        (
+            json!({"SessionId": "a/b", "TurnId": id(), "Instruction": "x"}).to_string(),
+            "MemberInvalid",
+            Some("SessionId"),
+        ),
+        (ids(json!({})), "InputRequired", None),
+        (ids(json!({"Instruction": "x", "ToolResults": result})), "MemberForbidden", Some("Instruction")),
+        (ids(json!({"Instruction": "x", "Banana": 1})), "MemberUnknown", Some("Banana")),
+        (ids(json!({"Instruction": "x", "Mode": "general"})), "MemberForbidden", Some("Mode")),
+        (ids(json!({"Instruction": "x", "instruction": "x"})), "MemberDuplicated", Some("instruction")),
+    ];
+    for (body, code, details) in cases {
+        let refused = ada.post("/api/ai/agent/execute", body.clone()).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, code), "{body} {}", refused.text);
+        if let Some(details) = details {
+            let named = refused.errors()[0]["Details"].as_str().unwrap_or_default().to_owned();
+            assert_eq!(named.to_lowercase(), details.to_lowercase(), "{}", refused.text);
+        }
+    }
+    assert!(system.has_no_trace().await);
+    assert!(system.model_calls().is_empty());
+}
+
+#[tokio::test]
+async fn all_violations_of_a_request_are_reported_at_once() {
+    let system = System::start().await;
+    let refused = system.client("acme", "ada").execute(&json!({"Banana": 1, "Mode": "x"})).await;
+    let codes: Vec<_> =
+        refused.errors().iter().map(|error| error["ErrorCode"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(refused.status, 400);
+    for code in ["MemberUnknown", "MemberForbidden", "MemberRequired"] {
+        assert!(codes.iter().any(|found| found == code), "{code} is not in {codes:?}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_valid_token_there_is_no_access_and_no_trace() {
+    let system = System::start().await;
+    let body = json!({"SessionId": id(), "TurnId": id(), "Instruction": "x"});
+    let refused = system.anonymous().execute(&body).await;
+    assert_eq!((refused.status, refused.error().as_str()), (401, "Unauthenticated"));
+    let forged = crate::support::Client::new(system.cloud.url(), Some("eyJhbGciOiJub25lIn0.e30.".to_owned()));
+    assert_eq!(forged.execute(&body).await.status, 401);
+    assert!(system.has_no_trace().await);
+}
+
+#[tokio::test]
+async fn tool_results_for_a_turn_that_does_not_wait_are_refused_with_the_reason() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = crate::support::turn("one");
+    let results = json!({"SessionId": asked["SessionId"], "TurnId": asked["TurnId"],
+        "ToolResults": [{"ToolCallId": "c", "ExecutionMs": 1, "ResultJson": "{}"}]});
+    for path in ["/api/ai/agent/tool-results", "/api/ai/agent/execute"] {
+        let unknown = ada.post(path, results.to_string()).await;
+        assert_eq!((unknown.status, unknown.error().as_str()), (404, "TurnNotFound"), "{path}");
+    }
+    ada.execute(&asked).await.result();
+    for path in ["/api/ai/agent/tool-results", "/api/ai/agent/execute"] {
+        let refused = ada.post(path, results.to_string()).await;
+        assert_eq!((refused.status, refused.error().as_str()), (409, "TurnNotAwaitingTools"), "{path}");
+    }
+    let misplaced = ada.post("/api/ai/agent/tool-results", asked.to_string()).await;
+    assert_eq!(misplaced.status, 400, "{}", misplaced.text);
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods_are_refused_in_the_envelope() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let nowhere = ada.get("/api/ai/agent/nowhere").await;
+    assert_eq!((nowhere.status, nowhere.error().as_str()), (404, "RouteNotFound"));
+    let wrong = ada.get("/api/ai/agent/execute").await;
+    assert_eq!((wrong.status, wrong.error().as_str()), (405, "MethodNotAllowed"));
+}

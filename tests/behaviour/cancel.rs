@@ -1,0 +1,46 @@
+//! `POST …/turns/{TurnId}/cancel`.
+
+use std::time::Duration;
+
+use crate::support::{System, turn, turn_in, turn_path};
+
+#[tokio::test]
+async fn a_running_turn_is_cancelled_its_caller_told_and_the_session_free_at_once() {
+    let system =
+        System::with(local::Options { lease: Some(crate::support::LEASE), ..crate::support::options() })
+            .await;
+    let ada = system.client("acme", "ada");
+    let slow = turn("Take your time [[script: delay 20s]]");
+    let path = format!("{}/cancel", turn_path(&slow));
+    let running = ada.execute(&slow);
+    let cancelled = async {
+        tokio::time::sleep(Duration::from_millis(800)).await;
+        let summary = ada.post(&path, String::new()).await.result();
+        let next = ada.execute(&turn_in(slow["SessionId"].as_str().unwrap(), "next")).await;
+        (summary, next)
+    };
+    let started = std::time::Instant::now();
+    let (running, (summary, next)) = futures::join!(running, cancelled);
+    assert_eq!(summary["Status"]["Id"], "failed");
+    assert_eq!((running.status, running.error().as_str()), (409, "TurnCancelled"));
+    assert!(
+        started.elapsed() < Duration::from_secs(15),
+        "the attempt stopped long before the model would have"
+    );
+    assert_eq!(next.result()["Kind"], "final");
+    assert_eq!(ada.execute(&slow).await.text, running.text, "it replays as cancelled");
+}
+
+#[tokio::test]
+async fn a_settled_turn_keeps_its_outcome_and_an_unknown_one_is_not_found() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("done");
+    let answer = ada.execute(&asked).await;
+    let path = format!("{}/cancel", turn_path(&asked));
+    assert_eq!(ada.post(&path, String::new()).await.result()["Status"]["Id"], "completed");
+    assert_eq!(ada.execute(&asked).await.text, answer.text);
+    let unknown = ada.post(&format!("{}/cancel", turn_path(&turn("never sent"))), String::new()).await;
+    assert_eq!((unknown.status, unknown.error().as_str()), (404, "TurnNotFound"));
+    assert_eq!(system.client("rival", "eve").post(&path, String::new()).await.status, 404);
+}

@@ -1,0 +1,71 @@
+//! Functions that die in the middle of a turn.
+
+use std::time::Duration;
+
+use local::{Function, Options};
+
+use crate::support::{LEASE, System, options, turn, turn_in, turn_path};
+
+async fn crashed_while_the_model_works(system: &System, asked: &serde_json::Value) {
+    let ada = system.client("acme", "ada");
+    let running = ada.execute(asked);
+    let crash = async {
+        while system.model_calls().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        system.cloud.crash(Function::Execute);
+    };
+    let (answer, ()) = futures::join!(running, crash);
+    assert_eq!((answer.status, answer.error().as_str()), (502, "FunctionFailed"));
+}
+
+#[tokio::test]
+async fn a_retry_takes_over_a_crashed_turn_once_its_lease_is_over() {
+    let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Slow at first [[script: delay 700ms]]");
+    crashed_while_the_model_works(&system, &asked).await;
+    let answer = ada.execute(&asked).await.result();
+    assert_eq!(answer["Kind"], "final");
+    let session = ada.get(&crate::support::session_path(&asked)).await.result();
+    assert_eq!(
+        (session["TurnCount"].as_u64(), session["Turns"][0]["Status"]["Id"].as_str()),
+        (Some(1), Some("completed"))
+    );
+    assert_eq!(system.model_calls().len(), 2, "the first answer was never durable");
+}
+
+#[tokio::test]
+async fn the_next_user_turn_ends_a_crashed_one_and_goes_on() {
+    let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Die [[script: delay 1s]]");
+    crashed_while_the_model_works(&system, &asked).await;
+    let next = turn_in(asked["SessionId"].as_str().unwrap(), "Still there?");
+    let mut answer = ada.execute(&next).await;
+    for _ in 0..20 {
+        if answer.status != 409 {
+            break;
+        }
+        assert_eq!(answer.error(), "SessionBusy");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        answer = ada.execute(&next).await;
+    }
+    assert_eq!(answer.result()["Kind"], "final");
+    let dead = ada.get(&turn_path(&asked)).await.result();
+    assert_eq!(dead["Status"]["Id"], "failed");
+    let replay = ada.execute(&asked).await;
+    assert_eq!((replay.status, replay.error().as_str()), (503, "TurnAbandoned"));
+}
+
+#[tokio::test]
+async fn the_sweep_ends_a_crashed_turn_that_nobody_asks_for_again() {
+    let system =
+        System::with(Options { lease: Some(LEASE), sweep: Some(Duration::from_secs(1)), ..options() }).await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Die [[script: delay 1s]]");
+    crashed_while_the_model_works(&system, &asked).await;
+    let ended = |answer: &crate::support::Answer| answer.json()["Result"]["Status"]["Id"] == "failed";
+    let read = ada.until(&turn_path(&asked), Duration::from_secs(20), ended).await.result();
+    assert_eq!(read["Status"]["Id"], "failed");
+}

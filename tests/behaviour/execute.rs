@@ -1,0 +1,146 @@
+//! `POST /api/ai/agent/execute`.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
+
+use crate::support::{System, id, session_path, turn, turn_in, turn_path};
+
+#[tokio::test]
+async fn a_user_turn_is_answered_and_within_two_seconds_finalized_and_readable() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("What is a lease?");
+
+    let answer = ada.execute(&asked).await.result();
+    assert_eq!(answer["Kind"], "final");
+    assert_eq!((&answer["SessionId"], &answer["TurnId"]), (&asked["SessionId"], &asked["TurnId"]));
+    assert_eq!(answer["ModeDisplayName"], "General");
+    assert!(answer["PrimaryOutputText"].as_str().unwrap().contains("What is a lease?"));
+    assert!(answer["Usage"]["TotalTokens"].as_u64().unwrap() > 0);
+    for forbidden in ["ToolCalls", "ToolContinuationMessage", "Mode", "ConversationId"] {
+        assert!(answer.get(forbidden).is_none(), "{forbidden}");
+    }
+
+    let path = turn_path(&asked);
+    let published =
+        |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
+    let read = ada.until(&path, Duration::from_secs(2), published).await.result();
+    assert_eq!(read["Status"], json!({"Id": "completed", "Text": "Completed"}));
+    assert_eq!(read["SequenceNumber"], 1);
+    assert_eq!(read["InstructionSummary"], "What is a lease?");
+    assert_eq!(read["AgentAnswerSummary"], answer["PrimaryOutputText"]);
+    assert_eq!(read["FullInstructionUrl"], format!("{path}/payloads/instruction"));
+    assert_eq!(read["FullAgentAnswerUrl"], format!("{path}/payloads/answer"));
+    assert_eq!(read["StatusTimeStamp"], read["OpenAIResponseReceivedDate"]);
+    assert_eq!(read["CreatedByUser"], json!({"Id": "ada", "Text": "ada"}));
+    assert!(read.get("OpenAIResponseId").is_none(), "provider ids are for operators");
+
+    let head = format!("TURN#{}", asked["TurnId"].as_str().unwrap());
+    assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("completed"));
+    assert_eq!(system.attribute("SESSION", "LastTurnStatus").await.as_deref(), Some("completed"));
+}
+
+#[tokio::test]
+async fn a_second_turn_has_sequence_number_two_and_was_sent_with_the_first_ones_response_id() {
+    let system = System::start().await;
+    let operator = system.identified(&local::token::Identity {
+        operator: true,
+        ..local::token::Identity::user("acme", "ada")
+    });
+    let first = turn("one");
+    let second = turn_in(first["SessionId"].as_str().unwrap(), "two");
+    operator.execute(&first).await.result();
+    operator.execute(&second).await.result();
+
+    let session = operator.get(&session_path(&first)).await.result();
+    let turns = session["Turns"].as_array().unwrap();
+    assert_eq!(turns.iter().map(|turn| turn["SequenceNumber"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2]);
+    let first_response = turns[0]["OpenAIResponseId"].as_str().unwrap();
+    assert_eq!(turns[1]["PreviousOpenAIResponseId"], first_response);
+    let calls = system.model_calls();
+    assert!(calls[0].get("previous_response_id").is_none());
+    assert_eq!(calls[1]["previous_response_id"], first_response);
+}
+
+#[tokio::test]
+async fn the_same_request_again_gets_the_same_bytes_and_the_model_is_asked_once() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Answer once [[script: pace 5ms; words 20]]");
+    let answers = join_all((0..6).map(|_| ada.execute(&asked))).await;
+    let later = ada.execute(&asked).await;
+    for answer in &answers {
+        assert_eq!((answer.status, &answer.text), (200, &later.text));
+    }
+    assert_eq!(system.model_calls().len(), 1);
+    assert_eq!(ada.get(&session_path(&asked)).await.result()["TurnCount"], 1);
+}
+
+#[tokio::test]
+async fn another_request_under_the_same_ids_or_from_another_user_is_a_conflict() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("one");
+    ada.execute(&asked).await.result();
+    let mut other = asked.clone();
+    other["Instruction"] = json!("another");
+    let refused = ada.execute(&other).await;
+    assert_eq!((refused.status, refused.error().as_str()), (409, "TurnIdConflict"));
+    let stranger = system.client("acme", "bob").execute(&asked).await;
+    assert_eq!((stranger.status, stranger.error().as_str()), (409, "TurnIdConflict"));
+    assert_eq!(system.model_calls().len(), 1);
+}
+
+#[tokio::test]
+async fn while_a_turn_runs_another_turn_of_the_session_is_told_to_wait() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let slow = turn("Take your time [[script: delay 1500ms]]");
+    let session = slow["SessionId"].as_str().unwrap().to_owned();
+    let first = ada.execute(&slow);
+    let second = async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        ada.execute(&turn_in(&session, "me too")).await
+    };
+    let (first, second) = futures::join!(first, second);
+    assert_eq!(first.status, 200, "{}", first.text);
+    assert_eq!((second.status, second.error().as_str()), (409, "SessionBusy"));
+    assert!(second.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
+}
+
+#[tokio::test]
+async fn turns_sent_one_right_after_the_other_are_numbered_without_gap() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let session = id();
+    for number in 1..=6 {
+        ada.execute(&turn_in(&session, &format!("turn {number}"))).await.result();
+    }
+    let read = ada.get(&format!("/api/ai/agent/sessions/{session}")).await.result();
+    let numbers: Vec<u64> = read["Turns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|turn| turn["SequenceNumber"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    assert!(read["Turns"].as_array().unwrap().iter().all(|turn| turn["Status"]["Id"] == "completed"));
+}
+
+#[tokio::test]
+async fn a_model_that_fails_leaves_a_failed_turn_that_tells_why_and_a_session_that_goes_on() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Fail please [[script: status 400]]");
+    let refused = ada.execute(&asked).await;
+    assert_eq!((refused.status, refused.error().as_str()), (502, "ModelRejected"));
+    assert_eq!(ada.execute(&asked).await.text, refused.text, "a failed turn replays too");
+    let read = ada.get(&turn_path(&asked)).await.result();
+    assert_eq!(read["Status"]["Id"], "failed");
+    assert_eq!(read["Errors"][0], refused.errors()[0]["Message"]);
+    assert!(read.get("AgentAnswerSummary").is_none() && read.get("FullAgentAnswerUrl").is_none());
+    let next = ada.execute(&turn_in(asked["SessionId"].as_str().unwrap(), "Go on")).await.result();
+    assert_eq!(next["Kind"], "final");
+}

@@ -1,0 +1,65 @@
+//! `turn-finalizer`: through SQS, and by the sweep when nobody told.
+
+use std::time::Duration;
+
+use crate::support::{LEASE, System, turn, turn_path};
+
+#[tokio::test]
+async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_outcome_and_the_sweep_catches_up()
+ {
+    let system = System::with(local::Options { lease: Some(LEASE), ..crate::support::options() }).await;
+    system.cloud.pause_finalizer().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("hello");
+    let answer = ada.execute(&asked).await.result();
+
+    let head = format!("TURN#{}", asked["TurnId"].as_str().unwrap());
+    tokio::time::sleep(LEASE + Duration::from_millis(200)).await;
+    assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("pending"));
+    assert_eq!(system.attribute("SESSION", "LastTurnStatus").await.as_deref(), Some("pending"));
+    let read = ada.get(&turn_path(&asked)).await.result();
+    assert_eq!(read["Status"]["Id"], "completed");
+    assert_eq!(read["AgentAnswerSummary"], answer["PrimaryOutputText"]);
+
+    // The announcement is lost; the sweep alone has to find the turn.
+    let queue = &system.cloud.endpoints().finalize_queue;
+    system.cloud.sqs().purge_queue().queue_url(queue).send().await.expect("a purge");
+    system.cloud.resume_finalizer().await;
+    system.cloud.sweep().await.expect("a sweep");
+    let published =
+        |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
+    ada.until(&turn_path(&asked), Duration::from_secs(5), published).await;
+    assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("completed"));
+    assert_eq!(system.attribute(&head, "GSI1PK").await, None, "a terminal turn is in no index of open ones");
+}
+
+#[tokio::test]
+async fn a_message_that_is_none_of_ours_goes_to_the_dead_letter_queue_alone() {
+    let system = System::with(local::Options {
+        visibility: Some(Duration::from_secs(1)),
+        ..crate::support::options()
+    })
+    .await;
+    let endpoints = system.cloud.endpoints().clone();
+    let send = |body: &'static str| {
+        system.cloud.sqs().send_message().queue_url(&endpoints.finalize_queue).message_body(body).send()
+    };
+    send("not a message").await.expect("sent");
+    send(r#"{"Kind":"turn_settled","Org":"acme","Session":"nobodys","Turn":"none"}"#).await.expect("sent");
+    let mut dead = Vec::new();
+    for _ in 0..40 {
+        let received = system
+            .cloud
+            .sqs()
+            .receive_message()
+            .queue_url(&endpoints.dead_letter_queue)
+            .wait_time_seconds(1)
+            .send();
+        dead.extend(received.await.expect("received").messages.unwrap_or_default());
+        if !dead.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(dead.len(), 1);
+    assert_eq!(dead[0].body(), Some("not a message"));
+}

@@ -1,0 +1,93 @@
+//! A client as the outside world has it: HTTP and JSON, no types of ours.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, header::HeaderMap};
+use serde_json::Value;
+
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: Option<String>,
+}
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Client {
+    pub fn new(base: &str, token: Option<String>) -> Self {
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        Self { http, base: base.to_owned(), token }
+    }
+
+    pub async fn execute(&self, turn: &Value) -> Answer {
+        self.post("/api/ai/agent/execute", turn.to_string()).await
+    }
+
+    pub async fn post(&self, path: &str, body: String) -> Answer {
+        self.send(Method::POST, path, Some(body)).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, None).await
+    }
+
+    pub async fn send(&self, method: Method, path: &str, body: Option<String>) -> Answer {
+        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body);
+        }
+        let response = request.send().await.expect("an answer");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Answer { status, headers, text: response.text().await.expect("a whole body") }
+    }
+
+    /// Reads until the answer is as wanted, for at most `most`: for what happens behind the scenes.
+    pub async fn until(&self, path: &str, most: Duration, wanted: impl Fn(&Answer) -> bool) -> Answer {
+        let give_up = Instant::now() + most;
+        loop {
+            let answer = self.get(path).await;
+            if wanted(&answer) || Instant::now() > give_up {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {}", self.text))
+    }
+
+    /// The result of a successful call.
+    pub fn result(&self) -> Value {
+        let body = self.json();
+        assert_eq!((self.status, &body["Successful"]), (200, &Value::Bool(true)), "{body}");
+        assert_eq!(body["Errors"], Value::Array(Vec::new()));
+        body["Result"].clone()
+    }
+
+    /// The first error's code, of a refused call in its envelope.
+    pub fn error(&self) -> String {
+        let body = self.json();
+        assert_eq!((&body["Successful"], &body["Result"]), (&Value::Bool(false), &Value::Null), "{body}");
+        body["Errors"][0]["ErrorCode"].as_str().expect("a code").to_owned()
+    }
+
+    pub fn errors(&self) -> Vec<Value> {
+        self.json()["Errors"].as_array().cloned().expect("errors")
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+}

@@ -1,0 +1,81 @@
+//! A running system and clients of it.
+
+mod client;
+mod stored;
+
+use std::{path::PathBuf, time::Duration};
+
+use local::{Cloud, Options, token::Identity};
+use serde_json::{Value, json};
+
+pub use client::{Answer, Client};
+
+/// A running system.
+pub struct System {
+    pub cloud: Cloud,
+}
+
+/// A lease that tests can wait for.
+pub const LEASE: Duration = Duration::from_secs(2);
+
+/// How a test's system is started: no sweeps but those the test asks for.
+pub fn options() -> Options {
+    Options {
+        executable: Some(PathBuf::from(env!("CARGO_BIN_EXE_local"))),
+        sweep: None,
+        ..Options::default()
+    }
+}
+
+impl System {
+    pub async fn start() -> Self {
+        Self::with(options()).await
+    }
+
+    pub async fn with(options: Options) -> Self {
+        Self { cloud: Cloud::start(options).await.expect("the local cloud starts") }
+    }
+
+    /// A user of an org.
+    pub fn client(&self, org: &str, user: &str) -> Client {
+        self.identified(&Identity::user(org, user))
+    }
+
+    pub fn identified(&self, identity: &Identity) -> Client {
+        Client::new(self.cloud.url(), Some(self.cloud.token(identity).expect("a token")))
+    }
+
+    pub fn anonymous(&self) -> Client {
+        Client::new(self.cloud.url(), None)
+    }
+
+    /// The bodies that the model was sent.
+    pub fn model_calls(&self) -> Vec<Value> {
+        self.cloud.model().expect("the scripted model").bodies()
+    }
+}
+
+/// A user turn with fresh ids.
+pub fn turn(instruction: &str) -> Value {
+    turn_in(&id(), instruction)
+}
+
+/// A user turn of a session.
+pub fn turn_in(session: &str, instruction: &str) -> Value {
+    json!({"SessionId": session, "TurnId": id(), "Instruction": instruction})
+}
+
+/// A fresh id, as clients mint them.
+pub fn id() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
+
+/// Where a turn is read.
+pub fn turn_path(turn: &Value) -> String {
+    format!("{}/turns/{}", session_path(turn), turn["TurnId"].as_str().unwrap())
+}
+
+/// Where a turn's session is read.
+pub fn session_path(turn: &Value) -> String {
+    format!("/api/ai/agent/sessions/{}", turn["SessionId"].as_str().unwrap())
+}

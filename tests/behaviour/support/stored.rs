@@ -1,0 +1,34 @@
+//! What is really stored: the table's items and the bucket's keys.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::System;
+
+impl System {
+    /// Every item of the table.
+    pub async fn items(&self) -> Vec<HashMap<String, AttributeValue>> {
+        let scan = self.cloud.dynamodb().scan().table_name(self.cloud.table()).consistent_read(true);
+        scan.send().await.expect("a scan").items.unwrap_or_default()
+    }
+
+    /// A text attribute of the only item whose sort key is this.
+    pub async fn attribute(&self, sk: &str, name: &str) -> Option<String> {
+        let items = self.items().await;
+        let item = items.iter().find(|item| item["SK"].as_s().is_ok_and(|found| found == sk))?;
+        item.get(name).and_then(|value| value.as_s().ok()).cloned()
+    }
+
+    /// Every object's key.
+    pub async fn objects(&self) -> Vec<String> {
+        let list =
+            self.cloud.s3().list_objects_v2().bucket(self.cloud.bucket()).send().await.expect("a list");
+        list.contents().iter().filter_map(|object| object.key().map(str::to_owned)).collect()
+    }
+
+    /// Nothing in the table, nothing in the bucket.
+    pub async fn has_no_trace(&self) -> bool {
+        self.items().await.is_empty() && self.objects().await.is_empty()
+    }
+}
