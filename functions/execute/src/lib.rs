@@ -4,6 +4,7 @@
 
 mod app;
 mod cancel_turn;
+mod provider_key;
 mod run_turn;
 
 use axum::{Router, routing::post};

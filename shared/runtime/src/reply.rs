@@ -1,6 +1,6 @@
 //! How answers look: always an `InvokeResult`, its outcome repeated by the status.
 
-use std::time::Duration;
+use std::{convert::Infallible, future::ready, time::Duration};
 
 use axum::{
     body::Body,
@@ -8,6 +8,7 @@ use axum::{
 };
 use bytes::Bytes;
 use contracts::{Error, ErrorCode, InvokeResult};
+use futures::stream;
 use http::{
     HeaderValue, StatusCode,
     header::{CONTENT_TYPE, LOCATION, RETRY_AFTER},
@@ -87,7 +88,7 @@ impl Reply {
 
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(self.body));
+        let mut response = Response::new(streamed(self.body));
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
@@ -100,4 +101,10 @@ impl IntoResponse for Reply {
         }
         response
     }
+}
+
+/// A body of unknown length: every reply goes through the streaming runner, and a streamed reply must not
+/// carry a Content-Length.
+fn streamed(body: Bytes) -> Body {
+    Body::from_stream(stream::once(ready(Ok::<_, Infallible>(body))))
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_config::{BehaviorVersion, retry::RetryConfig, timeout::TimeoutConfig};
 
-use crate::{Objects, Queue, Table};
+use crate::{Objects, Queue, Secrets, Table};
 
 /// Where things are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Settings {
     }
 }
 
-/// The three adapters over one loaded configuration.
+/// The adapters over one loaded configuration.
 #[derive(Debug, Clone)]
 pub struct Clients {
     /// Sessions and turns.
@@ -40,6 +40,8 @@ pub struct Clients {
     pub objects: Objects,
     /// Announcements.
     pub queue: Queue,
+    /// Secrets.
+    pub secrets: Secrets,
 }
 
 impl Clients {
@@ -63,6 +65,7 @@ impl Clients {
         Self {
             table: Table::new(aws_sdk_dynamodb::Client::new(&config), settings.table.clone()),
             objects: Objects::new(aws_sdk_s3::Client::from_conf(s3), settings.bucket.clone()),
+            secrets: Secrets::new(aws_sdk_secretsmanager::Client::new(&config)),
             queue: Queue::new(aws_sdk_sqs::Client::new(&config), settings.queue_url.clone()),
         }
     }

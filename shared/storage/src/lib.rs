@@ -1,4 +1,5 @@
-//! Adapters to DynamoDB, S3 and SQS: the ports of `turns`, spoken on the AWS wire.
+//! Adapters to DynamoDB, S3 and SQS, the ports of `turns` spoken on the AWS wire, and to Secrets
+//! Manager.
 //!
 //! [`key`] is the catalogue of every key there is. This room evaluates no rule of its own: a change
 //! comes with its condition, and here it becomes an expression. Deliberately absent: retries beyond
@@ -10,9 +11,11 @@ mod item;
 pub mod key;
 mod objects;
 mod queue;
+mod secrets;
 mod table;
 
 pub use connect::{Clients, Settings};
 pub use objects::Objects;
 pub use queue::Queue;
+pub use secrets::Secrets;
 pub use table::Table;

@@ -1,0 +1,68 @@
+//! The model provider's API key: from Secrets Manager, or from the environment of a local run.
+
+use std::sync::Arc;
+
+use llm::{ApiKey, Error, key::Keys};
+use runtime::Env;
+use storage::Secrets;
+use tokio::sync::Mutex;
+
+/// Where the key comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// The setting `OPENAI_API_KEY`: on a developer's machine.
+    Setting(ApiKey),
+    /// The secret that `OPENAI_API_KEY_SECRET_ARN` names.
+    Secret(String),
+}
+
+impl Source {
+    pub(crate) fn read(env: &mut Env) -> Self {
+        match env.optional("OPENAI_API_KEY") {
+            Some(key) => Self::Setting(ApiKey::new(key)),
+            None => Self::Secret(env.required("OPENAI_API_KEY_SECRET_ARN")),
+        }
+    }
+}
+
+/// The key, cached for the life of the process and fetched anew when the provider refuses it.
+#[derive(Debug, Clone)]
+pub(crate) struct ProviderKey {
+    source: Source,
+    secrets: Secrets,
+    cached: Arc<Mutex<Option<ApiKey>>>,
+}
+
+impl ProviderKey {
+    pub(crate) fn new(source: Source, secrets: Secrets) -> Self {
+        Self { source, secrets, cached: Arc::default() }
+    }
+
+    /// Fetches the key ahead, beside whatever the first request has to read. Should it fail, the model
+    /// call tries again and tells.
+    pub(crate) fn fetch_ahead(&self) {
+        let ahead = self.clone();
+        tokio::spawn(async move { ahead.key(None).await.is_ok() });
+    }
+}
+
+impl Keys for ProviderKey {
+    async fn key(&self, refused: Option<&ApiKey>) -> Result<ApiKey, Error> {
+        let id = match &self.source {
+            Source::Setting(key) => return Ok(key.clone()),
+            Source::Secret(id) => id,
+        };
+        // Held while fetching, so that one fetch serves everyone who waits for it.
+        let mut cached = self.cached.lock().await;
+        match cached.as_ref() {
+            Some(key) if Some(key) != refused => Ok(key.clone()),
+            _ => {
+                let fetched = self.secrets.text(id).await.map_err(|error| {
+                    tracing::error!(%error, source = %error.source, "the provider's key can't be read");
+                    Error::Unauthenticated
+                })?;
+                Ok(cached.insert(ApiKey::new(fetched)).clone())
+            }
+        }
+    }
+}
