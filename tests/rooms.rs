@@ -19,7 +19,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tool-continuation", &["contracts", "turns", "storage", "llm", "runtime"]),
     ("session-read", &["contracts", "turns", "storage", "runtime"]),
     ("turn-finalizer", &["contracts", "turns", "storage", "runtime"]),
-    ("local", &["contracts", "execute", "tool-continuation", "session-read", "turn-finalizer", "scripted-model"]),
+    (
+        "local",
+        &["contracts", "execute", "tool-continuation", "session-read", "turn-finalizer", "scripted-model"],
+    ),
 ];
 
 /// What only one room may touch.
@@ -35,7 +38,8 @@ const RESERVED: &[(&str, &[&str])] = &[
 fn every_room_depends_on_nothing_but_what_it_may() {
     let rooms = dependencies();
     for (room, dependencies) in &rooms {
-        let (_, allowed) = ALLOWED.iter().find(|(name, _)| name == room).unwrap_or_else(|| panic!("{room} is new here"));
+        let (_, allowed) =
+            ALLOWED.iter().find(|(name, _)| name == room).unwrap_or_else(|| panic!("{room} is new here"));
         for dependency in dependencies.iter().filter(|name| rooms.contains_key(*name)) {
             assert!(allowed.contains(&dependency.as_str()), "{room} must not depend on {dependency}");
         }
@@ -59,7 +63,10 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
     packages
         .map(|package| {
             let dependencies = package["dependencies"].as_array().unwrap().iter();
-            (named(package), dependencies.filter(|dependency| dependency["kind"].is_null()).map(named).collect())
+            (
+                named(package),
+                dependencies.filter(|dependency| dependency["kind"].is_null()).map(named).collect(),
+            )
         })
         .collect()
 }

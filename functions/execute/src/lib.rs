@@ -7,7 +7,7 @@ mod cancel_turn;
 mod provider_key;
 mod run_turn;
 
-use axum::{Router, routing::post};
+use axum::{Router, middleware::from_fn, routing::post};
 
 /// Serves invocations until the Lambda service ends the process.
 ///
@@ -17,7 +17,10 @@ pub async fn run() -> Result<(), lambda_http::Error> {
     runtime::telemetry::start();
     let app = app::App::start().await?;
     let routes = Router::new()
-        .route("/api/ai/agent/execute", post(run_turn::run_turn))
+        .route(
+            "/api/ai/agent/execute",
+            post(run_turn::run_turn).layer(from_fn(runtime::plain::where_asked_for)),
+        )
         .route("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel", post(cancel_turn::cancel_turn));
     runtime::api::serve(routes.with_state(app)).await
 }

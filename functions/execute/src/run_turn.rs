@@ -1,8 +1,8 @@
 //! `POST /api/ai/agent/execute`: a user turn, or the results of a turn's client tools.
 
-use axum::{body::Bytes, extract::State};
+use axum::extract::State;
 use contracts::AgentExecuteRequest;
-use runtime::{Identified, Reply, api::TimeLeft};
+use runtime::{Identified, Reply, api::TimeLeft, ask::Asked};
 use turns::flow::resume;
 
 use crate::app::{App, refused};
@@ -11,9 +11,9 @@ pub(crate) async fn run_turn(
     State(app): State<App>,
     Identified(caller): Identified,
     TimeLeft(budget): TimeLeft,
-    body: Bytes,
+    Asked(request): Asked,
 ) -> Result<Reply, Reply> {
-    let response = match AgentExecuteRequest::parse(&body).map_err(Reply::errors)? {
+    let response = match request {
         AgentExecuteRequest::UserTurn(turn) => app.turns.execute(&caller, &turn, budget, &mut |_| {}).await,
         AgentExecuteRequest::ToolContinuation(results) => resume(&app.turns.store, &caller, &results).await,
     };

@@ -1,8 +1,7 @@
 //! `POST /api/ai/agent/tool-results`: the results of a turn's client tools, and nothing else.
 
-use axum::{body::Bytes, extract::State};
-use contracts::ToolContinuation;
-use runtime::{Identified, Reply};
+use axum::extract::State;
+use runtime::{Identified, Reply, ask::Submitted};
 use turns::flow::{Refusal, resume};
 
 use crate::app::App;
@@ -10,9 +9,8 @@ use crate::app::App;
 pub(crate) async fn submit_results(
     State(app): State<App>,
     Identified(caller): Identified,
-    body: Bytes,
+    Submitted(results): Submitted,
 ) -> Result<Reply, Reply> {
-    let results = ToolContinuation::parse(&body).map_err(Reply::errors)?;
     let response = resume(&app.table, &caller, &results).await;
     response.map(|response| Reply::stored(response.to_bytes(), response.error_code)).map_err(refused)
 }

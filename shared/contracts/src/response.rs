@@ -94,6 +94,7 @@ pub struct ClientToolContinuation {
     #[serde(flatten)]
     pub metadata: Metadata,
     /// The calls, in the order in which results must come back (AGN-033 §3.3).
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<ToolCall>, min_items = 1))]
     pub tool_calls: NonEmpty<ToolCall>,
     /// Informational only (AGN-033 §4.2).
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,9 +3,11 @@
 //! Deliberately absent: any rule about turns, and any adapter. It knows the contract and HTTP alone.
 
 pub mod api;
+pub mod ask;
 pub mod caller;
 pub mod env;
 pub mod path;
+pub mod plain;
 pub mod reply;
 pub mod telemetry;
 

@@ -105,6 +105,6 @@ impl IntoResponse for Reply {
 
 /// A body of unknown length: every reply goes through the streaming runner, and a streamed reply must not
 /// carry a Content-Length.
-fn streamed(body: Bytes) -> Body {
+pub(crate) fn streamed(body: Bytes) -> Body {
     Body::from_stream(stream::once(ready(Ok::<_, Infallible>(body))))
 }

@@ -51,8 +51,10 @@ impl From<ErrorCode> for Error {
     }
 }
 
-/// The members as they are written. `SystemError` is written from the code, and what is read there
-/// is ignored: so the two can't disagree, and an older client survives a code that changed sides.
+/// One error of a failed invocation.
+//
+// `SystemError` is written from the code, and what is read there is ignored: so the two can't
+// disagree, and an older client survives a code that changed sides.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Error))]
 #[serde(rename_all = "PascalCase")]

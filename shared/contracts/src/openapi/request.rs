@@ -1,7 +1,11 @@
 //! The two request scenarios as schemas (AGN-034). The tables of [`crate::request`] decide; a test holds
 //! the members and their presence here to the envelope's table.
 
-#![expect(dead_code, reason = "the members are read by the macro alone")]
+#![expect(
+    dead_code,
+    clippy::large_enum_variant,
+    reason = "the types are read by the macro alone, never made"
+)]
 
 use utoipa::ToSchema;
 
@@ -25,7 +29,7 @@ pub enum AgentExecuteRequestSchema {
 #[derive(ToSchema)]
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
-pub(crate) struct UserTurn {
+pub struct UserTurn {
     session_id: SessionId,
     turn_id: TurnId,
     /// What the user says, Markdown; blank counts as absent (AGN-034 §4.1).
@@ -60,7 +64,7 @@ pub(crate) struct UserTurn {
 #[derive(ToSchema)]
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToolContinuation {
+pub struct ToolContinuation {
     session_id: SessionId,
     turn_id: TurnId,
     /// One result per call, in the order of the calls (AGN-034 §5).
@@ -172,4 +176,44 @@ enum RagValue {
     Text(String),
     Integer(i64),
     Flag(bool),
+}
+
+#[cfg(test)]
+mod tests {
+    use utoipa::{
+        PartialSchema,
+        openapi::{RefOr, Schema},
+    };
+
+    use super::*;
+    use crate::request::{
+        envelope::MEMBERS,
+        table::{Presence, Scenario},
+    };
+
+    /// The members of a schema and whether they are required, in the table's order.
+    fn members<T: PartialSchema>() -> Vec<(&'static str, Presence)> {
+        let RefOr::T(Schema::Object(object)) = T::schema() else { panic!("not an object") };
+        let found: Vec<_> = MEMBERS
+            .iter()
+            .filter(|row| object.properties.contains_key(row.name))
+            .map(|row| match object.required.contains(&row.name.to_owned()) {
+                true => (row.name, Presence::Required),
+                false => (row.name, Presence::Optional),
+            })
+            .collect();
+        assert_eq!(found.len(), object.properties.len(), "a member that the table does not have");
+        found
+    }
+
+    fn table(scenario: Scenario) -> Vec<(&'static str, Presence)> {
+        let rows = MEMBERS.iter().map(|row| (row.name, row.presence(scenario)));
+        rows.filter(|(_, presence)| *presence != Presence::Forbidden).collect()
+    }
+
+    #[test]
+    fn the_schemas_have_the_members_of_the_table() {
+        assert_eq!(members::<UserTurn>(), table(Scenario::UserTurn));
+        assert_eq!(members::<ToolContinuation>(), table(Scenario::ToolContinuation));
+    }
 }

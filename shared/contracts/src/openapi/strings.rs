@@ -1,11 +1,11 @@
-//! Strings with a rule: ids, hashes, instants; and lists that are never empty.
+//! Strings with a rule: ids, hashes, instants.
 
 use std::borrow::Cow;
 
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        ArrayBuilder, ObjectBuilder, RefOr, Schema, SchemaFormat,
+        ObjectBuilder, RefOr, Schema, SchemaFormat,
         schema::{KnownFormat, Type},
     },
 };
@@ -13,7 +13,6 @@ use utoipa::{
 use crate::{
     hash::{ContentHash, Fingerprint},
     id::{AgentContextId, ConversationContextId, MAX_ID_CHARS, OrgId, SessionId, TurnId, UserId},
-    non_empty::NonEmpty,
     timestamp::Timestamp,
 };
 
@@ -58,20 +57,4 @@ fn opaque(string: ObjectBuilder) -> ObjectBuilder {
 
 fn sha256(string: ObjectBuilder) -> ObjectBuilder {
     string.pattern(Some("^[0-9a-f]{64}$"))
-}
-
-impl<T: ToSchema> PartialSchema for NonEmpty<T> {
-    fn schema() -> RefOr<Schema> {
-        ArrayBuilder::new().items(T::schema()).min_items(Some(1)).into()
-    }
-}
-
-impl<T: ToSchema> ToSchema for NonEmpty<T> {
-    fn name() -> Cow<'static, str> {
-        Cow::Owned(format!("NonEmpty_{}", T::name()))
-    }
-
-    fn schemas(all: &mut Vec<(String, RefOr<Schema>)>) {
-        T::schemas(all);
-    }
 }

@@ -69,7 +69,8 @@ impl<D> Member<D> {
         Self::new(name, Presence::Optional, Presence::Optional, clause, read)
     }
 
-    fn presence(&self, scenario: Scenario) -> Presence {
+    /// Whether the member must, may or must not be there.
+    pub(crate) fn presence(&self, scenario: Scenario) -> Presence {
         match scenario {
             Scenario::UserTurn => self.user_turn,
             Scenario::ToolContinuation => self.tool_continuation,

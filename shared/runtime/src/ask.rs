@@ -1,0 +1,116 @@
+//! Requests in the three calling shapes, normalized into one value (DD-001).
+
+use axum::{
+    body::Bytes,
+    extract::{FromRequest, Request, rejection::BytesRejection},
+};
+use contracts::{
+    AgentExecuteRequest, Error, ErrorCode, ToolContinuation,
+    shape::{Shape, multipart, text},
+};
+use futures::stream;
+use http::{HeaderMap, header::CONTENT_TYPE};
+
+use crate::Reply;
+
+/// The most parts that a form may have: every member once, every artifact and every image.
+const MAX_PARTS: usize = 128;
+
+/// A request of either scenario, in any shape.
+#[derive(Debug)]
+pub struct Asked(pub AgentExecuteRequest);
+
+/// A tool continuation, which has one shape: JSON.
+#[derive(Debug)]
+pub struct Submitted(pub ToolContinuation);
+
+impl<S: Send + Sync> FromRequest<S> for Asked {
+    type Rejection = Reply;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
+        let (headers, body) = read(request, state).await?;
+        let read = match shape(&headers, &body)? {
+            Shape::Json => AgentExecuteRequest::parse(&body),
+            Shape::Text => {
+                let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+                text::user_turn(headers, &body).map(AgentExecuteRequest::UserTurn)
+            }
+            Shape::Multipart { boundary } => form(body.clone(), boundary).await,
+        };
+        read.map(Self).map_err(Reply::errors)
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Submitted {
+    type Rejection = Reply;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
+        let (headers, body) = read(request, state).await?;
+        match shape(&headers, &body)? {
+            Shape::Json => ToolContinuation::parse(&body).map(Self).map_err(Reply::errors),
+            Shape::Text | Shape::Multipart { .. } => Err(Reply::error(Error::new(
+                ErrorCode::UnsupportedMediaType,
+                "Tool results are sent as application/json (AGN-034 §2.2)",
+            ))),
+        }
+    }
+}
+
+async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<(HeaderMap, Bytes), Reply> {
+    let headers = request.headers().clone();
+    match Bytes::from_request(request, state).await {
+        Ok(body) => Ok((headers, body)),
+        Err(BytesRejection::FailedToBufferBody(_)) | Err(_) => {
+            Err(Reply::error(ErrorCode::PayloadTooLarge.into()))
+        }
+    }
+}
+
+/// The announced shape. Whoever sends nothing at all is told that first, whatever the type.
+fn shape<'a>(headers: &'a HeaderMap, body: &Bytes) -> Result<Shape<'a>, Reply> {
+    let announced = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if announced.is_none() && body.is_empty() {
+        return Ok(Shape::Json);
+    }
+    Shape::of_content_type(announced).map_err(Reply::error)
+}
+
+/// One part of a form, read whole.
+struct Read {
+    name: String,
+    file_name: Option<String>,
+    content_type: Option<String>,
+    bytes: Bytes,
+}
+
+async fn form(body: Bytes, boundary: &str) -> Result<AgentExecuteRequest, Vec<Error>> {
+    let whole = stream::once(async { Ok::<_, std::convert::Infallible>(body) });
+    let mut form = multer::Multipart::new(whole, boundary);
+    let mut parts = Vec::new();
+    while let Some(part) = form.next_field().await.map_err(|_| malformed())? {
+        if parts.len() == MAX_PARTS {
+            let message = format!("The form has more than {MAX_PARTS} parts");
+            return Err(vec![Error::new(ErrorCode::MemberTooLarge, message)]);
+        }
+        parts.push(Read {
+            name: part.name().unwrap_or_default().to_owned(),
+            file_name: part.file_name().map(str::to_owned),
+            content_type: part.content_type().map(ToString::to_string),
+            bytes: part.bytes().await.map_err(|_| malformed())?,
+        });
+    }
+    let parts = parts.iter().map(|part| multipart::Part {
+        name: &part.name,
+        file_name: part.file_name.as_deref(),
+        content_type: part.content_type.as_deref(),
+        bytes: &part.bytes,
+    });
+    multipart::user_turn(parts).map(AgentExecuteRequest::UserTurn)
+}
+
+fn malformed() -> Vec<Error> {
+    vec![Error::new(
+        ErrorCode::BodyNotMultipart,
+        "The body is not the multipart form that its Content-Type announces",
+    )]
+}
