@@ -18,5 +18,6 @@ mod finalize;
 mod payloads;
 mod restart;
 mod sessions;
+mod shapes;
 mod support;
 mod tenancy;

@@ -38,14 +38,23 @@ impl Client {
     }
 
     pub async fn send(&self, method: Method, path: &str, body: Option<String>) -> Answer {
+        let json = [("content-type", "application/json")];
+        match body {
+            Some(body) => self.raw(method, path, &json, body.into_bytes()).await,
+            None => self.raw(method, path, &[], Vec::new()).await,
+        }
+    }
+
+    /// A request to the byte.
+    pub async fn raw(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
         let mut request = self.http.request(method, format!("{}{path}", self.base));
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
         }
-        if let Some(body) = body {
-            request = request.header("content-type", "application/json").body(body);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
-        let response = request.send().await.expect("an answer");
+        let response = request.body(body).send().await.expect("an answer");
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         Answer { status, headers, text: response.text().await.expect("a whole body") }
     }

@@ -2,27 +2,20 @@
 
 use std::{pin::pin, time::Duration};
 
-use contracts::{
-    AgentExecuteResponse, Error, ErrorCode,
-    queue::FinalizeMessage,
-    request::UserTurn,
-    response::{Final, Metadata},
-};
-use futures::future::{Either, join, select};
+use contracts::{queue::FinalizeMessage, request::UserTurn};
+use futures::future::{Either, join, select, try_join_all};
 
 use crate::{
-    detail::Report,
     flow::{
         Executor, Refusal,
+        answer::{self, Answer, File},
         lease::{self, Lease},
         outcome, replay, salvage,
         write::{self, Written},
     },
-    mode,
     model::{self, Model},
     outcome::{Outcome, Response},
     ports::{Announcements, Payloads, Store, Unavailable, World},
-    summary::summarize,
     transition::settle::settle,
     turn::{Reason, Turn, Verdict},
 };
@@ -46,8 +39,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         deltas: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Response, Refusal> {
         let work = pin!(async {
-            let outcome = self.think(held, request, stop_at, deltas).await;
-            self.settle(held, outcome).await
+            let answer = self.think(held, request, stop_at, deltas).await;
+            self.settle(held, answer).await
         });
         let keep =
             pin!(lease::keep(&self.store, &self.world, &self.timing, &held.turn, &held.lease, stop_at));
@@ -65,7 +58,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         request: &UserTurn,
         stop_at: Duration,
         deltas: &mut (dyn FnMut(&str) + Send),
-    ) -> Outcome {
+    ) -> Answer {
         let turn = &held.turn;
         let mut chain = turn.previous_response_id.clone();
         let mut warnings = Vec::new();
@@ -74,15 +67,23 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                 stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
             let call = self.model_request(turn, request, chain.as_deref());
             match self.model.reply(&call, deadline, deltas).await {
-                Ok(reply) => return self.answered(turn, reply, warnings),
+                Ok(reply) => {
+                    return answer::answered(
+                        turn,
+                        reply,
+                        warnings,
+                        self.asked_of(),
+                        self.world.now(),
+                        &self.timing,
+                    );
+                }
                 Err(model::Error::ChainLost) if chain.is_some() => {
                     chain = None;
                     warnings.push(CHAIN_LOST.to_owned());
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the model call failed");
-                    let report = Report { received: Some(self.world.now()), warnings, ..self.report() };
-                    return Outcome::failed(failure(&error), report);
+                    return answer::failed(&error, warnings, self.asked_of(), self.world.now());
                 }
             }
         }
@@ -109,47 +110,11 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         }
     }
 
-    fn report(&self) -> Report {
-        Report { model: Some(self.defaults.model.clone()), ..Report::default() }
-    }
-
-    fn answered(&self, turn: &Turn, reply: model::Reply, warnings: Vec<String>) -> Outcome {
-        let received = self.world.now();
-        let report = Report {
-            answer_summary: Some(summarize(&reply.text)),
-            response_id: Some(reply.response_id),
-            received: Some(received),
-            chain_expires: Some(received.after(self.timing.chain_life)),
-            usage: reply.usage,
-            warnings: warnings.clone(),
-            ..self.report()
-        };
-        if !reply.calls.is_empty() {
-            // No tools were offered, so a call can't be answered and the chain can't go on from it.
-            return Outcome::failed(
-                failure(&model::Error::Malformed),
-                Report { response_id: None, ..report },
-            );
-        }
-        let answer = AgentExecuteResponse::Final(Final {
-            metadata: Metadata {
-                session_id: turn.key.session.session.clone(),
-                turn_id: turn.key.turn.clone(),
-                mode_display_name: mode::display_name(&turn.mode),
-            },
-            primary_output_text: reply.text,
-            files: Vec::new(),
-            tool_results: Vec::new(),
-            user_warnings: warnings,
-            usage: reply.usage,
-        });
-        Outcome::completed(answer, report, None)
-    }
-
     /// Makes the outcome durable, then decides the turn by it, announcing it beside.
-    async fn settle(&self, held: &Held, outcome: Outcome) -> Result<Response, Refusal> {
+    async fn settle(&self, held: &Held, answer: Answer) -> Result<Response, Refusal> {
         let turn = &held.turn;
-        let (change, response) = match self.store_outcome(held, &outcome).await {
+        let Answer { outcome, files } = answer;
+        let (change, response) = match self.store(held, &outcome, &files).await {
             Ok(()) => (
                 salvage::from_outcome(turn, turn.owner.clone(), &outcome, &self.world, &self.timing),
                 outcome.response,
@@ -173,16 +138,27 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         }
     }
 
-    /// Stores the outcome object, as often as the lease allows.
-    async fn store_outcome(&self, held: &Held, outcome: &Outcome) -> Result<(), Unavailable> {
+    /// Stores the answer's files, then the outcome object that refers to them (I10), as often as the
+    /// lease allows.
+    async fn store(&self, held: &Held, outcome: &Outcome, files: &[File]) -> Result<(), Unavailable> {
         loop {
-            let stored = outcome::store(&self.payloads, &held.turn, outcome).await;
+            let stored = async {
+                let puts = files.iter().map(|file| self.payloads.put(&file.payload, file.bytes.clone()));
+                try_join_all(puts).await?;
+                outcome::store(&self.payloads, &held.turn, outcome).await
+            };
+            let stored = stored.await;
             let pause = self.world.jitter(Duration::from_secs(1));
             match stored {
                 Err(_) if held.lease.left(&self.world) > pause => self.world.sleep(pause).await,
                 stored => return stored,
             }
         }
+    }
+
+    /// The model that the turn is sent to.
+    fn asked_of(&self) -> &str {
+        &self.defaults.model
     }
 
     pub(super) async fn announce(&self, turn: &Turn) {
@@ -208,51 +184,4 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             replay::Waited::Running { retry_after } => Err(Refusal::TurnInProgress { retry_after }),
         }
     }
-}
-
-/// What the user is told about a model that gave no answer. Never the provider's words (I14).
-fn failure(error: &model::Error) -> Error {
-    let (code, message) = match error {
-        model::Error::RateLimited { .. } => (
-            ErrorCode::ModelRateLimited,
-            "The model provider is limiting requests. Wait a little and send the instruction again with a new TurnId.",
-        ),
-        model::Error::QuotaExceeded => (
-            ErrorCode::ModelQuotaExceeded,
-            "The model provider's quota is used up. Ask your operator to raise it.",
-        ),
-        model::Error::ContextTooLong => (
-            ErrorCode::ModelContextTooLong,
-            "The conversation is too long for the model. Send fewer or smaller files, or start a new session.",
-        ),
-        model::Error::ContentFiltered => (
-            ErrorCode::ModelContentFiltered,
-            "The model provider's content filter refused this turn. Rephrase the instruction.",
-        ),
-        model::Error::Unauthenticated | model::Error::ModelNotFound => (
-            ErrorCode::ModelMisconfigured,
-            "The model provider refused the service's credentials or model. Ask your operator to check them.",
-        ),
-        model::Error::ChainLost | model::Error::Rejected { .. } => (
-            ErrorCode::ModelRejected,
-            "The model provider rejected the request. Send the instruction again with a new TurnId.",
-        ),
-        model::Error::Unavailable => (
-            ErrorCode::ModelUnavailable,
-            "The model provider is unavailable. Send the instruction again with a new TurnId.",
-        ),
-        model::Error::TimedOut => (
-            ErrorCode::ModelTimedOut,
-            "The model did not answer in time. Send the instruction again with a new TurnId.",
-        ),
-        model::Error::Malformed => (
-            ErrorCode::ModelReplyMalformed,
-            "The model provider's reply broke off or was malformed. Send the instruction again with a new TurnId.",
-        ),
-        model::Error::Incomplete => (
-            ErrorCode::ModelReplyIncomplete,
-            "The model stopped before its answer was complete. Ask for a shorter answer with a new TurnId.",
-        ),
-    };
-    Error::new(code, message)
 }

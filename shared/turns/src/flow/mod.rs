@@ -2,6 +2,7 @@
 //!
 //! Each flow owns one entry of the system and needs only the ports it names.
 
+mod answer;
 mod attempt;
 mod cancel;
 mod execute;

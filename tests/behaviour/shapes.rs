@@ -1,0 +1,108 @@
+//! The three calling shapes, one turn (DD-001), and what an answer may not embed (AGN-033 §6.1).
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::json;
+
+use crate::support::{Answer, Client, System, id, turn, turn_path};
+
+const EXECUTE: &str = "/api/ai/agent/execute";
+
+async fn stored_instruction(client: &Client, session: &str, turn: &str) -> serde_json::Value {
+    let path = format!("/api/ai/agent/sessions/{session}/turns/{turn}/payloads/instruction");
+    let link = client.raw(Method::GET, &path, &[("accept", "application/json")], Vec::new()).await.result();
+    let text = reqwest::get(link["Url"].as_str().unwrap()).await.unwrap().text().await.unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[tokio::test]
+async fn a_thin_cli_sends_text_with_ids_in_headers_and_gets_just_the_answer() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let (session, turn) = (id(), id());
+    let headers = [
+        ("content-type", "text/plain"),
+        ("accept", "text/plain"),
+        ("x-aptix-session-id", session.as_str()),
+        ("x-aptix-turn-id", turn.as_str()),
+        ("x-aptix-repo", "aptix"),
+    ];
+    let answer = ada.raw(Method::POST, EXECUTE, &headers, b"Explain leases".to_vec()).await;
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; charset=utf-8")));
+    assert!(answer.text.contains("Explain leases") && !answer.text.starts_with('{'), "{}", answer.text);
+    assert_eq!(stored_instruction(&ada, &session, &turn).await["Repo"], "aptix");
+
+    // The JSON shape of the same turn is the same request: it replays.
+    let same =
+        json!({"SessionId": session, "TurnId": turn, "Instruction": "Explain leases", "Repo": "aptix"});
+    assert_eq!(ada.execute(&same).await.result()["PrimaryOutputText"], answer.text);
+    assert_eq!(system.model_calls().len(), 1);
+
+    let refused = ada.raw(Method::POST, EXECUTE, &headers[..2], b"Explain leases".to_vec()).await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.text.contains("SessionId") && refused.text.contains("TurnId"), "{}", refused.text);
+    assert_eq!(refused.text.lines().count(), 1);
+}
+
+#[tokio::test]
+async fn a_browser_sends_a_form_whose_files_become_artifacts() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let (session, turn) = (id(), id());
+    let form = format!(
+        "--XX\r\nContent-Disposition: form-data; name=\"SessionId\"\r\n\r\n{session}\r\n\
+         --XX\r\nContent-Disposition: form-data; name=\"TurnId\"\r\n\r\n{turn}\r\n\
+         --XX\r\nContent-Disposition: form-data; name=\"Instruction\"\r\n\r\nRead this\r\n\
+         --XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"src/main.rs\"\r\n\
+         Content-Type: text/x-rust\r\n\r\nfn main() {{}}\n\r\n--XX--\r\n"
+    );
+    let headers = [("content-type", "multipart/form-data; boundary=XX")];
+    ada.raw(Method::POST, EXECUTE, &headers, form.into_bytes()).await.result();
+    let stored = stored_instruction(&ada, &session, &turn).await;
+    assert_eq!(stored["Instruction"], "Read this");
+    let artifact = &stored["InputArtifacts"][0];
+    assert_eq!((&artifact["RelativePath"], &artifact["Origin"]), (&json!("src/main.rs"), &json!("user")));
+
+    let broken = ada.raw(Method::POST, EXECUTE, &headers, b"--XX\r\nnonsense".to_vec()).await;
+    assert_eq!((broken.status, broken.error().as_str()), (400, "BodyNotMultipart"));
+}
+
+#[tokio::test]
+async fn another_content_type_is_refused() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    for headers in [&[("content-type", "application/xml")][..], &[]] {
+        let refused = ada.raw(Method::POST, EXECUTE, headers, b"<turn/>".to_vec()).await;
+        assert_eq!((refused.status, refused.error().as_str()), (415, "UnsupportedMediaType"), "{headers:?}");
+    }
+    assert!(system.has_no_trace().await);
+}
+
+#[tokio::test]
+async fn a_file_that_the_model_wrote_into_its_answer_is_stored_and_linked() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let base64 = "QUJD".repeat(300);
+    let asked = turn(&format!("Draw [[script: say \"Here: data:text/plain;base64,{base64} done.\"]]"));
+    let answer = ada.execute(&asked).await.result();
+    let text = answer["PrimaryOutputText"].as_str().unwrap();
+    assert!(!text.contains("base64") && text.starts_with("Here: [") && text.ends_with(" done."), "{text}");
+    let file = &answer["Files"][0];
+    assert_eq!((file["MimeType"].as_str(), file["SizeBytes"].as_u64()), (Some("text/plain"), Some(900)));
+    let url = file["Url"].as_str().unwrap();
+    assert!(url.starts_with(&turn_path(&asked)) && text.contains(url));
+    let link = ada.until(url, Duration::from_secs(1), |answer: &Answer| answer.status == 302).await;
+    let bytes = reqwest::get(link.header("location").unwrap()).await.unwrap().bytes().await.unwrap();
+    assert_eq!(bytes.as_ref(), "ABC".repeat(300).as_bytes());
+}
+
+#[tokio::test]
+async fn a_request_over_the_limit_is_refused_by_its_size() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let large = turn(&"x".repeat(4 * 1024 * 1024));
+    let refused = ada.execute(&large).await;
+    assert_eq!((refused.status, refused.error().as_str()), (413, "PayloadTooLarge"));
+    assert!(system.has_no_trace().await);
+}
