@@ -19,5 +19,7 @@ mod payloads;
 mod restart;
 mod sessions;
 mod shapes;
+mod storm;
 mod support;
 mod tenancy;
+mod units;

@@ -47,6 +47,17 @@ impl Client {
 
     /// A request to the byte.
     pub async fn raw(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
+        self.attempt(method, path, headers, body).await.expect("a whole answer")
+    }
+
+    /// A request that may break off.
+    pub async fn attempt(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> reqwest::Result<Answer> {
         let mut request = self.http.request(method, format!("{}{path}", self.base));
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
@@ -54,9 +65,9 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = request.body(body).send().await.expect("an answer");
+        let response = request.body(body).send().await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Answer { status, headers, text: response.text().await.expect("a whole body") }
+        Ok(Answer { status, headers, text: response.text().await? })
     }
 
     /// Reads until the answer is as wanted, for at most `most`: for what happens behind the scenes.

@@ -63,6 +63,11 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         let mut chain = turn.previous_response_id.clone();
         let mut warnings = Vec::new();
         loop {
+            if held.lease.left(&self.world).is_zero() {
+                // Nobody may pay for a turn that is about to be somebody else's: whoever keeps the lease
+                // ends this.
+                return std::future::pending().await;
+            }
             let deadline =
                 stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
             let call = self.model_request(turn, request, chain.as_deref());

@@ -1,0 +1,118 @@
+//! Many at once, and processes that die all the time.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use futures::{StreamExt, future::join, stream};
+use local::{Function, Options};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::support::{Answer, Client, LEASE, System, id, options, turn, turn_in, turn_path};
+
+/// What a client is told to send again, unchanged.
+const LATER: [&str; 6] =
+    ["TooManyRequests", "FunctionFailed", "FunctionTimedOut", "StorageUnavailable", "TurnInProgress", "SessionBusy"];
+
+/// As a patient client does: what broke off, or says "later", is sent again.
+async fn insist(client: &Client, asked: &Value, give_up: Instant) -> Answer {
+    let json = [("content-type", "application/json")];
+    loop {
+        let body = asked.to_string().into_bytes();
+        match client.attempt(Method::POST, "/api/ai/agent/execute", &json, body).await {
+            Ok(answer) if answer.status == 200 || !LATER.contains(&answer.error().as_str()) => return answer,
+            Ok(answer) if Instant::now() > give_up => return answer,
+            _ => tokio::time::sleep(Duration::from_millis(50 + fastrand::u64(..200))).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_identical_requests_are_one_turn_one_model_call_and_one_body() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Only once [[script: pace 20ms; words 30]]");
+    let give_up = Instant::now() + Duration::from_secs(120);
+    // Twice as many at once as the cap allows, so that some are told to come back.
+    let answers = stream::iter(0..1_000).map(|_| insist(&ada, &asked, give_up)).buffer_unordered(16);
+    let bodies: BTreeSet<(u16, String)> = answers.map(|answer| (answer.status, answer.text)).collect().await;
+    assert_eq!(bodies.len(), 1, "{bodies:?}");
+    assert_eq!(bodies.first().unwrap().0, 200);
+    assert_eq!(system.model_calls().len(), 1);
+    let session = ada.get(&crate::support::session_path(&asked)).await.result();
+    assert_eq!(session["TurnCount"], 1);
+}
+
+#[tokio::test]
+async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_session_is_stuck() {
+    const SESSIONS: usize = 20;
+    const TURNS: usize = 10;
+    let sweep = Duration::from_secs(2);
+    let system = System::with(Options { lease: Some(LEASE), sweep: Some(sweep), ..options() }).await;
+    let ada = system.client("acme", "ada");
+    let give_up = Instant::now() + Duration::from_secs(240);
+    let sessions: Vec<String> = (0..SESSIONS).map(|_| id()).collect();
+
+    let done = AtomicBool::new(false);
+    let killer = async {
+        let mut kills = 0;
+        while !done.load(Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(150 + fastrand::u64(..500))).await;
+            let function = if fastrand::u8(..4) == 0 { Function::TurnFinalizer } else { Function::Execute };
+            system.cloud.crash(function);
+            kills += 1;
+        }
+        kills
+    };
+    let work = async {
+        let talk = |session: String| {
+            let ada = &ada;
+            async move {
+                let mut asked = Vec::new();
+                for number in 0..TURNS {
+                    let words = "Tell [[script: pace 10ms; words 15]]";
+                    let turn = turn_in(&session, &format!("{number} {words}"));
+                    let answer = insist(ada, &turn, give_up).await;
+                    asked.push((turn, answer));
+                }
+                asked
+            }
+        };
+        let turns: Vec<_> = stream::iter(sessions.clone()).map(talk).buffer_unordered(6).concat().await;
+        done.store(true, Ordering::Relaxed);
+        turns
+    };
+    let (turns, kills) = join(work, killer).await;
+
+    let terminal_by = Instant::now() + LEASE + sweep + Duration::from_secs(10);
+    let objects = system.objects().await;
+    let outcomes = |turn: &Value| {
+        let prefix = format!("acme/{}/{}/", turn["SessionId"].as_str().unwrap(), turn["TurnId"].as_str().unwrap());
+        objects.iter().filter(|key| key.starts_with(&prefix) && key.ends_with("/result.json")).count()
+    };
+    let mut statuses: BTreeMap<String, usize> = BTreeMap::new();
+    for (turn, answer) in &turns {
+        let left = terminal_by.saturating_duration_since(Instant::now());
+        let ended = |answer: &Answer| answer.json()["Result"]["Status"]["Id"] != "pending";
+        let read = ada.until(&turn_path(turn), left, ended).await.result();
+        let status = read["Status"]["Id"].as_str().unwrap().to_owned();
+        assert_ne!(status, "pending", "{turn}");
+        assert!(outcomes(turn) <= 1, "a model was asked again although an outcome was durable");
+        assert!(outcomes(turn) == 0 || status == "completed", "a durable answer was lost: {read}");
+        assert_eq!(answer.status == 200, status == "completed", "{} {read}", answer.text);
+        assert_eq!(ada.execute(turn).await.text, answer.text, "what was acknowledged is what stands");
+        *statuses.entry(status).or_default() += 1;
+    }
+    for session in &sessions {
+        let next = insist(&ada, &turn_in(session, "Still there?"), Instant::now() + Duration::from_secs(20)).await;
+        assert_eq!(next.result()["Kind"], "final");
+        let read = ada.get(&format!("/api/ai/agent/sessions/{session}")).await.result();
+        let numbers: Vec<u64> = read["Turns"].as_array().unwrap().iter().map(|turn| turn["SequenceNumber"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, (1..=read["TurnCount"].as_u64().unwrap()).collect::<Vec<_>>());
+    }
+    println!("{} turns, {kills} kills, {} model calls, {statuses:?}", turns.len(), system.model_calls().len());
+    assert!(kills > 10 && turns.len() == SESSIONS * TURNS);
+}

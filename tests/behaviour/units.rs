@@ -1,0 +1,93 @@
+//! What a turn costs in the table, by the service's own count.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{Router, body::Bytes, extract::State, http::HeaderMap, response::IntoResponse};
+use local::{Cloud, Options};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, System, options, turn, turn_in, turn_path};
+
+/// Stands between the functions and the table, asks for every call's consumed capacity, and adds it up.
+#[derive(Clone, Default)]
+struct Meter {
+    table: Arc<Mutex<String>>,
+    units: Arc<Mutex<BTreeMap<String, f64>>>,
+}
+
+impl Meter {
+    async fn start() -> (Self, String) {
+        let meter = Self::default();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = Router::new().fallback(pass).with_state(meter.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        (meter, url)
+    }
+
+    /// What was used since the last time: write units and read units.
+    fn take(&self) -> (f64, f64, BTreeMap<String, f64>) {
+        let units = std::mem::take(&mut *self.units.lock().unwrap());
+        let is_read = |name: &str| ["GetItem", "Query", "BatchGetItem"].contains(&name);
+        let sum = |reads: bool| units.iter().filter(|(name, _)| is_read(name) == reads).map(|(_, units)| units).sum();
+        (sum(false), sum(true), units)
+    }
+}
+
+async fn pass(State(meter): State<Meter>, headers: HeaderMap, body: Bytes) -> impl IntoResponse {
+    let operation = headers["x-amz-target"].to_str().unwrap().rsplit('.').next().unwrap().to_owned();
+    let mut request: Value = serde_json::from_slice(&body).unwrap();
+    request["ReturnConsumedCapacity"] = json!("INDEXES");
+    let table = meter.table.lock().unwrap().clone();
+    let mut forward = reqwest::Client::new().post(table).body(request.to_string());
+    for name in ["x-amz-target", "content-type", "authorization", "x-amz-date"] {
+        forward = forward.header(name, headers[name].clone());
+    }
+    let response = forward.send().await.unwrap();
+    let (status, kind) = (response.status(), response.headers()["content-type"].clone());
+    let text = response.text().await.unwrap();
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    let consumed = match &answer["ConsumedCapacity"] {
+        Value::Array(tables) => tables.clone(),
+        Value::Null => Vec::new(),
+        table => vec![table.clone()],
+    };
+    let units: f64 = consumed.iter().filter_map(|table| table["CapacityUnits"].as_f64()).sum();
+    *meter.units.lock().unwrap().entry(operation).or_default() += units;
+    (status, [("content-type", kind)], text)
+}
+
+#[tokio::test]
+async fn an_ordinary_turn_costs_at_most_25_write_units_and_4_read_units_finalization_included() {
+    let (meter, url) = Meter::start().await;
+    let mut options: Options = options();
+    options.environment.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url);
+    let system = System { cloud: Cloud::start(options).await.unwrap() };
+    *meter.table.lock().unwrap() = system.cloud.endpoints().dynamodb.clone();
+    let ada = system.client("acme", "ada");
+
+    let first = turn(&"A question of some length. ".repeat(20));
+    let second = turn_in(first["SessionId"].as_str().unwrap(), &"Another question, as long. ".repeat(20));
+    for (name, asked) in [("first turn of a session", &first), ("next turn", &second)] {
+        meter.take();
+        ada.execute(asked).await.result();
+        // Finalization is seen in the table itself, so that looking costs nothing here.
+        let head = format!("TURN#{}", asked["TurnId"].as_str().unwrap());
+        for _ in 0..200 {
+            if system.attribute(&head, "Status").await.as_deref() == Some("completed") {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let (writes, reads, units) = meter.take();
+        println!("{name}: {writes} write units, {reads} read units {units:?}");
+        assert!(writes > 5.0 && writes <= 25.0, "{name}: {writes} write units");
+        assert!(reads >= 1.0 && reads <= 4.0, "{name}: {reads} read units");
+    }
+    let done = |answer: &Answer| answer.json()["Result"]["Status"]["Id"] == "completed";
+    assert!(done(&ada.get(&turn_path(&second)).await));
+}
