@@ -5,6 +5,8 @@
 
 pub(crate) mod detail;
 pub(crate) mod session;
+#[cfg(test)]
+mod tests;
 pub(crate) mod turn;
 
 use std::collections::HashMap;

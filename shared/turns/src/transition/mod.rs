@@ -10,6 +10,8 @@ pub mod settle;
 pub mod suspend;
 pub mod sweep;
 pub mod take;
+#[cfg(test)]
+mod tests;
 
 /// The transition is not defined from the state the turn is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,0 +1,121 @@
+//! What is written is read back, by this version and by the ones around it.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use contracts::{
+    Fingerprint, Timestamp, Usage,
+    caller::User,
+    id::{OrgId, SessionId, TurnId, UserId},
+    read::TurnStatus,
+};
+use turns::{
+    id::{Owner, SessionKey, TurnKey},
+    session::{ChainHead, Contexts, Hints, LastTurn, Session},
+    turn::{Answered, Reason, Settlement, Stage, State, Turn, Verdict},
+};
+
+use super::{Unreadable, decode, encode, session::SessionItem, turn::TurnItem};
+
+fn key() -> TurnKey {
+    SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() }
+        .turn(TurnId::new("t").unwrap())
+}
+
+fn owner(name: &str) -> Owner {
+    Owner::new(name.to_owned())
+}
+
+fn turn(state: State) -> Turn {
+    let now = Timestamp::from_millis(1_000_000);
+    Turn {
+        key: key(),
+        sequence: 7,
+        fingerprint: Fingerprint::of_bytes(b"asked"),
+        asked_by: UserId::new("auth0|ada").unwrap(),
+        created: now,
+        mode: "general".to_owned(),
+        previous_response_id: Some("resp_1".to_owned()),
+        owner: owner("a"),
+        due: (!matches!(state, State::Finalized(_))).then_some(now),
+        answered: Some(Answered {
+            round: 1,
+            results: Fingerprint::of_bytes(b"results"),
+            suspended_by: owner("a"),
+            resumed_by: owner("b"),
+        }),
+        state,
+    }
+}
+
+fn states() -> Vec<State> {
+    let now = Timestamp::from_millis(2_000_000);
+    let settled = |verdict| Settlement { verdict, at: now };
+    vec![
+        State::Running { lease_ends: now, stage: Stage { round: 2, writers: vec![owner("a"), owner("b")] } },
+        State::AwaitingTools { round: 1, deadline: now },
+        State::Settled(settled(Verdict::Completed { writer: owner("a") })),
+        State::Settled(settled(Verdict::Failed { writer: owner("b") })),
+        State::Finalized(settled(Verdict::Ended(Reason::Superseded))),
+    ]
+}
+
+#[test]
+fn a_turn_head_in_every_state_is_read_as_it_was_written_and_stays_under_a_kilobyte() {
+    for state in states() {
+        let turn = turn(state);
+        let item = encode(&TurnItem::from(&turn)).unwrap();
+        let bytes: usize = item.iter().map(|(name, value)| name.len() + format!("{value:?}").len()).sum();
+        assert!(bytes < 2_048, "{bytes} bytes as debug text, which is about twice the item");
+        assert_eq!(item.contains_key("GSI1PK"), turn.due.is_some());
+        assert_eq!(decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap(), turn);
+    }
+}
+
+#[test]
+fn a_session_is_read_as_it_was_written() {
+    let now = Timestamp::from_millis(1_000_000);
+    let bare = Session {
+        key: key().session,
+        rev: 3,
+        name: "A name".to_owned(),
+        owner: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
+        created: now,
+        last_activity: now,
+        turn_count: 2,
+        open_turn: None,
+        last_turn: LastTurn { id: key().turn, status: TurnStatus::Failed, at: now },
+        chain: None,
+        mode: "general".to_owned(),
+        usage: Usage { total_tokens: 9, cached_tokens: Some(0), ..Usage::default() },
+        contexts: Contexts::default(),
+        hints: Hints::default(),
+    };
+    let full = Session {
+        open_turn: Some(key().turn),
+        chain: Some(ChainHead { response_id: "r".to_owned(), model: "m".to_owned(), expires: now }),
+        hints: Hints { repo: Some("aptix".to_owned()), ..Hints::default() },
+        ..bare.clone()
+    };
+    for session in [bare, full] {
+        let item = encode(&SessionItem::from(&session)).unwrap();
+        assert_eq!(decode::<SessionItem>(item).unwrap().into_session(key().session), session);
+    }
+}
+
+#[test]
+fn an_item_of_a_later_version_is_refused_clearly_and_unknown_attributes_are_none_of_our_business() {
+    let mut item = encode(&TurnItem::from(&turn(states().remove(0)))).unwrap();
+    item.insert("AddedLater".to_owned(), AttributeValue::Bool(true));
+    assert!(decode::<TurnItem>(item.clone()).is_ok());
+    item.insert("V".to_owned(), AttributeValue::N("2".to_owned()));
+    let refused = decode::<TurnItem>(item).unwrap_err();
+    assert!(matches!(refused, Unreadable::Newer(2)));
+    assert_eq!(refused.to_string(), "the item has schema version 2, this code reads up to 1");
+}
+
+#[test]
+fn a_head_that_lacks_what_its_phase_needs_is_refused_by_name() {
+    let mut item = encode(&TurnItem::from(&turn(states().remove(0)))).unwrap();
+    item.remove("LeaseEnds");
+    let refused = decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap_err();
+    assert_eq!(refused.to_string(), "the item lacks LeaseEnds");
+}
