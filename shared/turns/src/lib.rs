@@ -19,6 +19,7 @@ pub mod session;
 pub mod summary;
 pub mod system;
 pub mod timing;
+pub mod tool;
 pub mod transition;
 pub mod turn;
 pub mod view;
