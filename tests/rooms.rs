@@ -16,12 +16,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("runtime", &["contracts"]),
     ("scripted-model", &[]),
     ("execute", &["contracts", "turns", "storage", "llm", "runtime"]),
-    ("tool-continuation", &["contracts", "turns", "storage", "llm", "runtime"]),
+    ("tool-continuation", &["execute", "runtime"]),
     ("session-read", &["contracts", "turns", "storage", "runtime"]),
     ("turn-finalizer", &["contracts", "turns", "storage", "runtime"]),
     (
         "local",
-        &["contracts", "execute", "tool-continuation", "session-read", "turn-finalizer", "scripted-model"],
+        &[
+            "contracts",
+            "turns",
+            "storage",
+            "execute",
+            "tool-continuation",
+            "session-read",
+            "turn-finalizer",
+            "scripted-model",
+        ],
     ),
 ];
 

@@ -12,11 +12,13 @@
 
 mod bad_input;
 mod cancel;
+mod client_tools;
 mod crash;
 mod execute;
 mod finalize;
 mod payloads;
 mod restart;
+mod server_tools;
 mod sessions;
 mod shapes;
 mod storm;

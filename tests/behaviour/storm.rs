@@ -14,8 +14,14 @@ use serde_json::Value;
 use crate::support::{Answer, Client, LEASE, System, id, options, turn, turn_in, turn_path};
 
 /// What a client is told to send again, unchanged.
-const LATER: [&str; 6] =
-    ["TooManyRequests", "FunctionFailed", "FunctionTimedOut", "StorageUnavailable", "TurnInProgress", "SessionBusy"];
+const LATER: [&str; 6] = [
+    "TooManyRequests",
+    "FunctionFailed",
+    "FunctionTimedOut",
+    "StorageUnavailable",
+    "TurnInProgress",
+    "SessionBusy",
+];
 
 /// As a patient client does: what broke off, or says "later", is sent again.
 async fn insist(client: &Client, asked: &Value, give_up: Instant) -> Answer {
@@ -90,7 +96,8 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
     let terminal_by = Instant::now() + LEASE + sweep + Duration::from_secs(10);
     let objects = system.objects().await;
     let outcomes = |turn: &Value| {
-        let prefix = format!("acme/{}/{}/", turn["SessionId"].as_str().unwrap(), turn["TurnId"].as_str().unwrap());
+        let prefix =
+            format!("acme/{}/{}/", turn["SessionId"].as_str().unwrap(), turn["TurnId"].as_str().unwrap());
         objects.iter().filter(|key| key.starts_with(&prefix) && key.ends_with("/result.json")).count()
     };
     let mut statuses: BTreeMap<String, usize> = BTreeMap::new();
@@ -107,12 +114,22 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
         *statuses.entry(status).or_default() += 1;
     }
     for session in &sessions {
-        let next = insist(&ada, &turn_in(session, "Still there?"), Instant::now() + Duration::from_secs(20)).await;
+        let next =
+            insist(&ada, &turn_in(session, "Still there?"), Instant::now() + Duration::from_secs(20)).await;
         assert_eq!(next.result()["Kind"], "final");
         let read = ada.get(&format!("/api/ai/agent/sessions/{session}")).await.result();
-        let numbers: Vec<u64> = read["Turns"].as_array().unwrap().iter().map(|turn| turn["SequenceNumber"].as_u64().unwrap()).collect();
+        let numbers: Vec<u64> = read["Turns"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|turn| turn["SequenceNumber"].as_u64().unwrap())
+            .collect();
         assert_eq!(numbers, (1..=read["TurnCount"].as_u64().unwrap()).collect::<Vec<_>>());
     }
-    println!("{} turns, {kills} kills, {} model calls, {statuses:?}", turns.len(), system.model_calls().len());
+    println!(
+        "{} turns, {kills} kills, {} model calls, {statuses:?}",
+        turns.len(),
+        system.model_calls().len()
+    );
     assert!(kills > 10 && turns.len() == SESSIONS * TURNS);
 }

@@ -33,7 +33,9 @@ impl Meter {
     fn take(&self) -> (f64, f64, BTreeMap<String, f64>) {
         let units = std::mem::take(&mut *self.units.lock().unwrap());
         let is_read = |name: &str| ["GetItem", "Query", "BatchGetItem"].contains(&name);
-        let sum = |reads: bool| units.iter().filter(|(name, _)| is_read(name) == reads).map(|(_, units)| units).sum();
+        let sum = |reads: bool| {
+            units.iter().filter(|(name, _)| is_read(name) == reads).map(|(_, units)| units).sum()
+        };
         (sum(false), sum(true), units)
     }
 }
@@ -85,8 +87,8 @@ async fn an_ordinary_turn_costs_at_most_25_write_units_and_4_read_units_finaliza
         }
         let (writes, reads, units) = meter.take();
         println!("{name}: {writes} write units, {reads} read units {units:?}");
-        assert!(writes > 5.0 && writes <= 25.0, "{name}: {writes} write units");
-        assert!(reads >= 1.0 && reads <= 4.0, "{name}: {reads} read units");
+        assert!((5.0..=25.0).contains(&writes), "{name}: {writes} write units");
+        assert!((1.0..=4.0).contains(&reads), "{name}: {reads} read units");
     }
     let done = |answer: &Answer| answer.json()["Result"]["Status"]["Id"] == "completed";
     assert!(done(&ada.get(&turn_path(&second)).await));

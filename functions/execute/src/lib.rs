@@ -2,9 +2,9 @@
 //!
 //! [`app`] wires the adapters to the flows; each route is a file that reads as a paragraph.
 
-mod app;
+pub mod app;
 mod cancel_turn;
-mod provider_key;
+pub mod provider_key;
 mod run_turn;
 
 use axum::{Router, middleware::from_fn, routing::post};

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 /// Where the key comes from.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub enum Source {
     /// The setting `OPENAI_API_KEY`: on a developer's machine.
     Setting(ApiKey),
     /// The secret that `OPENAI_API_KEY_SECRET_ARN` names.
@@ -27,7 +27,7 @@ impl Source {
 
 /// The key, cached for the life of the process and fetched anew when the provider refuses it.
 #[derive(Debug, Clone)]
-pub(crate) struct ProviderKey {
+pub struct ProviderKey {
     source: Source,
     secrets: Secrets,
     cached: Arc<Mutex<Option<ApiKey>>>,

@@ -3,7 +3,6 @@
 use axum::extract::State;
 use contracts::AgentExecuteRequest;
 use runtime::{Identified, Reply, api::TimeLeft, ask::Asked};
-use turns::flow::resume;
 
 use crate::app::{App, refused};
 
@@ -15,7 +14,9 @@ pub(crate) async fn run_turn(
 ) -> Result<Reply, Reply> {
     let response = match request {
         AgentExecuteRequest::UserTurn(turn) => app.turns.execute(&caller, &turn, budget, &mut |_| {}).await,
-        AgentExecuteRequest::ToolContinuation(results) => resume(&app.turns.store, &caller, &results).await,
+        AgentExecuteRequest::ToolContinuation(results) => {
+            app.turns.resume(&caller, &results, budget, &mut |_| {}).await
+        }
     };
     response.map(|response| Reply::stored(response.to_bytes(), response.error_code)).map_err(refused)
 }

@@ -1,12 +1,12 @@
 //! The `tool-continuation` function: the results of a turn's client tools (AGN-034 §2.2).
 //!
-//! Until turns can suspend, every well-formed submission is refused with the state of the turn it
-//! names: it was never waiting.
+//! A turn that goes on runs exactly as one that starts, so this function is wired as `execute` is and
+//! opens one route to it.
 
-mod app;
 mod submit_results;
 
 use axum::{Router, routing::post};
+use execute::app::App;
 
 /// Serves invocations until the Lambda service ends the process.
 ///
@@ -14,7 +14,7 @@ use axum::{Router, routing::post};
 /// When the function's settings are wrong, or the Runtime API is gone.
 pub async fn run() -> Result<(), lambda_http::Error> {
     runtime::telemetry::start();
-    let app = app::App::start().await?;
+    let app = App::start().await?;
     let routes = Router::new()
         .route("/api/ai/agent/tool-results", post(submit_results::submit_results))
         .with_state(app);

@@ -23,6 +23,13 @@ pub(crate) enum Command {
     Token(Token),
     /// Start an ephemeral cloud, hold a short conversation, read it back, and end.
     Demo(ModelArgs),
+    /// Write agent and conversation contexts into a running local cloud.
+    Contexts {
+        #[command(subcommand)]
+        command: Contexts,
+    },
+    /// Print the API's OpenAPI document, as `infra/openapi.yaml` holds it.
+    Openapi,
     /// Be a function: how the local cloud starts its processes.
     #[command(hide = true)]
     Function {
@@ -94,6 +101,20 @@ pub(crate) struct Token {
     pub(crate) operator: bool,
     #[command(flatten)]
     pub(crate) folder: Folder,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Contexts {
+    /// Check the contexts of a JSON file and write them. Functions see them within a minute.
+    Put {
+        /// The file: one context, or a list of them.
+        file: PathBuf,
+        /// The org.
+        #[arg(long)]
+        org: String,
+        #[command(flatten)]
+        folder: Folder,
+    },
 }
 
 /// A function's name on the command line.

@@ -1,15 +1,14 @@
 //! A running local cloud: everything started, wired and, in the end, stopped.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use scripted_model::Recorder;
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::data_folder::{self, DataFolder};
+use crate::docs;
 use crate::event_source::{self, Mapping, Switch};
 use crate::gateway::{self, Gateway};
 use crate::http_server::serve;
@@ -18,7 +17,7 @@ use crate::options::{Model, Options};
 use crate::services::provision::{self, BUCKET, Clients, DEAD_LETTERS, QUEUE, TABLE};
 use crate::services::{dynamodb, listen, s3, sqs};
 use crate::token::{self, Identity, Tokens};
-use crate::{environment, sweep_timer};
+use crate::{contexts, environment, sweep_timer};
 
 /// How long a shutdown waits for the invocations under way.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(1);
@@ -59,6 +58,9 @@ pub enum Error {
     /// A token can't be made.
     #[error(transparent)]
     Token(#[from] token::Error),
+    /// The API's document can't be written.
+    #[error(transparent)]
+    Docs(#[from] docs::Error),
     /// A sweep can't be sent.
     #[error("cannot send a sweep: {0}")]
     Sweep(Box<dyn std::error::Error + Send + Sync>),
@@ -116,6 +118,7 @@ impl Cloud {
         let (endpoints, recorder) = start_services(&options, &folder, api_url, &mut tasks).await?;
         let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
         clients.provision(options.visibility_seconds()).await?;
+        contexts::announce(folder.root(), &endpoints.dynamodb)?;
 
         let (runtime_api, runtime_api_url) = listen(0).await?;
         let launcher = Arc::new(Launcher {
@@ -141,7 +144,8 @@ impl Cloud {
             let (sqs, queue) = (clients.sqs.clone(), endpoints.finalize_queue.clone());
             tasks.spawn(sweep_timer::run(sqs, queue, period));
         }
-        serve_api(api, address, &lambda, &tokens, &mut tasks);
+        let gateway = Gateway { lambda: Arc::clone(&lambda), tokens: tokens.clone(), address };
+        tasks.spawn(serve(api, docs::router()?.merge(gateway::router(gateway))));
         Ok(Self { endpoints, clients, tokens, lambda, finalizer, recorder, _tasks: tasks, folder })
     }
 
@@ -282,17 +286,6 @@ async fn start_services(
         model,
     };
     Ok((endpoints, recorder))
-}
-
-fn serve_api(
-    listener: TcpListener,
-    address: SocketAddr,
-    lambda: &Arc<Lambda>,
-    tokens: &Tokens,
-    tasks: &mut JoinSet<()>,
-) {
-    let gateway = Gateway { lambda: Arc::clone(lambda), tokens: tokens.clone(), address };
-    tasks.spawn(serve(listener, gateway::router(gateway)));
 }
 
 fn executable(chosen: Option<&Path>) -> Result<PathBuf, Error> {

@@ -10,8 +10,10 @@
 //! are those of AWS.
 
 mod cloud;
+pub mod contexts;
 pub mod data_folder;
 mod demo;
+pub mod docs;
 mod environment;
 mod event_source;
 mod function_process;

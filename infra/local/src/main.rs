@@ -11,7 +11,7 @@ use local::token::Identity;
 use local::{Cloud, Data, Model, Options};
 use uuid::Uuid;
 
-use cli::{Cli, Command, Serve, Token};
+use cli::{Cli, Command, Contexts, Serve, Token};
 
 /// Whatever ends the command early. It is one line.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -37,6 +37,14 @@ async fn run(cli: Cli) -> Result<(), Failure> {
         None => serve(cli.serve).await,
         Some(Command::Token(token)) => print_token(&token),
         Some(Command::Demo(model)) => demo(model.model()).await,
+        Some(Command::Contexts { command: Contexts::Put { file, org, folder } }) => {
+            println!("{}", local::contexts::put(&folder.data, &org, &file).await?);
+            Ok(())
+        }
+        Some(Command::Openapi) => {
+            print!("{}", local::docs::openapi()?);
+            Ok(())
+        }
         Some(Command::Function { name }) => local::run_function(name.into()).await,
     }
 }
@@ -90,6 +98,7 @@ fn welcome(cloud: &Cloud, data: &Data, model: &Model) -> Result<String, Failure>
         "The local cloud is up. Ctrl-C ends it.
 
   API       {api}
+  Docs      {api}/docs (the document: {api}/openapi.yaml)
   DynamoDB  {dynamodb}
   S3        {s3}
   SQS       {sqs}

@@ -23,13 +23,16 @@ pub enum InvalidId {
     /// A character outside the accepted set.
     #[error("may hold only letters, digits and - . _ ~")]
     Character,
+    /// A control character, which no id may hold.
+    #[error("must not hold control characters")]
+    Control,
     /// The word has a meaning of its own in a path.
     #[error("is a reserved word")]
     Reserved,
 }
 
 fn unreserved(value: &str) -> Result<(), InvalidId> {
-    opaque(value)?;
+    sized(value)?;
     if !value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b)) {
         return Err(InvalidId::Character);
     }
@@ -41,14 +44,19 @@ fn unreserved(value: &str) -> Result<(), InvalidId> {
 }
 
 fn opaque(value: &str) -> Result<(), InvalidId> {
+    sized(value)?;
+    if value.chars().any(char::is_control) {
+        return Err(InvalidId::Control);
+    }
+    Ok(())
+}
+
+fn sized(value: &str) -> Result<(), InvalidId> {
     if value.is_empty() {
         return Err(InvalidId::Empty);
     }
     if value.chars().count() > MAX_ID_CHARS {
         return Err(InvalidId::TooLong);
-    }
-    if value.chars().any(char::is_control) {
-        return Err(InvalidId::Character);
     }
     Ok(())
 }

@@ -129,7 +129,7 @@ pub struct ToolResult {
 }
 
 /// Exactly one of `ResultJson` and `ErrorMessage` (AGN-033 §5.2).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ToolOutcome {
     /// The tool returned this JSON text.

@@ -29,7 +29,9 @@ pub fn build(request: &Request) -> wire::Request<'_> {
             (None, Some(previous_response_id.as_str()), update.as_deref())
         }
     };
-    let mut input: Vec<wire::Item<'_>> = request.tool_outputs.iter().map(call_output).collect();
+    // Without the reply that called there is no call to answer: the text block alone tells the results.
+    let answered = request.tool_outputs.iter().filter(|_| previous_response_id.is_some());
+    let mut input: Vec<wire::Item<'_>> = answered.map(call_output).collect();
     input.extend(system.map(wire::Item::Message));
     input.push(wire::Item::Message(user_message(request, update)));
     wire::Request {

@@ -5,7 +5,7 @@
 
 use contracts::{
     Fingerprint, Timestamp,
-    id::{OrgId, SessionId, TurnId, UserId},
+    id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use turns::{
@@ -40,6 +40,12 @@ pub enum Item<'a> {
     /// (MO) per mode change, write-once.
     /// Key: `O#{org}#S#{session}` / `MODE#{sequence, ten digits}#{n}`
     ModeChange(&'a SessionKey, u64),
+    /// (AG) per agent context, replaced when it is put.
+    /// Key: `O#{org}` / `AGENT#{id}`
+    Agent(&'a OrgId, &'a AgentContextId),
+    /// (CO) per conversation context, replaced when it is put.
+    /// Key: `O#{org}` / `CONV#{id}`
+    Conversation(&'a OrgId, &'a ConversationContextId),
 }
 
 /// The prefix of every mode change's sort key.
@@ -54,6 +60,7 @@ impl Item<'_> {
                 partition(session)
             }
             Self::Turn(turn) | Self::Asked(turn) | Self::Ended(turn) => partition(&turn.session),
+            Self::Agent(org, _) | Self::Conversation(org, _) => org_index(org),
         }
     }
 
@@ -66,6 +73,8 @@ impl Item<'_> {
             Self::Asked(turn) => format!("TURN#{}#ASKED", part(turn.turn.as_str())),
             Self::Ended(turn) => format!("TURN#{}#ENDED", part(turn.turn.as_str())),
             Self::Participant(_, user) => format!("USER#{}", part(user.as_str())),
+            Self::Agent(_, id) => format!("AGENT#{}", part(id.as_str())),
+            Self::Conversation(_, id) => format!("CONV#{}", part(id.as_str())),
             // One change per turn is recorded, the last one; the trailing counter leaves room for more.
             Self::ModeChange(_, sequence) => format!("{MODE_PREFIX}{sequence:010}#0"),
         }
@@ -144,6 +153,8 @@ pub fn object(payload: &Payload) -> String {
     match &payload.kind {
         Kind::Instruction(fingerprint) => format!("{prefix}/{fingerprint}/instruction.json"),
         Kind::Outcome(owner) => format!("{prefix}/{owner}/result.json"),
+        Kind::Step(owner, rounds) => format!("{prefix}/{owner}/step-{rounds}.json"),
+        Kind::ToolResults(owner) => format!("{prefix}/{owner}/tool-results.json"),
         Kind::Answer(owner) => format!("{prefix}/{owner}/answer.md"),
         Kind::File { hash, name } => format!("{prefix}/files/{hash}/{}", part(name)),
     }

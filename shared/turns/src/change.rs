@@ -102,9 +102,12 @@ impl TurnChange {
                 stored.answered.as_ref().is_some_and(|answered| answered.suspended_by == self.after.owner)
             }
             // A settlement of ours that was finalized meanwhile.
-            State::Settled(settlement) | State::Finalized(settlement) => {
+            State::Settled(settlement) => {
                 stored.owner == self.after.owner && stored.settlement() == Some(settlement)
             }
+            // Nothing comes after terminal, so only the very same head shows it. One that is settled
+            // still is what a finalization begins with: it proves that nothing was applied.
+            State::Finalized(_) => false,
         }
     }
 }

@@ -51,6 +51,9 @@ pub struct Report {
     /// The model that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The mode whose instructions the chain was last told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_mode: Option<String>,
     /// When the provider answered, well or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<Timestamp>,

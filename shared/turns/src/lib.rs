@@ -6,15 +6,18 @@
 //! does not come through [`ports::World`].
 
 pub mod change;
+pub mod context;
 pub mod detail;
 pub mod flow;
 pub mod id;
 pub mod link;
+pub mod matching;
 pub mod mode;
 pub mod model;
 pub mod outcome;
 pub mod payload;
 pub mod ports;
+pub mod progress;
 pub mod session;
 pub mod summary;
 pub mod system;

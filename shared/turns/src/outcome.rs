@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use crate::{
     detail::Report,
     id::Owner,
+    progress::Step,
     turn::{Reason, Verdict},
 };
 
@@ -31,6 +32,10 @@ pub struct Outcome {
     /// A mode change that takes effect when the turn completes (LIFECYCLE rule 8).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub staged_mode: Option<StagedMode>,
+    /// Of a suspension: the pending calls, what the server already ran, and the tool list, so that any
+    /// process can go on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub step: Option<Step>,
 }
 
 /// What an attempt ended with.
@@ -84,6 +89,20 @@ impl Outcome {
             response: Response::new(&InvokeResult::ok(response), None),
             report,
             staged_mode,
+            step: None,
+        }
+    }
+
+    /// Calls for the client to run. What was gathered so far is reported in the final response.
+    #[must_use]
+    pub fn suspended(response: AgentExecuteResponse, received: Timestamp, step: Step) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            kind: Kind::Suspended,
+            response: Response::new(&InvokeResult::ok(response), None),
+            report: Report { received: Some(received), usage: step.progress.usage, ..Report::default() },
+            staged_mode: None,
+            step: Some(step),
         }
     }
 
@@ -97,6 +116,7 @@ impl Outcome {
             response: Response::error(error),
             report,
             staged_mode: None,
+            step: None,
         }
     }
 

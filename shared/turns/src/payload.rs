@@ -21,6 +21,10 @@ pub enum Kind {
     Instruction(Fingerprint),
     /// An attempt's outcome object.
     Outcome(Owner),
+    /// How far an attempt got after so many tool rounds.
+    Step(Owner, u32),
+    /// The client's tool results, under the attempt that they resume.
+    ToolResults(Owner),
     /// An attempt's answer text, Markdown.
     Answer(Owner),
     /// A published file, addressed by its content.
@@ -37,7 +41,9 @@ impl Kind {
     #[must_use]
     pub fn media_type(&self) -> &'static str {
         match self {
-            Self::Instruction(_) | Self::Outcome(_) => "application/json",
+            Self::Instruction(_) | Self::Outcome(_) | Self::Step(..) | Self::ToolResults(_) => {
+                "application/json"
+            }
             Self::Answer(_) => "text/markdown; charset=utf-8",
             Self::File { .. } => "application/octet-stream",
         }

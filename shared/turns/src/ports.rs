@@ -7,12 +7,13 @@ use bytes::Bytes;
 use contracts::{
     Timestamp,
     caller::User,
-    id::{OrgId, UserId},
+    id::{AgentContextId, ConversationContextId, OrgId, UserId},
     queue::FinalizeMessage,
 };
 
 use crate::{
     change::{Commit, TurnChange},
+    context::{AgentContext, ConversationContext},
     detail::{Asked, Ended, ModeChange, Participant},
     id::{Owner, SessionKey, TurnKey},
     payload::Payload,
@@ -69,6 +70,24 @@ pub trait Store: Send + Sync {
     fn put_ended(&self, ended: &Ended) -> impl Future<Output = Result<(), Unavailable>> + Send;
     /// Moves a participant's last activity forward, never back.
     fn touch(&self, participant: &Participant) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// An agent context of an org; none in a store that keeps no contexts.
+    fn agent_context(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+    ) -> impl Future<Output = Result<Option<AgentContext>, Unavailable>> + Send {
+        let _ = (org, id);
+        async { Ok(None) }
+    }
+    /// A conversation context of an org; none in a store that keeps no contexts.
+    fn conversation_context(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+    ) -> impl Future<Output = Result<Option<ConversationContext>, Unavailable>> + Send {
+        let _ = (org, id);
+        async { Ok(None) }
+    }
     /// Turns that were due before `now`, from one shard of the sparse index. Candidates, not proof.
     fn due(
         &self,

@@ -60,6 +60,8 @@ pub struct ChainHead {
     pub response_id: String,
     /// The model it came from.
     pub model: String,
+    /// The mode whose instructions it was last told.
+    pub told_mode: Option<String>,
     /// The last instant at which it may be relied on (DD-002B, `OpenAIChainExpiresDate`).
     pub expires: Timestamp,
 }

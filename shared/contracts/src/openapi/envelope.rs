@@ -1,21 +1,78 @@
-//! The envelope of every body, as a schema (READING.md, `InvokeResult`).
+//! The envelope of every body, as schemas (READING.md, `InvokeResult`).
+//!
+//! The status tells a result from errors, so each has a schema of its own and neither allows the other.
 
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        AllOfBuilder, ArrayBuilder, ObjectBuilder, Ref, RefOr, Schema,
+        schema::{SchemaType, Type},
+    },
+};
 
-use crate::{error::Wire as Error, invoke_result::Warning};
+use super::Named;
+use crate::{
+    error::{ErrorCode, Wire as Error},
+    invoke_result::{InvokeResult, Warning},
+};
 
-/// A result or errors, never both; the status code repeats the outcome.
-#[derive(ToSchema)]
-#[schema(rename_all = "PascalCase")]
-#[expect(dead_code, reason = "the members are read by the macro alone")]
-pub struct InvokeResultSchema<T> {
-    /// True exactly when `Errors` is empty.
-    successful: bool,
-    /// Null unless successful.
-    #[schema(required)]
-    result: Option<T>,
-    /// What was wrong.
-    errors: Vec<Error>,
-    /// Warnings about the system.
-    warnings: Vec<Warning>,
+/// The schema of every failure.
+const FAILURE: &str = "InvokeResult_Failure";
+
+/// What the envelope around a result is called.
+pub(super) fn around(result: &str) -> String {
+    format!("InvokeResult_{result}")
+}
+
+/// The envelope around a result.
+pub(super) fn success(result: &str) -> Schema {
+    envelope(true, Ref::from_schema_name(result).into(), array("Error").max_items(Some(0)))
+        .description(Some("A result (AGN-033 §2.1)."))
+        .into()
+}
+
+/// The envelope around errors, and what it refers to.
+pub(super) fn failure(all: &mut Vec<Named>) {
+    let null = ObjectBuilder::new().schema_type(Type::Null).build();
+    let example = InvokeResult::<()>::err(ErrorCode::SessionNotFound.into());
+    let failure = envelope(false, null.into(), array("Error").min_items(Some(1)))
+        .description(Some("What went wrong, at least one error; there is no result then (AGN-033 §2.1)."))
+        .examples(serde_json::to_value(example).ok());
+    all.push((FAILURE.to_owned(), Schema::from(failure).into()));
+    all.push((Error::name().into_owned(), Error::schema()));
+    Error::schemas(all);
+    all.push((Warning::name().into_owned(), Warning::schema()));
+}
+
+/// A failure whose errors have no codes but these.
+pub(super) fn failure_of(codes: &[ErrorCode]) -> Schema {
+    let codes = text().enum_values(Some(codes.iter().map(|code| code.as_str())));
+    let error = ObjectBuilder::new().property("ErrorCode", codes);
+    let errors = ArrayBuilder::new().items(error);
+    AllOfBuilder::new()
+        .item(Ref::from_schema_name(FAILURE))
+        .item(ObjectBuilder::new().property("Errors", errors))
+        .into()
+}
+
+fn envelope(successful: bool, result: RefOr<Schema>, errors: ArrayBuilder) -> ObjectBuilder {
+    let flag = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([successful]));
+    ObjectBuilder::new()
+        .property("Successful", flag)
+        .property("Result", result)
+        .property("Errors", errors)
+        .property("Warnings", array("Warning"))
+        .required("Successful")
+        .required("Result")
+        .required("Errors")
+        .required("Warnings")
+        .additional_properties(Some(super::closed::NOTHING))
+}
+
+fn array(of: &str) -> ArrayBuilder {
+    ArrayBuilder::new().items(Ref::from_schema_name(of))
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::Type(Type::String))
 }

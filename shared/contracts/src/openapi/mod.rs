@@ -1,35 +1,53 @@
-//! Schemas of the wire types, for the OpenAPI 3.1 document (feature `openapi`).
+//! The OpenAPI 3.1 document of the HTTP surface, generated from the contract (feature `openapi`).
 //!
-//! Plain shapes derive their schema where they are defined. Here are the ones that serde is told
-//! about by hand: strings with a rule, the envelope, and the requests, which are parsed by tables.
-//! Deliberately absent: routes; the document is assembled from these where the routes are known.
+//! Plain shapes derive their schema where they are defined. Here are the ones that serde is told about by
+//! hand (strings with a rule, the envelope, the requests, which are parsed by tables), and `operations.rs`,
+//! the table from which everything else follows: what an operation takes, answers and how it can fail.
+//! Statuses, descriptions and retries come from the catalogue of error codes, limits from
+//! [`crate::request::limits`], examples from the sample events. Deliberately absent: whoever routes; a test
+//! calls each operation.
 
 mod absent;
+mod bodies;
+mod closed;
+mod document;
 mod envelope;
+mod errors;
+mod examples;
+mod operations;
+mod parameters;
 mod request;
+mod responses;
 mod strings;
 
-pub use envelope::InvokeResultSchema;
+pub use document::document;
 pub use request::AgentExecuteRequestSchema;
 
-use utoipa::openapi::{RefOr, Schema};
+use utoipa::{
+    ToSchema,
+    openapi::{RefOr, Schema},
+};
+
+use crate::{
+    AgentExecuteResponse, ContentHash, ErrorCode,
+    read::{
+        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
+        PayloadLink,
+    },
+};
+
+/// A schema and what it is called in `components`.
+type Named = (String, RefOr<Schema>);
 
 /// Every named schema of the contract, for `components`.
 #[must_use]
 pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
-    use utoipa::{PartialSchema, ToSchema};
+    fn answer<T: ToSchema>(name: &str, all: &mut Vec<Named>) {
+        all.push((envelope::around(name), envelope::success(name).into()));
+        named::<T>(name, all);
+    }
 
-    use crate::{
-        AgentExecuteResponse,
-        read::{
-            AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
-            PayloadLink,
-        },
-    };
-
-    fn answer<T: ToSchema>(name: &str, all: &mut Vec<(String, RefOr<Schema>)>) {
-        all.push((format!("InvokeResult_{name}"), InvokeResultSchema::<T>::schema()));
-        InvokeResultSchema::<T>::schemas(all);
+    fn named<T: ToSchema>(name: &str, all: &mut Vec<Named>) {
         all.push((name.to_owned(), T::schema()));
         T::schemas(all);
     }
@@ -39,17 +57,27 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     answer::<AgentSession>("AgentSession", &mut all);
     // It is the one list there is, so its schema needs no name of its own for what it lists.
     answer::<ListResponse<AgentSessionSummary>>("ListResponse", &mut all);
-    all.push((AgentSessionSummary::name().into_owned(), AgentSessionSummary::schema()));
-    AgentSessionSummary::schemas(&mut all);
+    named::<AgentSessionSummary>("AgentSessionSummary", &mut all);
     answer::<AgentSessionTurn>("AgentSessionTurn", &mut all);
     answer::<AgentSessionTurnSummary>("AgentSessionTurnSummary", &mut all);
     answer::<PayloadLink>("PayloadLink", &mut all);
+    envelope::failure(&mut all);
+    named::<ErrorCode>("ErrorCode", &mut all);
+    named::<ContentHash>("ContentHash", &mut all);
     // AGN-033 §3.5: what we write is absent, never null. Requests, below, may say null.
     all.iter_mut().for_each(|(_, schema)| absent::never_null(schema));
 
-    all.push((AgentExecuteRequestSchema::name().into_owned(), AgentExecuteRequestSchema::schema()));
-    AgentExecuteRequestSchema::schemas(&mut all);
+    named::<AgentExecuteRequestSchema>("AgentExecuteRequest", &mut all);
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all.dedup_by(|(one, _), (other, _)| one == other);
+    closed::kinds(&mut all);
+    closed::some_input(&mut all);
     all
+}
+
+/// The operations' ids and the codes that each may answer with.
+#[must_use]
+pub fn codes() -> Vec<(&'static str, Vec<ErrorCode>)> {
+    let of = |row: &operations::Row| errors::by_status(row.errors).into_values().flatten().collect();
+    operations::OPERATIONS.iter().map(|row| (row.id, of(row))).collect()
 }

@@ -1,17 +1,14 @@
 //! The two request scenarios as schemas (AGN-034). The tables of [`crate::request`] decide; a test holds
 //! the members and their presence here to the envelope's table.
 
-#![expect(
-    dead_code,
-    clippy::large_enum_variant,
-    reason = "the types are read by the macro alone, never made"
-)]
+#![expect(dead_code, reason = "the types are read by the macro alone, never made")]
 
 use utoipa::ToSchema;
 
+use super::strings::{Hint, ImageData, ImageId, MimeType, RagKey, RagText, ToolCallId};
 use crate::{
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
-    response::ToolResult,
+    request::{FileName, RelativePath},
 };
 
 /// Exactly one of the two scenarios, told apart by the presence of `ToolResults` (AGN-034 §3).
@@ -46,14 +43,11 @@ pub struct UserTurn {
     #[schema(max_length = 65_536)]
     solution_context_text: Option<String>,
     /// Advisory (AGN-034 §4.6).
-    #[schema(min_length = 1, max_length = 256)]
-    workspace_id: Option<String>,
+    workspace_id: Option<Hint>,
     /// Advisory (AGN-034 §4.6).
-    #[schema(min_length = 1, max_length = 256)]
-    repo: Option<String>,
+    repo: Option<Hint>,
     /// Advisory (AGN-034 §4.6).
-    #[schema(min_length = 1, max_length = 256)]
-    language: Option<String>,
+    language: Option<Hint>,
     /// Whether the answer is streamed; false when absent (AGN-034 §4.7).
     streaming: Option<bool>,
     agent_context_id: Option<AgentContextId>,
@@ -69,7 +63,51 @@ pub struct ToolContinuation {
     turn_id: TurnId,
     /// One result per call, in the order of the calls (AGN-034 §5).
     #[schema(min_items = 1, max_items = 128)]
-    tool_results: Vec<ToolResult>,
+    tool_results: Vec<SubmittedResult>,
+}
+
+/// What a client's tool came to: exactly one of `ResultJson` and `ErrorMessage` (AGN-034 §5).
+#[derive(ToSchema)]
+#[serde(untagged)]
+enum SubmittedResult {
+    /// The tool returned something.
+    Returned(ReturnedResult),
+    /// The tool failed; a valid result all the same.
+    Failed(FailedResult),
+}
+
+/// The tool returned something.
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+struct ReturnedResult {
+    /// The call that was run.
+    tool_call_id: ToolCallId,
+    /// How long it took, in milliseconds.
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
+    execution_ms: u64,
+    /// What it returned, a JSON text.
+    #[schema(
+        max_length = 1_048_576,
+        content_media_type = "application/json",
+        pattern = r#"^[ \t\r\n]*[\[{"tfn0-9-]"#
+    )]
+    result_json: String,
+}
+
+/// The tool failed.
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+struct FailedResult {
+    /// The call that was run.
+    tool_call_id: ToolCallId,
+    /// How long it took, in milliseconds.
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
+    execution_ms: u64,
+    /// Why.
+    #[schema(max_length = 65_536, pattern = r"\S")]
+    error_message: String,
 }
 
 /// A file (AGN-034 §4.2).
@@ -78,18 +116,14 @@ pub struct ToolContinuation {
 #[serde(deny_unknown_fields)]
 struct InputArtifact {
     /// Relative to the folder that is open in the client; never absolute, never leaving it.
-    #[schema(min_length = 1, max_length = 1_024)]
-    relative_path: String,
+    relative_path: RelativePath,
     /// Its bare name.
-    #[schema(min_length = 1, max_length = 255)]
-    file_name: String,
+    file_name: FileName,
     /// Its contents, as `Encoding` says.
     contents: String,
     origin: Origin,
-    #[schema(min_length = 1, max_length = 255)]
-    mime_type: Option<String>,
-    #[schema(min_length = 1, max_length = 256)]
-    language: Option<String>,
+    mime_type: Option<MimeType>,
+    language: Option<Hint>,
     encoding: Option<Encoding>,
 }
 
@@ -114,11 +148,10 @@ enum Encoding {
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
 struct ClipboardImage {
-    #[schema(min_length = 1, max_length = 128)]
-    id: String,
+    id: ImageId,
     mime_type: ImageMimeType,
     /// Base64 of the standard alphabet; the bytes must be what `MimeType` says.
-    data_base64: String,
+    data_base64: ImageData,
 }
 
 /// The kinds of image that are accepted.
@@ -148,8 +181,7 @@ struct RagScope {
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
 struct RagCondition {
-    #[schema(min_length = 1, max_length = 128)]
-    key: String,
+    key: RagKey,
     operator: RagOperator,
     /// Any of these, or none of these, as the operator says.
     #[schema(min_items = 1, max_items = 100)]
@@ -173,7 +205,7 @@ enum RagOperator {
 #[derive(ToSchema)]
 #[serde(untagged)]
 enum RagValue {
-    Text(String),
+    Text(RagText),
     Integer(i64),
     Flag(bool),
 }

@@ -1,4 +1,4 @@
-//! Strings with a rule: ids, hashes, instants.
+//! Strings with a rule: ids, hashes, instants, names, paths. A pattern says what a regular expression can.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,24 @@ use utoipa::{
 use crate::{
     hash::{ContentHash, Fingerprint},
     id::{AgentContextId, ConversationContextId, MAX_ID_CHARS, OrgId, SessionId, TurnId, UserId},
+    request::{
+        FileName, RelativePath,
+        limits::{
+            MAX_FILE_NAME_CHARS, MAX_HINT_CHARS, MAX_IMAGE_ID_CHARS, MAX_KEY_CHARS, MAX_MIME_TYPE_CHARS,
+            MAX_PATH_CHARS, MAX_TOOL_CALL_ID_CHARS, MAX_VALUE_CHARS,
+        },
+    },
     timestamp::Timestamp,
 };
+
+/// Strings that have no type of their own in the contract.
+pub(super) struct Hint;
+pub(super) struct MimeType;
+pub(super) struct ImageId;
+pub(super) struct ImageData;
+pub(super) struct RagKey;
+pub(super) struct RagText;
+pub(super) struct ToolCallId;
 
 /// Gives a type a named schema that a function builds.
 macro_rules! named {
@@ -43,7 +59,37 @@ named! {
     UserId: opaque;
     ContentHash: sha256;
     Fingerprint: sha256;
+    Hint: |string| line(string, MAX_HINT_CHARS);
+    ImageId: |string| line(string, MAX_IMAGE_ID_CHARS);
+    RagKey: |string| line(string, MAX_KEY_CHARS);
+    RagText: |string| string.max_length(Some(MAX_VALUE_CHARS)).pattern(Some(r"\S"));
+    ToolCallId: |string| line(string, MAX_TOOL_CALL_ID_CHARS);
+    MimeType: |string| line(string, MAX_MIME_TYPE_CHARS).pattern(Some(MIME_TYPE));
+    RelativePath: |string| line(string, MAX_PATH_CHARS).pattern(Some(RELATIVE_PATH));
+    FileName: |string| line(string, MAX_FILE_NAME_CHARS).pattern(Some(FILE_NAME));
+    ImageData: |string| string.content_encoding("base64").pattern(Some(IMAGE_DATA));
     Timestamp: |string| string.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+}
+
+/// One line of text that says something.
+const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
+const MIME_TYPE: &str = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+ *(;[ -~]*)?$";
+/// No drive, no path, no name of dots and blanks alone.
+const FILE_NAME: &str = r"^(?![A-Za-z]:)(?![. ]+$)[^/\\\x00-\x1f\x7f-\x9f]+$";
+/// No root, drive, scheme or home folder, no segment of dots and blanks alone but `.`, no folder.
+const RELATIVE_PATH: &str = concat!(
+    r"^(?![/\\])(?![A-Za-z]:)(?!~([/\\]|$))(?![^/\\]*:[/\\])",
+    r"(((?![. ]+([/\\]|$))[^/\\\x00-\x1f\x7f-\x9f]+|\.)?[/\\])*",
+    r"(?![. ]+$)[^/\\\x00-\x1f\x7f-\x9f]+$",
+);
+/// The signatures of PNG, JPEG, GIF and WebP.
+const IMAGE_DATA: &str = concat!(
+    r"^(iVBORw0KGgo|/9j/|R0lGOD[dl]h|UklGR[g-v][A-Za-z0-9+/]{4}[BFJNRVZdhlptx159]XRUJQ)",
+    r"[A-Za-z0-9+/]*={0,2}$",
+);
+
+fn line(string: ObjectBuilder, most: usize) -> ObjectBuilder {
+    string.min_length(Some(1)).max_length(Some(most)).pattern(Some(LINE))
 }
 
 /// The unreserved characters, and none of the reserved words (see [`crate::id`]).

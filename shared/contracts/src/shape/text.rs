@@ -12,7 +12,7 @@ const PREFIX: &str = "x-aptix-";
 
 /// Which header, without the prefix, holds which member. Headers are lines of text, so there is none for
 /// files, images and conditions.
-const HEADERS: &[(&str, &str)] = &[
+pub(crate) const HEADERS: &[(&str, &str)] = &[
     ("session-id", "SessionId"),
     ("turn-id", "TurnId"),
     ("solution-context", "SolutionContextText"),

@@ -16,8 +16,16 @@ use super::Head;
 use crate::key;
 
 /// Attributes that come and go.
-pub(crate) const OPTIONAL: &[&str] =
-    &["OpenTurn", "ChainResponseId", "ChainModel", "ChainExpires", "WorkspaceId", "Repo", "Language"];
+pub(crate) const OPTIONAL: &[&str] = &[
+    "OpenTurn",
+    "ChainResponseId",
+    "ChainModel",
+    "ChainToldMode",
+    "ChainExpires",
+    "WorkspaceId",
+    "Repo",
+    "Language",
+];
 
 /// (SE) in the catalogue.
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,6 +53,8 @@ pub(crate) struct SessionItem {
     chain_response_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    chain_told_mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_expires: Option<Timestamp>,
     mode: String,
@@ -81,6 +91,7 @@ impl From<&Session> for SessionItem {
             last_turn_date: session.last_turn.at,
             chain_response_id: chain.map(|chain| chain.response_id.clone()),
             chain_model: chain.map(|chain| chain.model.clone()),
+            chain_told_mode: chain.and_then(|chain| chain.told_mode.clone()),
             chain_expires: chain.map(|chain| chain.expires),
             mode: session.mode.clone(),
             usage: session.usage,
@@ -97,7 +108,7 @@ impl SessionItem {
     pub(crate) fn into_session(self, key: SessionKey) -> Session {
         let chain = match (self.chain_response_id, self.chain_model, self.chain_expires) {
             (Some(response_id), Some(model), Some(expires)) => {
-                Some(ChainHead { response_id, model, expires })
+                Some(ChainHead { response_id, model, told_mode: self.chain_told_mode, expires })
             }
             _ => None,
         };

@@ -91,7 +91,12 @@ fn a_session_is_read_as_it_was_written() {
     };
     let full = Session {
         open_turn: Some(key().turn),
-        chain: Some(ChainHead { response_id: "r".to_owned(), model: "m".to_owned(), expires: now }),
+        chain: Some(ChainHead {
+            response_id: "r".to_owned(),
+            model: "m".to_owned(),
+            told_mode: Some("general".to_owned()),
+            expires: now,
+        }),
         hints: Hints { repo: Some("aptix".to_owned()), ..Hints::default() },
         ..bare.clone()
     };

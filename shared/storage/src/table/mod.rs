@@ -1,5 +1,6 @@
 //! Sessions and turns on one DynamoDB table.
 
+mod contexts;
 mod expression;
 mod list;
 mod read;
@@ -12,13 +13,14 @@ use aws_sdk_dynamodb::Client;
 pub struct Table {
     client: Client,
     name: String,
+    recent: contexts::Recent,
 }
 
 impl Table {
     /// The table of this name.
     #[must_use]
     pub fn new(client: Client, name: String) -> Self {
-        Self { client, name }
+        Self { client, name, recent: contexts::Recent::default() }
     }
 }
 

@@ -1,9 +1,13 @@
 //! Single reads, and the store port itself.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use contracts::{Timestamp, id::UserId};
+use contracts::{
+    Timestamp,
+    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+};
 use turns::{
     change::{Commit, TurnChange},
+    context::{AgentContext, ConversationContext},
     detail::{Ended, Participant},
     id::{SessionKey, TurnKey},
     ports::{Page, Store, Unavailable, WriteError},
@@ -22,7 +26,7 @@ use crate::{
 const DUE_PAGE: i32 = 50;
 
 impl Table {
-    async fn get(&self, key: &Item<'_>) -> Result<Option<Attributes>, Unavailable> {
+    pub(super) async fn get(&self, key: &Item<'_>) -> Result<Option<Attributes>, Unavailable> {
         let got = self
             .client
             .get_item()
@@ -85,6 +89,22 @@ impl Store for Table {
 
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
         self.move_activity(participant).await
+    }
+
+    async fn agent_context(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+    ) -> Result<Option<AgentContext>, Unavailable> {
+        self.context(Item::Agent(org, id)).await
+    }
+
+    async fn conversation_context(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+    ) -> Result<Option<ConversationContext>, Unavailable> {
+        self.context(Item::Conversation(org, id)).await
     }
 
     async fn due(

@@ -2,17 +2,18 @@
 
 use bytes::Bytes;
 use contracts::{
-    AgentExecuteResponse, ContentHash, Error, ErrorCode, Timestamp,
+    AgentExecuteResponse, ContentHash, Error, ErrorCode, NonEmpty, Timestamp,
     guard::{Blob, guard},
-    response::{FileRef, Final, Metadata},
+    response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall},
 };
 
 use crate::{
     detail::Report,
     id::TurnKey,
-    link, mode, model,
+    link, model,
     outcome::Outcome,
     payload::{Kind, Payload},
+    progress::{Plan, Progress, Step},
     summary::summarize,
     timing::Timing,
     turn::Turn,
@@ -20,85 +21,119 @@ use crate::{
 
 /// An outcome, and the files that have to be stored before it.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(super) struct Answer {
     /// What the turn came to.
-    pub(crate) outcome: Outcome,
+    pub(super) outcome: Outcome,
     /// Files that its response refers to.
-    pub(crate) files: Vec<File>,
+    pub(super) files: Vec<File>,
 }
 
 /// A file to be stored, addressed by its content.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(super) struct File {
     /// Under which key.
-    pub(crate) payload: Payload,
+    pub(super) payload: Payload,
     /// Its bytes.
-    pub(crate) bytes: Bytes,
+    pub(super) bytes: Bytes,
 }
 
 /// A whole reply. Files that the model wrote into its text become files (AGN-033 §6.1).
-pub(crate) fn answered(
+pub(super) fn answered(
     turn: &Turn,
-    reply: model::Reply,
-    warnings: Vec<String>,
-    model: &str,
+    mode_display_name: &str,
+    text: String,
+    progress: Progress,
+    plan: &Plan,
     received: Timestamp,
     timing: &Timing,
 ) -> Answer {
-    if !reply.calls.is_empty() {
-        // No tools were offered, so a call can't be answered and the chain can't go on from it.
-        return failed(&model::Error::Malformed, warnings, model, received);
-    }
-    let guarded = guard(&reply.text, |blob| link::payload(&turn.key, &path(blob)));
+    let guarded = guard(&text, |blob| link::file(&turn.key, &ContentHash::of_bytes(&blob.bytes), &blob.name));
     let report = Report {
         answer_summary: Some(summarize(&guarded.text)),
-        response_id: Some(reply.response_id),
-        model: Some(model.to_owned()),
-        received: Some(received),
         chain_expires: Some(received.after(timing.chain_life)),
-        usage: reply.usage,
-        warnings: warnings.clone(),
-        errors: Vec::new(),
+        ..report(&progress, plan, received)
     };
+    let embedded = guarded.blobs.iter().map(|blob| file_ref(&turn.key, blob));
     let answer = Final {
-        metadata: Metadata {
-            session_id: turn.key.session.session.clone(),
-            turn_id: turn.key.turn.clone(),
-            mode_display_name: mode::display_name(&turn.mode),
-        },
+        metadata: metadata(turn, mode_display_name),
         primary_output_text: guarded.text,
-        files: guarded.blobs.iter().map(|blob| file_ref(&turn.key, blob)).collect(),
-        tool_results: Vec::new(),
-        user_warnings: warnings,
-        usage: reply.usage,
+        files: progress.files.into_iter().chain(embedded).collect(),
+        tool_results: progress.tool_results,
+        user_warnings: progress.warnings,
+        usage: progress.usage,
     };
     Answer {
-        outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, None),
+        outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode),
         files: guarded.blobs.into_iter().map(|blob| file(&turn.key, blob)).collect(),
     }
 }
 
-/// No reply.
-pub(crate) fn failed(
-    error: &model::Error,
-    warnings: Vec<String>,
-    model: &str,
+/// Calls for the client. Everything gathered so far is reported in the final response.
+pub(super) fn suspended(
+    turn: &Turn,
+    mode_display_name: &str,
+    text: &str,
+    progress: Progress,
+    plan: Plan,
     received: Timestamp,
 ) -> Answer {
-    let report =
-        Report { model: Some(model.to_owned()), received: Some(received), warnings, ..Report::default() };
-    Answer { outcome: Outcome::failed(failure(error), report), files: Vec::new() }
+    let calls = progress.pending().map(|call| ToolCall {
+        tool_call_id: call.call_id.clone(),
+        name: call.name.clone(),
+        arguments_json: call.arguments.clone(),
+    });
+    let Ok(tool_calls) = NonEmpty::new(calls.collect()) else {
+        return failed(failure(&model::Error::Malformed), progress, &plan, received);
+    };
+    let continuation = ClientToolContinuation {
+        metadata: metadata(turn, mode_display_name),
+        tool_calls,
+        tool_continuation_message: Some(text.to_owned()).filter(|text| !text.trim().is_empty()),
+    };
+    let response = AgentExecuteResponse::ClientToolContinuation(continuation);
+    Answer { outcome: Outcome::suspended(response, received, Step { plan, progress }), files: Vec::new() }
 }
 
-fn path(blob: &Blob) -> String {
-    format!("files/{}/{}", ContentHash::of_bytes(&blob.bytes), blob.name)
+/// No answer.
+pub(super) fn failed(error: Error, progress: Progress, plan: &Plan, received: Timestamp) -> Answer {
+    Answer { outcome: Outcome::failed(error, report(&progress, plan, received)), files: Vec::new() }
+}
+
+/// The model went on calling tools for longer than a turn may.
+pub(super) fn too_many_rounds(plan: &Plan) -> Error {
+    let message = format!(
+        "The model called tools more than {} times in a row without an answer. Ask for less at once, with a new TurnId.",
+        plan.max_rounds
+    );
+    Error::new(ErrorCode::ToolRoundsExceeded, message)
+}
+
+fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
+    Report {
+        response_id: progress.response_id.clone(),
+        model: Some(plan.model.clone()),
+        told_mode: progress.told_mode.clone(),
+        received: Some(received),
+        usage: progress.usage,
+        warnings: progress.warnings.clone(),
+        ..Report::default()
+    }
+}
+
+/// The mode shows as it is after the turn's own changes (AGN-011 §3.4).
+fn metadata(turn: &Turn, mode_display_name: &str) -> Metadata {
+    Metadata {
+        session_id: turn.key.session.session.clone(),
+        turn_id: turn.key.turn.clone(),
+        mode_display_name: mode_display_name.to_owned(),
+    }
 }
 
 fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {
     FileRef {
         name: blob.name.clone(),
         mime_type: blob.mime_type.clone(),
-        url: link::payload(key, &path(blob)),
+        url: link::file(key, &ContentHash::of_bytes(&blob.bytes), &blob.name),
         size_bytes: u64::try_from(blob.bytes.len()).unwrap_or(u64::MAX),
         content_hash: ContentHash::of_bytes(&blob.bytes),
         description: None,
@@ -112,7 +147,7 @@ fn file(key: &TurnKey, blob: Blob) -> File {
 }
 
 /// What the user is told about a model that gave no answer. Never the provider's words (I14).
-fn failure(error: &model::Error) -> Error {
+pub(super) fn failure(error: &model::Error) -> Error {
     let (code, message) = match error {
         model::Error::RateLimited { .. } => (
             ErrorCode::ModelRateLimited,

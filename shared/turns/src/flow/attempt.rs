@@ -2,26 +2,24 @@
 
 use std::{pin::pin, time::Duration};
 
-use contracts::{queue::FinalizeMessage, request::UserTurn};
+use contracts::queue::FinalizeMessage;
 use futures::future::{Either, join, select, try_join_all};
 
 use crate::{
     flow::{
         Executor, Refusal,
-        answer::{self, Answer, File},
+        answer::{Answer, File},
         lease::{self, Lease},
         outcome, replay, salvage,
+        think::Work,
         write::{self, Written},
     },
-    model::{self, Model},
+    model::Model,
     outcome::{Outcome, Response},
     ports::{Announcements, Payloads, Store, Unavailable, World},
     transition::settle::settle,
     turn::{Reason, Turn, Verdict},
 };
-
-/// Shown when the provider no longer has the conversation that the turn was to continue.
-const CHAIN_LOST: &str = "The model provider no longer has the earlier part of this conversation; this answer was written without it.";
 
 /// A turn that this process owns.
 pub(super) struct Held {
@@ -34,84 +32,32 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     pub(super) async fn attempt(
         &self,
         held: &Held,
-        request: &UserTurn,
+        work: Work<'_>,
         stop_at: Duration,
         deltas: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Response, Refusal> {
-        let work = pin!(async {
-            let answer = self.think(held, request, stop_at, deltas).await;
-            self.settle(held, answer).await
-        });
-        let keep =
-            pin!(lease::keep(&self.store, &self.world, &self.timing, &held.turn, &held.lease, stop_at));
-        match select(work, keep).await {
-            Either::Left((answer, _)) => answer,
-            // The lease is lost. Dropping the work ends the model call too, so nobody pays for it.
-            Either::Right(((), _)) => self.what_stands(held.turn.clone()).await,
-        }
-    }
-
-    /// Asks the model until there is an answer or an error.
-    async fn think(
-        &self,
-        held: &Held,
-        request: &UserTurn,
-        stop_at: Duration,
-        deltas: &mut (dyn FnMut(&str) + Send),
-    ) -> Answer {
-        let turn = &held.turn;
-        let mut chain = turn.previous_response_id.clone();
-        let mut warnings = Vec::new();
-        loop {
-            if held.lease.left(&self.world).is_zero() {
-                // Nobody may pay for a turn that is about to be somebody else's: whoever keeps the lease
-                // ends this.
-                return std::future::pending().await;
+        let done = {
+            let work = pin!(async {
+                let answer = self.think(held, work, stop_at, deltas).await;
+                self.settle(held, answer).await
+            });
+            let keep =
+                pin!(lease::keep(&self.store, &self.world, &self.timing, &held.turn, &held.lease, stop_at));
+            // The lease is looked at before the work each time, so that no model call begins under a
+            // lease that is over: not the first either, when the write that won the turn took that long.
+            match select(keep, work).await {
+                Either::Right((answer, _)) => Some(answer),
+                Either::Left(((), _)) => None,
             }
-            let deadline =
-                stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
-            let call = self.model_request(turn, request, chain.as_deref());
-            match self.model.reply(&call, deadline, deltas).await {
-                Ok(reply) => {
-                    return answer::answered(
-                        turn,
-                        reply,
-                        warnings,
-                        self.asked_of(),
-                        self.world.now(),
-                        &self.timing,
-                    );
-                }
-                Err(model::Error::ChainLost) if chain.is_some() => {
-                    chain = None;
-                    warnings.push(CHAIN_LOST.to_owned());
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the model call failed");
-                    return answer::failed(&error, warnings, self.asked_of(), self.world.now());
-                }
+        };
+        match done {
+            Some(answer) => answer,
+            // The lease is lost. The work was dropped with the block above, before anything is waited for:
+            // that ends the model call, so nobody pays for it any longer.
+            None => {
+                let stored = self.store.turn(&held.turn.key).await?;
+                self.what_stands(stored.ok_or(Refusal::TurnNotFound)?).await
             }
-        }
-    }
-
-    fn model_request(&self, turn: &Turn, request: &UserTurn, chain: Option<&str>) -> model::Request {
-        model::Request {
-            model: self.defaults.model.clone(),
-            temperature: None,
-            max_output_tokens: None,
-            chain: match chain {
-                Some(id) => model::Chain::Continues { previous_response_id: id.to_owned(), update: None },
-                None => model::Chain::Initial { system: self.defaults.system.clone(), parts: Vec::new() },
-            },
-            mode: turn.mode.clone(),
-            instruction: match &request.instruction {
-                Some(text) => model::Instruction::User(text.clone()),
-                None => model::Instruction::FilesAlone,
-            },
-            context_block: None,
-            tools: Vec::new(),
-            tool_choice: None,
-            tool_outputs: Vec::new(),
         }
     }
 
@@ -159,11 +105,6 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                 stored => return stored,
             }
         }
-    }
-
-    /// The model that the turn is sent to.
-    fn asked_of(&self) -> &str {
-        &self.defaults.model
     }
 
     pub(super) async fn announce(&self, turn: &Turn) {

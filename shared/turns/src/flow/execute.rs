@@ -1,6 +1,6 @@
 //! Execute: a user turn, from the request to its answer (DESIGN §3).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use contracts::{Caller, request::UserTurn};
@@ -8,21 +8,22 @@ use futures::future::{join, try_join};
 
 use crate::{
     flow::{
-        Refusal,
+        Design, Refusal,
         attempt::Held,
         lease::Lease,
         outcome, publish,
         replay::{self, Waited},
         salvage,
+        think::Work,
         write::{self, Written},
     },
     id::SessionKey,
-    mode,
     model::Model,
     outcome::Response,
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
-    session::{Contexts, Hints},
+    progress::{Progress, Step},
+    session::{Contexts, Hints, Session},
     summary,
     timing::Timing,
     transition::{
@@ -34,15 +35,6 @@ use crate::{
 
 /// How often a start decides anew because somebody else changed the session.
 const ROUNDS: usize = 12;
-
-/// What a turn uses where its contexts say nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Defaults {
-    /// The provider's model id.
-    pub model: String,
-    /// The base system prompt (AGN-003 §4.1).
-    pub system: String,
-}
 
 /// Runs user turns.
 #[derive(Debug)]
@@ -59,8 +51,8 @@ pub struct Executor<S, P, A, M, W> {
     pub world: W,
     /// Waits and bounds.
     pub timing: Timing,
-    /// What contexts leave open.
-    pub defaults: Defaults,
+    /// Modes, tools and default contexts.
+    pub design: Arc<Design>,
 }
 
 impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P, A, M, W> {
@@ -79,7 +71,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         deltas: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Response, Refusal> {
         let stop_at = self.world.monotonic().saturating_add(budget);
-        let ask = self.ask(caller, request);
+        let mut ask = ask(caller, request);
         let (seen, stored) = join(self.look(&ask), self.store_instruction(&ask, request)).await;
         let mut seen = seen?;
         let mut stored = Some(stored);
@@ -90,8 +82,10 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                     stored.take().transpose()?;
                     continue;
                 }
-                Decision::Begin => self.begin(&seen, None, &ask).await?,
-                Decision::BeginClosing(open) => self.begin(&seen, Some(open), &ask).await?,
+                Decision::Begin => self.begin(&seen, None, &mut ask).await?.map(|held| (held, None)),
+                Decision::BeginClosing(open) => {
+                    self.begin(&seen, Some(open), &mut ask).await?.map(|held| (held, None))
+                }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(&self.store, &self.payloads, &self.world, &self.timing, &open).await?;
                     None
@@ -112,35 +106,27 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                 }
                 Decision::OtherContexts => return Err(Refusal::OtherContexts),
             };
-            if let Some(held) = held {
-                return self.attempt(&held, request, stop_at, deltas).await;
+            if let Some((held, step)) = held {
+                let step = match step {
+                    Some(step) => step,
+                    None => self.set_up(&held.turn, seen.session.as_ref(), &ask).await?,
+                };
+                let request = Some(request).filter(|_| step.progress.response_id.is_none());
+                return self.attempt(&held, Work { request, step }, stop_at, deltas).await;
             }
             seen = self.look(&ask).await?;
         }
         Err(Refusal::Contended)
     }
 
-    fn ask(&self, caller: &Caller, request: &UserTurn) -> Ask {
-        let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
-        Ask {
-            key: session.turn(request.turn_id.clone()),
-            by: caller.user.clone(),
-            fingerprint: request.fingerprint(),
-            contexts: Contexts {
-                agent: request.agent_context_id.clone(),
-                conversation: request.conversation_context_id.clone(),
-            },
-            hints: Hints {
-                workspace: request.workspace_id.clone(),
-                repo: request.repo.clone(),
-                language: request.language.clone(),
-            },
-            session_name: summary::name_of(request.instruction.as_deref()),
-            instruction_summary: summary::summarize(request.instruction.as_deref().unwrap_or_default()),
-            active_file_refs: Vec::new(),
-            first_mode: mode::GENERAL.to_owned(),
-            model: self.defaults.model.clone(),
-        }
+    /// A turn's set-up, and no progress yet.
+    async fn set_up(&self, turn: &Turn, session: Option<&Session>, ask: &Ask) -> Result<Step, Refusal> {
+        let contexts = session.map_or(&ask.contexts, |session| &session.contexts);
+        let effective = self.effective(&turn.key.session.org, contexts).await?;
+        let told = session.and_then(|session| session.chain.as_ref()?.told_mode.clone());
+        let told_mode = told.filter(|_| turn.previous_response_id.is_some());
+        let progress = Progress { told_mode, ..Progress::default() };
+        Ok(Step { plan: self.design.plan(&effective, &turn.mode), progress })
     }
 
     /// Session and turn beside each other; the session's open turn only when there is one.
@@ -166,7 +152,11 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     }
 
     /// Starts the turn; none when somebody else changed the session first.
-    async fn begin(&self, seen: &Seen, open: Option<Turn>, ask: &Ask) -> Result<Option<Held>, Refusal> {
+    async fn begin(&self, seen: &Seen, open: Option<Turn>, ask: &mut Ask) -> Result<Option<Held>, Refusal> {
+        let contexts = seen.session.as_ref().map_or(&ask.contexts, |session| &session.contexts);
+        let effective = self.effective(&ask.key.session.org, contexts).await?;
+        ask.first_mode = self.design.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
+        ask.model = effective.model;
         let closing = match (&seen.session, open) {
             (Some(session), Some(open)) => {
                 let outcome = match open.settlement() {
@@ -218,7 +208,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
 
     /// Takes over a turn whose attempt died: settles it from an earlier outcome, or goes on with it.
     /// None when there is nothing to work on: looking again tells why.
-    async fn take_over(&self, dead: &Turn) -> Result<Option<Held>, Refusal> {
+    pub(super) async fn take_over(&self, dead: &Turn) -> Result<Option<(Held, Option<Step>)>, Refusal> {
         let asked = self.world.monotonic();
         let fence = match take::take(dead, self.world.nonce(), Purpose::Retry, self.world.now(), &self.timing)
         {
@@ -241,7 +231,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             return Ok(None);
         };
         let Some((writer, found)) = outcome::find(&self.payloads, &held.turn.key, stage).await? else {
-            return Ok(Some(held));
+            let step = self.recover(&held.turn).await?;
+            return Ok(Some((held, step)));
         };
         // I4, I9: an answer that was durable is used, not bought again.
         if let Ok(change) = salvage::from_outcome(&held.turn, writer, &found, &self.world, &self.timing) {
@@ -259,5 +250,29 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         replay::response(&self.payloads, turn)
             .await?
             .ok_or(Refusal::TurnInProgress { retry_after: replay::retry_after(left) })
+    }
+}
+
+/// What the request asks. The model and the first mode follow from its contexts, once they are known.
+fn ask(caller: &Caller, request: &UserTurn) -> Ask {
+    let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
+    Ask {
+        key: session.turn(request.turn_id.clone()),
+        by: caller.user.clone(),
+        fingerprint: request.fingerprint(),
+        contexts: Contexts {
+            agent: request.agent_context_id.clone(),
+            conversation: request.conversation_context_id.clone(),
+        },
+        hints: Hints {
+            workspace: request.workspace_id.clone(),
+            repo: request.repo.clone(),
+            language: request.language.clone(),
+        },
+        session_name: summary::name_of(request.instruction.as_deref()),
+        instruction_summary: summary::summarize(request.instruction.as_deref().unwrap_or_default()),
+        active_file_refs: Vec::new(),
+        first_mode: String::new(),
+        model: String::new(),
     }
 }

@@ -1,9 +1,12 @@
 //! Keeping a lease while an attempt works.
 
 use std::{
+    pin::pin,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
+
+use futures::future::{Either, select};
 
 use crate::{
     flow::write::{self, Written},
@@ -54,8 +57,11 @@ pub(crate) async fn keep(
     stop_at: Duration,
 ) {
     loop {
-        let pause = timing.renew_every().min(lease.left(world));
-        world.sleep(pause).await;
+        let left = lease.left(world);
+        if left.is_zero() {
+            return;
+        }
+        world.sleep(timing.renew_every().min(left)).await;
         let asked = world.monotonic();
         let by = timing.lease.min(stop_at.saturating_sub(asked));
         if lease.left(world).is_zero() || by.is_zero() {
@@ -64,11 +70,15 @@ pub(crate) async fn keep(
         let Ok(change) = renew(turn, world.now().after(by)) else {
             return;
         };
-        match write::turn(store, world, &change).await {
-            Ok(Written::Applied) => lease.extend(asked, by),
-            Ok(Written::Stands(_)) => return,
+        // Every try of the write may hang as long as the adapter lets it, so the lease ends it: a holder
+        // that waited for an unreachable table would work on, and pay, under a lease that is over.
+        let renewal = pin!(write::turn(store, world, &change));
+        let over = pin!(world.sleep(lease.left(world)));
+        match select(renewal, over).await {
+            Either::Left((Ok(Written::Applied), _)) => lease.extend(asked, by),
+            Either::Left((Ok(Written::Stands(_)), _)) | Either::Right(_) => return,
             // The table can't be reached: the lease still runs, so try again while it does.
-            Err(_) => {}
+            Either::Left((Err(_), _)) => {}
         }
     }
 }

@@ -5,20 +5,24 @@
 mod answer;
 mod attempt;
 mod cancel;
+mod design;
 mod execute;
 mod finalize;
 mod lease;
 mod outcome;
 mod publish;
 mod read;
+mod recover;
 mod refusal;
 mod replay;
 mod resume;
 mod salvage;
+mod think;
+mod tools;
 mod write;
 
-pub use execute::{Defaults, Executor};
+pub use design::Design;
+pub use execute::Executor;
 pub use finalize::{Finalizer, Swept};
 pub use read::{PayloadName, Reader};
 pub use refusal::Refusal;
-pub use resume::resume;

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use contracts::{Error, ErrorCode, id::TurnId};
+use contracts::{
+    Error, ErrorCode,
+    id::{AgentContextId, ConversationContextId, TurnId},
+};
 
-use crate::ports::Unavailable;
+use crate::{matching::Mismatch, ports::Unavailable};
 
 /// A refused request.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,15 @@ pub enum Refusal {
     /// The turn does not await tool results.
     #[error("the turn does not await tool results")]
     NotAwaitingTools,
+    /// The results don't answer the turn's pending calls.
+    #[error("the tool results don't match: {0}")]
+    ToolResultsMismatch(Mismatch),
+    /// No such agent context for this caller.
+    #[error("no such agent context")]
+    AgentContextNotFound(AgentContextId),
+    /// No such conversation context for this caller.
+    #[error("no such conversation context")]
+    ConversationContextNotFound(ConversationContextId),
     /// The session has other contexts.
     #[error("the session has other contexts")]
     OtherContexts,
@@ -63,6 +75,9 @@ impl Refusal {
             Self::Contended | Self::Unavailable(_) => Some(Duration::from_secs(1)),
             Self::TurnIdConflict
             | Self::NotAwaitingTools
+            | Self::ToolResultsMismatch(_)
+            | Self::AgentContextNotFound(_)
+            | Self::ConversationContextNotFound(_)
             | Self::OtherContexts
             | Self::SessionNotFound
             | Self::TurnNotFound
@@ -92,6 +107,18 @@ impl Refusal {
                 ErrorCode::TurnNotAwaitingTools,
                 "This turn does not await tool results. Read the turn to see where it stands.",
             ),
+            Self::ToolResultsMismatch(mismatch) => Error::new(
+                ErrorCode::ToolResultsMismatch,
+                "ToolResults must answer exactly the calls of the continuation, in their order (AGN-033 §3.3). \
+                 Nothing was stored; send the right results.",
+            )
+            .with_details(mismatch.to_string()),
+            Self::AgentContextNotFound(id) => {
+                Error::from(ErrorCode::AgentContextNotFound).with_details(id.as_str())
+            }
+            Self::ConversationContextNotFound(id) => {
+                Error::from(ErrorCode::ConversationContextNotFound).with_details(id.as_str())
+            }
             Self::OtherContexts => Error::new(
                 ErrorCode::SessionContextMismatch,
                 "The contexts of a session are fixed by its first turn. Leave AgentContextId and ConversationContextId \

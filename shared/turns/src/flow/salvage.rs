@@ -1,5 +1,7 @@
 //! Salvage: end a turn whose attempts died, with the answer of the one that got furthest (I4).
 
+use std::time::Duration;
+
 use crate::{
     change::TurnChange,
     flow::{
@@ -7,15 +9,12 @@ use crate::{
         write::{self, Written},
     },
     id::Owner,
-    outcome::{Kind, Outcome},
+    outcome::Outcome,
     ports::{Payloads, Store, Unavailable, World},
     timing::Timing,
     transition::{Illegal, settle, suspend, take},
     turn::{Reason, State, Turn, Verdict},
 };
-
-/// How long a suspended turn waits for its tool results.
-const TOOL_DEADLINE: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
 /// Fences the turn, then settles it from an outcome object if there is one, else as abandoned.
 /// Returns the head that stands afterwards, whoever wrote it.
@@ -65,8 +64,8 @@ pub(crate) fn from_outcome(
     match outcome.verdict(writer.clone()) {
         Some(verdict) => settle::settle(turn, verdict, outcome.report.received.unwrap_or(now), now, timing),
         None => {
-            debug_assert_eq!(outcome.kind, Kind::Suspended);
-            suspend::suspend(turn, writer, now.after(TOOL_DEADLINE))
+            let seconds = outcome.step.as_ref().map_or(0, |step| step.plan.tool_deadline_seconds);
+            suspend::suspend(turn, writer, now.after(Duration::from_secs(seconds)))
         }
     }
 }

@@ -96,6 +96,7 @@ fn chain_head(report: &Report, at: Timestamp) -> Option<ChainHead> {
     Some(ChainHead {
         response_id: report.response_id.clone()?,
         model: report.model.clone().unwrap_or_default(),
+        told_mode: report.told_mode.clone(),
         expires: report.chain_expires.unwrap_or(at),
     })
 }

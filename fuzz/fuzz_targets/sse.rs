@@ -1,0 +1,49 @@
+//! The model provider's event stream: whatever comes, in whatever pieces, it is read within its limits, and
+//! the pieces make no difference.
+//!
+//! The first byte says how long the pieces are.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use llm::{
+    fold::Progress,
+    reader::Reader,
+    sse::{Decoder, Event, Limits},
+};
+
+/// Small, so that the limits are met.
+const LIMITS: Limits = Limits { line: 2_048, event: 4_096 };
+
+fuzz_target!(|data: &[u8]| {
+    let Some((size, stream)) = data.split_first() else { return };
+    let size = usize::from(*size).max(1);
+    let (whole, pieces) = (decoded(stream, stream.len().max(1)), decoded(stream, size));
+    assert_eq!(whole, pieces);
+    for event in &whole.0 {
+        assert!(event.data.len() <= LIMITS.event && !event.kind.contains(['\n', '\r']));
+    }
+    assert_eq!(read(stream, stream.len().max(1)), read(stream, size));
+});
+
+/// The events, and whether the stream stayed within its limits.
+fn decoded(stream: &[u8], size: usize) -> (Vec<Event>, bool) {
+    let mut decoder = Decoder::new(LIMITS);
+    let mut events = Vec::new();
+    let ended =
+        stream.chunks(size).try_for_each(|piece| decoder.push(piece, &mut |event| events.push(event)));
+    (events, ended.is_ok())
+}
+
+/// What was handed on, and how the reading ended.
+fn read(stream: &[u8], size: usize) -> (String, String) {
+    let mut reader = Reader::new(LIMITS);
+    let mut text = String::new();
+    for piece in stream.chunks(size) {
+        match reader.push(piece, &mut |delta| text.push_str(delta)) {
+            Ok(Progress::More) => assert_eq!(reader.has_text(), !text.is_empty()),
+            ended => return (text, format!("{ended:?}")),
+        }
+    }
+    (text, "unfinished".to_owned())
+}

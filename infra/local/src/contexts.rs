@@ -1,0 +1,75 @@
+//! `contexts put`: writes agent and conversation contexts into the table of a running local cloud.
+
+use std::path::{Path, PathBuf};
+
+use contracts::id::OrgId;
+use storage::Table;
+use turns::{context, mode::Catalog, tool};
+
+use crate::services::provision::{Clients, TABLE};
+
+/// Where a running local cloud says how to reach its table.
+const ENDPOINT_FILE: &str = "dynamodb-endpoint";
+
+/// Contexts that could not be put. Each message says what to mend.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file can't be read.
+    #[error("cannot read {file}")]
+    File {
+        /// Which.
+        file: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// No local cloud uses this folder.
+    #[error("no local cloud runs on the data folder {0}; start one first, or name its folder with --data")]
+    NotRunning(String),
+    /// The org's name is none.
+    #[error("--org {0}")]
+    Org(contracts::id::InvalidId),
+    /// The built-in modes or tools are wrong, or the file's contexts are: every fault.
+    #[error("{0}")]
+    Faults(String),
+    /// The table does not take them.
+    #[error(transparent)]
+    Table(#[from] turns::ports::Unavailable),
+}
+
+/// Leaves word of how to reach the table.
+pub(crate) fn announce(folder: &Path, endpoint: &str) -> std::io::Result<()> {
+    std::fs::write(endpoint_file(folder), endpoint)
+}
+
+fn endpoint_file(folder: &Path) -> PathBuf {
+    folder.join(ENDPOINT_FILE)
+}
+
+/// Checks the contexts of a file and writes them for an org; says what was written.
+///
+/// # Errors
+/// When the file holds a fault: then nothing is written. When no local cloud runs on the folder.
+pub async fn put(folder: &Path, org: &str, file: &Path) -> Result<String, Error> {
+    let org = OrgId::new(org).map_err(Error::Org)?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|source| Error::File { file: file.display().to_string(), source })?;
+    let documents = read(&text)?;
+    let not_running = || Error::NotRunning(folder.display().to_string());
+    let endpoint = std::fs::read_to_string(endpoint_file(folder)).map_err(|_| not_running())?;
+    let table = Table::new(Clients::new(&endpoint, &endpoint, &endpoint).dynamodb, TABLE.to_owned());
+    let mut written = Vec::with_capacity(documents.len());
+    for document in &documents {
+        table.put_context(&org, document).await?;
+        written.push(format!("{} {}", document.kind(), document.id()));
+    }
+    Ok(format!("put for {}: {}", org.as_str(), written.join(", ")))
+}
+
+fn read(text: &str) -> Result<Vec<context::Document>, Error> {
+    let faults = |faults: &dyn std::fmt::Display| Error::Faults(faults.to_string());
+    let tools = tool::Registry::new(tool::built_in()).map_err(|found| faults(&found))?;
+    let names: Vec<&str> = tools.names().collect();
+    let catalog = Catalog::seed(&names).map_err(|found| faults(&found))?;
+    context::parse_documents(text, &catalog, &names).map_err(|found| faults(&found))
+}

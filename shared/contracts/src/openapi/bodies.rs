@@ -1,0 +1,91 @@
+//! Request bodies in the calling shapes (DD-001).
+
+use serde_json::json;
+use utoipa::openapi::{
+    ContentBuilder, ObjectBuilder, Ref, Required,
+    encoding::EncodingBuilder,
+    request_body::{RequestBody, RequestBodyBuilder},
+    schema::{ArrayBuilder, KnownFormat, Schema, SchemaFormat, Type},
+};
+
+use super::{
+    closed::{NOTHING, with_input},
+    examples,
+    operations::Body,
+};
+use crate::request::limits::{MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS};
+
+/// The members of a form that are hints.
+const HINTS: [&str; 3] = ["WorkspaceId", "Repo", "Language"];
+/// The members of a form that are ids.
+const IDS: [&str; 4] = ["SessionId", "TurnId", "AgentContextId", "ConversationContextId"];
+
+pub(super) fn request_body(body: Body) -> RequestBody {
+    let all = RequestBodyBuilder::new()
+        .required(Some(Required::True))
+        .description(Some("At most 4 MiB. Members may be spelled in camelCase; null counts as absent."));
+    match body {
+        Body::Results => all.content("application/json", json("ToolContinuation", examples::tool_results())),
+        Body::Asked => {
+            let both = examples::user_turn().into_iter().chain(examples::tool_results()).collect();
+            all.content("application/json", json("AgentExecuteRequest", both))
+                .content("multipart/form-data", form())
+                .content("text/plain", plain())
+        }
+    }
+    .build()
+}
+
+fn json(schema: &str, examples: examples::Examples) -> utoipa::openapi::Content {
+    ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).examples_from_iter(examples).build()
+}
+
+/// A user turn as a browser's form; see [`crate::shape::multipart`].
+fn form() -> utoipa::openapi::Content {
+    let mut form = ObjectBuilder::new().description(Some(
+        "A user turn. Fields have the names of its members; an empty one counts as absent. A file is an \
+         artifact of origin `user` whose path is the file's name, unless its field is `ClipboardImages`.",
+    ));
+    for id in IDS {
+        form = form.property(id, Ref::from_schema_name(id));
+    }
+    for hint in HINTS {
+        form = form.property(hint, Ref::from_schema_name("Hint"));
+    }
+    let form = form
+        .property("Instruction", text().max_length(Some(MAX_INSTRUCTION_CHARS)))
+        .property("SolutionContextText", text().max_length(Some(MAX_SOLUTION_CONTEXT_CHARS)))
+        .property("RagScope", Ref::from_schema_name("RagScope"))
+        .property("Streaming", text().enum_values(Some(["true", "false"])))
+        .property("InputArtifacts", files("Files to reason about (AGN-034 §4.2).", MAX_ARTIFACTS))
+        .property("ClipboardImages", files("Pasted images (AGN-034 §4.3).", MAX_IMAGES))
+        .required("SessionId")
+        .required("TurnId")
+        .additional_properties(Some(NOTHING));
+    ContentBuilder::new()
+        .schema(Some(with_input(form.build())))
+        .encoding("RagScope", EncodingBuilder::new().content_type(Some("application/json")).build())
+        .encoding("ClipboardImages", EncodingBuilder::new().content_type(Some("image/png")).build())
+        .build()
+}
+
+/// A user turn's instruction; see [`crate::shape::text`].
+fn plain() -> utoipa::openapi::Content {
+    let instruction = text()
+        .max_length(Some(MAX_INSTRUCTION_CHARS))
+        .pattern(Some(r"\S"))
+        .description(Some("`Instruction` of a user turn, whose other members are the `X-Aptix-…` headers."));
+    ContentBuilder::new()
+        .schema(Some(Schema::from(instruction)))
+        .example(Some(json!("What is a lease?")))
+        .build()
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn files(description: &str, most: usize) -> ArrayBuilder {
+    let file = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)));
+    ArrayBuilder::new().items(file).max_items(Some(most)).description(Some(description))
+}

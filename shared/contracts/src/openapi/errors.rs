@@ -1,0 +1,111 @@
+//! What can go wrong, by what an operation does. Statuses and descriptions follow from the codes.
+
+use std::collections::BTreeMap;
+
+use crate::error::{
+    ErrorCode::{self, *},
+    Retry,
+};
+
+/// What the gateway answers for any operation, and what goes wrong on our side in any of them.
+pub(super) const ANYWHERE: &[ErrorCode] = &[
+    Unauthenticated,
+    Forbidden,
+    PayloadTooLarge,
+    TooManyRequests,
+    Internal,
+    FunctionFailed,
+    StorageUnavailable,
+    FunctionTimedOut,
+];
+
+/// What the gateway alone answers: always in the envelope, whatever the client asked for.
+pub(super) const GATEWAY: &[ErrorCode] = &[Forbidden, TooManyRequests, FunctionFailed, FunctionTimedOut];
+
+/// Reading a JSON body (AGN-034).
+pub(super) const BODY: &[ErrorCode] = &[
+    BodyMissing,
+    BodyNotJson,
+    MemberRequired,
+    MemberForbidden,
+    MemberUnknown,
+    MemberDuplicated,
+    MemberInvalid,
+    MemberTooLarge,
+    UnsupportedMediaType,
+];
+
+/// Reading a user turn in any of the calling shapes (AGN-034 §2.1, DD-001).
+pub(super) const USER_TURN: &[ErrorCode] = &[InputRequired, BodyNotText, BodyNotMultipart];
+
+/// Reading the query.
+pub(super) const QUERY: &[ErrorCode] = &[ParameterInvalid];
+
+/// A session by its id.
+pub(super) const SESSION: &[ErrorCode] = &[SessionNotFound];
+
+/// A turn by its ids; who can't read the path at all is told about the session.
+pub(super) const TURN: &[ErrorCode] = &[SessionNotFound, TurnNotFound];
+
+/// A payload by its name.
+pub(super) const PAYLOAD: &[ErrorCode] = &[PayloadNotFound];
+
+/// Starting a turn, or finding that it came before (I9).
+pub(super) const START: &[ErrorCode] = &[
+    TurnNotFound,
+    TurnIdConflict,
+    TurnInProgress,
+    SessionBusy,
+    SessionContextMismatch,
+    AgentContextNotFound,
+    ConversationContextNotFound,
+];
+
+/// Handing in tool results (AGN-034 §2.2).
+pub(super) const TOOL_RESULTS: &[ErrorCode] =
+    &[TurnNotFound, TurnInProgress, TurnNotAwaitingTools, ToolResultsMismatch];
+
+/// What a turn that failed came to; a replay answers the same.
+pub(super) const FAILED_TURN: &[ErrorCode] = &[
+    TurnCancelled,
+    TurnSuperseded,
+    ToolDeadlineExpired,
+    TurnAbandoned,
+    TurnNotStored,
+    ModelRateLimited,
+    ModelQuotaExceeded,
+    ModelContextTooLong,
+    ModelContentFiltered,
+    ModelMisconfigured,
+    ModelRejected,
+    ModelUnavailable,
+    ModelTimedOut,
+    ModelReplyMalformed,
+    ModelReplyIncomplete,
+    ToolRoundsExceeded,
+];
+
+/// The codes of several groups by their status, in the order of the catalogue.
+pub(super) fn by_status(groups: &[&[ErrorCode]]) -> BTreeMap<u16, Vec<ErrorCode>> {
+    let mut statuses: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
+    for code in ErrorCode::ALL {
+        if groups.iter().any(|group| group.contains(code)) {
+            statuses.entry(code.http_status()).or_default().push(*code);
+        }
+    }
+    statuses
+}
+
+/// The codes of a status, for people: what each means and what a retry can do.
+pub(super) fn description(codes: &[ErrorCode]) -> String {
+    let line = |code: &ErrorCode| format!("- `{code}`: {}{}", code.summary(), advice(*code));
+    codes.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn advice(code: ErrorCode) -> &'static str {
+    match code.retry() {
+        Retry::Never => "",
+        Retry::SameRequest => " Send the same request again later.",
+        Retry::NewTurn => " Send the same input again under a new `TurnId`.",
+    }
+}

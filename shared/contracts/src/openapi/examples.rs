@@ -1,0 +1,86 @@
+//! Examples. Those of requests are the bodies of the sample events; those of answers are made by the
+//! contract's own types. So neither can be wrong without a test saying so.
+
+use serde_json::Value;
+use utoipa::openapi::{
+    RefOr,
+    example::{Example, ExampleBuilder},
+};
+
+use crate::{
+    invoke_result::InvokeResult,
+    non_empty::NonEmpty,
+    response::{AgentExecuteResponse, ClientToolContinuation, Final, Metadata, ToolCall},
+    usage::Usage,
+};
+
+/// Examples by their names.
+pub(super) type Examples = Vec<(String, RefOr<Example>)>;
+
+/// A user turn, as `sam local invoke` sends it to `execute`.
+const USER_TURN: &str = include_str!("../../../../events/execute.json");
+/// Tool results, as `sam local invoke` sends them to `tool-continuation`.
+const TOOL_RESULTS: &str = include_str!("../../../../events/tool-continuation.json");
+
+pub(super) fn user_turn() -> Examples {
+    of_event("userTurn", "A user turn with a file", USER_TURN)
+}
+
+pub(super) fn tool_results() -> Examples {
+    of_event("toolResults", "Results of client tools", TOOL_RESULTS)
+}
+
+/// The body of an event of API Gateway.
+fn of_event(name: &str, summary: &str, event: &str) -> Examples {
+    let event: Option<Value> = serde_json::from_str(event).ok();
+    let body = event.as_ref().and_then(|event| event.get("body")).and_then(Value::as_str);
+    body.and_then(|body| serde_json::from_str(body).ok())
+        .map(|body| example(name, summary, body))
+        .into_iter()
+        .collect()
+}
+
+/// An answer of either kind.
+pub(super) fn answers() -> Examples {
+    let Some(metadata) = metadata() else { return Examples::new() };
+    let usage = Usage { prompt_tokens: 412, completion_tokens: 9, total_tokens: 421, ..Usage::default() };
+    let complete = Final {
+        metadata: metadata.clone(),
+        primary_output_text: "It returns `0`: the sum of no numbers.".to_owned(),
+        files: Vec::new(),
+        tool_results: Vec::new(),
+        user_warnings: Vec::new(),
+        usage: Some(usage),
+    };
+    let call = ToolCall {
+        tool_call_id: "call_1".to_owned(),
+        name: "workspace_read_file".to_owned(),
+        arguments_json: r#"{"path":"src/total.rs"}"#.to_owned(),
+    };
+    let waiting = ClientToolContinuation {
+        metadata,
+        tool_calls: NonEmpty::one(call),
+        tool_continuation_message: Some("I'll read the file first.".to_owned()),
+    };
+    [
+        ("final", "A complete answer", AgentExecuteResponse::from(complete)),
+        ("clientToolContinuation", "The client's tools are asked for", waiting.into()),
+    ]
+    .into_iter()
+    .filter_map(|(name, summary, response)| {
+        Some(example(name, summary, serde_json::to_value(InvokeResult::ok(response)).ok()?))
+    })
+    .collect()
+}
+
+fn metadata() -> Option<Metadata> {
+    Some(Metadata {
+        session_id: "3f9c2b7ae1d84c6f9a5b0e6d7c8f1a23".parse().ok()?,
+        turn_id: "a1b2c3d4e5f60718293a4b5c6d7e8f90".parse().ok()?,
+        mode_display_name: "General".to_owned(),
+    })
+}
+
+fn example(name: &str, summary: &str, value: Value) -> (String, RefOr<Example>) {
+    (name.to_owned(), ExampleBuilder::new().summary(summary).value(Some(value)).build().into())
+}

@@ -1,0 +1,235 @@
+//! The HTTP surface as a table: one row per operation (DESIGN §2).
+//!
+//! A row names what the operation takes, what it answers and what can go wrong; everything else in the
+//! document follows from the row.
+
+use utoipa::openapi::path::HttpMethod;
+
+use super::{
+    errors::{ANYWHERE, BODY, FAILED_TURN, PAYLOAD, QUERY, SESSION, START, TOOL_RESULTS, TURN, USER_TURN},
+    parameters::{self, Takes},
+};
+use crate::error::ErrorCode;
+
+/// One operation.
+pub(super) struct Row {
+    pub(super) id: &'static str,
+    pub(super) method: HttpMethod,
+    pub(super) path: &'static str,
+    pub(super) tag: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) description: &'static str,
+    pub(super) takes: &'static [Takes],
+    pub(super) body: Option<Body>,
+    pub(super) answers: Answers,
+    /// Operations that a client goes on with, by what is in the answer.
+    pub(super) leads_to: &'static [Lead],
+    pub(super) errors: &'static [&'static [ErrorCode]],
+}
+
+/// What the body is.
+#[derive(Clone, Copy)]
+pub(super) enum Body {
+    /// A request of either scenario in one of the calling shapes.
+    Asked,
+    /// Tool results, as JSON.
+    Results,
+}
+
+/// What a success looks like.
+#[derive(Clone, Copy)]
+pub(super) enum Answers {
+    /// An `InvokeResult` of the schema with this name.
+    Json(&'static str),
+    /// The same of a turn's answer, or its text alone where plain text is asked for.
+    Answer,
+    /// A redirect, or the link where JSON is asked for.
+    Link,
+}
+
+/// Another operation, and where in the answer its parameters are.
+pub(super) struct Lead {
+    pub(super) to: &'static str,
+    pub(super) with: &'static [(&'static str, &'static str)],
+}
+
+/// The tags and what they hold.
+pub(super) const TAGS: &[(&str, &str)] = &[
+    ("Turns", "Run a turn, go on with it, end it."),
+    ("Sessions", "Read sessions and turns (DD-003, DD-007)."),
+    ("Payloads", "Read what was asked and answered, whole (DD-005)."),
+];
+
+const OF_ANSWER: &[(&str, &str)] =
+    &[("SessionId", "$response.body#/Result/SessionId"), ("TurnId", "$response.body#/Result/TurnId")];
+const OF_SUMMARY: &[(&str, &str)] =
+    &[("SessionId", "$response.body#/Result/SessionId"), ("TurnId", "$response.body#/Result/Id")];
+
+/// Every operation there is.
+pub(super) const OPERATIONS: &[Row] = &[
+    Row {
+        id: "executeTurn",
+        method: HttpMethod::Post,
+        path: "/api/ai/agent/execute",
+        tag: "Turns",
+        summary: "Run a user turn, or hand in tool results",
+        description: "Takes both scenarios of AGN-034 §2, told apart by the presence of `ToolResults`. An \
+            unknown `SessionId` starts a session, a known one goes on with it. `TurnId` makes the request \
+            idempotent: the same request again gets the same answer, byte for byte, and the model is not \
+            asked again; another request under the same `TurnId` is a conflict.\n\nBrowsers may send a form \
+            and thin clients plain text (DD-001). With `Accept: text/plain` the reply is the answer's text \
+            alone, and errors are one line of text; the status says which it is.",
+        takes: parameters::OF_TEXT,
+        body: Some(Body::Asked),
+        answers: Answers::Answer,
+        leads_to: &[
+            Lead { to: "readTurn", with: OF_ANSWER },
+            Lead { to: "readTurnSummary", with: OF_ANSWER },
+            Lead { to: "readInstruction", with: OF_ANSWER },
+            Lead { to: "readAnswer", with: OF_ANSWER },
+            Lead { to: "cancelTurn", with: OF_ANSWER },
+            Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/SessionId")] },
+            Lead { to: "readLastTurn", with: &[("SessionId", "$response.body#/Result/SessionId")] },
+        ],
+        errors: &[ANYWHERE, BODY, USER_TURN, START, TOOL_RESULTS, FAILED_TURN],
+    },
+    Row {
+        id: "submitToolResults",
+        method: HttpMethod::Post,
+        path: "/api/ai/agent/tool-results",
+        tag: "Turns",
+        summary: "Hand in the results of a turn's client tools",
+        description: "Takes tool continuations alone (AGN-034 §2.2). The results must match the calls in \
+            count, ids and order (AGN-033 §3.3).",
+        takes: &[],
+        body: Some(Body::Results),
+        answers: Answers::Json("AgentExecuteResponse"),
+        leads_to: &[],
+        errors: &[ANYWHERE, BODY, TOOL_RESULTS, FAILED_TURN],
+    },
+    Row {
+        id: "cancelTurn",
+        method: HttpMethod::Post,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel",
+        tag: "Turns",
+        summary: "End an open turn",
+        description: "Ends a turn that is open and answers with what the turn came to. A turn that ended \
+            before keeps its outcome, so this may be repeated. No body is needed.",
+        takes: &[Takes::Session, Takes::Turn],
+        body: None,
+        answers: Answers::Json("AgentSessionTurnSummary"),
+        leads_to: &[Lead { to: "readTurn", with: OF_SUMMARY }],
+        errors: &[ANYWHERE, TURN],
+    },
+    Row {
+        id: "listSessions",
+        method: HttpMethod::Get,
+        path: "/api/ai/agent/sessions",
+        tag: "Sessions",
+        summary: "List sessions, newest activity first",
+        description: "The sessions of the caller's org, or those that one user owns or takes part in \
+            (DD-003).",
+        takes: &[Takes::User, Takes::PageSize, Takes::ContinuationToken],
+        body: None,
+        answers: Answers::Json("ListResponse"),
+        leads_to: &[Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/Items/0/Id")] }],
+        errors: &[ANYWHERE, QUERY],
+    },
+    Row {
+        id: "readSession",
+        method: HttpMethod::Get,
+        path: "/api/ai/agent/sessions/{SessionId}",
+        tag: "Sessions",
+        summary: "Read a session with its turns",
+        description: "The session with its turns in order, at most a hundred at a time (DD-002A, DD-003).",
+        takes: &[Takes::Session, Takes::ContinuationToken],
+        body: None,
+        answers: Answers::Json("AgentSession"),
+        leads_to: &[Lead {
+            to: "readTurn",
+            with: &[
+                ("SessionId", "$response.body#/Result/Id"),
+                ("TurnId", "$response.body#/Result/Turns/0/Id"),
+            ],
+        }],
+        errors: &[ANYWHERE, QUERY, SESSION],
+    },
+    Row {
+        id: "readLastTurn",
+        method: HttpMethod::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/last",
+        tag: "Sessions",
+        summary: "Read a session's newest turn",
+        description: "The newest turn, whatever its status (DD-003).",
+        takes: &[Takes::Session],
+        body: None,
+        answers: Answers::Json("AgentSessionTurn"),
+        leads_to: &[],
+        errors: &[ANYWHERE, TURN],
+    },
+    Row {
+        id: "readTurn",
+        method: HttpMethod::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}",
+        tag: "Sessions",
+        summary: "Read a turn",
+        description: "One turn, whole (DD-002B, DD-003). The provider's ids are there for operators alone.",
+        takes: &[Takes::Session, Takes::Turn],
+        body: None,
+        answers: Answers::Json("AgentSessionTurn"),
+        leads_to: &[],
+        errors: &[ANYWHERE, TURN],
+    },
+    Row {
+        id: "readTurnSummary",
+        method: HttpMethod::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/summary",
+        tag: "Sessions",
+        summary: "Read a turn's light summary",
+        description: "One turn in a few lines, cheap enough to poll (DD-003).",
+        takes: &[Takes::Session, Takes::Turn],
+        body: None,
+        answers: Answers::Json("AgentSessionTurnSummary"),
+        leads_to: &[],
+        errors: &[ANYWHERE, TURN],
+    },
+    Row {
+        id: "readInstruction",
+        method: HttpMethod::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/instruction",
+        tag: "Payloads",
+        summary: "Read a turn's whole request",
+        description: "A link to the request in its canonical form (DD-005; RFC 8785).",
+        takes: &[Takes::Session, Takes::Turn],
+        body: None,
+        answers: Answers::Link,
+        leads_to: &[],
+        errors: &[ANYWHERE, TURN, PAYLOAD],
+    },
+    Row {
+        id: "readAnswer",
+        method: HttpMethod::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/answer",
+        tag: "Payloads",
+        summary: "Read a turn's whole answer",
+        description: "A link to the answer's text; there once the turn is completed (DD-005).",
+        takes: &[Takes::Session, Takes::Turn],
+        body: None,
+        answers: Answers::Link,
+        leads_to: &[],
+        errors: &[ANYWHERE, TURN, PAYLOAD],
+    },
+    Row {
+        id: "readFile",
+        method: HttpMethod::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}",
+        tag: "Payloads",
+        summary: "Read a file of an answer",
+        description: "A link to a file that an answer refers to (AGN-033 §6.3).",
+        takes: &[Takes::Session, Takes::Turn, Takes::Hash, Takes::Name],
+        body: None,
+        answers: Answers::Link,
+        leads_to: &[],
+        errors: &[ANYWHERE, TURN, PAYLOAD],
+    },
+];

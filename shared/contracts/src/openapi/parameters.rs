@@ -1,0 +1,143 @@
+//! Parameters of paths and queries, and the headers that stand for members in the text shape.
+
+use utoipa::openapi::{
+    ObjectBuilder, Ref, RefOr, Required, Schema,
+    path::{Parameter, ParameterBuilder, ParameterIn},
+    schema::{SchemaType, Type},
+};
+
+use crate::{id::MAX_ID_CHARS, request::limits::MAX_SOLUTION_CONTEXT_CHARS};
+
+/// What an operation takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    Session,
+    Turn,
+    Hash,
+    Name,
+    User,
+    PageSize,
+    ContinuationToken,
+    /// `X-Aptix-…`: the header, for the member, of this schema.
+    Header(&'static str, &'static str, Kind),
+}
+
+/// What a header holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Named(&'static str),
+    Text(usize),
+    Flag,
+}
+
+const HINT: Kind = Kind::Named("Hint");
+
+/// The headers of the text shape; a test holds them to the shape's own table.
+pub(super) const OF_TEXT: &[Takes] = &[
+    Takes::Header("X-Aptix-Session-Id", "SessionId", Kind::Named("SessionId")),
+    Takes::Header("X-Aptix-Turn-Id", "TurnId", Kind::Named("TurnId")),
+    Takes::Header("X-Aptix-Solution-Context", "SolutionContextText", Kind::Text(MAX_SOLUTION_CONTEXT_CHARS)),
+    Takes::Header("X-Aptix-Workspace-Id", "WorkspaceId", HINT),
+    Takes::Header("X-Aptix-Repo", "Repo", HINT),
+    Takes::Header("X-Aptix-Language", "Language", HINT),
+    Takes::Header("X-Aptix-Streaming", "Streaming", Kind::Flag),
+    Takes::Header("X-Aptix-Agent-Context-Id", "AgentContextId", Kind::Named("AgentContextId")),
+    Takes::Header(
+        "X-Aptix-Conversation-Context-Id",
+        "ConversationContextId",
+        Kind::Named("ConversationContextId"),
+    ),
+];
+
+impl Takes {
+    pub(super) fn parameter(self) -> Parameter {
+        let (name, place, schema) = match self {
+            Self::Session => ("SessionId", ParameterIn::Path, named("SessionId")),
+            Self::Turn => ("TurnId", ParameterIn::Path, named("TurnId")),
+            Self::Hash => ("Hash", ParameterIn::Path, named("ContentHash")),
+            Self::Name => ("Name", ParameterIn::Path, text().min_length(Some(1)).into()),
+            Self::User => ("userId", ParameterIn::Query, user().into()),
+            Self::PageSize => ("pageSize", ParameterIn::Query, page_size().into()),
+            Self::ContinuationToken => ("continuationToken", ParameterIn::Query, text().into()),
+            Self::Header(name, _, Kind::Named(schema)) => (name, ParameterIn::Header, named(schema)),
+            Self::Header(name, _, Kind::Text(most)) => {
+                (name, ParameterIn::Header, text().max_length(Some(most)).into())
+            }
+            Self::Header(name, _, Kind::Flag) => {
+                (name, ParameterIn::Header, text().enum_values(Some(["true", "false"])).into())
+            }
+        };
+        let required = if place == ParameterIn::Path { Required::True } else { Required::False };
+        ParameterBuilder::new()
+            .name(name)
+            .parameter_in(place)
+            .required(required)
+            .description(Some(self.description()))
+            .schema(Some(schema))
+            .build()
+    }
+
+    fn description(self) -> String {
+        match self {
+            Self::Session => "The session, as its client minted it (AGN-034 §2.1).".into(),
+            Self::Turn => "The turn, as its client minted it; `last` is no turn's id (AGN-033 §3.1).".into(),
+            Self::Hash => "The file's `ContentHash`, as a `FileRef` holds it.".into(),
+            Self::Name => "The file's `Name`, as a `FileRef` holds it.".into(),
+            Self::User => {
+                "Only sessions that this user owns or takes part in; all of the org's when absent or empty."
+                    .into()
+            }
+            Self::PageSize => "How many sessions a page holds.".into(),
+            Self::ContinuationToken => {
+                "Where to go on: the `ContinuationToken` of the page before. Absent for the first page."
+                    .into()
+            }
+            Self::Header(_, member, _) => {
+                let required = if matches!(member, "SessionId" | "TurnId") { "; required there" } else { "" };
+                format!("`{member}` of a user turn, read with a `text/plain` body alone{required} (DD-001).")
+            }
+        }
+    }
+}
+
+fn named(schema: &str) -> RefOr<Schema> {
+    Ref::from_schema_name(schema).into()
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::Type(Type::String))
+}
+
+/// As the identity provider minted it; empty counts as absent.
+fn user() -> ObjectBuilder {
+    text().max_length(Some(MAX_ID_CHARS)).pattern(Some(r"^[^\x00-\x1f\x7f-\x9f]*$"))
+}
+
+/// One hundred at most; where the query does not say, fifty.
+fn page_size() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::Integer))
+        .minimum(Some(1))
+        .maximum(Some(100))
+        .default(Some(50.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::text::HEADERS;
+
+    #[test]
+    fn the_headers_are_those_of_the_text_shape() {
+        let documented: Vec<(String, &str)> = OF_TEXT
+            .iter()
+            .filter_map(|takes| match takes {
+                Takes::Header(name, member, _) => Some((name.to_ascii_lowercase(), *member)),
+                _ => None,
+            })
+            .collect();
+        let read: Vec<(String, &str)> =
+            HEADERS.iter().map(|(suffix, member)| (format!("x-aptix-{suffix}"), *member)).collect();
+        assert_eq!(documented, read);
+    }
+}

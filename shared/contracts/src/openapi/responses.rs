@@ -1,0 +1,142 @@
+//! What an operation answers: its success, and a response per status that follows from its error codes.
+
+use utoipa::openapi::{
+    Content, ContentBuilder, HeaderBuilder, ObjectBuilder, Ref, RefOr, Response, ResponseBuilder, Responses,
+    ResponsesBuilder, Schema, header::Header, link::LinkBuilder, schema::Type,
+};
+
+use super::{
+    envelope,
+    errors::{self, GATEWAY},
+    examples,
+    operations::{Answers, Lead, Row},
+};
+use crate::error::ErrorCode;
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain";
+
+/// The headers that several responses share, by their names in `components`.
+const REQUEST_ID: &str = "RequestId";
+const GATEWAY_REQUEST_ID: &str = "GatewayRequestId";
+const RETRY_AFTER: &str = "RetryAfter";
+
+pub(super) fn responses(row: &Row) -> Responses {
+    let mut all = successes(row);
+    for (status, codes) in errors::by_status(row.errors) {
+        all = all.response(status.to_string(), failure(row, &codes));
+    }
+    all.build()
+}
+
+fn successes(row: &Row) -> ResponsesBuilder {
+    let all = ResponsesBuilder::new();
+    let ok = with_leads(identified("The result."), row.leads_to);
+    match row.answers {
+        Answers::Json(result) => all.response("200", ok.content(JSON, enveloped(result, None))),
+        Answers::Answer => {
+            let json = enveloped("AgentExecuteResponse", Some(examples::answers()));
+            let text = ContentBuilder::new().schema(Some(text("The answer's `PrimaryOutputText` (DD-001).")));
+            all.response("200", ok.content(JSON, json).content(TEXT, text.build()))
+        }
+        Answers::Link => {
+            let link =
+                identified("The link, where `Accept` names `application/json`. It lives five minutes.");
+            let elsewhere = identified(
+                "The payload is at `Location` for five minutes. Follow it without the Authorization header: \
+                 the link is signed and takes no other.",
+            );
+            all.response("200", link.content(JSON, enveloped("PayloadLink", None)))
+                .response("302", elsewhere.header("Location", location()))
+        }
+    }
+}
+
+/// A failure: of one code, it is a component that operations share.
+fn failure(row: &Row, codes: &[ErrorCode]) -> RefOr<Response> {
+    let as_text = matches!(row.answers, Answers::Answer) && !codes.iter().all(|code| GATEWAY.contains(code));
+    match codes {
+        [only] if !as_text => Ref::from_response_name(only.as_str()).into(),
+        _ => of_codes(codes, as_text).into(),
+    }
+}
+
+/// The responses that operations share.
+pub(super) fn shared() -> impl Iterator<Item = (&'static str, Response)> {
+    ErrorCode::ALL.iter().map(|code| (code.as_str(), of_codes(&[*code], false)))
+}
+
+fn of_codes(codes: &[ErrorCode], as_text: bool) -> Response {
+    let mut response = identified(&errors::description(codes))
+        .content(JSON, Content::new(Some(envelope::failure_of(codes))));
+    if as_text {
+        let line = text("The errors on one line: `Code: message`, joined by `; ` (DD-001).");
+        response = response.content(TEXT, Content::new(Some(line)));
+    }
+    if codes.iter().any(|code| code.retryable()) {
+        response = response.header_ref("Retry-After", component(RETRY_AFTER));
+    }
+    if codes.contains(&ErrorCode::Unauthenticated) {
+        let scheme = HeaderBuilder::new().description(Some("`Bearer`, where the gateway refused."));
+        response = response.header("WWW-Authenticate", scheme.build());
+    }
+    response.build()
+}
+
+fn identified(description: &str) -> ResponseBuilder {
+    ResponseBuilder::new()
+        .description(description)
+        .header_ref("X-Request-Id", component(REQUEST_ID))
+        .header_ref("X-Amzn-RequestId", component(GATEWAY_REQUEST_ID))
+}
+
+fn enveloped(result: &str, examples: Option<examples::Examples>) -> Content {
+    ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name(envelope::around(result))))
+        .examples_from_iter(examples.into_iter().flatten())
+        .build()
+}
+
+fn with_leads(mut response: ResponseBuilder, leads: &[Lead]) -> ResponseBuilder {
+    for lead in leads {
+        let link = lead.with.iter().fold(LinkBuilder::new().operation_id(lead.to), |link, (name, value)| {
+            link.parameter(*name, *value)
+        });
+        response = response.link(lead.to, link.build());
+    }
+    response
+}
+
+fn text(description: &str) -> Schema {
+    ObjectBuilder::new().schema_type(Type::String).description(Some(description)).into()
+}
+
+fn location() -> Header {
+    HeaderBuilder::new().description(Some("A presigned URL.")).build()
+}
+
+fn component(header: &str) -> Ref {
+    Ref::new(format!("#/components/headers/{header}"))
+}
+
+/// The shared headers, for `components`.
+pub(super) fn headers() -> [(&'static str, Header); 3] {
+    let text = |description: &str| HeaderBuilder::new().description(Some(description)).build();
+    let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
+    [
+        (
+            REQUEST_ID,
+            text("Names the request in the service's logs. Absent where the gateway answered itself."),
+        ),
+        (GATEWAY_REQUEST_ID, text("Names the request in the gateway's logs.")),
+        (
+            RETRY_AFTER,
+            HeaderBuilder::new()
+                .schema(Some(Schema::from(seconds)))
+                .description(Some(
+                    "In how many seconds to send the same request again, where the service can tell.",
+                ))
+                .build(),
+        ),
+    ]
+}

@@ -1,0 +1,88 @@
+//! Agent and conversation contexts: read often, written rarely, so kept in memory for a minute.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use contracts::id::OrgId;
+use serde::de::DeserializeOwned;
+use turns::{context::Document, ports::Unavailable};
+
+use super::{Table, WHAT};
+use crate::{failure, item::VERSION, key::Item};
+
+/// How long a context may be out of date.
+const LIFE: Duration = Duration::from_secs(60);
+/// How many contexts are kept; past that all of them are read anew.
+const MOST: usize = 1_000;
+
+/// Contexts that were read lately, by their keys.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Recent(Arc<Mutex<Documents>>);
+
+/// By partition and sort key: when it was read, and its text.
+type Documents = HashMap<(String, String), (Instant, String)>;
+
+impl Recent {
+    fn get(&self, key: &(String, String)) -> Option<String> {
+        let recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.get(key).filter(|(read, _)| read.elapsed() < LIFE).map(|(_, document)| document.clone())
+    }
+
+    fn put(&self, key: (String, String), document: String) {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() >= MOST {
+            recent.clear();
+        }
+        recent.insert(key, (Instant::now(), document));
+    }
+}
+
+impl Table {
+    pub(super) async fn context<T: DeserializeOwned>(&self, key: Item<'_>) -> Result<Option<T>, Unavailable> {
+        let keys = (key.pk(), key.sk());
+        let document = match self.recent.get(&keys) {
+            Some(document) => document,
+            None => {
+                let Some(item) = self.get(&key).await? else { return Ok(None) };
+                let document =
+                    item.get("Document").and_then(|value| value.as_s().ok()).cloned().unwrap_or_default();
+                self.recent.put(keys, document.clone());
+                document
+            }
+        };
+        serde_json::from_str(&document)
+            .map(Some)
+            .map_err(|error| Unavailable { what: WHAT, source: error.into() })
+    }
+
+    /// Writes a context of an org. Functions see it within a minute.
+    ///
+    /// # Errors
+    /// When the table can't be reached.
+    pub async fn put_context(&self, org: &OrgId, document: &Document) -> Result<(), Unavailable> {
+        let malformed = |error: serde_json::Error| Unavailable { what: WHAT, source: error.into() };
+        let (key, json) = match document {
+            Document::AgentContext(context) => {
+                (Item::Agent(org, &context.id), serde_json::to_string(context))
+            }
+            Document::ConversationContext(context) => {
+                (Item::Conversation(org, &context.id), serde_json::to_string(context))
+            }
+        };
+        self.client
+            .put_item()
+            .table_name(&self.name)
+            .item("PK", AttributeValue::S(key.pk()))
+            .item("SK", AttributeValue::S(key.sk()))
+            .item("V", AttributeValue::N(VERSION.to_string()))
+            .item("Document", AttributeValue::S(json.map_err(malformed)?))
+            .send()
+            .await
+            .map(|_| ())
+            .map_err(|error| failure::unavailable(WHAT, error))
+    }
+}

@@ -1,0 +1,125 @@
+//! Lists: turns in order, mode changes in order, sessions by activity, page by page.
+
+use contracts::id::UserId;
+use turns::{
+    detail::{ModeChange, Participant},
+    ports::{ListError, Shelf},
+};
+
+use super::{Tenant, at};
+use crate::build;
+
+pub(super) async fn check(store: &impl Shelf, run: &str) {
+    turns_are_in_the_order_of_their_sequence(store, run).await;
+    mode_changes_are_in_the_order_of_their_turns(store, run).await;
+    sessions_are_listed_newest_activity_first(store, run).await;
+    a_token_of_another_list_is_refused(store, run).await;
+}
+
+async fn turns_are_in_the_order_of_their_sequence(store: &impl Shelf, run: &str) {
+    let tenant = Tenant::new(store, run, "turns");
+    // Ids whose order is not the order of creation, and more turns than one digit counts.
+    let ids: Vec<String> = (0..12).map(|number| format!("t{}", (number * 7) % 12)).collect();
+    for (number, id) in ids.iter().enumerate() {
+        let turn = tenant.started("ann", &tenant.turn("s", id), at(number as u64)).await;
+        tenant.finalized(&turn, at(number as u64)).await;
+    }
+    tenant.started("ann", &tenant.turn("s2", "t0"), at(0)).await;
+    let read = async |after, most| -> Vec<(u64, String)> {
+        let records = store.turns(&tenant.session("s"), after, most).await.unwrap();
+        let shown = |record: &turns::ports::Record| {
+            assert!(record.ended.is_some(), "a terminal turn has its detail");
+            assert_eq!(record.asked.key, record.turn.key);
+            (record.turn.sequence, record.turn.key.turn.to_string())
+        };
+        records.iter().map(shown).collect()
+    };
+    let all: Vec<(u64, String)> = (1..).zip(ids).collect();
+    assert_eq!(read(0, 100).await, all);
+    assert_eq!(read(0, 5).await, all[..5]);
+    assert_eq!(read(5, 5).await, all[5..10]);
+    assert_eq!(read(10, 5).await, all[10..]);
+    assert_eq!(read(12, 5).await, []);
+}
+
+async fn mode_changes_are_in_the_order_of_their_turns(store: &impl Shelf, run: &str) {
+    let tenant = Tenant::new(store, run, "modes");
+    let mut written = Vec::new();
+    for number in 1..=11 {
+        let turn = tenant.turn("s", &format!("t{number}"));
+        let before = store.session(&turn.session).await.unwrap();
+        let mut commit = tenant.start(before.as_ref(), "ann", &turn, at(number));
+        let change = ModeChange {
+            key: turn,
+            sequence: number,
+            previous: "general".to_owned(),
+            new: format!("mode_{number}"),
+            reason: "So it was asked.".to_owned(),
+            branch: number % 2 == 0,
+            at: at(number),
+            by: build::user("ann").id,
+        };
+        commit.mode_change = Some(change.clone());
+        store.commit(&commit).await.unwrap();
+        written.push(change);
+    }
+    assert_eq!(store.mode_history(&tenant.session("s")).await.unwrap(), written);
+}
+
+async fn pages<S: Shelf>(
+    store: &S,
+    tenant: &Tenant<'_, S>,
+    user: Option<&UserId>,
+    most: usize,
+) -> Vec<String> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.sessions(&tenant.org, user, most, after).await.unwrap();
+        assert!(page.items.len() <= most);
+        all.extend(page.items.iter().map(|session| session.key.session.to_string()));
+        assert!(all.len() < 100, "the pages do not end");
+        after = page.next;
+        if after.is_none() {
+            return all;
+        }
+    }
+}
+
+async fn sessions_are_listed_newest_activity_first(store: &impl Shelf, run: &str) {
+    let tenant = Tenant::new(store, run, "sessions");
+    let names: Vec<String> = (0..7).map(|number| format!("s{number}")).collect();
+    for (number, name) in names.iter().enumerate() {
+        let user = if number % 2 == 0 { "ann" } else { "ben" };
+        let turn = tenant.started(user, &tenant.turn(name, "t"), at(number as u64)).await;
+        tenant.finalized(&turn, at(number as u64)).await;
+    }
+    // The oldest session is active again; ben takes part in one of ann's.
+    let turn = tenant.started("ben", &tenant.turn("s0", "again"), at(50)).await;
+    tenant.finalized(&turn, at(55)).await;
+    let (ann, ben) = (build::user("ann").id, build::user("ben").id);
+    for most in [1, 2, 3, 7, 100] {
+        assert_eq!(pages(store, &tenant, None, most).await, ["s0", "s6", "s5", "s4", "s3", "s2", "s1"]);
+        assert_eq!(pages(store, &tenant, Some(&ann), most).await, ["s6", "s4", "s2", "s0"]);
+        assert_eq!(pages(store, &tenant, Some(&ben), most).await, ["s0", "s5", "s3", "s1"]);
+    }
+    let touch = Participant { session: tenant.session("s2"), user: ann.clone(), last_activity: at(70) };
+    store.touch(&touch).await.unwrap();
+    assert_eq!(pages(store, &tenant, Some(&ann), 2).await, ["s2", "s6", "s4", "s0"]);
+    store.touch(&Participant { last_activity: at(1), ..touch }).await.unwrap();
+    assert_eq!(pages(store, &tenant, Some(&ann), 2).await, ["s2", "s6", "s4", "s0"], "it never moves back");
+    assert!(pages(store, &tenant, Some(&build::user("cleo").id), 2).await.is_empty());
+}
+
+async fn a_token_of_another_list_is_refused(store: &impl Shelf, run: &str) {
+    let (one, other) = (Tenant::new(store, run, "token"), Tenant::new(store, run, "token of another"));
+    for tenant in [&one, &other] {
+        for session in ["s1", "s2"] {
+            tenant.started("ann", &tenant.turn(session, "t"), at(0)).await;
+        }
+    }
+    let token = store.sessions(&other.org, None, 1, None).await.unwrap().next.unwrap();
+    for bad in [token, String::new(), "x".to_owned(), "bm90IGEgdG9rZW4".to_owned()] {
+        let refused = store.sessions(&one.org, None, 1, Some(bad.clone())).await;
+        assert!(matches!(refused, Err(ListError::BadToken)), "{bad:?}: {refused:?}");
+    }
+}

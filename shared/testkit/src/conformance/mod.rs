@@ -1,0 +1,131 @@
+//! What every implementation of a port must do: the in-memory ones and the real adapters alike.
+//!
+//! Each case keeps to a tenant of its own, so that one table can serve them all, at once or again.
+
+mod concurrency;
+mod conditions;
+mod due;
+mod lists;
+mod payloads;
+mod stored;
+
+use std::time::Duration;
+
+use contracts::{
+    Caller, Timestamp,
+    id::{OrgId, SessionId, TurnId},
+};
+use turns::{
+    change::{Commit, TurnChange},
+    id::{Owner, SessionKey, TurnKey},
+    ports::{Announcements, Shelf, Store},
+    session::Session,
+    timing::Timing,
+    transition::{
+        begin,
+        finalize::{Finalized, finalize},
+        settle,
+    },
+    turn::{Reason, Turn, Verdict},
+};
+
+pub use payloads::payloads;
+
+use crate::build;
+
+/// Holds a table to the meaning of [`Store`] and [`Shelf`]. `run` makes its tenants its own.
+pub async fn table(store: &impl Shelf, run: &str) {
+    stored::check(store, run).await;
+    conditions::check(store, run).await;
+    concurrency::check(store, run).await;
+    due::check(store, run).await;
+    lists::check(store, run).await;
+}
+
+/// Sends a message; whoever owns the queue's other end looks whether it arrives.
+pub async fn announcement(queue: &impl Announcements) -> contracts::queue::FinalizeMessage {
+    let message = contracts::queue::FinalizeMessage::TurnSettled {
+        org: OrgId::new("an org/with|odd#signs").unwrap(),
+        session: SessionId::new("s").unwrap(),
+        turn: TurnId::new("t").unwrap(),
+        correlation: Some("c".to_owned()),
+    };
+    queue.announce(&message).await.unwrap();
+    message
+}
+
+/// A tenant with a clock of its own.
+struct Tenant<'a, S> {
+    store: &'a S,
+    org: OrgId,
+    timing: Timing,
+}
+
+impl<'a, S: Store> Tenant<'a, S> {
+    fn new(store: &'a S, run: &str, case: &str) -> Self {
+        // Separators of every key there is, to show that none of them matters.
+        let org = OrgId::new(format!("{run}#{case}/o|ü")).unwrap();
+        Self { store, org, timing: Timing::default() }
+    }
+
+    fn session(&self, session: &str) -> SessionKey {
+        SessionKey { org: self.org.clone(), session: SessionId::new(session).unwrap() }
+    }
+
+    fn turn(&self, session: &str, turn: &str) -> TurnKey {
+        self.session(session).turn(TurnId::new(turn).unwrap())
+    }
+
+    /// The transaction that starts a turn after what is stored.
+    fn start(&self, before: Option<&Session>, user: &str, turn: &TurnKey, at: Timestamp) -> Commit {
+        let caller = Caller { org: self.org.clone(), user: build::user(user), operator: false };
+        let name = turn.turn.as_str();
+        let request = build::request(turn.session.session.as_str(), name, &format!("Instruction {name}"));
+        let owner = Owner::new(format!("owner-{name}"));
+        let newcomer = before.is_none_or(|session| session.owner.id != caller.user.id);
+        begin::begin(before, None, &build::ask(&caller, &request), owner, newcomer, at, &self.timing)
+    }
+
+    async fn started(&self, user: &str, turn: &TurnKey, at: Timestamp) -> Turn {
+        let before = self.store.session(&turn.session).await.unwrap();
+        let mut commit = self.start(before.as_ref(), user, turn, at);
+        if commit.participant.is_some()
+            && self.store.takes_part(&turn.session, &build::user(user).id).await.unwrap()
+        {
+            commit.participant = None;
+        }
+        self.store.commit(&commit).await.unwrap();
+        commit.turns[0].after.clone()
+    }
+
+    async fn finalized(&self, turn: &Turn, at: Timestamp) -> Finalized {
+        let verdict = Verdict::Ended(Reason::Abandoned);
+        let settled = settle::settle(turn, verdict, at, at, &self.timing).unwrap();
+        self.store.write_turn(&settled).await.unwrap();
+        let session = self.store.session(&turn.key.session).await.unwrap().unwrap();
+        let finalized = finalize(&session, &settled.after, None).unwrap();
+        self.store.put_ended(&finalized.ended).await.unwrap();
+        self.store.commit(&finalized.clone().commit(&session)).await.unwrap();
+        finalized
+    }
+
+    async fn stands(&self, turn: &TurnKey) -> Option<Turn> {
+        self.store.turn(turn).await.unwrap()
+    }
+
+    async fn write(&self, change: &TurnChange) -> bool {
+        match self.store.write_turn(change).await {
+            Ok(()) => true,
+            Err(turns::ports::WriteError::Lost) => false,
+            Err(error) => panic!("neither applied nor lost: {error:?}"),
+        }
+    }
+}
+
+fn at(seconds: u64) -> Timestamp {
+    build::instant(seconds)
+}
+
+fn later(at: Timestamp, seconds: u64) -> Timestamp {
+    at.after(Duration::from_secs(seconds))
+}

@@ -1,0 +1,55 @@
+//! Objects: written once, read as written.
+
+use bytes::Bytes;
+use contracts::{ContentHash, Fingerprint};
+use turns::{
+    id::Owner,
+    payload::{Kind, Payload},
+    ports::Payloads,
+};
+
+use crate::build;
+
+/// Holds a bucket to the meaning of [`Payloads`]. `run` makes its objects its own.
+pub async fn payloads(bucket: &impl Payloads, run: &str) {
+    let (one, other) = (build::turn_key(run, "one"), build::turn_key(run, "other"));
+    let hash = ContentHash::of_bytes(b"file");
+    let owner = |name: &str| Owner::new(name.to_owned());
+    let kinds = [
+        Kind::Instruction(Fingerprint::of_bytes(b"one")),
+        Kind::Instruction(Fingerprint::of_bytes(b"other")),
+        Kind::Outcome(owner("a")),
+        Kind::Outcome(owner("b")),
+        Kind::Answer(owner("a")),
+        Kind::File { hash, name: "a b/ü.md".to_owned() },
+        Kind::File { hash, name: "a.md".to_owned() },
+    ];
+    let all = || {
+        [&one, &other]
+            .into_iter()
+            .flat_map(|turn| kinds.iter().map(|kind| Payload { turn: turn.clone(), kind: kind.clone() }))
+    };
+    for payload in all() {
+        assert_eq!(bucket.get(&payload).await.unwrap(), None, "{payload:?} is not there yet");
+    }
+    for (number, payload) in all().enumerate() {
+        bucket.put(&payload, Bytes::from(format!("body {number}"))).await.unwrap();
+    }
+    for (number, payload) in all().enumerate() {
+        bucket.put(&payload, Bytes::from_static(b"a second body")).await.expect("twice is success");
+        let kept = bucket.get(&payload).await.unwrap();
+        assert_eq!(kept, Some(Bytes::from(format!("body {number}"))), "{payload:?} keeps the first");
+    }
+    sizes(bucket, run).await;
+}
+
+async fn sizes(bucket: &impl Payloads, run: &str) {
+    for size in [0, 1, 3 * 1024 * 1024] {
+        let kind = Kind::Answer(Owner::new(format!("size-{size}")));
+        let payload = Payload { turn: build::turn_key(run, "sizes"), kind };
+        let body = Bytes::from(vec![b'x'; size]);
+        bucket.put(&payload, body.clone()).await.unwrap();
+        assert_eq!(bucket.get(&payload).await.unwrap(), Some(body), "{size} bytes");
+        assert!(!bucket.link(&payload).await.unwrap().url.is_empty());
+    }
+}

@@ -1,0 +1,28 @@
+//! The bucket behind faults.
+
+use bytes::Bytes;
+use turns::{
+    payload::Payload,
+    ports::{Link, Payloads, Unavailable},
+};
+
+use super::{Effect, Faulty};
+use crate::ledger::Event;
+
+impl<P: Payloads + Clone + 'static> Payloads for Faulty<P> {
+    async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
+        let (inner, key) = (self.inner.clone(), payload.clone());
+        self.put(Effect::PutPayload, async move { inner.put(&key, body).await }).await?;
+        self.process.ledger().note(Event::StoreAcknowledged(payload.clone()));
+        Ok(())
+    }
+
+    async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
+        self.read(Effect::GetPayload, self.inner.get(payload)).await
+    }
+
+    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
+        // Made without a call.
+        self.inner.link(payload).await
+    }
+}

@@ -1,0 +1,56 @@
+//! The table behind faults.
+
+use contracts::{Timestamp, id::UserId};
+use turns::{
+    change::{Commit, TurnChange},
+    detail::{Ended, Participant},
+    id::{SessionKey, TurnKey},
+    ports::{Page, Store, Unavailable, WriteError},
+    session::Session,
+    turn::Turn,
+};
+
+use super::{Effect, Faulty};
+
+impl<S: Store + Clone + 'static> Store for Faulty<S> {
+    async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
+        self.read(Effect::ReadSession, self.inner.session(key)).await
+    }
+
+    async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
+        self.read(Effect::ReadTurn, self.inner.turn(key)).await
+    }
+
+    async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
+        self.read(Effect::TakesPart, self.inner.takes_part(session, user)).await
+    }
+
+    async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
+        let (inner, change) = (self.inner.clone(), change.clone());
+        self.write(Effect::WriteTurn, async move { inner.write_turn(&change).await }).await
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
+        let (inner, commit) = (self.inner.clone(), commit.clone());
+        self.write(Effect::Commit, async move { inner.commit(&commit).await }).await
+    }
+
+    async fn put_ended(&self, ended: &Ended) -> Result<(), Unavailable> {
+        let (inner, ended) = (self.inner.clone(), ended.clone());
+        self.put(Effect::PutEnded, async move { inner.put_ended(&ended).await }).await
+    }
+
+    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
+        let (inner, participant) = (self.inner.clone(), participant.clone());
+        self.put(Effect::Touch, async move { inner.touch(&participant).await }).await
+    }
+
+    async fn due(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        after: Option<String>,
+    ) -> Result<Page<TurnKey>, Unavailable> {
+        self.read(Effect::Due, self.inner.due(shard, now, after)).await
+    }
+}

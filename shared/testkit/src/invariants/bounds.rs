@@ -1,0 +1,40 @@
+//! I12, I16: bounds from the instant at which faults stopped. They need a driver that says when.
+
+use std::time::Duration;
+
+use turns::{
+    id::TurnKey,
+    turn::{State, Turn},
+};
+
+use super::{Violation, violation};
+use crate::{
+    ledger::{Entry, Event},
+    memory::Contents,
+};
+
+/// I12: turns that should be terminal by now. One that awaits tools has until its own deadline.
+#[must_use]
+pub fn open_turns(table: &Contents, awaiting_may_stay: bool) -> Vec<Violation> {
+    let late = |turn: &&Turn| match turn.state {
+        State::Finalized(_) => false,
+        State::AwaitingTools { .. } => !awaiting_may_stay,
+        State::Running { .. } | State::Settled(_) => true,
+    };
+    let what = |turn: &Turn| format!("{} is still {:?}", turn.key.turn, turn.state.phase());
+    table.heads.values().filter(late).map(|turn| violation("I12", what(turn))).collect()
+}
+
+/// I16: the turn was started by `latest`.
+#[must_use]
+pub fn started_within(entries: &[Entry], turn: &TurnKey, latest: Duration) -> Option<Violation> {
+    let started = entries.iter().find_map(|entry| match &entry.event {
+        Event::Head { before: None, after } if after.key == *turn => Some(entry.monotonic),
+        _ => None,
+    });
+    match started {
+        Some(at) if at <= latest => None,
+        Some(at) => Some(violation("I16", format!("{} was started {:?} too late", turn.turn, at - latest))),
+        None => Some(violation("I16", format!("{} was never started", turn.turn))),
+    }
+}

@@ -1,0 +1,89 @@
+//! DESIGN §3's invariants over what happened and what is stored.
+//!
+//! One checker for every test: it knows nothing of faults, scenarios or planted bugs. The record holds
+//! every write in order, so what must hold at every instant is checked at every instant.
+
+mod answers;
+mod attempts;
+mod bounds;
+mod payloads;
+mod sessions;
+mod turns;
+
+use std::{collections::BTreeMap, fmt};
+
+use ::turns::{
+    id::{Owner, TurnKey},
+    outcome::Outcome,
+    payload::{Kind, Payload},
+    timing::Timing,
+    turn::Turn,
+};
+use bytes::Bytes;
+
+pub use self::bounds::{open_turns, started_within};
+use crate::{
+    ledger::{Entry, Event},
+    memory::Contents,
+};
+
+/// An invariant that did not hold.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    /// Its name in DESIGN §3.
+    pub invariant: &'static str,
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.invariant, self.what)
+    }
+}
+
+pub(crate) fn violation(invariant: &'static str, what: impl Into<String>) -> Violation {
+    Violation { invariant, what: what.into() }
+}
+
+/// What the checker goes by.
+pub struct Evidence<'a> {
+    /// Everything that happened.
+    pub entries: &'a [Entry],
+    /// What is stored.
+    pub table: &'a Contents,
+    pub objects: &'a BTreeMap<Payload, Bytes>,
+    pub timing: &'a Timing,
+    /// Where storage keeps an object.
+    pub key: &'a dyn Fn(&Payload) -> Payload,
+}
+
+impl Evidence<'_> {
+    /// Everything that is wrong, whatever the state: I1 to I5, I8 to I10 and the roll-ups. The bounds
+    /// (I12, I16) need to know when faults stopped: [`open_turns`], [`started_within`].
+    #[must_use]
+    pub fn violations(&self) -> Vec<Violation> {
+        let mut found = Vec::new();
+        turns::check(self, &mut found);
+        answers::check(self, &mut found);
+        attempts::check(self, &mut found);
+        payloads::check(self, &mut found);
+        sessions::check(self, &mut found);
+        found
+    }
+
+    fn object(&self, turn: &TurnKey, kind: Kind) -> Option<&Bytes> {
+        self.objects.get(&(self.key)(&Payload { turn: turn.clone(), kind }))
+    }
+
+    fn outcome(&self, turn: &TurnKey, writer: &Owner) -> Option<Outcome> {
+        Outcome::from_json(self.object(turn, Kind::Outcome(writer.clone()))?).ok()
+    }
+
+    /// The heads' history, oldest first.
+    fn heads(&self) -> impl Iterator<Item = (usize, &Entry, Option<&Turn>, &Turn)> {
+        self.entries.iter().enumerate().filter_map(|(index, entry)| match &entry.event {
+            Event::Head { before, after } => Some((index, entry, before.as_ref(), after)),
+            _ => None,
+        })
+    }
+}

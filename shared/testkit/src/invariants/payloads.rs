@@ -1,0 +1,94 @@
+//! I10: committed metadata never points at a missing payload, and points at the right one.
+
+use std::collections::BTreeSet;
+
+use contracts::Fingerprint;
+use turns::{
+    id::TurnKey,
+    payload::{Kind, Payload},
+    transition::finalize::report,
+    turn::{State, Turn, Verdict},
+};
+
+use super::{Evidence, Violation, violation};
+use crate::ledger::Event;
+
+pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
+    let mut stored: BTreeSet<&Payload> = BTreeSet::new();
+    let mut ended: BTreeSet<&TurnKey> = BTreeSet::new();
+    // Details may be in the same transaction as the head, and come after it in the record.
+    let mut finalized: Vec<&Turn> = Vec::new();
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Stored { payload, .. } => {
+                stored.insert(payload);
+            }
+            Event::Ended(detail) => {
+                ended.insert(&detail.key);
+            }
+            Event::Head { after, .. } => {
+                for kind in named_by(after) {
+                    let payload = Payload { turn: after.key.clone(), kind };
+                    if !stored.contains(&(evidence.key)(&payload)) {
+                        let what = format!("{} names {:?}, which is not there", after.key.turn, payload.kind);
+                        found.push(violation("I10", what));
+                    }
+                }
+                if matches!(after.state, State::Finalized(_)) {
+                    finalized.push(after);
+                }
+            }
+            _ => {}
+        }
+    }
+    for turn in finalized {
+        shows(evidence, turn, &ended, found);
+    }
+    for turn in evidence.table.heads.values() {
+        instructed(evidence, turn, found);
+    }
+}
+
+/// The objects that a head says are there.
+fn named_by(turn: &Turn) -> Vec<Kind> {
+    let mut kinds = vec![Kind::Instruction(turn.fingerprint)];
+    match &turn.state {
+        State::Running { .. } => {}
+        State::AwaitingTools { .. } => kinds.push(Kind::Outcome(turn.owner.clone())),
+        State::Settled(settlement) | State::Finalized(settlement) => {
+            kinds.extend(settlement.verdict.writer().cloned().map(Kind::Outcome));
+        }
+    }
+    if let State::Finalized(settlement) = &turn.state
+        && let Verdict::Completed { writer } = &settlement.verdict
+    {
+        kinds.push(Kind::Answer(writer.clone()));
+    }
+    kinds
+}
+
+/// A terminal turn's detail is there and says what its outcome says.
+fn shows(evidence: &Evidence<'_>, turn: &Turn, ended: &BTreeSet<&TurnKey>, found: &mut Vec<Violation>) {
+    let Some(settlement) = turn.settlement() else { return };
+    if !ended.contains(&turn.key) {
+        found.push(violation("I10", format!("terminal {} has no detail", turn.key.turn)));
+        return;
+    }
+    let writer = settlement.verdict.writer();
+    let outcome = writer.and_then(|writer| evidence.outcome(&turn.key, writer));
+    let expected = report(&settlement.verdict, outcome.as_ref());
+    if evidence.table.ended.get(&turn.key).is_none_or(|detail| detail.report != expected) {
+        found.push(violation("I10", format!("{}'s detail is not its outcome's", turn.key.turn)));
+    }
+}
+
+/// The instruction is the very request that the turn was started with.
+fn instructed(evidence: &Evidence<'_>, turn: &Turn, found: &mut Vec<Violation>) {
+    let stored = evidence.object(&turn.key, Kind::Instruction(turn.fingerprint));
+    if stored.is_some_and(|body| Fingerprint::of_bytes(body) != turn.fingerprint) {
+        found.push(violation("I10", format!("{}'s instruction is another request's", turn.key.turn)));
+    }
+    if evidence.table.asked.get(&turn.key).is_none_or(|asked| asked.fingerprint != turn.fingerprint) {
+        found.push(violation("I10", format!("{} lacks what was asked", turn.key.turn)));
+    }
+}

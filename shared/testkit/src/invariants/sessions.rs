@@ -1,0 +1,91 @@
+//! The roll-ups: totals once (I8), the last turn, the chain, the open turn, the participants.
+
+use contracts::{Usage, read::TurnStatus};
+use turns::{
+    session::Session,
+    turn::{State, Turn, Verdict},
+};
+
+use super::{Evidence, Violation, violation};
+
+pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
+    for session in evidence.table.sessions.values() {
+        let mut turns: Vec<&Turn> =
+            evidence.table.heads.values().filter(|turn| turn.key.session == session.key).collect();
+        turns.sort_by_key(|turn| turn.sequence);
+        totals(evidence, session, &turns, found);
+        last_turn(session, &turns, found);
+        chain(evidence, session, &turns, found);
+        open_turn(session, &turns, found);
+        participants(evidence, session, &turns, found);
+    }
+}
+
+fn totals(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
+    let used = turns
+        .iter()
+        .filter(|turn| matches!(turn.state, State::Finalized(_)))
+        .filter_map(|turn| evidence.outcome(&turn.key, turn.settlement()?.verdict.writer()?))
+        .filter_map(|outcome| outcome.report.usage)
+        .fold(Usage::default(), Usage::plus);
+    if session.usage != used {
+        let (says, are) = (session.usage.total_tokens, used.total_tokens);
+        found.push(violation("I8", format!("the session's total is {says} tokens, its turns' is {are}")));
+    }
+}
+
+fn last_turn(session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
+    let Some(last) = turns.last() else { return };
+    let status = match &last.state {
+        State::Finalized(settlement) => settlement.verdict.status(),
+        State::Running { .. } | State::AwaitingTools { .. } | State::Settled(_) => TurnStatus::Pending,
+    };
+    if (&session.last_turn.id, session.last_turn.status) != (&last.key.turn, status) {
+        let says = &session.last_turn;
+        let what =
+            format!("the last turn is {} {status:?}, not {} {:?}", last.key.turn, says.id, says.status);
+        found.push(violation("I8", what));
+    }
+}
+
+/// A turn continues the last completed one before it, and the session names the last of all.
+fn chain(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
+    let mut head: Option<String> = None;
+    for turn in turns {
+        if turn.previous_response_id != head {
+            let says = &turn.previous_response_id;
+            found.push(violation("I8", format!("{} continues {says:?}, not {head:?}", turn.key.turn)));
+        }
+        if let State::Finalized(settlement) = &turn.state
+            && let Verdict::Completed { writer } = &settlement.verdict
+        {
+            let outcome = evidence.outcome(&turn.key, writer);
+            head = outcome.and_then(|outcome| outcome.report.response_id).or(head);
+        }
+    }
+    let says = session.chain.as_ref().map(|chain| chain.response_id.clone());
+    if says != head {
+        found.push(violation("I8", format!("the chain's head is {says:?}, not {head:?}")));
+    }
+}
+
+/// One open turn at most, and it is the one that the session names.
+fn open_turn(session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
+    let open: Vec<_> =
+        turns.iter().filter(|turn| !matches!(turn.state, State::Finalized(_))).map(|t| &t.key.turn).collect();
+    if open != session.open_turn.iter().collect::<Vec<_>>() {
+        let says = &session.open_turn;
+        found.push(violation("I16", format!("the session names {says:?} as open, {open:?} are")));
+    }
+}
+
+fn participants(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
+    for turn in turns {
+        let key = (session.key.clone(), turn.asked_by.clone());
+        let at = evidence.table.participants.get(&key).map(|participant| participant.last_activity);
+        let shown = matches!(turn.state, State::Finalized(_)) && at >= Some(turn.created);
+        if at.is_none() || matches!(turn.state, State::Finalized(_)) && !shown {
+            found.push(violation("I8", format!("{}'s user was last active at {at:?}", turn.key.turn)));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Everything that happened, in one order: what the invariants are checked against.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use contracts::{Fingerprint, Timestamp};
+use turns::{
+    detail::Ended,
+    id::{Owner, TurnKey},
+    payload::Payload,
+    session::Session,
+    turn::Turn,
+};
+
+use crate::schedule::{Clock, ProcessId};
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "the large ones are the common ones, and runs are small")]
+pub enum Event {
+    /// A turn's head was written.
+    Head { before: Option<Turn>, after: Turn },
+    /// A session was written.
+    Session { before: Option<Session>, after: Session },
+    /// What came of a turn was written.
+    Ended(Ended),
+    /// An object was stored for the first time.
+    Stored { payload: Payload, body: Bytes },
+    /// A process was told that its object is stored.
+    StoreAcknowledged(Payload),
+    /// A process made a nonce.
+    Nonce { process: ProcessId, owner: Owner },
+    /// A process began a model call for a turn.
+    ModelCalled { process: ProcessId, turn: TurnKey },
+    /// That call is over: it was answered, failed or was dropped.
+    ModelLeft { process: ProcessId, turn: TurnKey },
+    /// A client got an answer.
+    Answered { turn: TurnKey, asked: Fingerprint, body: Vec<u8> },
+    /// A client was told that its turn is cancelled, or has its outcome.
+    CancelTold(TurnKey),
+    /// A message was taken off the queue because its turn was made terminal.
+    FinalizeTold(TurnKey),
+}
+
+/// An event and its instant.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// On the clock that never jumps.
+    pub monotonic: Duration,
+    /// On the wall.
+    pub wall: Timestamp,
+    pub event: Event,
+}
+
+/// The record of a run. Handles share it.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    clock: Clock,
+    entries: Arc<Mutex<Vec<Entry>>>,
+}
+
+impl Ledger {
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Self { clock, entries: Arc::default() }
+    }
+
+    pub fn note(&self, event: Event) {
+        let entry = Entry { monotonic: self.clock.monotonic(), wall: self.clock.wall(), event };
+        self.entries().push(entry);
+    }
+
+    /// Every entry so far.
+    pub fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,8 @@
+//! The ports of `turns` in memory: what their documentation says, and nothing an adapter adds.
+
+mod objects;
+mod shelf;
+mod table;
+
+pub use objects::Objects;
+pub use table::{Contents, Table};

@@ -1,0 +1,170 @@
+//! The table: heads, sessions and details, and the conditions on them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use contracts::{Timestamp, id::UserId};
+use turns::{
+    change::{Commit, TurnChange},
+    detail::{Asked, Ended, ModeChange, Participant},
+    id::{SessionKey, TurnKey},
+    ports::{Page, Store, Unavailable, WriteError},
+    session::Session,
+    turn::Turn,
+};
+
+use crate::ledger::{Event, Ledger};
+
+/// How many candidates one page of the sparse index holds: few, so that pages matter in small tests.
+const DUE_PAGE: usize = 3;
+
+/// What is stored.
+#[derive(Debug, Default)]
+pub struct Contents {
+    pub sessions: BTreeMap<SessionKey, Session>,
+    pub heads: BTreeMap<TurnKey, Turn>,
+    pub asked: BTreeMap<TurnKey, Asked>,
+    pub ended: BTreeMap<TurnKey, Ended>,
+    pub participants: BTreeMap<(SessionKey, UserId), Participant>,
+    pub modes: BTreeMap<(SessionKey, u64), ModeChange>,
+}
+
+/// The table. Handles share it.
+#[derive(Debug, Clone)]
+pub struct Table {
+    contents: Arc<Mutex<Contents>>,
+    ledger: Ledger,
+}
+
+impl Table {
+    #[must_use]
+    pub fn new(ledger: Ledger) -> Self {
+        Self { contents: Arc::default(), ledger }
+    }
+
+    /// What is stored right now.
+    pub fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_head(&self, contents: &mut Contents, change: &TurnChange) {
+        let before = contents.heads.insert(change.after.key.clone(), change.after.clone());
+        self.ledger.note(Event::Head { before, after: change.after.clone() });
+    }
+
+    fn apply(&self, contents: &mut Contents, commit: &Commit) {
+        let after = commit.session.after.clone();
+        let before = contents.sessions.insert(after.key.clone(), after.clone());
+        let session = after.key.clone();
+        self.ledger.note(Event::Session { before, after });
+        for change in &commit.turns {
+            self.write_head(contents, change);
+        }
+        if let Some(asked) = &commit.asked {
+            contents.asked.insert(asked.key.clone(), asked.clone());
+        }
+        if let Some(ended) = &commit.ended {
+            contents.ended.insert(ended.key.clone(), ended.clone());
+            self.ledger.note(Event::Ended(ended.clone()));
+        }
+        if let Some(participant) = &commit.participant {
+            contents.participants.insert((session.clone(), participant.user.clone()), participant.clone());
+        }
+        if let Some(change) = &commit.mode_change {
+            contents.modes.insert((session, change.sequence), change.clone());
+        }
+    }
+}
+
+impl Contents {
+    /// Whether every condition of a transaction holds.
+    fn allows(&self, commit: &Commit) -> bool {
+        let session = &commit.session.after.key;
+        let new = |there: bool| !there;
+        self.sessions.get(session).map(|stored| stored.rev) == commit.session.given
+            && commit.turns.iter().all(|change| change.given.holds(self.heads.get(&change.after.key)))
+            && commit.asked.iter().all(|asked| new(self.asked.contains_key(&asked.key)))
+            && commit
+                .participant
+                .iter()
+                .all(|one| new(self.participants.contains_key(&(session.clone(), one.user.clone()))))
+            && commit
+                .mode_change
+                .iter()
+                .all(|change| new(self.modes.contains_key(&(session.clone(), change.sequence))))
+    }
+}
+
+impl Store for Table {
+    async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
+        Ok(self.contents().sessions.get(key).cloned())
+    }
+
+    async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
+        Ok(self.contents().heads.get(key).cloned())
+    }
+
+    async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
+        Ok(self.contents().participants.contains_key(&(session.clone(), user.clone())))
+    }
+
+    async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
+        let mut contents = self.contents();
+        if !change.given.holds(contents.heads.get(&change.after.key)) {
+            return Err(WriteError::Lost);
+        }
+        self.write_head(&mut contents, change);
+        Ok(())
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
+        let mut contents = self.contents();
+        if !contents.allows(commit) {
+            return Err(WriteError::Lost);
+        }
+        self.apply(&mut contents, commit);
+        Ok(())
+    }
+
+    async fn put_ended(&self, ended: &Ended) -> Result<(), Unavailable> {
+        self.contents().ended.insert(ended.key.clone(), ended.clone());
+        self.ledger.note(Event::Ended(ended.clone()));
+        Ok(())
+    }
+
+    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
+        let mut contents = self.contents();
+        let key = (participant.session.clone(), participant.user.clone());
+        let stored = contents.participants.entry(key).or_insert_with(|| participant.clone());
+        stored.last_activity = stored.last_activity.max(participant.last_activity);
+        Ok(())
+    }
+
+    async fn due(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        after: Option<String>,
+    ) -> Result<Page<TurnKey>, Unavailable> {
+        let contents = self.contents();
+        let mut due: Vec<(String, &TurnKey)> = contents
+            .heads
+            .values()
+            .filter(|turn| shard_of(turn) == shard)
+            .filter_map(|turn| Some((turn.due.filter(|due| *due < now)?, &turn.key)))
+            .map(|(due, key)| (format!("{due}#{}#{}", key.session.session, key.turn), key))
+            .filter(|(place, _)| after.as_ref().is_none_or(|after| place > after))
+            .collect();
+        due.sort();
+        let next = due.get(DUE_PAGE).and_then(|_| due.get(DUE_PAGE - 1)).map(|(place, _)| place.clone());
+        Ok(Page { items: due.into_iter().take(DUE_PAGE).map(|(_, key)| key.clone()).collect(), next })
+    }
+}
+
+/// Any fixed function of the turn does.
+fn shard_of(turn: &Turn) -> u8 {
+    let digit = turn.fingerprint.to_string().chars().next().and_then(|digit| digit.to_digit(16));
+    u8::try_from(digit.unwrap_or(0)).unwrap_or(0)
+}

@@ -1,0 +1,41 @@
+//! The bucket with a bug.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use turns::{
+    payload::{Kind, Payload},
+    ports::{Link, Payloads, Unavailable},
+};
+
+use super::{Bug, Planted};
+use crate::memory::Objects;
+
+impl Payloads for Planted<Objects> {
+    async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
+        let payload = Bug::key(self.bug, payload);
+        if self.has(Bug::MetadataBeforePayload) && matches!(payload.kind, Kind::Outcome(_)) {
+            let bare = self.bare.clone();
+            self.clock.later(Duration::from_secs(2), async move {
+                let _ = bare.put(&payload, body).await;
+            });
+            return Ok(());
+        }
+        Payloads::put(&self.faulty, &payload, body).await
+    }
+
+    async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
+        let payload = Bug::key(self.bug, payload);
+        if self.has(Bug::LooksBeforeFencing)
+            && matches!(payload.kind, Kind::Outcome(_))
+            && self.looked().get(&payload.turn).is_some_and(|looked| !looked.contains(&payload))
+        {
+            return Ok(None);
+        }
+        self.faulty.get(&payload).await
+    }
+
+    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
+        self.bare.link(payload).await
+    }
+}

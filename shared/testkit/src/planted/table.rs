@@ -1,0 +1,173 @@
+//! The table with a bug.
+
+use std::time::Duration;
+
+use contracts::{Timestamp, id::UserId};
+use turns::{
+    change::{Commit, Given, TurnChange},
+    detail::{Ended, Participant},
+    id::{SessionKey, TurnKey},
+    ports::{Page, Store, Unavailable, WriteError},
+    session::Session,
+    turn::{Phase, Settlement, State, Turn, Verdict},
+};
+
+use super::{Bug, Planted, Role};
+use crate::memory::Table;
+
+impl Planted<Table> {
+    /// The change under the condition that the bug leaves of it.
+    fn weakened(&self, change: &TurnChange) -> TurnChange {
+        let mut change = change.clone();
+        let Some(stored) = self.bare.contents().heads.get(&change.after.key).cloned() else {
+            return change;
+        };
+        if self.has(Bug::AbsenceIgnored) && change.given == Given::Absent {
+            change.given = Given::owner_of(&stored);
+        }
+        if let Given::Stands { phase, owner, lease_ends } = &mut change.given {
+            match self.bug {
+                Some(Bug::OwnerIgnored) => *owner = stored.owner.clone(),
+                Some(Bug::PhaseIgnored) => *phase = stored.state.phase(),
+                Some(Bug::DueIndexTrusted) if self.role == Role::Finalizer => *lease_ends = None,
+                Some(Bug::AnnouncementTrusted) if self.role == Role::Finalizer => {
+                    *phase = stored.state.phase();
+                }
+                _ => {}
+            }
+            if *phase != Phase::Running || stored.state.phase() != Phase::Running {
+                *lease_ends = None;
+            }
+        }
+        change
+    }
+
+    fn weakened_commit(&self, commit: &Commit) -> Commit {
+        let mut commit = commit.clone();
+        commit.turns = commit.turns.iter().map(|change| self.weakened(change)).collect();
+        match self.bug {
+            Some(Bug::RevIgnored) => {
+                let stored = self.bare.contents().sessions.get(&commit.session.after.key).map(|s| s.rev);
+                commit.session.given = stored;
+            }
+            Some(Bug::AbsenceIgnored) => {
+                let stored = self.bare.contents().sessions.get(&commit.session.after.key).map(|s| s.rev);
+                if self.bare.contents().heads.contains_key(&commit.turns[0].after.key) {
+                    commit.asked = None;
+                    commit.session.given = stored;
+                }
+            }
+            Some(Bug::SecondItemDropped) => commit.turns.truncate(1),
+            _ => {}
+        }
+        commit
+    }
+
+    /// The head as the bug has this process see it.
+    fn distorted(&self, mut turn: Turn) -> Turn {
+        if let (Role::Finalizer, State::Running { lease_ends, .. }) = (self.role, &mut turn.state) {
+            match self.bug {
+                Some(Bug::DueIndexTrusted) => *lease_ends = Timestamp::from_millis(0),
+                Some(Bug::AnnouncementTrusted) => {
+                    let verdict = Verdict::Completed { writer: turn.owner.clone() };
+                    turn.state = State::Settled(Settlement { verdict, at: turn.created });
+                }
+                _ => {}
+            }
+        }
+        turn
+    }
+
+    fn guessed(&self, result: Result<(), WriteError>) -> Result<(), WriteError> {
+        match result {
+            Err(WriteError::Unknown(_)) if self.has(Bug::LostReplyTakenForSuccess) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Adds what a finalization added to the session's usage once more.
+    fn add_usage_again(&self, commit: &Commit, before: Option<Session>) {
+        let mut contents = self.bare.contents();
+        let (Some(before), Some(stored)) = (before, contents.sessions.get_mut(&commit.session.after.key))
+        else {
+            return;
+        };
+        let added = commit.session.after.usage.total_tokens.saturating_sub(before.usage.total_tokens);
+        stored.usage.total_tokens += added;
+    }
+}
+
+impl Store for Planted<Table> {
+    async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
+        self.faulty.session(key).await
+    }
+
+    async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
+        let turn = self.faulty.turn(key).await?;
+        if self.has(Bug::LooksBeforeFencing) {
+            let seen =
+                || self.objects.stored().keys().filter(|payload| payload.turn == *key).cloned().collect();
+            let mut looked = self.looked();
+            match turn.as_ref().map(|turn| turn.state.phase()) {
+                Some(Phase::Running) => {
+                    looked.entry(key.clone()).or_insert_with(seen);
+                }
+                _ => {
+                    looked.remove(key);
+                }
+            }
+        }
+        Ok(turn.map(|turn| self.distorted(turn)))
+    }
+
+    async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
+        self.faulty.takes_part(session, user).await
+    }
+
+    async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
+        let change = self.weakened(change);
+        if self.has(Bug::AcknowledgedEarly) && change.after.state.phase() == Phase::Settled {
+            let bare = self.bare.clone();
+            self.clock.later(Duration::from_secs(2), async move {
+                let _ = bare.write_turn(&change).await;
+            });
+            return Ok(());
+        }
+        self.guessed(self.faulty.write_turn(&change).await)
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
+        let commit = self.weakened_commit(commit);
+        let before = self.bare.contents().sessions.get(&commit.session.after.key).cloned();
+        let result = self.guessed(self.faulty.commit(&commit).await);
+        let finalizes = commit.turns.iter().any(|change| change.after.state.phase() == Phase::Finalized);
+        if result.is_ok() && finalizes && self.has(Bug::UsageAddedTwice) {
+            self.add_usage_again(&commit, before);
+        }
+        result
+    }
+
+    async fn put_ended(&self, ended: &Ended) -> Result<(), Unavailable> {
+        self.faulty.put_ended(ended).await
+    }
+
+    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
+        self.faulty.touch(participant).await
+    }
+
+    async fn due(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        after: Option<String>,
+    ) -> Result<Page<TurnKey>, Unavailable> {
+        let mut page = self.faulty.due(shard, now, after).await?;
+        if self.has(Bug::SettledLeavesIndex) {
+            let contents = self.bare.contents();
+            let settled =
+                |key: &TurnKey| contents.heads.get(key).is_some_and(|turn| turn.settlement().is_some());
+            page.items.retain(|key| !settled(key));
+        }
+        Ok(page)
+    }
+}

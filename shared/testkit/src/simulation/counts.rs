@@ -1,0 +1,102 @@
+//! What happened, counted: a simulation in which nothing goes wrong shows nothing.
+
+use std::ops::AddAssign;
+
+use turns::turn::{Reason, State, Turn, Verdict};
+
+use super::drive::Driver;
+use crate::{faulty::Fault, ledger::Event};
+
+macro_rules! counts {
+    ($($name:ident),* $(,)?) => {
+        /// How often what happened.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct Counts {
+            $(pub $name: u64,)*
+        }
+
+        impl AddAssign for Counts {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$name += other.$name;)*
+            }
+        }
+
+        impl Counts {
+            /// Each count with its name.
+            #[must_use]
+            pub fn named(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name)),*]
+            }
+        }
+    };
+}
+
+counts! {
+    turns, model_calls, answers, refusals, crashes, kills, not_applied, lost_replies, late_landings,
+    throttled, clock_jumps, renewals, takeovers, fenced_to_salvage, settled_from_an_earlier_outcome,
+    suspended, superseded, cancelled, abandoned, past_tool_deadline, storage_unavailable, completed,
+    failed, folded, moved_due,
+}
+
+pub(super) fn count(driver: &Driver) -> Counts {
+    let mut counts = Counts {
+        crashes: driver.crashes,
+        kills: driver.kills,
+        refusals: driver.refused,
+        not_applied: driver.struck(|fault| *fault == Fault::NotApplied),
+        lost_replies: driver.struck(|fault| matches!(fault, Fault::ReplyLost | Fault::RepliedLost)),
+        late_landings: driver.struck(|fault| *fault == Fault::LandsLate),
+        throttled: driver.struck(|fault| matches!(fault, Fault::Throttled(_))),
+        clock_jumps: driver.plan.jumps.len() as u64,
+        ..Counts::default()
+    };
+    let entries = driver.deployment.ledger.entries();
+    let mut born_just_now = false;
+    for entry in entries.iter() {
+        match &entry.event {
+            Event::Head { before: None, .. } => counts.turns += 1,
+            Event::Head { before: Some(before), after } => {
+                step(before, after, &mut counts);
+                let finalized = matches!(after.state, State::Finalized(_));
+                counts.folded += u64::from(born_just_now && finalized);
+            }
+            Event::ModelCalled { .. } => counts.model_calls += 1,
+            Event::Answered { .. } => counts.answers += 1,
+            _ => {}
+        }
+        born_just_now = matches!(&entry.event, Event::Head { before: None, .. });
+    }
+    counts
+}
+
+fn step(before: &Turn, after: &Turn, counts: &mut Counts) {
+    match (&before.state, &after.state) {
+        (State::Running { lease_ends: was, stage: old }, State::Running { lease_ends: is, stage: new }) => {
+            if before.owner == after.owner {
+                counts.renewals += u64::from(is > was);
+                counts.moved_due += u64::from(is == was);
+            } else if new.writers.len() > old.writers.len() {
+                counts.takeovers += 1;
+            } else {
+                counts.fenced_to_salvage += 1;
+            }
+        }
+        (State::Running { .. }, State::AwaitingTools { .. }) => counts.suspended += 1,
+        _ => {}
+    }
+    if before.settlement().is_none()
+        && let Some(settlement) = after.settlement()
+    {
+        let by = settlement.verdict.writer();
+        counts.settled_from_an_earlier_outcome += u64::from(by.is_some_and(|by| *by != before.owner));
+        *match &settlement.verdict {
+            Verdict::Completed { .. } => &mut counts.completed,
+            Verdict::Failed { .. } => &mut counts.failed,
+            Verdict::Ended(Reason::Cancelled) => &mut counts.cancelled,
+            Verdict::Ended(Reason::Abandoned) => &mut counts.abandoned,
+            Verdict::Ended(Reason::Superseded) => &mut counts.superseded,
+            Verdict::Ended(Reason::ToolDeadline) => &mut counts.past_tool_deadline,
+            Verdict::Ended(Reason::StorageUnavailable) => &mut counts.storage_unavailable,
+        } += 1;
+    }
+}

@@ -1,0 +1,132 @@
+//! What a seed has in store: who sends what when, and what the world does to it.
+
+use std::time::Duration;
+
+use turns::timing::Timing;
+
+use crate::{
+    deployment::{Sent, Temper},
+    faulty::Rates,
+    model::Script,
+};
+
+/// A client with one request.
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    pub(super) sent: Sent,
+    pub(super) at: Duration,
+    /// How often it sends its request before it gives up.
+    pub(super) tries: u32,
+    /// Its turn calls a client tool.
+    pub(super) suspends: bool,
+}
+
+/// How the run recovers once faults stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recovery {
+    /// Every client sends its request again.
+    ClientsReturn,
+    /// Everything that runs is killed, and somebody sends a new turn to each session (I16).
+    NewTurnAfterPowerCut,
+    /// Nobody comes back: there is only the sweep (I12).
+    SweepAlone,
+}
+
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) clients: Vec<Client>,
+    /// Which client's turn is cancelled when.
+    pub(super) cancels: Vec<(usize, Duration)>,
+    pub(super) jumps: Vec<(Duration, i64)>,
+    pub(super) rates: Rates,
+    /// The share of function processes that are killed at some instant, in parts of a hundred.
+    pub(super) killed: u32,
+    /// What a function has of its own time.
+    pub(super) budget: Duration,
+    pub(super) faults_stop: Duration,
+    pub(super) recovery: Recovery,
+    pub(super) timing: Timing,
+    pub(super) script: Script,
+    pub(super) temper: Temper,
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+pub(super) fn draw(seed: u64) -> Plan {
+    let chance = &mut fastrand::Rng::with_seed(seed ^ 0x5eed_0000_0000);
+    let rough = chance.u32(0..4);
+    let rates = Rates {
+        crash: rough * chance.u32(0..14),
+        not_applied: rough * chance.u32(0..20),
+        reply_lost: rough * chance.u32(0..20),
+        lands_late: rough * chance.u32(0..10),
+        throttled: rough * chance.u32(0..20),
+        cut_off: rough * chance.u32(0..60),
+    };
+    let clients = clients(chance);
+    let cancels = (0..clients.len())
+        .map(|client| (client, chance.u32(0..100) < 12, SECOND * chance.u32(0..60)))
+        .filter(|(_, cancelled, _)| *cancelled)
+        .map(|(client, _, at)| (client, at))
+        .collect();
+    let short_grace = chance.bool();
+    Plan {
+        cancels,
+        jumps: jumps(chance),
+        rates,
+        killed: chance.u32(0..30),
+        budget: SECOND * if chance.u32(0..4) == 0 { 60 } else { 840 },
+        faults_stop: SECOND * chance.u32(90..180),
+        recovery: [Recovery::ClientsReturn, Recovery::NewTurnAfterPowerCut, Recovery::SweepAlone]
+            [chance.usize(0..3)],
+        timing: Timing::configured(None, short_grace.then_some(SECOND * 5)),
+        script: Script {
+            slowest: SECOND * if chance.u32(0..4) == 0 { 100 } else { 20 },
+            errors: 8,
+            forgets: 8,
+        },
+        temper: Temper {
+            loses: chance.u32(0..50),
+            repeats: chance.u32(0..30),
+            latest: SECOND * chance.u32(0..60),
+        },
+        clients,
+    }
+}
+
+fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
+    let mut clients = Vec::new();
+    let sessions = if chance.u32(0..3) == 0 { 2 } else { 1 };
+    for session in 0..sessions {
+        let session = format!("s{session}");
+        let mut at = Duration::ZERO;
+        for turn in 0..chance.u32(1..=4) {
+            let turn = format!("t{turn}");
+            let user = if chance.u32(0..4) == 0 { "ben" } else { "ann" };
+            let sent = Sent::new(user, &session, &turn, &format!("{session} {turn}"));
+            let suspends = chance.u32(0..6) == 0;
+            let tries = chance.u32(1..6);
+            for _ in 0..[1, 1, 2, 3][chance.usize(0..4)] {
+                let late = Duration::from_millis(chance.u64(0..4_000));
+                clients.push(Client { sent: sent.clone(), at: at + late, tries, suspends });
+            }
+            if chance.u32(0..8) == 0 {
+                // Another request under the same ids.
+                let other = Sent::new(user, &session, &turn, "Something else");
+                let late = Duration::from_millis(chance.u64(0..4_000));
+                clients.push(Client { sent: other, at: at + late, tries: 2, suspends: false });
+            }
+            at += SECOND * chance.u32(0..40);
+        }
+    }
+    clients
+}
+
+fn jumps(chance: &mut fastrand::Rng) -> Vec<(Duration, i64)> {
+    let most = if chance.u32(0..3) == 0 { 3 } else { 0 };
+    let jump = |chance: &mut fastrand::Rng| {
+        let millis = if chance.bool() { chance.i64(0..60_000) } else { -chance.i64(0..10_000) };
+        (SECOND * chance.u32(1..90), millis)
+    };
+    (0..most).map(|_| jump(chance)).collect()
+}

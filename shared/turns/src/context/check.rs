@@ -1,0 +1,133 @@
+//! What has to hold for a context beyond its shape; checked whenever one is written.
+
+use std::{fmt::Display, ops::RangeInclusive};
+
+use serde::Serialize;
+
+use super::{
+    AgentContext, Budgets, ConversationContext, Document, Prices,
+    limits::{
+        BUDGET_TOKENS, CONTEXT_CHUNKS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES, MAX_MODEL_NAME_CHARS,
+        MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, TEMPERATURE, TOOL_DEADLINE_SECONDS,
+    },
+    tools,
+};
+use crate::mode::{
+    Catalog, Mode,
+    fault::Found,
+    wording::{line, passage},
+};
+
+/// Checks one context.
+pub(super) fn document(
+    document: &Document,
+    catalog: &Catalog,
+    server_tools: &[&str],
+    at: &str,
+    found: &mut Found,
+) {
+    match document {
+        Document::AgentContext(context) => {
+            let AgentContext { id: _, name, default_conversation_context_id: _, client_tools } = context;
+            line(name, MAX_NAME_CHARS, &format!("{at}.Name"), found);
+            tools::check(client_tools, server_tools, at, found);
+        }
+        Document::ConversationContext(context) => {
+            conversation(context, catalog, server_tools, at, found);
+        }
+    }
+    size(document, at, found);
+}
+
+fn conversation(
+    context: &ConversationContext,
+    catalog: &Catalog,
+    server_tools: &[&str],
+    at: &str,
+    found: &mut Found,
+) {
+    line(&context.name, MAX_NAME_CHARS, &format!("{at}.Name"), found);
+    // The whole context's limit is the prompt's limit too.
+    passage(&context.system, MAX_CONTEXT_BYTES, &format!("{at}.System"), found);
+    if let Some(model) = &context.model_name {
+        line(model, MAX_MODEL_NAME_CHARS, &format!("{at}.ModelName"), found);
+    }
+    if let Some(temperature) = context.temperature {
+        within(temperature, &TEMPERATURE, &format!("{at}.Temperature"), found);
+    }
+    if let Some(tokens) = context.max_output_tokens {
+        within(tokens, &MAX_OUTPUT_TOKENS, &format!("{at}.MaxOutputTokens"), found);
+    }
+    if let Some(mode) = &context.default_mode {
+        let offered = catalog.get(mode).is_some_and(Mode::is_offered);
+        let what = format_args!("{mode:?} is no mode that a session can start in");
+        found.unless(offered, format!("{at}.DefaultMode"), what);
+    }
+    if let Some(collection) = &context.collection {
+        self::collection(collection, &format!("{at}.Collection"), found);
+    }
+    within(
+        context.tool_deadline_seconds,
+        &TOOL_DEADLINE_SECONDS,
+        &format!("{at}.ToolDeadlineSeconds"),
+        found,
+    );
+    within(context.max_rounds, &MAX_ROUNDS, &format!("{at}.MaxRounds"), found);
+    budgets(&context.budgets, &format!("{at}.Budgets"), found);
+    if let Some(prices) = &context.prices {
+        self::prices(prices, &format!("{at}.Prices"), found);
+    }
+    tools::check(&context.client_tools, server_tools, at, found);
+    tool_choice(context, server_tools, &format!("{at}.ToolChoiceName"), found);
+}
+
+/// A tool that only some agent contexts bring can't be forced: this context may meet another agent.
+fn tool_choice(context: &ConversationContext, server_tools: &[&str], at: &str, found: &mut Found) {
+    let Some(choice) = &context.tool_choice_name else { return };
+    let known = server_tools.contains(&choice.as_str())
+        || context.client_tools.iter().any(|tool| tool.name == *choice);
+    found.unless(known, at, format_args!("{choice:?} is neither a tool of this context nor a server tool"));
+}
+
+fn collection(name: &str, at: &str, found: &mut Found) {
+    let fine = (1..=MAX_COLLECTION_CHARS).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
+    found.unless(
+        fine,
+        at,
+        format_args!("must have 1 to {MAX_COLLECTION_CHARS} characters, only letters, digits, _ - and ."),
+    );
+}
+
+fn budgets(budgets: &Budgets, at: &str, found: &mut Found) {
+    let Budgets { history_tokens, file_tokens, total_file_tokens, context_tokens, context_chunks } = *budgets;
+    for (name, tokens) in [
+        ("HistoryTokens", history_tokens),
+        ("FileTokens", file_tokens),
+        ("TotalFileTokens", total_file_tokens),
+        ("ContextTokens", context_tokens),
+    ] {
+        within(tokens, &BUDGET_TOKENS, &format!("{at}.{name}"), found);
+    }
+    within(context_chunks, &CONTEXT_CHUNKS, &format!("{at}.ContextChunks"), found);
+    found.unless(
+        file_tokens <= total_file_tokens,
+        format!("{at}.FileTokens"),
+        "must not be more than TotalFileTokens",
+    );
+}
+
+fn prices(prices: &Prices, at: &str, found: &mut Found) {
+    let code = prices.currency.len() == 3 && prices.currency.bytes().all(|b| b.is_ascii_uppercase());
+    found.unless(code, format!("{at}.Currency"), "must be an ISO 4217 code such as USD");
+}
+
+fn within<T: PartialOrd + Display>(value: T, range: &RangeInclusive<T>, at: &str, found: &mut Found) {
+    let (least, most) = (range.start(), range.end());
+    found.unless(range.contains(&value), at, format_args!("must be from {least} to {most}, not {value}"));
+}
+
+fn size(context: &impl Serialize, at: &str, found: &mut Found) {
+    let fits = serde_json::to_vec(context).is_ok_and(|json| json.len() <= MAX_CONTEXT_BYTES);
+    found.unless(fits, at, format_args!("must have at most {MAX_CONTEXT_BYTES} bytes as JSON"));
+}

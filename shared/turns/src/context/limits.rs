@@ -1,0 +1,43 @@
+//! How large a context and what it allows may be (I13). Every limit that a fault can name is here.
+
+use std::ops::RangeInclusive;
+
+/// A file of contexts.
+pub(super) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// One context as JSON: it is one table item.
+pub(super) const MAX_CONTEXT_BYTES: usize = 100_000;
+/// `Name`.
+pub(super) const MAX_NAME_CHARS: usize = 128;
+/// `ModelName`.
+pub(super) const MAX_MODEL_NAME_CHARS: usize = 128;
+/// `Collection`.
+pub(super) const MAX_COLLECTION_CHARS: usize = 128;
+/// `ClientTools`; providers take some 128 tools, and the server's come on top.
+pub(super) const MAX_CLIENT_TOOLS: usize = 64;
+/// A tool's `Description`.
+pub(super) const MAX_TOOL_DESCRIPTION_CHARS: usize = 4_000;
+/// A tool's `Usage`.
+pub(super) const MAX_TOOL_USAGE_CHARS: usize = 8_000;
+
+/// `Temperature`.
+pub(super) const TEMPERATURE: RangeInclusive<f64> = 0.0..=2.0;
+/// `MaxOutputTokens`; the API refuses less than 16.
+pub(super) const MAX_OUTPUT_TOKENS: RangeInclusive<u32> = 16..=1_000_000;
+/// `ToolDeadlineSeconds`: from a minute, which a person needs to answer a question, to a week.
+pub(super) const TOOL_DEADLINE_SECONDS: RangeInclusive<u32> = 60..=7 * 24 * 60 * 60;
+/// `MaxRounds`.
+pub(super) const MAX_ROUNDS: RangeInclusive<u32> = 1..=64;
+/// The token budgets.
+pub(super) const BUDGET_TOKENS: RangeInclusive<u32> = 0..=2_000_000;
+/// `Budgets.ContextChunks`.
+pub(super) const CONTEXT_CHUNKS: RangeInclusive<u32> = 0..=100;
+
+/// A day.
+pub(super) const fn default_tool_deadline_seconds() -> u32 {
+    24 * 60 * 60
+}
+
+/// Rounds of server tools in a turn.
+pub(super) const fn default_max_rounds() -> u32 {
+    16
+}

@@ -1,0 +1,92 @@
+//! What a mode tells retrieval: `Key=Value`, for ranking alone (DESIGN §7).
+
+use serde::{Deserialize, Serialize};
+
+/// The payload keys that a hint may name (IDX-025).
+///
+/// Deliberately without the tenant and the workspace: those come from the caller and the session.
+const KEYS: &[&str] = &[
+    "ContentType",
+    "Subtype",
+    "SectionKey",
+    "Title",
+    "Language",
+    "Repo",
+    "Path",
+    "Symbol",
+    "SymbolType",
+    "LabelSlugs",
+];
+
+/// A chunk whose payload has this value ranks higher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RagHint {
+    key: String,
+    value: String,
+}
+
+/// Why a string is no hint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidHint {
+    /// No `=`, or nothing after it.
+    #[error("must be written Key=Value")]
+    Form,
+    /// A key that no chunk is ranked by.
+    #[error("must begin with one of {}", KEYS.join(", "))]
+    Key,
+}
+
+impl RagHint {
+    /// The payload key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The value that the payload has, or has among its values.
+    #[must_use]
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+impl TryFrom<String> for RagHint {
+    type Error = InvalidHint;
+    fn try_from(hint: String) -> Result<Self, InvalidHint> {
+        let (key, value) = hint.split_once('=').ok_or(InvalidHint::Form)?;
+        let (key, value) = (key.trim(), value.trim());
+        if value.is_empty() {
+            return Err(InvalidHint::Form);
+        }
+        if !KEYS.contains(&key) {
+            return Err(InvalidHint::Key);
+        }
+        Ok(Self { key: key.to_owned(), value: value.to_owned() })
+    }
+}
+
+impl From<RagHint> for String {
+    fn from(hint: RagHint) -> Self {
+        format!("{}={}", hint.key, hint.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_names_a_key_and_a_value() {
+        let hint = RagHint::try_from("Path=docs/a=b".to_owned()).unwrap();
+        assert_eq!((hint.key(), hint.value()), ("Path", "docs/a=b"));
+        assert_eq!(String::from(hint), "Path=docs/a=b");
+    }
+
+    #[test]
+    fn the_tenant_is_no_hint() {
+        assert_eq!(RagHint::try_from("OrgId=other".to_owned()), Err(InvalidHint::Key));
+        assert_eq!(RagHint::try_from("Subtype=".to_owned()), Err(InvalidHint::Form));
+        assert_eq!(RagHint::try_from("Subtype".to_owned()), Err(InvalidHint::Form));
+    }
+}

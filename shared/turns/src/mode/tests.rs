@@ -1,0 +1,170 @@
+//! The seed is valid, and a bad catalog is refused with all its faults.
+
+use serde_json::{Value, json};
+
+use super::{Catalog, GENERAL, check, display_name};
+
+const TOOLS: &[&str] = &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
+
+fn mode(number: u8, key: &str) -> Value {
+    json!({
+        "Id": format!("{number:032x}"), "Key": key, "DisplayName": "A mode", "Description": "What it is.",
+        "WhenToUse": "When it fits.", "IsDefault": number == 1, "Status": "active", "Version": "1",
+    })
+}
+
+fn with(mut mode: Value, name: &str, value: impl Into<Value>) -> Value {
+    mode[name] = value.into();
+    mode
+}
+
+fn parse(modes: &[Value]) -> Result<Catalog, Vec<String>> {
+    Catalog::parse(&Value::from(modes).to_string(), TOOLS)
+        .map_err(|faults| faults.as_slice().iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn a_key_reads_as_words() {
+    assert_eq!(display_name("general"), "General");
+    assert_eq!(display_name("ddr_authoring"), "Ddr Authoring");
+}
+
+#[test]
+fn the_seed_is_valid_and_starts_in_general() {
+    let catalog = Catalog::seed(TOOLS).unwrap();
+    let keys: Vec<&str> = catalog.modes().map(|mode| mode.key.as_str()).collect();
+    assert_eq!(keys, ["general", "ddr_authoring", "workflow_authoring"]);
+    assert_eq!(catalog.default_mode().key, GENERAL);
+    assert_eq!(catalog.display_name("ddr_authoring"), "DDR Authoring");
+    assert_eq!(catalog.rag_hints("ddr_authoring")[0].key(), "Subtype");
+    for mode in catalog.modes() {
+        assert!(!mode.mode_instructions.is_empty(), "{}", mode.key);
+        assert!(catalog.tools_of(&mode.key).iter().any(|tool| tool == "publish_file"), "{}", mode.key);
+    }
+}
+
+#[test]
+fn the_seed_needs_its_tools() {
+    let faults = Catalog::seed(&["agent_list_modes", "publish_file"]).unwrap_err();
+    assert_eq!(
+        faults.to_string(),
+        "modes[0].AssociatedToolIds[1]: no server tool is called \"code_hash_normalized\""
+    );
+}
+
+#[test]
+fn a_key_outside_the_catalog_has_a_name_and_nothing_else() {
+    let catalog = Catalog::seed(TOOLS).unwrap();
+    assert!(catalog.get("long_gone").is_none());
+    assert_eq!(catalog.display_name("long_gone"), "Long Gone");
+    assert!(catalog.tools_of("long_gone").is_empty());
+    assert!(catalog.rag_hints("long_gone").is_empty());
+    assert_eq!(catalog.instructions("long_gone"), None);
+    assert_eq!(catalog.first_mode(Some("long_gone")).key, GENERAL);
+    assert_eq!(catalog.first_mode(Some("ddr_authoring")).key, "ddr_authoring");
+    assert_eq!(catalog.first_mode(None).key, GENERAL);
+}
+
+#[test]
+fn every_fault_is_named_at_once() {
+    let faults = parse(&[
+        with(with(mode(1, "general"), "Status", "experimental"), "WhenToUse", "Two\nlines."),
+        with(mode(1, "general"), "AssociatedToolIds", json!(["publish_file", "publish_file", "rm"])),
+        with(with(mode(3, "Third-Mode"), "Id", "ABC"), "DisplayName", " "),
+        with(with(mode(4, "fourth"), "Surprise", 1), "Status", "retired"),
+        with(mode(5, "fifth"), "RagScopeHints", json!(["Subtype=a", "OrgId=b"])),
+        json!({ "Id": "x" }),
+        with(mode(7, "seventh"), "BehaviorHints", json!(["", "b"])),
+    ])
+    .unwrap_err();
+    let expected = [
+        "modes[3].Status: unknown variant `retired`",
+        "modes[3].Surprise: unknown field `Surprise`",
+        "modes[4].RagScopeHints[1]: must begin with one of ContentType",
+        "modes[5]: missing field `Description`",
+        "modes[5]: missing field `DisplayName`",
+        "modes[5]: missing field `Key`",
+        "modes[5]: missing field `Status`",
+        "modes[5]: missing field `Version`",
+        "modes[5]: missing field `WhenToUse`",
+        "modes[0].WhenToUse: must be one line",
+        "modes[0].Status: the default mode must be active",
+        "modes[1].AssociatedToolIds[1]: \"publish_file\" is listed twice",
+        "modes[1].AssociatedToolIds[2]: no server tool is called \"rm\"",
+        "modes[1].Id: another mode has the id",
+        "modes[1].Key: another mode has the key \"general\" too",
+        "modes[1].IsDefault: \"general\" is the default mode already",
+        "modes[2].Id: must be 32 lowercase hex digits",
+        "modes[2].Key: must be snake_case",
+        "modes[2].DisplayName: must not be blank",
+        "modes[6].BehaviorHints[0]: must not be blank",
+    ];
+    assert_eq!(faults.len(), expected.len(), "{faults:#?}");
+    for (fault, expected) in faults.iter().zip(expected) {
+        assert!(fault.starts_with(expected), "{fault}\n{expected}");
+    }
+}
+
+#[test]
+fn a_catalog_has_exactly_one_default() {
+    assert_eq!(parse(&[mode(2, "second")]).unwrap_err(), ["modes: one mode must be the default"]);
+    assert_eq!(parse(&[]).unwrap_err(), ["modes: one mode must be the default"]);
+    assert_eq!(parse(&[mode(1, "general"), with(mode(2, "b"), "IsDefault", true)]).unwrap_err().len(), 1);
+}
+
+#[test]
+fn what_is_no_catalog_is_refused() {
+    for text in ["", "null", "[1]", "\"modes\"", "[{}", "{}"] {
+        assert!(Catalog::parse(text, TOOLS).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn the_block_lists_what_can_be_chosen() {
+    let block = parse(&[
+        mode(1, "general"),
+        with(mode(2, "trial"), "Status", "experimental"),
+        with(mode(3, "retired"), "Status", "deprecated"),
+    ])
+    .unwrap()
+    .block();
+    assert!(block.starts_with("[MODE_CATALOG]\n") && block.contains("`agent_change_mode`"), "{block}");
+    assert!(block.contains("\n- `general`: A mode (default). When it fits."), "{block}");
+    assert!(block.contains("\n- `trial`: A mode (experimental). When it fits."), "{block}");
+    assert!(!block.contains("retired"), "{block}");
+}
+
+#[test]
+fn the_largest_block_is_bounded() {
+    let modes: Vec<Value> = (1..=32)
+        .map(|n| {
+            let key = format!("m{n:0>width$}", width = check::MAX_KEY_CHARS - 1);
+            let mode = with(mode(n, &key), "DisplayName", "d".repeat(check::MAX_DISPLAY_NAME_CHARS));
+            with(mode, "WhenToUse", "w".repeat(check::MAX_WHEN_TO_USE_CHARS))
+        })
+        .collect();
+    assert_eq!(modes.len(), check::MAX_MODES);
+    assert!(parse(&modes).unwrap().block().chars().count() <= 20_000);
+    let one_more = [modes, vec![mode(33, "one_more")]].concat();
+    assert_eq!(parse(&one_more).unwrap_err(), ["modes: must hold at most 32 modes"]);
+}
+
+#[test]
+fn instructions_name_their_mode_and_end_those_of_others() {
+    let catalog = parse(&[
+        with(
+            with(mode(1, "general"), "ModeInstructions", json!(["First.\nMore.", "Second."])),
+            "HumanRoleHints",
+            json!(["They decide."]),
+        ),
+        mode(2, "bare"),
+    ])
+    .unwrap();
+    assert_eq!(
+        catalog.instructions("general").unwrap(),
+        "[MODE_INSTRUCTIONS: general]\nThe current mode is A mode. Instructions of other modes no longer \
+         apply.\n\nInstructions:\n- First.\n  More.\n- Second.\n\nThe people you work with:\n- They decide."
+    );
+    let bare = catalog.instructions("bare").unwrap();
+    assert!(bare.starts_with("[MODE_INSTRUCTIONS: bare]\n") && bare.ends_with("no longer apply."), "{bare}");
+}

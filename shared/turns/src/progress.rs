@@ -1,0 +1,153 @@
+//! How far a turn's work has come: everything the next model call needs, durable between calls.
+//!
+//! Stored after every tool round as a step under the attempt's own nonce, and within the outcome of a
+//! suspension. Whoever goes on, after a crash or with the client's results, goes on from here: what was
+//! executed is recorded and does not run again, and no recorded model call is paid for twice.
+
+use contracts::{
+    Usage,
+    response::{FileRef, ToolOutcome, ToolResult},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    model::{FunctionCall, ToolOutput},
+    outcome::StagedMode,
+    tool::Definition,
+    turn::Turn,
+};
+
+/// What a turn was set up with: fixed at its start, so that neither a redeploy nor a mode change alters
+/// it midway (AGN-011 §4.4).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Plan {
+    /// The provider's model id.
+    pub model: String,
+    /// The base system prompt.
+    pub system: String,
+    /// What else the system message of an initial request says, in order.
+    pub system_parts: Vec<String>,
+    /// Sent when set.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub temperature: Option<f64>,
+    /// The most tokens a reply may have.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_output_tokens: Option<u32>,
+    /// The merged tools: the client's, the mode's, `agent_change_mode` (AGN-011 §4.3).
+    pub tools: Vec<Definition>,
+    /// A tool that the first model call must call (AGN-003 §6.2).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool_choice: Option<String>,
+    /// Whether tools are sent on chained requests too.
+    pub tools_on_continuation: bool,
+    /// The most tool rounds.
+    pub max_rounds: u32,
+    /// How long the client has for its tools, in seconds.
+    pub tool_deadline_seconds: u64,
+}
+
+/// What came of the model calls so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Progress {
+    /// Tool rounds so far.
+    pub rounds: u32,
+    /// The last reply, to chain from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// The last reply's calls in the model's order, with what came of each; without an outcome while the
+    /// client runs it.
+    pub calls: Vec<Called>,
+    /// Tokens used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// For the user, in the final response.
+    pub warnings: Vec<String>,
+    /// The last successful mode change of the turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub staged_mode: Option<StagedMode>,
+    /// The mode whose instructions the chain was last told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_mode: Option<String>,
+    /// What server tools returned, for the final response (AGN-033 §5.3).
+    pub tool_results: Vec<ToolResult>,
+    /// Files that were published.
+    pub files: Vec<FileRef>,
+    /// How long the client's tools took together.
+    pub client_tool_ms: u64,
+}
+
+/// A call and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Called {
+    /// The provider's id of the call.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// Its arguments as the model wrote them.
+    pub arguments: String,
+    /// What came of it; none while the client runs it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outcome: Option<ToolOutcome>,
+}
+
+/// How far an attempt got, as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Step {
+    /// What the turn was set up with.
+    pub plan: Plan,
+    /// How far it has come.
+    pub progress: Progress,
+}
+
+impl Called {
+    /// A call that nobody has run yet.
+    #[must_use]
+    pub fn open(call: FunctionCall) -> Self {
+        Self { call_id: call.call_id, name: call.name, arguments: call.arguments, outcome: None }
+    }
+
+    fn output(&self) -> Option<ToolOutput> {
+        let call = FunctionCall {
+            call_id: self.call_id.clone(),
+            name: self.name.clone(),
+            arguments: self.arguments.clone(),
+        };
+        Some(ToolOutput { call, outcome: self.outcome.clone()? })
+    }
+}
+
+impl Progress {
+    /// The mode that the turn is in by now: a staged change shows at once (AGN-011 §5.3).
+    #[must_use]
+    pub fn mode<'a>(&'a self, turn: &'a Turn) -> &'a str {
+        self.staged_mode.as_ref().map_or(&turn.mode, |staged| &staged.mode)
+    }
+
+    /// The calls that the client has to run, in the model's order.
+    pub fn pending(&self) -> impl Iterator<Item = &Called> {
+        self.calls.iter().filter(|call| call.outcome.is_none())
+    }
+
+    /// The answers to the last reply's calls, in the model's order: what the next request begins with.
+    #[must_use]
+    pub fn outputs(&self) -> Vec<ToolOutput> {
+        self.calls.iter().filter_map(Called::output).collect()
+    }
+
+    /// Fills in the client's results, which match the pending calls one by one.
+    #[must_use]
+    pub fn answered(mut self, results: &[ToolResult]) -> Self {
+        let mut results = results.iter();
+        for call in self.calls.iter_mut().filter(|call| call.outcome.is_none()) {
+            if let Some(result) = results.next() {
+                call.outcome = Some(result.outcome.clone());
+                self.client_tool_ms = self.client_tool_ms.saturating_add(result.execution_ms);
+            }
+        }
+        self
+    }
+}

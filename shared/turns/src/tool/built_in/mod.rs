@@ -1,0 +1,55 @@
+//! The tools that every deployment has.
+
+use super::ServerTool;
+
+mod agent_change_mode;
+mod agent_list_modes;
+mod code_hash_normalized;
+mod file_name;
+mod publish_file;
+
+pub use agent_change_mode::AGENT_CHANGE_MODE;
+
+/// The built-in tools, for [`super::Registry::new`].
+#[must_use]
+pub fn built_in() -> Vec<Box<dyn ServerTool>> {
+    vec![
+        Box::new(agent_change_mode::ChangeMode::new()),
+        Box::new(agent_list_modes::ListModes::new()),
+        Box::new(code_hash_normalized::HashNormalized::new()),
+        Box::new(publish_file::Publish::new()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use serde_json::Value;
+
+    use crate::tool::{AvailableMode, Facts, Failure, Invocation, Produced, ServerTool};
+
+    /// Two modes, `general` being the current one.
+    pub(super) fn facts() -> Facts {
+        let mode = |key: &str, name: &str, when: &str| AvailableMode {
+            key: key.to_owned(),
+            display_name: name.to_owned(),
+            when_to_use: when.to_owned(),
+        };
+        Facts {
+            mode: "general".to_owned(),
+            modes: vec![
+                mode("general", "General", "Anything."),
+                mode("ddr_authoring", "DDR Authoring", "Writing a DDR."),
+            ],
+        }
+    }
+
+    /// Runs a tool that waits for nothing.
+    pub(super) fn run(tool: &dyn ServerTool, arguments: &Value) -> Result<Produced, Failure> {
+        tool.run(Invocation { arguments, facts: &facts() }).now_or_never().expect("waits for nothing")
+    }
+
+    pub(super) fn refusal(tool: &dyn ServerTool, arguments: &Value) -> String {
+        run(tool, arguments).unwrap_err().to_string()
+    }
+}

@@ -1,0 +1,44 @@
+//! The in-memory ports keep to the meaning of the ports, as the real adapters do (tests/conformance).
+
+use std::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use testkit::{
+    conformance,
+    deployment::{Deployment, Settings},
+    schedule::Happened,
+};
+
+/// In-memory ports never wait.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => unreachable!("an in-memory port waited"),
+    }
+}
+
+#[test]
+fn the_in_memory_table_conforms() {
+    let deployment = Deployment::new(Settings::quiet());
+    now(conformance::table(&deployment.table, "run"));
+}
+
+#[test]
+fn the_in_memory_bucket_conforms() {
+    let deployment = Deployment::new(Settings::quiet());
+    now(conformance::payloads(&deployment.objects, "run"));
+}
+
+#[test]
+fn the_in_memory_queue_delivers_a_second_later() {
+    let mut deployment = Deployment::new(Settings::quiet());
+    let message = now(conformance::announcement(&deployment.queue));
+    let Some(Happened::Cue(cue)) = deployment.schedule.next(Duration::MAX) else {
+        unreachable!("a message was announced");
+    };
+    assert_eq!(deployment.schedule.clock().monotonic(), Duration::from_secs(1));
+    assert_eq!(deployment.queue.take(cue).unwrap().message, message);
+}

@@ -1,0 +1,98 @@
+//! Every flow, every effect of it, every fault, alone and in pairs: recover, then every invariant holds.
+//!
+//! The effects are those that a run without faults reaches, so a new effect of a flow is in the matrix
+//! as soon as it exists. A pair's second fault may hit the recovery of the first.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod flows;
+mod run;
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use testkit::faulty::Fault;
+
+use flows::{FLOWS, Flow};
+use run::{Plan, Recovery, run};
+
+/// One in how many of the pairs is run, unless `CRASH_MATRIX_PAIRS=all` asks for every one, which takes
+/// minutes. A prime stride through the enumeration meets every flow, effect and fault.
+const PAIR_STRIDE: usize = 11;
+
+#[test]
+fn without_faults_every_flow_recovers_trivially() {
+    for flow in FLOWS {
+        for recovery in Recovery::ALL {
+            let ran = run(flow, recovery, &Plan::new());
+            assert!(ran.effects > 0, "{} has no effects", flow.name);
+            assert_eq!(ran.violations, [], "{} {recovery:?}", flow.name);
+            println!("{:<40} {recovery:?}: {} effects", flow.name, ran.effects);
+        }
+    }
+}
+
+#[test]
+fn one_fault_at_any_effect_breaks_no_invariant() {
+    let mut cases = Vec::new();
+    for flow in FLOWS {
+        for recovery in Recovery::ALL {
+            for effect in 0..run(flow, recovery, &Plan::new()).effects {
+                cases.extend(Fault::ALL.map(|fault| (flow, recovery, Plan::from([(effect, fault)]))));
+            }
+        }
+    }
+    println!("{} single faults", cases.len());
+    all_hold(&cases);
+}
+
+#[test]
+fn two_faults_break_no_invariant() {
+    let every = std::env::var("CRASH_MATRIX_PAIRS").is_ok_and(|pairs| pairs == "all");
+    let mut cases = Vec::new();
+    let mut pairs = 0;
+    for flow in FLOWS {
+        for (number, recovery) in Recovery::ALL.into_iter().enumerate() {
+            for first in 0..run(flow, recovery, &Plan::new()).effects {
+                for one in Fault::ALL {
+                    let reached = run(flow, recovery, &Plan::from([(first, one)])).reached;
+                    for second in first + 1..reached {
+                        for other in Fault::ALL {
+                            pairs += 1;
+                            if every || pairs % PAIR_STRIDE == number {
+                                let plan = Plan::from([(first, one), (second, other)]);
+                                cases.push((flow, recovery, plan));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{} of {pairs} pairs of faults", cases.len());
+    all_hold(&cases);
+}
+
+/// Runs the cases on every core and reports the first few that break something.
+fn all_hold(cases: &[(&'static Flow, Recovery, Plan)]) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut broken = Vec::new();
+        while let Some((flow, recovery, plan)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let violations = run(flow, *recovery, plan).violations;
+            if !violations.is_empty() {
+                broken.push(format!("{} {recovery:?} {plan:?}: {violations:#?}", flow.name));
+            }
+        }
+        broken
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let broken: Vec<String> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    let few = broken.iter().take(5).cloned().collect::<Vec<_>>().join("\n");
+    assert!(broken.is_empty(), "{} of {} cases broke an invariant:\n{few}", broken.len(), cases.len());
+}

@@ -1,0 +1,117 @@
+//! What must have happened somewhere in the state space, so that nothing holds for want of an occasion.
+//!
+//! Most of these are steps, not states. They are noted beside the state, which would otherwise have to
+//! remember them and be many times as large; a `sometimes` property reads the note.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stateright::Property;
+
+use crate::model::Lifecycle;
+
+/// What has happened so far, on any path.
+#[derive(Debug, Default)]
+pub(crate) struct Coverage(AtomicU64);
+
+impl Coverage {
+    pub(crate) fn note(&self, event: Event) {
+        // Almost always it is noted already, and reading shares the line between the checker's threads.
+        if !self.has(event) {
+            self.0.fetch_or(1 << event as u32, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn has(&self, event: Event) -> bool {
+        self.0.load(Ordering::Relaxed) & (1 << event as u32) != 0
+    }
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $event:ident = $name:literal),+ $(,)?) => {
+        /// Something that must be reachable.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Event {
+            $($(#[$doc])* $event),+
+        }
+
+        impl Event {
+            /// The event as a property of the checker.
+            pub(crate) fn property(self) -> Property<Lifecycle> {
+                match self {
+                    $(Event::$event => Property::sometimes($name, |model: &Lifecycle, _| {
+                        model.coverage.has(Event::$event)
+                    })),+
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// A retry took a turn over and went on with it.
+    TakenOver = "an attempt is taken over and the work goes on",
+    /// A takeover or a salvage settled from an outcome that a dead attempt had stored.
+    Salvaged = "a dead attempt's outcome settles the turn",
+    /// Nothing was found, the turn was given up.
+    Abandoned = "a turn is abandoned",
+    /// Every attempt was used up and a retry could only salvage.
+    AttemptsUsedUp = "every attempt is used up",
+    /// An attempt lost its settle and answered with what stood.
+    LostSettle = "an attempt loses its settle",
+    /// A slow attempt stored its outcome after it was fenced.
+    LateOutcome = "an outcome is stored after its writer was fenced",
+    /// A start folded a settled turn.
+    Folded = "a start folds a settled turn",
+    /// A start ended a turn that awaited tool results.
+    Superseded = "a start supersedes a turn that awaits tool results",
+    /// A start salvaged a turn whose lease was over, without the sweep.
+    StartSalvaged = "a start salvages a dead turn",
+    /// A start met a running turn.
+    Busy = "a start meets a running turn",
+    /// A start's transaction was refused and decided anew.
+    StartLost = "a start loses its condition",
+    /// A cancel came first.
+    CancelWon = "a cancel decides the turn",
+    /// A cancel came too late.
+    CancelLost = "a cancel comes too late",
+    /// A write was applied, its reply was lost, and reading back told.
+    LostReplyApplied = "a lost reply is resolved as applied",
+    /// A write was applied, its reply was lost, and somebody else moved on before it was read back.
+    LostReplyOvertaken = "a lost reply is read back after somebody else moved on",
+    /// A write was not applied, its reply was lost, and the same write was sent again.
+    LostReplySentAgain = "a write that was not applied is sent again",
+    /// A second delivery found nothing to do.
+    DuplicateHarmless = "a second delivery finds nothing to do",
+    /// A finalization lost its condition, since somebody else had done it.
+    FinalizedElsewhere = "a finalization finds that somebody else did it",
+    /// The sweep finalized a turn whose message was lost.
+    SweepFinalized = "the sweep finalizes what nobody announced",
+    /// The sweep moved the due time of a turn that lives.
+    DueMoved = "the sweep moves the due time of a live turn",
+    /// The tool results did not come.
+    ToolDeadline = "the tool deadline ends a turn",
+    /// Tool results were accepted.
+    Resumed = "tool results are accepted",
+    /// The same tool results came again.
+    ResumedAgain = "the same tool results come again",
+    /// Results that do not match were refused.
+    Mismatch = "results that do not match are refused",
+    /// Other results for a round that was answered were refused.
+    OtherResults = "other results for an answered round are refused",
+    /// A renewal kept the lease.
+    Renewed = "a renewal keeps the lease",
+    /// A renewal found that the turn was somebody else's.
+    RenewalLost = "a renewal finds the lease lost",
+    /// The same request was answered from what was stored.
+    Replayed = "the same request is answered from what is stored",
+    /// Another request under the same ids was refused.
+    Conflict = "another request under the same ids is refused",
+    /// A write reached the table after its sender had died.
+    LateWrite = "a write arrives after its sender died",
+    /// A turn failed because its outcome could not be stored.
+    Unstorable = "an outcome can't be stored",
+    /// A session's mode changed with a completed turn.
+    ModeChanged = "a completed turn changes the mode",
+    /// A turn continued from another's response.
+    Chained = "a turn continues from the turn before",
+}

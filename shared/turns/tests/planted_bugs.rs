@@ -1,0 +1,56 @@
+//! The checks check: each planted bug is caught by the invariants of the simulation, none of which was
+//! written for it.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+use testkit::{
+    planted::Bug,
+    simulation::{Run, run},
+};
+
+/// The most seeds that a bug may hide in.
+const SEEDS: u64 = 12_000;
+
+/// The first seed that shows the bug, and what it broke there.
+fn caught(bug: Bug) -> Option<(u64, Vec<&'static str>)> {
+    let next = AtomicU64::new(0);
+    let first = AtomicU64::new(u64::MAX);
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= SEEDS.min(first.load(Ordering::Relaxed)) {
+                return;
+            }
+            // A seed counts only if it is clean without the bug.
+            if !run(seed, Some(bug), false).violations.is_empty()
+                && run(seed, None, false).violations.is_empty()
+            {
+                first.fetch_min(seed, Ordering::Relaxed);
+            }
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
+    let seed = first.into_inner();
+    (seed < SEEDS).then(|| {
+        let Run { violations, .. } = run(seed, Some(bug), false);
+        let mut names: Vec<_> = violations.iter().map(|violation| violation.invariant).collect();
+        names.dedup();
+        (seed, names)
+    })
+}
+
+#[test]
+fn every_planted_bug_is_caught_by_a_general_invariant() {
+    let mut hidden = Vec::new();
+    for bug in Bug::ALL {
+        match caught(bug) {
+            Some((seed, by)) => println!("{bug:?} is caught by {} with seed {seed}", by.join(", ")),
+            None => hidden.push(bug),
+        }
+    }
+    assert_eq!(hidden, [], "not caught within {SEEDS} seeds each");
+}

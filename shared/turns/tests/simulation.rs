@@ -1,0 +1,84 @@
+//! Ten thousand seeds of clients, executors, finalizers and sweeps under faults, and every invariant.
+//!
+//! A failure names its seed; `SIMULATION_SEED=… cargo test -p turns --test simulation a_seed -- --nocapture`
+//! shows its trace. `SIMULATION_SEEDS=…` runs another number of them.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+use testkit::simulation::{Counts, Run, run};
+
+const SEEDS: u64 = 10_000;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[test]
+fn ten_thousand_seeds_break_no_invariant() {
+    let seeds = number("SIMULATION_SEEDS").unwrap_or(SEEDS);
+    let next = AtomicU64::new(0);
+    let work = || {
+        let (mut counts, mut broken) = (Counts::default(), Vec::new());
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds || broken.len() >= 20 {
+                return (counts, broken);
+            }
+            let Run { violations, counts: more, .. } = run(seed, None, false);
+            counts += more;
+            if !violations.is_empty() {
+                broken.push((seed, violations));
+            }
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let done: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+    });
+    let (mut counts, mut broken) = (Counts::default(), Vec::new());
+    for (more, worse) in done {
+        counts += more;
+        broken.extend(worse);
+    }
+    broken.sort();
+    for (seed, violations) in &broken {
+        println!("SIMULATION_SEED={seed}: {violations:#?}");
+    }
+    assert!(broken.is_empty(), "{} seeds broke an invariant", broken.len());
+    println!("{seeds} seeds");
+    for (name, count) in counts.named() {
+        println!("{count:>10} {name}");
+        // What needs the store to be gone for a whole lease is rarer than a small run can show.
+        assert!(count > 0 || seeds < SEEDS || name == "storage_unavailable", "nothing was {name}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace_and_another_gives_another() {
+    for seed in 0..20 {
+        let (once, again) = (run(seed, None, true), run(seed, None, true));
+        assert_eq!(once.lines, again.lines, "seed {seed}");
+        assert_eq!(once.trace_hash, again.trace_hash, "seed {seed}");
+        assert_eq!(once.trace_hash, run(seed, None, false).trace_hash, "a silent run of seed {seed}");
+        assert_ne!(once.trace_hash, run(seed + 1_000, None, false).trace_hash, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_seed_from_the_environment_can_be_read() {
+    let Some(seed) = number("SIMULATION_SEED") else {
+        return;
+    };
+    let run = run(seed, None, true);
+    for line in &run.lines {
+        println!("{line}");
+    }
+    println!("{:#?}", run.counts);
+    assert_eq!(run.violations, [], "seed {seed}");
+}

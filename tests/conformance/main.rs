@@ -1,0 +1,51 @@
+//! The real adapters keep to the meaning of the ports, as the in-memory ones do
+//! (`shared/turns/tests/conformance.rs`): the same suite, over the AWS SDK, against the services of the
+//! local cloud.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+
+use std::path::PathBuf;
+
+use contracts::queue::FinalizeMessage;
+use local::{Cloud, Options};
+use storage::{Objects, Queue, Table};
+use testkit::conformance;
+
+/// A cloud whose finalizer leaves messages alone.
+async fn cloud() -> Cloud {
+    let options = Options {
+        executable: Some(PathBuf::from(env!("CARGO_BIN_EXE_local"))),
+        sweep: None,
+        ..Options::default()
+    };
+    let cloud = Cloud::start(options).await.expect("the local cloud starts");
+    cloud.pause_finalizer().await;
+    cloud
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_dynamodb_table_conforms() {
+    let cloud = cloud().await;
+    let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
+    conformance::table(&table, "run").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_s3_bucket_conforms() {
+    let cloud = cloud().await;
+    let bucket = Objects::new(cloud.s3().clone(), cloud.bucket().to_owned());
+    conformance::payloads(&bucket, "run").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sqs_queue_delivers_what_was_announced_a_second_later() {
+    let cloud = cloud().await;
+    let url = &cloud.endpoints().finalize_queue;
+    let receive = || cloud.sqs().receive_message().queue_url(url);
+    let sent = conformance::announcement(&Queue::new(cloud.sqs().clone(), url.clone())).await;
+    let early = receive().send().await.unwrap();
+    assert_eq!(early.messages().len(), 0, "an announcement is a second late");
+    let due = receive().wait_time_seconds(5).send().await.unwrap();
+    let body = due.messages()[0].body().unwrap();
+    assert_eq!(serde_json::from_str::<FinalizeMessage>(body).unwrap(), sent);
+}

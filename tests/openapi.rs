@@ -1,0 +1,214 @@
+//! The OpenAPI document: the file is what the contract says, its examples hold, every operation is served,
+//! and what is served is documented.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test"
+)]
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use aws_lambda_events::sqs::SqsEvent;
+use contracts::{AgentExecuteRequest, ErrorCode, ToolContinuation, queue::FinalizeMessage};
+use lambda_http::{RequestExt, request::LambdaRequest};
+use local::{Cloud, Options, token::Identity};
+use serde_json::Value;
+
+const COMMAND: &str = "cargo run -p local -- openapi > infra/openapi.yaml";
+
+fn file(path: &str) -> String {
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn document() -> Value {
+    serde_json::from_str(&contracts::openapi::document().to_json().unwrap()).unwrap()
+}
+
+/// Every operation as (method, path, what the document says).
+fn operations(document: &Value) -> Vec<(String, String, Value)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    paths
+        .flat_map(|(path, item)| {
+            let item = item.as_object().unwrap().iter();
+            item.map(move |(method, operation)| (method.to_uppercase(), path.clone(), operation.clone()))
+        })
+        .collect()
+}
+
+#[test]
+fn the_file_is_what_the_contract_says() {
+    let stale = local::docs::openapi().unwrap() != file("infra/openapi.yaml");
+    assert!(!stale, "infra/openapi.yaml is stale. Write it anew: {COMMAND}");
+}
+
+#[test]
+fn every_reference_and_every_link_has_a_target() {
+    let document = document();
+    let mut references = Vec::new();
+    visit(&document, &mut |name, value| {
+        if name == "$ref" {
+            references.push(value.as_str().unwrap().to_owned());
+        }
+    });
+    for reference in references {
+        assert!(document.pointer(&reference[1..]).is_some(), "{reference}");
+    }
+    let ids: BTreeSet<_> = operations(&document)
+        .iter()
+        .map(|(_, _, operation)| operation["operationId"].clone().to_string())
+        .collect();
+    assert_eq!(ids.len(), operations(&document).len());
+    visit(&document, &mut |name, value| {
+        if name == "operationId" {
+            assert!(ids.contains(&value.to_string()), "{value}");
+        }
+    });
+}
+
+fn visit(value: &Value, see: &mut impl FnMut(&str, &Value)) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(name, member)| {
+            see(name, member);
+            visit(member, see);
+        }),
+        Value::Array(items) => items.iter().for_each(|item| visit(item, see)),
+        _ => {}
+    }
+}
+
+/// Codes that no operation answers with, and why. A code that comes into use leaves this list.
+const NOT_OF_AN_OPERATION: [ErrorCode; 3] = [
+    // No operation: no such path, or not with this method.
+    ErrorCode::RouteNotFound,
+    ErrorCode::MethodNotAllowed,
+    // Deletion is still to come.
+    ErrorCode::SessionDeleted,
+];
+
+#[test]
+fn every_error_code_is_documented_where_it_can_occur() {
+    let documented: BTreeSet<_> =
+        contracts::openapi::codes().into_iter().flat_map(|(_, codes)| codes).collect();
+    let expected: BTreeSet<_> =
+        ErrorCode::ALL.iter().copied().filter(|code| !NOT_OF_AN_OPERATION.contains(code)).collect();
+    assert_eq!(documented, expected);
+}
+
+/// The event of API Gateway in a file, as `lambda_http` reads it, and its body.
+fn http_event(name: &str) -> (lambda_http::Request, Value) {
+    let text = file(&format!("events/{name}"));
+    let event: LambdaRequest = serde_json::from_str(&text).expect(name);
+    let LambdaRequest::ApiGatewayV1(_) = &event else { panic!("{name} is no event of a REST API") };
+    (event.into(), serde_json::from_str(&text).unwrap())
+}
+
+#[test]
+fn the_sample_events_are_what_each_function_takes() {
+    let (execute, raw) = http_event("execute.json");
+    assert_eq!((execute.method().as_str(), execute.raw_http_path()), ("POST", "/api/ai/agent/execute"));
+    let body = raw["body"].as_str().unwrap();
+    assert!(
+        matches!(AgentExecuteRequest::parse(body.as_bytes()), Ok(AgentExecuteRequest::UserTurn(_))),
+        "{body}"
+    );
+
+    let (results, raw) = http_event("tool-continuation.json");
+    assert_eq!((results.method().as_str(), results.raw_http_path()), ("POST", "/api/ai/agent/tool-results"));
+    let body = raw["body"].as_str().unwrap();
+    assert!(ToolContinuation::parse(body.as_bytes()).is_ok(), "{body}");
+
+    let (read, raw) = http_event("session-read.json");
+    assert_eq!(read.method().as_str(), "GET");
+    assert!(raw["body"].is_null());
+
+    for name in ["turn-finalizer.json", "turn-finalizer-sweep.json"] {
+        let event: SqsEvent = serde_json::from_str(&file(&format!("events/{name}"))).expect(name);
+        assert!(!event.records.is_empty());
+        for record in event.records {
+            let body = record.body.unwrap();
+            assert!(serde_json::from_str::<FinalizeMessage>(&body).is_ok(), "{name}: {body}");
+        }
+    }
+}
+
+#[test]
+fn the_examples_of_requests_are_the_bodies_of_the_sample_events() {
+    let document = document();
+    let content =
+        |path: &str| document["paths"][path]["post"]["requestBody"]["content"]["application/json"].clone();
+    let bodies = ["execute.json", "tool-continuation.json"].map(|name| {
+        let (_, raw) = http_event(name);
+        serde_json::from_str::<Value>(raw["body"].as_str().unwrap()).unwrap()
+    });
+    let both = content("/api/ai/agent/execute");
+    assert_eq!(both["examples"]["userTurn"]["value"], bodies[0]);
+    assert_eq!(both["examples"]["toolResults"]["value"], bodies[1]);
+    assert_eq!(content("/api/ai/agent/tool-results")["examples"]["toolResults"]["value"], bodies[1]);
+}
+
+/// The path with something in place of each parameter.
+fn filled(path: &str) -> String {
+    [("{SessionId}", "s1"), ("{TurnId}", "t1"), ("{Hash}", &"0".repeat(64)), ("{Name}", "a.txt")]
+        .iter()
+        .fold(path.to_owned(), |path, (name, value)| path.replace(name, value))
+}
+
+#[tokio::test]
+async fn every_documented_operation_is_served_and_the_rest_is_refused_in_the_envelope() {
+    let options = Options { executable: Some(env!("CARGO_BIN_EXE_local").into()), ..Options::default() };
+    let cloud = Cloud::start(options).await.unwrap();
+    let token = cloud.token(&Identity::user("acme", "ada")).unwrap();
+    let http = reqwest::Client::new();
+    let call = async |method: &str, path: &str| {
+        let request = http.request(method.parse().unwrap(), format!("{}{path}", cloud.url()));
+        let response = request.bearer_auth(&token).send().await.unwrap();
+        let status = response.status().as_u16();
+        let body: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap_or_default();
+        (status, body["Errors"][0]["ErrorCode"].as_str().unwrap_or_default().to_owned())
+    };
+    for (method, path, operation) in operations(&document()) {
+        let (status, code) = call(&method, &filled(&path)).await;
+        assert!(!["RouteNotFound", "MethodNotAllowed"].contains(&code.as_str()), "{method} {path}: {code}");
+        let documented = operation["responses"].as_object().unwrap();
+        assert!(documented.contains_key(&status.to_string()), "{method} {path}: {status} {code}");
+    }
+    let turn = "/api/ai/agent/sessions/s1/turns/t1";
+    for (method, path) in [
+        ("GET", format!("{turn}/stream")),
+        ("POST", format!("{turn}/rerun")),
+        ("PATCH", "/api/ai/agent/sessions/s1".to_owned()),
+        ("DELETE", "/api/ai/agent/sessions/s1".to_owned()),
+        ("GET", format!("{turn}/payloads/llm-request")),
+        ("GET", format!("{turn}/payloads/llm-response")),
+    ] {
+        let (status, code) = call(method, &path).await;
+        assert!(matches!(status, 404 | 405), "{method} {path}: {status} {code}");
+        assert!(
+            ["RouteNotFound", "MethodNotAllowed", "PayloadNotFound"].contains(&code.as_str()),
+            "{path}: {code}"
+        );
+    }
+    cloud.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_local_cloud_shows_the_document_to_anybody() {
+    let options = Options { executable: Some(env!("CARGO_BIN_EXE_local").into()), ..Options::default() };
+    let cloud = Cloud::start(options).await.unwrap();
+    let get = async |path: &str| {
+        let response = reqwest::get(format!("{}{path}", cloud.url())).await.unwrap();
+        let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+        (response.status().as_u16(), kind, response.text().await.unwrap())
+    };
+    let (status, kind, text) = get("/openapi.yaml").await;
+    assert_eq!((status, kind.as_str()), (200, "application/yaml"));
+    assert!(text == file("infra/openapi.yaml"), "write it anew: {COMMAND}");
+    let (status, kind, page) = get("/docs").await;
+    assert_eq!((status, kind.as_str()), (200, "text/html; charset=utf-8"));
+    assert!(page.contains("executeTurn"));
+    cloud.shutdown().await;
+}
