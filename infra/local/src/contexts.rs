@@ -33,8 +33,14 @@ pub enum Error {
     #[error("{0}")]
     Faults(String),
     /// The table does not take them.
-    #[error(transparent)]
-    Table(#[from] turns::ports::Unavailable),
+    #[error("the local cloud on the data folder {folder} does not answer; start it first")]
+    Table {
+        /// The folder.
+        folder: String,
+        /// Why.
+        #[source]
+        source: turns::ports::Unavailable,
+    },
 }
 
 /// Leaves word of how to reach the table.
@@ -60,7 +66,8 @@ pub async fn put(folder: &Path, org: &str, file: &Path) -> Result<String, Error>
     let table = Table::new(Clients::new(&endpoint, &endpoint, &endpoint).dynamodb, TABLE.to_owned());
     let mut written = Vec::with_capacity(documents.len());
     for document in &documents {
-        table.put_context(&org, document).await?;
+        let unanswered = |source| Error::Table { folder: folder.display().to_string(), source };
+        table.put_context(&org, document).await.map_err(unanswered)?;
         written.push(format!("{} {}", document.kind(), document.id()));
     }
     Ok(format!("put for {}: {}", org.as_str(), written.join(", ")))

@@ -1,6 +1,6 @@
 //! One decorator for every port: it lets an effect's process crash, fail or lose a reply around it.
 //!
-//! The crash matrix names the effect, the simulation draws it; both go through [`Process::reach`].
+//! The crash matrix names the effect, the simulation draws it; both go through `Process::reach`.
 
 mod announcements;
 mod payloads;
