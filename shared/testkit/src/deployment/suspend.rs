@@ -1,4 +1,4 @@
-//! A turn that suspends. The flows offer no client tools as yet, so this process stands in for the
+//! A turn that suspends. The scripted model of this kit makes no calls, so this process stands in for the
 //! executor: the same transitions and the same order of effects, and it gives up at the first failure.
 
 use std::time::Duration;

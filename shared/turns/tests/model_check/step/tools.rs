@@ -1,7 +1,7 @@
 //! Tool results: exact or nothing (I6).
 //!
-//! No flow takes results as yet, so this order of effects is the design's: read, compare, store the
-//! results under a fresh nonce, resume on the condition that nothing moved.
+//! The order of effects is that of `flow/resume.rs`: read, compare, store the results under a fresh nonce,
+//! resume on the condition that nothing moved.
 
 use std::sync::Arc;
 
