@@ -24,7 +24,7 @@ pub const TOOL_RESULTS: &str =
 /// The body of the request (AGN-003 §3).
 pub fn build(request: &Request) -> wire::Request<'_> {
     let (system, previous_response_id, update) = match &request.chain {
-        Chain::Initial { system, parts } => (Some(system_message(system, parts)), None, None),
+        Chain::Initial { system, parts, .. } => (Some(system_message(system, parts)), None, None),
         Chain::Continues { previous_response_id, update } => {
             (None, Some(previous_response_id.as_str()), update.as_deref())
         }

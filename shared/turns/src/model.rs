@@ -5,7 +5,10 @@
 
 use std::{future::Future, time::Duration};
 
+use bytes::Bytes;
 use contracts::{Usage, response::ToolOutcome};
+
+use crate::context::Effort;
 
 /// A language model behind a Responses API.
 pub trait Model: Send + Sync {
@@ -29,6 +32,10 @@ pub struct Request {
     pub temperature: Option<f64>,
     /// The most tokens the reply may have.
     pub max_output_tokens: Option<u32>,
+    /// How much a reasoning model may think; sent when set.
+    pub reasoning_effort: Option<Effort>,
+    /// Whether the provider may keep the reply, to chain from (DESIGN §5, `Chain: local`).
+    pub store: bool,
     /// Where the conversation stands upstream.
     pub chain: Chain,
     /// The mode's key, for `[MODE: …]` (AGN-003 §5.1).
@@ -37,6 +44,10 @@ pub struct Request {
     pub instruction: Instruction,
     /// A finished `[CONTEXT]` block (AGN-002).
     pub context_block: Option<String>,
+    /// A finished block of the active files' text (AGN-003 §5).
+    pub files_block: Option<String>,
+    /// Files and images that go as they are (AGN-003 §5).
+    pub attachments: Vec<Attachment>,
     /// The turn's tools, sent on every request.
     pub tools: Vec<Tool>,
     /// A tool the model must call (AGN-003 §6.2).
@@ -54,6 +65,8 @@ pub enum Chain {
         system: String,
         /// What else the system message says, in order; blanks are omitted.
         parts: Vec<String>,
+        /// Earlier turns, oldest first, where the provider can't be asked to remember them.
+        history: Vec<Exchange>,
     },
     /// Goes on from a stored response: no system message (AGN-003 §4.4).
     Continues {
@@ -61,6 +74,36 @@ pub enum Chain {
         previous_response_id: String,
         /// What changed since this chain was last told (READING.md, system text on a chained request).
         update: Option<String>,
+    },
+}
+
+/// An earlier turn, as it is told again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// What the user said.
+    pub asked: String,
+    /// What the model answered; tool exchanges stand in it as text.
+    pub answered: String,
+}
+
+/// A file that the model reads itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attachment {
+    /// An image of a kind that the API takes (`input_image`).
+    Image {
+        /// Its media type.
+        media_type: String,
+        /// Its bytes.
+        bytes: Bytes,
+    },
+    /// A document of a kind that the API takes (`input_file`).
+    File {
+        /// Its name, which tells the model what it reads.
+        name: String,
+        /// Its media type.
+        media_type: String,
+        /// Its bytes.
+        bytes: Bytes,
     },
 }
 

@@ -142,14 +142,18 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             model: plan.model.clone(),
             temperature: plan.temperature,
             max_output_tokens: plan.max_output_tokens,
+            reasoning_effort: None,
+            store: true,
             chain: match previous {
                 Some(id) => model::Chain::Continues {
                     previous_response_id: id.clone(),
                     update: self.design.catalog.instructions(mode).filter(|_| told_otherwise),
                 },
-                None => {
-                    model::Chain::Initial { system: plan.system.clone(), parts: plan.system_parts.clone() }
-                }
+                None => model::Chain::Initial {
+                    system: plan.system.clone(),
+                    parts: plan.system_parts.clone(),
+                    history: Vec::new(),
+                },
             },
             mode: mode.to_owned(),
             instruction: match request.filter(|_| first).map(|request| &request.instruction) {
@@ -158,6 +162,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                 None => model::Instruction::ToolResults,
             },
             context_block: None,
+            files_block: None,
+            attachments: Vec::new(),
             tools: match previous {
                 Some(_) if !plan.tools_on_continuation => Vec::new(),
                 _ => crate::tool::to_model(&plan.tools),
