@@ -18,6 +18,7 @@ pub mod read;
 pub mod request;
 pub mod response;
 pub mod shape;
+pub mod stream;
 pub mod timestamp;
 pub mod usage;
 
