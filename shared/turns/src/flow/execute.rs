@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use contracts::{Caller, read::AgentSessionActiveFileRef, request::UserTurn};
+use contracts::{Caller, request::UserTurn};
 use futures::future::{join, try_join};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
         think::Work,
         write::{self, Written},
     },
-    id::{SessionKey, TurnKey},
+    id::SessionKey,
     material,
     model::Model,
     outcome::Response,
@@ -176,12 +176,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         let effective = self.effective(&ask.key.session.org, contexts).await?;
         ask.first_mode = self.design.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
         ask.model = effective.model;
-        let before = seen.session.as_ref().map(|session| session.key.turn(session.last_turn.id.clone()));
-        let before = match before {
-            Some(before) => self.files_of(&before, request).await?,
-            None => Vec::new(),
-        };
-        ask.active_file_refs = material::choose(request, &effective.budgets, &before);
+        ask.active_file_refs = self.choose_files(seen.session.as_ref(), request, &effective.budgets).await?;
         let closing = match (&seen.session, open) {
             (Some(session), Some(open)) => {
                 let outcome = match open.settlement() {
@@ -221,19 +216,6 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             Written::Applied => Some(Held { turn, lease: Lease::held_since(asked, &self.timing) }),
             Written::Stands(_) => None,
         })
-    }
-
-    /// The files that came with a turn; they are looked up for a request alone that brings files itself.
-    async fn files_of(
-        &self,
-        turn: &TurnKey,
-        request: &UserTurn,
-    ) -> Result<Vec<AgentSessionActiveFileRef>, Refusal> {
-        if request.input_artifacts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let asked = self.store.asked(turn).await?;
-        Ok(asked.map(|asked| asked.active_file_refs).unwrap_or_default())
     }
 
     async fn is_newcomer(&self, seen: &Seen, ask: &Ask) -> Result<bool, Refusal> {

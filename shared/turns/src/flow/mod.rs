@@ -7,6 +7,7 @@ mod attempt;
 mod cancel;
 mod design;
 mod execute;
+mod files;
 mod finalize;
 mod lease;
 mod outcome;
