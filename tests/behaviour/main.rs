@@ -15,6 +15,7 @@ mod cancel;
 mod client_tools;
 mod crash;
 mod execute;
+mod files;
 mod finalize;
 mod payloads;
 mod restart;

@@ -17,7 +17,10 @@ use turns::{
     },
 };
 
-use crate::provider_key::{self, ProviderKey};
+use crate::{
+    provider,
+    provider_key::{self, ProviderKey},
+};
 
 pub use turns::stream::Live;
 
@@ -43,10 +46,7 @@ impl App {
         let mut env = Env::default();
         let storage = storage::Settings::read(|name| env.required(name));
         let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"));
-        let provider = llm::Config {
-            base: env.or("OPENAI_BASE_URL", "https://api.openai.com/v1"),
-            ..llm::Config::default()
-        };
+        let provider = provider::config(&mut env);
         let key = provider_key::Source::read(&mut env);
         let model = env.or("OPENAI_MODEL", "gpt-5");
         let with_diagnostics = env.optional("DIAGNOSTIC_TOOLS").is_some_and(|on| on == "true");

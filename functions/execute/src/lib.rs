@@ -4,6 +4,7 @@
 
 pub mod app;
 mod cancel_turn;
+mod provider;
 pub mod provider_key;
 mod run_turn;
 

@@ -1,8 +1,8 @@
 //! A model provider for the local cloud and for tests: it speaks the Responses API over HTTP, follows
 //! a script instead of thinking, and says in its answers that it does.
 //!
-//! It is faithful where clients get hurt: it refuses what the published API refuses (an unknown part
-//! type, a chained request that leaves a function call unanswered, a response id it never issued),
+//! It is faithful where clients get hurt: it refuses what the published API refuses (whatever does not fit
+//! the published schema of a request, a chained request that leaves a function call unanswered, a response id it never issued),
 //! streams the same events in the same order with `sequence_number`s, and fails in every way a
 //! provider can on request. What it issues can be checked without memory, so a restart of the local
 //! cloud breaks no chain.
@@ -78,6 +78,7 @@ mod id;
 mod memory;
 mod plan;
 mod play;
+mod published;
 mod recorder;
 mod refusal;
 mod reply;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::id::Issued;
 use crate::refusal::Refusal;
-use crate::validate;
+use crate::{published, validate};
 
 /// A request that the API would take.
 #[derive(Debug, Clone)]
@@ -25,6 +25,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// Checks the body as the API does.
     pub(crate) fn read(body: &Value) -> Result<Self, Refusal> {
+        published::check(body)?;
         let Some(body) = body.as_object() else {
             let message = "The body has to be a JSON object.";
             return Err(Refusal::invalid("invalid_type", "body", message));
@@ -68,9 +69,9 @@ impl Asked {
 
 fn previous(body: &Map<String, Value>) -> Result<Option<Issued>, Refusal> {
     let param = "previous_response_id";
-    match body.get(param) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(id)) => match Issued::read(id).filter(|issued| issued.stored) {
+    match field(body, param) {
+        None => Ok(None),
+        Some(id) => match Issued::read(id).filter(|issued| issued.stored) {
             Some(issued) => Ok(Some(issued)),
             None => Err(Refusal::invalid(
                 "previous_response_not_found",
@@ -78,11 +79,6 @@ fn previous(body: &Map<String, Value>) -> Result<Option<Issued>, Refusal> {
                 format!("Previous response with id '{id}' not found."),
             )),
         },
-        Some(_) => Err(Refusal::invalid(
-            "invalid_type",
-            param,
-            "Invalid type for 'previous_response_id': expected a string.",
-        )),
     }
 }
 

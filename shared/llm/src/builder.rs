@@ -1,16 +1,19 @@
 //! Lays out a model request: AGN-003's structure on the published wire.
 //!
 //! Pure. The input is, in this order: an output per answered function call, the system message of an
-//! initial request, and one user message. Deliberately absent: what the parts say. The orchestrator
-//! decides on prompts, tools and the chain; only the fixed sentences under `[INSTRUCTION]` live here.
+//! initial request, the earlier turns that it tells again, and one user message for this call. Its parts, in
+//! this order: mode and instruction, context, active files, attachments, tool results, and what a chain has
+//! to be told anew. Deliberately absent: what the parts say. The orchestrator decides on prompts, tools and the
+//! chain; only the fixed sentences under `[INSTRUCTION]` live here.
 
 use std::borrow::Cow;
 
 use contracts::response::ToolOutcome;
-use turns::model::{Chain, Instruction, Request, Tool, ToolOutput};
+use turns::model::{Chain, Exchange, Instruction, Request, Tool, ToolOutput};
 
 use crate::wire::request as wire;
 
+mod attachment;
 pub mod tool_results;
 
 /// Stands under `[INSTRUCTION]` when the user sent files or images alone (AGN-034 §4.1).
@@ -23,21 +26,26 @@ pub const TOOL_RESULTS: &str =
 
 /// The body of the request (AGN-003 §3).
 pub fn build(request: &Request) -> wire::Request<'_> {
-    let (system, previous_response_id, update) = match &request.chain {
-        Chain::Initial { system, parts, .. } => (Some(system_message(system, parts)), None, None),
+    let (before, previous_response_id, update) = match &request.chain {
+        Chain::Initial { system, parts, history } => {
+            let told = history.iter().flat_map(exchange);
+            (std::iter::once(system_message(system, parts)).chain(told).collect(), None, None)
+        }
         Chain::Continues { previous_response_id, update } => {
-            (None, Some(previous_response_id.as_str()), update.as_deref())
+            (Vec::new(), Some(previous_response_id.as_str()), update.as_deref())
         }
     };
     // Without the reply that called there is no call to answer: the text block alone tells the results.
     let answered = request.tool_outputs.iter().filter(|_| previous_response_id.is_some());
     let mut input: Vec<wire::Item<'_>> = answered.map(call_output).collect();
-    input.extend(system.map(wire::Item::Message));
+    input.extend(before.into_iter().map(wire::Item::Message));
     input.push(wire::Item::Message(user_message(request, update)));
     wire::Request {
         model: &request.model,
         temperature: request.temperature,
         max_output_tokens: request.max_output_tokens,
+        reasoning: request.reasoning_effort.map(|effort| wire::Reasoning { effort: effort.as_str() }),
+        store: (!request.store).then_some(false),
         stream: true,
         previous_response_id,
         input,
@@ -51,19 +59,33 @@ fn system_message<'a>(system: &'a str, parts: &'a [String]) -> wire::Message<'a>
     let rest = parts.iter().filter_map(|part| stated(part));
     wire::Message {
         role: wire::Role::System,
-        content: std::iter::once(system).chain(rest).map(text).collect(),
+        content: wire::Content::Parts(std::iter::once(system).chain(rest).map(text).collect()),
     }
 }
 
-/// The one user message (AGN-003 §5); what the chain has to be told anew comes last, so that
+/// An earlier turn; a side without words is left out.
+fn exchange(exchange: &Exchange) -> impl Iterator<Item = wire::Message<'_>> {
+    let asked = stated(&exchange.asked).map(|asked| wire::Message {
+        role: wire::Role::User,
+        content: wire::Content::Parts(vec![text(asked)]),
+    });
+    let answered = stated(&exchange.answered).map(|answered| wire::Message {
+        role: wire::Role::Assistant,
+        content: wire::Content::Text(answered),
+    });
+    asked.into_iter().chain(answered)
+}
+
+/// The one user message of this call (AGN-003 §5); what the chain has to be told anew comes last, so that
 /// the order of AGN-003's own parts stays as it is.
 fn user_message<'a>(request: &'a Request, update: Option<&'a str>) -> wire::Message<'a> {
     let mut content = vec![text(mode_and_instruction(request))];
-    let context = request.context_block.as_deref().and_then(stated);
-    content.extend(context.map(text));
+    let blocks = [&request.context_block, &request.files_block];
+    content.extend(blocks.into_iter().filter_map(|block| stated(block.as_deref()?)).map(text));
+    content.extend(request.attachments.iter().map(attachment::part));
     content.extend(tool_results::block(&request.tool_outputs).map(text));
     content.extend(update.and_then(stated).map(text));
-    wire::Message { role: wire::Role::User, content }
+    wire::Message { role: wire::Role::User, content: wire::Content::Parts(content) }
 }
 
 /// AGN-003 §5.1.

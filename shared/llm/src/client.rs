@@ -3,14 +3,13 @@
 //!
 //! Dropping a call's future drops its connection, which ends the generation upstream.
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Response, Url, redirect};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use turns::model::{Error, Model, Reply, Request};
 
 use crate::fold::Progress;
@@ -18,6 +17,7 @@ use crate::key::{ApiKey, Keys};
 use crate::reader::Reader;
 use crate::retry::headers::Advice;
 use crate::retry::{Attempt, Policy};
+use crate::wait::{Real, Wait};
 use crate::{builder, failure, sse};
 
 /// Where and how to ask.
@@ -89,11 +89,12 @@ pub enum Unusable {
 
 /// The model behind a Responses API. One client keeps one pool of connections.
 #[derive(Debug, Clone)]
-pub struct Client<K = ApiKey> {
+pub struct Client<K = ApiKey, W = Real> {
     http: reqwest::Client,
     url: Url,
     keys: K,
     config: Config,
+    wait: W,
 }
 
 impl<K: Keys> Client<K> {
@@ -114,9 +115,17 @@ impl<K: Keys> Client<K> {
             .user_agent(concat!("aptix-serverless/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(Unusable::Http)?;
-        Ok(Self { http, url, keys, config })
+        Ok(Self { http, url, keys, config, wait: Real })
     }
 
+    /// The same client with another way to wait.
+    pub fn waiting<W: Wait>(self, wait: W) -> Client<K, W> {
+        let Self { http, url, keys, config, wait: Real } = self;
+        Client { http, url, keys, config, wait }
+    }
+}
+
+impl<K: Keys, W: Wait> Client<K, W> {
     /// Asks until a response begins, the policy gives up, or the key is refused.
     async fn response(&self, body: Bytes, until: Instant) -> Result<Response, Error> {
         let mut key = self.keys.key(None).await?;
@@ -135,8 +144,8 @@ impl<K: Keys> Client<K> {
                     continue;
                 }
             }
-            let left = until.saturating_duration_since(Instant::now());
-            let wait = self.config.retry.wait(&failed, left, chance());
+            let left = until.saturating_duration_since(self.wait.now());
+            let wait = self.config.retry.wait(&failed, left, self.wait.chance());
             tracing::warn!(
                 attempt = before,
                 status = failed.status,
@@ -144,7 +153,7 @@ impl<K: Keys> Client<K> {
                 retry_in_ms = wait.map(|wait| wait.as_millis()),
                 "a model call failed"
             );
-            sleep(wait.ok_or(failed.error)?).await;
+            self.wait.sleep(wait.ok_or(failed.error)?).await;
             before += 1;
         }
     }
@@ -203,14 +212,14 @@ impl<K: Keys> Client<K> {
     }
 }
 
-impl<K: Keys> Model for Client<K> {
+impl<K: Keys, W: Wait> Model for Client<K, W> {
     async fn reply(
         &self,
         request: &Request,
         deadline: Duration,
         deltas: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Reply, Error> {
-        let until = Instant::now() + deadline.min(LONGEST_CALL);
+        let until = self.wait.now() + deadline.min(LONGEST_CALL);
         let body = serde_json::to_vec(&builder::build(request)).map_err(|_| Error::Malformed)?;
         let reply = async {
             let response = self.response(body.into(), until).await?;
@@ -231,10 +240,4 @@ async fn error_body(mut response: Response) -> Vec<u8> {
         }
     }
     body
-}
-
-/// From 0 to 1, different each time. Waits need no better source, so it costs no dependency.
-fn chance() -> f64 {
-    let drawn = RandomState::new().hash_one(()) >> 32;
-    f64::from(u32::try_from(drawn).unwrap_or_default()) / f64::from(u32::MAX)
 }

@@ -19,6 +19,7 @@ pub mod key;
 pub mod reader;
 pub mod retry;
 pub mod sse;
+pub mod wait;
 pub mod wire;
 
 pub use client::{Client, Config};

@@ -1,6 +1,6 @@
 //! Settings, read once at start-up: a wrong or missing one stops the function with its name.
 
-use std::{str::FromStr, time::Duration};
+use std::{fmt, ops::RangeInclusive, str::FromStr, time::Duration};
 
 /// The environment, and everything that was wrong with it so far.
 #[derive(Debug, Default)]
@@ -42,6 +42,21 @@ impl Env {
         parsed
     }
 
+    /// A number within bounds, which may be left out. `unit` is what it counts, for the message.
+    pub fn between<T: FromStr + PartialOrd + fmt::Display>(
+        &mut self,
+        name: &'static str,
+        bounds: RangeInclusive<T>,
+        unit: &str,
+    ) -> Option<T> {
+        let text = self.optional(name)?;
+        let number = text.parse().ok().filter(|number| bounds.contains(number));
+        if number.is_none() {
+            self.faults.push(format!("{name} must be {} to {} {unit}", bounds.start(), bounds.end()));
+        }
+        number
+    }
+
     /// A duration in seconds, fractions allowed.
     pub fn seconds(&mut self, name: &'static str) -> Option<Duration> {
         let what = "a positive number of seconds";
@@ -67,6 +82,24 @@ impl Env {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_out_of_its_bounds_is_named_with_them() {
+        // Cargo sets these for every test.
+        let (major, package) = ("CARGO_PKG_VERSION_MAJOR", "CARGO_PKG_NAME");
+        let mut env = Env::default();
+        assert_eq!(env.between(major, 0..=9_u32, "times"), Some(0));
+        assert_eq!(env.between("NO_SUCH_SETTING", 0..=9_u32, "times"), None);
+        assert_eq!(env.between(major, 0.1..=60.0, "seconds"), None);
+        assert_eq!(env.between(package, 0..=9_u32, "times"), None);
+        let fault = env.finish().unwrap_err().to_string();
+        assert!(
+            fault.ends_with(
+                "CARGO_PKG_VERSION_MAJOR must be 0.1 to 60 seconds; CARGO_PKG_NAME must be 0 to 9 times"
+            ),
+            "{fault}"
+        );
+    }
 
     #[test]
     fn every_missing_setting_is_named() {

@@ -9,6 +9,7 @@ use contracts::{
     AgentExecuteRequest, AgentExecuteResponse, Caller, NonEmpty, Timestamp, UserTurn,
     caller::User,
     id::{OrgId, SessionId, TurnId, UserId},
+    request::{Artifact, Contents, FileName, Origin, RelativePath},
     response::{ClientToolContinuation, Metadata, ToolCall},
 };
 use turns::{
@@ -62,6 +63,21 @@ pub fn request(session: &str, turn: &str, instruction: &str) -> UserTurn {
         AgentExecuteRequest::UserTurn(turn) => turn,
         AgentExecuteRequest::ToolContinuation(_) => unreachable!("there are no tool results"),
     }
+}
+
+/// The same request with a file: its path is the same each time, its contents are the instruction.
+#[must_use]
+pub fn with_file(mut request: UserTurn) -> UserTurn {
+    let contents = request.instruction.clone().unwrap_or_default();
+    request.input_artifacts.push(Artifact {
+        relative_path: RelativePath::new("src/a.rs").unwrap(),
+        file_name: FileName::new("a.rs").unwrap(),
+        contents: Contents::Text(contents),
+        origin: Origin::Ide,
+        mime_type: None,
+        language: None,
+    });
+    request
 }
 
 /// The seed modes, the built-in tools and the default contexts; made once, since checking them takes time.

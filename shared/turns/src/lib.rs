@@ -12,6 +12,7 @@ pub mod flow;
 pub mod id;
 pub mod link;
 pub mod matching;
+pub mod material;
 pub mod mode;
 pub mod model;
 pub mod outcome;

@@ -56,6 +56,8 @@ pub trait Store: Send + Sync {
     fn session(&self, key: &SessionKey) -> impl Future<Output = Result<Option<Session>, Unavailable>> + Send;
     /// The turn's head, read consistently.
     fn turn(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Turn>, Unavailable>> + Send;
+    /// What was asked with a turn, read consistently: written once, with the turn's start.
+    fn asked(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Asked>, Unavailable>> + Send;
     /// Whether the user took part in the session.
     fn takes_part(
         &self,

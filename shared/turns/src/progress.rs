@@ -6,6 +6,7 @@
 
 use contracts::{
     Usage,
+    read::AgentSessionActiveFileRef,
     response::{FileRef, ToolOutcome, ToolResult},
 };
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct Plan {
     pub max_output_tokens: Option<u32>,
     /// The merged tools: the client's, the mode's, `agent_change_mode` (AGN-011 §4.3).
     pub tools: Vec<Definition>,
+    /// The files that came with the turn, and which of them go to the model.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub active_files: Vec<AgentSessionActiveFileRef>,
     /// A tool that the first model call must call (AGN-003 §6.2).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool_choice: Option<String>,

@@ -2,68 +2,47 @@
 
 use serde_json::{Map, Value};
 
-use super::{Checked, given, invalid_value, text, wrong_type};
+use super::{Checked, given};
 use crate::refusal::Refusal;
 
 pub(super) fn check(body: &Map<String, Value>) -> Checked {
-    let tools = match given(body, "tools") {
-        None => &[],
-        Some(Value::Array(tools)) => tools.as_slice(),
-        Some(_) => return Err(wrong_type("tools", "an array")),
-    };
+    let tools = given(body, "tools").and_then(Value::as_array).into_iter().flatten();
     let mut names = Vec::new();
-    for (index, tool) in tools.iter().enumerate() {
-        let at = format!("tools[{index}]");
-        let Some(tool) = tool.as_object() else {
-            return Err(wrong_type(&at, "an object"));
-        };
-        text(tool, "type", &at)?;
-        if tool.get("type").and_then(Value::as_str) != Some("function") {
+    for (index, tool) in tools.enumerate() {
+        let Some(tool) = tool.as_object().filter(|tool| is_function(tool)) else {
             continue;
-        }
-        text(tool, "name", &at)?;
+        };
+        let at = format!("tools[{index}]");
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
-            return Err(invalid_value(&format!("{at}.name"), name));
+            let message = format!("Invalid value: '{name}'.");
+            return Err(Refusal::invalid("invalid_value", &format!("{at}.name"), message));
         }
-        if let Some(schema) = given(tool, "parameters") {
+        if let Some(schema) = given(tool, "parameters").and_then(Value::as_object) {
             let strict = tool.get("strict").and_then(Value::as_bool) == Some(true);
             check_schema(schema, strict, name, &format!("{at}.parameters"))?;
         }
         names.push(name);
     }
-    match given(body, "tool_choice") {
-        None => Ok(()),
-        Some(Value::String(choice)) => match choice.as_str() {
-            "none" | "auto" | "required" => Ok(()),
-            other => Err(invalid_value("tool_choice", other)),
-        },
-        Some(Value::Object(choice)) => match choice.get("type").and_then(Value::as_str) {
-            Some("function") => {
-                text(choice, "name", "tool_choice")?;
-                let name = choice.get("name").and_then(Value::as_str);
-                if name.is_some_and(|name| names.contains(&name)) {
-                    return Ok(());
-                }
-                let message = "Tool choice 'function' not found in 'tools' parameter.";
-                Err(Refusal::invalid("invalid_value", "tool_choice", message))
-            }
-            Some("allowed_tools" | "custom" | "mcp" | "file_search") => Ok(()),
-            other => Err(invalid_value("tool_choice.type", other.unwrap_or_default())),
-        },
-        Some(_) => Err(wrong_type("tool_choice", "a string or an object")),
+    let forced = given(body, "tool_choice").and_then(Value::as_object).filter(|choice| is_function(choice));
+    let forced = forced.and_then(|choice| choice.get("name")?.as_str());
+    if forced.is_some_and(|forced| !names.contains(&forced)) {
+        let message = "Tool choice 'function' not found in 'tools' parameter.";
+        return Err(Refusal::invalid("invalid_value", "tool_choice", message));
     }
+    Ok(())
+}
+
+fn is_function(object: &Map<String, Value>) -> bool {
+    object.get("type").and_then(Value::as_str) == Some("function")
 }
 
 /// Arguments are an object; a strict schema lists every property as required and allows no other.
-fn check_schema(schema: &Value, strict: bool, tool: &str, at: &str) -> Checked {
+fn check_schema(schema: &Map<String, Value>, strict: bool, tool: &str, at: &str) -> Checked {
     let refuse = |why: &str| {
         let message = format!("Invalid schema for function '{tool}': {why}.");
         Err(Refusal::invalid("invalid_function_parameters", at, message))
-    };
-    let Some(schema) = schema.as_object() else {
-        return Err(wrong_type(at, "an object"));
     };
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return refuse("the schema's type has to be object");

@@ -22,18 +22,33 @@ async fn a_part_of_an_unknown_type_is_refused() {
     let (status, error) = refused(&body).await;
     assert_eq!(status, 400);
     assert_eq!(error["code"], "invalid_value");
-    assert_eq!(error["param"], "input[0].content[0]");
+    assert_eq!(error["param"], "input[0].content[0].type");
+    assert!(error["message"].as_str().unwrap().contains("/input/0/content/0/type"), "{error}");
 }
 
 #[tokio::test]
 async fn wrong_members_are_refused_by_name() {
     let nested = json!([{ "type": "function", "function": { "name": "look" } }]);
-    let flat = json!([{ "type": "function", "name": "look", "parameters": { "type": "object" } }]);
+    let flat = json!([{
+        "type": "function", "name": "look", "parameters": { "type": "object" }, "strict": false,
+    }]);
+    let nameless =
+        json!([flat[0], { "type": "function", "parameters": { "type": "object" }, "strict": false }]);
+    let of_assistant =
+        json!([{ "role": "assistant", "content": [{ "type": "output_text", "text": "Hi." }] }]);
+    let image = json!([{ "role": "user", "content": [{ "type": "input_image", "image_url": { "url": "x" }, "detail": "auto" }] }]);
     let mut choice = with("tool_choice", json!({ "type": "tool", "name": "look" }));
     choice["tools"] = flat.clone();
     for (body, code, param) in [
-        (with("model", Value::Null), "missing_required_parameter", "model"),
-        (with("input", Value::Null), "missing_required_parameter", "input"),
+        (json!({ "input": "Hello." }), "missing_required_parameter", "model"),
+        (json!({ "model": "scripted" }), "missing_required_parameter", "input"),
+        (with("model", Value::Null), "invalid_type", "model"),
+        (with("input", json!([{ "role": "robot", "content": "" }])), "invalid_value", "input[0].role"),
+        (with("input", json!([{ "role": "user" }])), "missing_required_parameter", "input[0].content"),
+        (with("input", of_assistant), "invalid_value", "input[0].content[0].type"),
+        (with("input", image), "invalid_type", "input[0].content[0].image_url"),
+        (with("reasoning", json!({ "effort": "heroic" })), "invalid_value", "reasoning.effort"),
+        (with("tools", nameless), "missing_required_parameter", "tools[1].name"),
         (with("tools", nested), "missing_required_parameter", "tools[0].name"),
         (choice, "invalid_value", "tool_choice.type"),
         (with("tool_choice", json!({ "type": "function", "name": "look" })), "invalid_value", "tool_choice"),
@@ -48,9 +63,9 @@ async fn wrong_members_are_refused_by_name() {
         ),
     ] {
         let (status, error) = refused(&body).await;
-        assert_eq!((status, &error["code"], &error["param"]), (400, &json!(code), &json!(param)));
+        assert_eq!((status, &error["code"], &error["param"]), (400, &json!(code), &json!(param)), "{error}");
     }
-    let untyped = json!([{ "type": "function", "name": "look", "parameters": {} }]);
+    let untyped = json!([{ "type": "function", "name": "look", "parameters": {}, "strict": false }]);
     let lax = json!([{ "type": "function", "name": "look", "strict": true, "parameters": {
         "type": "object", "properties": { "at": { "type": "string" } }, "required": [],
         "additionalProperties": false,

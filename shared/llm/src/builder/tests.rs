@@ -2,7 +2,8 @@
 
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
-use turns::model::FunctionCall;
+use turns::context::Effort;
+use turns::model::{Attachment, FunctionCall};
 
 use super::*;
 
@@ -42,6 +43,24 @@ fn look() -> Tool {
         description: "Looks something up.".to_owned(),
         parameters: json!({ "type": "object", "properties": {} }),
         strict: false,
+    }
+}
+
+fn attachments() -> Vec<Attachment> {
+    vec![
+        Attachment::Image { media_type: "image/png".to_owned(), bytes: b"\x89PNG".as_slice().into() },
+        Attachment::File {
+            name: "plan.pdf".to_owned(),
+            media_type: "application/pdf".to_owned(),
+            bytes: b"%PDF-1.7".as_slice().into(),
+        },
+    ]
+}
+
+fn told_anew() -> Chain {
+    Chain::Continues {
+        previous_response_id: "resp_1".to_owned(),
+        update: Some("The mode is now ddr_authoring.".to_owned()),
     }
 }
 
@@ -109,10 +128,7 @@ fn a_chained_request_has_no_system_message() {
 fn a_chained_request_may_tell_what_changed() {
     let mut request = chained();
     request.context_block = Some("[CONTEXT]\n\n=== CHUNK 1 ===".to_owned());
-    request.chain = Chain::Continues {
-        previous_response_id: "resp_1".to_owned(),
-        update: Some("The mode is now ddr_authoring.".to_owned()),
-    };
+    request.chain = told_anew();
     assert_json_snapshot!(body(&request)["input"]);
 }
 
@@ -123,6 +139,96 @@ fn the_context_is_the_user_messages_second_part() {
 
     let blank = Request { context_block: Some(" \n".to_owned()), ..request };
     assert_eq!(body(&blank)["input"][1]["content"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_parts_of_the_user_message_keep_their_order() {
+    let request = Request {
+        context_block: Some("[CONTEXT]".to_owned()),
+        files_block: Some("[ACTIVE_FILES]".to_owned()),
+        attachments: attachments(),
+        tool_outputs: outputs(),
+        ..chained()
+    };
+    let request = Request { chain: told_anew(), ..request };
+    let body = body(&request);
+    let content = body["input"].as_array().unwrap().last().unwrap()["content"].as_array().unwrap();
+    let heads = content.iter().map(|part| match part["text"].as_str() {
+        Some(text) => text.lines().next().unwrap(),
+        None => part["type"].as_str().unwrap(),
+    });
+    let expected = [
+        "[MODE: general]",
+        "[CONTEXT]",
+        "[ACTIVE_FILES]",
+        "input_image",
+        "input_file",
+        "[TOOL_RESULTS]",
+        "The mode is now ddr_authoring.",
+    ];
+    assert_eq!(heads.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn files_and_images_go_as_data_urls() {
+    let request = Request {
+        files_block: Some("[ACTIVE_FILES]\n\n=== FILE 1 ===".to_owned()),
+        attachments: attachments(),
+        ..initial(&[])
+    };
+    assert_json_snapshot!(body(&request)["input"][1]["content"]);
+}
+
+#[test]
+fn earlier_turns_are_told_between_the_system_message_and_the_one_user_message() {
+    let mut request = Request { store: false, tool_outputs: outputs(), ..initial(&["prompt"]) };
+    if let Chain::Initial { history, .. } = &mut request.chain {
+        let exchange =
+            |asked: &str, answered: &str| Exchange { asked: asked.to_owned(), answered: answered.to_owned() };
+        *history = vec![exchange("What is it?", "A compiler."), exchange(" ", "Files read.")];
+    }
+    let body = body(&request);
+    assert_json_snapshot!(body);
+    assert_eq!(body["store"], false);
+    assert!(!body.to_string().contains("function_call_output"), "no call was made upstream to be answered");
+}
+
+#[test]
+fn effort_and_storing_are_sent_when_the_context_says_so() {
+    for effort in [Effort::None, Effort::Minimal, Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh] {
+        let request = Request { reasoning_effort: Some(effort), ..chained() };
+        assert_eq!(body(&request)["reasoning"], json!({ "effort": effort.as_str() }));
+    }
+    assert_eq!(body(&Request { store: false, ..chained() })["store"], false);
+}
+
+#[test]
+fn model_temperature_and_streaming_are_set_on_both_kinds_of_request() {
+    for request in [initial(&[]), chained()] {
+        let request = Request { temperature: Some(0.5), max_output_tokens: Some(99), ..request };
+        let body = body(&request);
+        assert_eq!(
+            (&body["model"], &body["temperature"], &body["max_output_tokens"], &body["stream"]),
+            (&json!("model-1"), &json!(0.5), &json!(99), &json!(true))
+        );
+    }
+}
+
+#[test]
+fn the_chain_tells_initial_and_chained_requests_apart() {
+    let (initial, chained) = (body(&initial(&["prompt"])), body(&chained()));
+    let roles = |body: &Value| -> Vec<String> {
+        let items = body["input"].as_array().unwrap().iter();
+        items.map(|item| item["role"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        (roles(&initial), initial.get("previous_response_id")),
+        (vec!["system".to_owned(), "user".to_owned()], None)
+    );
+    assert_eq!(
+        (roles(&chained), &chained["previous_response_id"]),
+        (vec!["user".to_owned()], &json!("resp_1"))
+    );
 }
 
 #[test]

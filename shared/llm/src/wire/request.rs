@@ -14,6 +14,12 @@ pub struct Request<'a> {
     /// The most tokens the reply may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
+    /// How much a reasoning model may think.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<Reasoning>,
+    /// False when the provider may not keep the reply; absent otherwise, since keeping is the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<bool>,
     /// Always true: only a stream can be watched, forwarded and ended early.
     pub stream: bool,
     /// The response that this request continues from (AGN-003 §4.4).
@@ -27,6 +33,13 @@ pub struct Request<'a> {
     /// The tool that the model must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice<'a>>,
+}
+
+/// `{"effort": …}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Reasoning {
+    /// The provider's word for it.
+    pub effort: &'static str,
 }
 
 /// One item of the input.
@@ -54,8 +67,19 @@ pub struct CallOutput<'a> {
 pub struct Message<'a> {
     /// Who speaks.
     pub role: Role,
-    /// What is said, in order.
-    pub content: Vec<Part<'a>>,
+    /// What is said.
+    pub content: Content<'a>,
+}
+
+/// What a message says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Content<'a> {
+    /// Parts, in order.
+    Parts(Vec<Part<'a>>),
+    /// Text alone. The model's own earlier words go so: as an `output_text` part they would need the id of a
+    /// message that the provider has stored.
+    Text(&'a str),
 }
 
 /// Who speaks.
@@ -66,6 +90,8 @@ pub enum Role {
     System,
     /// The user's side.
     User,
+    /// The model, in an earlier turn that is told again.
+    Assistant,
 }
 
 /// One part of a message.
@@ -76,6 +102,20 @@ pub enum Part<'a> {
     InputText {
         /// The text.
         text: std::borrow::Cow<'a, str>,
+    },
+    /// An image.
+    InputImage {
+        /// A `data:` URL.
+        image_url: String,
+        /// How closely the model looks; `auto` leaves it to the provider.
+        detail: &'static str,
+    },
+    /// A document.
+    InputFile {
+        /// Its name; the provider takes the kind of document from it too.
+        filename: &'a str,
+        /// A `data:` URL.
+        file_data: String,
     },
 }
 

@@ -8,7 +8,7 @@ use contracts::{
 use turns::{
     change::{Commit, TurnChange},
     context::{AgentContext, ConversationContext},
-    detail::{Ended, Participant},
+    detail::{Asked, Ended, Participant},
     id::{SessionKey, TurnKey},
     ports::{Page, Store, Unavailable, WriteError},
     session::Session,
@@ -19,7 +19,7 @@ use turns::{
 use super::{Table, WHAT};
 use crate::{
     failure,
-    item::{Attributes, Unreadable, decode, session::SessionItem, turn::TurnItem},
+    item::{Attributes, Unreadable, decode, detail::AskedItem, session::SessionItem, turn::TurnItem},
     key::{self, Item},
 };
 
@@ -70,6 +70,12 @@ impl Store for Table {
     async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
         let item = self.get(&Item::Turn(key)).await?;
         item.map(|item| turn_of(item, key.clone())).transpose()
+    }
+
+    async fn asked(&self, key: &TurnKey) -> Result<Option<Asked>, Unavailable> {
+        let item = self.get(&Item::Asked(key)).await?;
+        let asked = item.map(|item| decode::<AskedItem>(item).map_err(unreadable)).transpose()?;
+        Ok(asked.map(|asked| asked.into_asked(key.clone())))
     }
 
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {

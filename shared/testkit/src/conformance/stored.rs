@@ -1,6 +1,6 @@
 //! What is written is what is read.
 
-use contracts::Fingerprint;
+use contracts::{ContentHash, Fingerprint, read::AgentSessionActiveFileRef};
 use turns::{
     detail::Report,
     id::Owner,
@@ -24,6 +24,7 @@ async fn what_is_not_there_is_none(store: &impl Shelf, run: &str) {
     let turn = tenant.turn("s", "t");
     assert_eq!(store.session(&turn.session).await.unwrap(), None);
     assert_eq!(store.turn(&turn).await.unwrap(), None);
+    assert_eq!(store.asked(&turn).await.unwrap(), None);
     assert_eq!(store.record(&turn).await.unwrap(), None);
     assert!(!store.takes_part(&turn.session, &build::user("ann").id).await.unwrap());
     assert!(store.turns(&turn.session, 0, 10).await.unwrap().is_empty());
@@ -33,8 +34,17 @@ async fn what_is_not_there_is_none(store: &impl Shelf, run: &str) {
 async fn a_start_is_read_back_whole(store: &impl Shelf, run: &str) {
     let tenant = Tenant::new(store, run, "start");
     let turn = tenant.turn("s", "t");
-    let commit = tenant.start(None, "ann", &turn, at(0));
+    let mut commit = tenant.start(None, "ann", &turn, at(0));
+    commit.asked.as_mut().unwrap().active_file_refs = vec![AgentSessionActiveFileRef {
+        path: "src/Bücher.rs".to_owned(),
+        content_hash: ContentHash::of_text("fn main() {}"),
+        size_bytes: 12,
+        is_touched: true,
+        was_sent_to_llm: false,
+        was_too_large_to_send: true,
+    }];
     store.commit(&commit).await.unwrap();
+    assert_eq!(store.asked(&turn).await.unwrap(), commit.asked);
     assert_eq!(store.session(&turn.session).await.unwrap().as_ref(), Some(&commit.session.after));
     assert_eq!(store.turn(&turn).await.unwrap().as_ref(), Some(&commit.turns[0].after));
     assert!(store.takes_part(&turn.session, &build::user("ann").id).await.unwrap());

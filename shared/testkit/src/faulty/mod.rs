@@ -17,6 +17,7 @@ use crate::schedule::Process;
 pub enum Effect {
     ReadSession,
     ReadTurn,
+    ReadAsked,
     TakesPart,
     WriteTurn,
     Commit,

@@ -3,7 +3,7 @@
 use contracts::{Timestamp, id::UserId};
 use turns::{
     change::{Commit, TurnChange},
-    detail::{Ended, Participant},
+    detail::{Asked, Ended, Participant},
     id::{SessionKey, TurnKey},
     ports::{Page, Store, Unavailable, WriteError},
     session::Session,
@@ -20,6 +20,10 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
 
     async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
         self.read(Effect::ReadTurn, self.inner.turn(key)).await
+    }
+
+    async fn asked(&self, key: &TurnKey) -> Result<Option<Asked>, Unavailable> {
+        self.read(Effect::ReadAsked, self.inner.asked(key)).await
     }
 
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {

@@ -108,6 +108,10 @@ impl Store for Table {
         Ok(self.contents().heads.get(key).cloned())
     }
 
+    async fn asked(&self, key: &TurnKey) -> Result<Option<Asked>, Unavailable> {
+        Ok(self.contents().asked.get(key).cloned())
+    }
+
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         Ok(self.contents().participants.contains_key(&(session.clone(), user.clone())))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use contracts::{Timestamp, id::UserId};
 use turns::{
     change::{Commit, Given, TurnChange},
-    detail::{Ended, Participant},
+    detail::{Asked, Ended, Participant},
     id::{SessionKey, TurnKey},
     ports::{Page, Store, Unavailable, WriteError},
     session::Session,
@@ -119,6 +119,10 @@ impl Store for Planted<Table> {
             }
         }
         Ok(turn.map(|turn| self.distorted(turn)))
+    }
+
+    async fn asked(&self, key: &TurnKey) -> Result<Option<Asked>, Unavailable> {
+        self.faulty.asked(key).await
     }
 
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {

@@ -48,6 +48,7 @@ impl Design {
             system_parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
             temperature: effective.temperature,
             max_output_tokens: effective.max_output_tokens,
+            active_files: Vec::new(),
             tool_choice: effective
                 .tool_choice
                 .clone()

@@ -18,11 +18,12 @@ use crate::{
         write::{self, Written},
     },
     id::SessionKey,
+    material,
     model::Model,
     outcome::Response,
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
-    progress::{Progress, Step},
+    progress::{Plan, Progress, Step},
     session::{Contexts, Hints, Session},
     stream::Live,
     summary,
@@ -83,9 +84,9 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                     stored.take().transpose()?;
                     continue;
                 }
-                Decision::Begin => self.begin(&seen, None, &mut ask).await?.map(|held| (held, None)),
+                Decision::Begin => self.begin(&seen, None, &mut ask, request).await?.map(|held| (held, None)),
                 Decision::BeginClosing(open) => {
-                    self.begin(&seen, Some(open), &mut ask).await?.map(|held| (held, None))
+                    self.begin(&seen, Some(open), &mut ask, request).await?.map(|held| (held, None))
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(&self.store, &self.payloads, &self.world, &self.timing, &open).await?;
@@ -101,7 +102,10 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                         Waited::Dead => None,
                     }
                 }
-                Decision::TakeOver(turn) => self.take_over(&turn).await?,
+                Decision::TakeOver(turn) => {
+                    ask.active_file_refs = self.files_of(&turn.key, request).await?;
+                    self.take_over(&turn).await?
+                }
                 Decision::Conflict => return Err(Refusal::TurnIdConflict),
                 Decision::Busy { turn, until } => {
                     let retry_after = replay::retry_after(self.world.now().until(until));
@@ -112,7 +116,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             if let Some((held, step)) = held {
                 let step = match step {
                     Some(step) => step,
-                    None => self.set_up(&held.turn, seen.session.as_ref(), &ask).await?,
+                    None => self.set_up(&held.turn, seen.session.as_ref(), &ask, request).await?,
                 };
                 let request = Some(request).filter(|_| step.progress.response_id.is_none());
                 return self.attempt(&held, Work { request, step }, stop_at, live).await;
@@ -123,13 +127,22 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     }
 
     /// A turn's set-up, and no progress yet.
-    async fn set_up(&self, turn: &Turn, session: Option<&Session>, ask: &Ask) -> Result<Step, Refusal> {
+    async fn set_up(
+        &self,
+        turn: &Turn,
+        session: Option<&Session>,
+        ask: &Ask,
+        request: &UserTurn,
+    ) -> Result<Step, Refusal> {
         let contexts = session.map_or(&ask.contexts, |session| &session.contexts);
         let effective = self.effective(&turn.key.session.org, contexts).await?;
         let told = session.and_then(|session| session.chain.as_ref()?.told_mode.clone());
         let told_mode = told.filter(|_| turn.previous_response_id.is_some());
-        let progress = Progress { told_mode, ..Progress::default() };
-        Ok(Step { plan: self.design.plan(&effective, &turn.mode), progress })
+        let active_files = ask.active_file_refs.clone();
+        let warnings = material::warnings(request, &active_files, &effective.budgets);
+        let progress = Progress { told_mode, warnings, ..Progress::default() };
+        let plan = Plan { active_files, ..self.design.plan(&effective, &turn.mode) };
+        Ok(Step { plan, progress })
     }
 
     /// Session and turn beside each other; the session's open turn only when there is one.
@@ -155,11 +168,18 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     }
 
     /// Starts the turn; none when somebody else changed the session first.
-    async fn begin(&self, seen: &Seen, open: Option<Turn>, ask: &mut Ask) -> Result<Option<Held>, Refusal> {
+    async fn begin(
+        &self,
+        seen: &Seen,
+        open: Option<Turn>,
+        ask: &mut Ask,
+        request: &UserTurn,
+    ) -> Result<Option<Held>, Refusal> {
         let contexts = seen.session.as_ref().map_or(&ask.contexts, |session| &session.contexts);
         let effective = self.effective(&ask.key.session.org, contexts).await?;
         ask.first_mode = self.design.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
         ask.model = effective.model;
+        ask.active_file_refs = self.choose_files(seen.session.as_ref(), request, &effective.budgets).await?;
         let closing = match (&seen.session, open) {
             (Some(session), Some(open)) => {
                 let outcome = match open.settlement() {

@@ -8,6 +8,7 @@ mod cancel;
 mod checkpoint;
 mod design;
 mod execute;
+mod files;
 mod finalize;
 mod follow;
 mod lease;

@@ -16,6 +16,7 @@ use super::{
     attempt::Held,
 };
 use crate::{
+    material::Material,
     model::{self, Model},
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
@@ -135,6 +136,9 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         let previous =
             progress.response_id.as_ref().or(turn.previous_response_id.as_ref()).filter(|_| !chain_lost);
         let first = progress.response_id.is_none() || chain_lost;
+        let asked = request.filter(|_| first || previous.is_none());
+        let Material { files_block, attachments } =
+            asked.map(|asked| Material::of(asked, &plan.active_files)).unwrap_or_default();
         let told_otherwise = progress.told_mode.as_deref() != Some(mode);
         model::Request {
             model: plan.model.clone(),
@@ -160,8 +164,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                 None => model::Instruction::ToolResults,
             },
             context_block: None,
-            files_block: None,
-            attachments: Vec::new(),
+            files_block,
+            attachments,
             tools: match previous {
                 Some(_) if !plan.tools_on_continuation => Vec::new(),
                 _ => crate::tool::to_model(&plan.tools),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use testkit::{
+    build,
     deployment::{Delivery, Deployment, Sent},
     faulty::{Effect, Fault},
     schedule::{Faults, Process},
@@ -29,6 +30,18 @@ pub(crate) const FLOWS: &[Flow] = &[
     Flow { name: "execute, folding a settled turn", before: answered, act: send_second, request: second },
     Flow { name: "execute after a finalized turn", before: finalized, act: send_second, request: second },
     Flow { name: "execute as another user", before: finalized, act: send_third, request: third },
+    Flow {
+        name: "execute with a file that the turn before carried",
+        before: finalized_with_file,
+        act: send_second_with_file,
+        request: second_with_file,
+    },
+    Flow {
+        name: "take over a dead turn with a file",
+        before: died_with_file,
+        act: send_second_with_file,
+        request: second_with_file,
+    },
     Flow { name: "replay a settled turn", before: answered, act: send_first, request: first },
     Flow { name: "take over a dead turn", before: died_thinking, act: send_first, request: first },
     Flow { name: "take over with an outcome", before: died_settling, act: send_first, request: first },
@@ -51,6 +64,14 @@ fn second() -> Sent {
     Sent::new("ann", "s", "t2", "two")
 }
 
+fn second_with_file() -> Sent {
+    with_file(second())
+}
+
+fn with_file(sent: Sent) -> Sent {
+    Sent { request: build::with_file(sent.request), ..sent }
+}
+
 fn third() -> Sent {
     Sent::new("ben", "s", "t3", "three")
 }
@@ -61,6 +82,10 @@ fn send_first(deployment: &mut Deployment, faults: Faults) -> Process {
 
 fn send_second(deployment: &mut Deployment, faults: Faults) -> Process {
     deployment.execute(&second(), BUDGET, faults)
+}
+
+fn send_second_with_file(deployment: &mut Deployment, faults: Faults) -> Process {
+    deployment.execute(&second_with_file(), BUDGET, faults)
 }
 
 fn send_third(deployment: &mut Deployment, faults: Faults) -> Process {
@@ -92,6 +117,18 @@ fn answered(deployment: &mut Deployment) {
 fn finalized(deployment: &mut Deployment) {
     answered(deployment);
     deployment.wait(Duration::from_secs(5));
+}
+
+fn finalized_with_file(deployment: &mut Deployment) {
+    let process = deployment.execute(&with_file(first()), BUDGET, Faults::None);
+    deployment.finish(&process);
+    deployment.wait(Duration::from_secs(5));
+}
+
+fn died_with_file(deployment: &mut Deployment) {
+    finalized_with_file(deployment);
+    dies_at(deployment, &second_with_file(), Effect::CallModel, Fault::CrashBefore);
+    deployment.wait(DEAD);
 }
 
 fn awaiting(deployment: &mut Deployment) {

@@ -1,0 +1,24 @@
+//! Files and images within the message, as `data:` URLs.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use turns::model::Attachment;
+
+use crate::wire::request as wire;
+
+pub(super) fn part(attachment: &Attachment) -> wire::Part<'_> {
+    match attachment {
+        Attachment::Image { media_type, bytes } => {
+            wire::Part::InputImage { image_url: data_url(media_type, bytes), detail: "auto" }
+        }
+        Attachment::File { name, media_type, bytes } => {
+            wire::Part::InputFile { filename: name, file_data: data_url(media_type, bytes) }
+        }
+    }
+}
+
+/// RFC 2397.
+fn data_url(media_type: &str, bytes: &[u8]) -> String {
+    let mut url = format!("data:{media_type};base64,");
+    STANDARD.encode_string(bytes, &mut url);
+    url
+}

@@ -1,0 +1,86 @@
+//! Which files go: within the conversation's budgets, in the request's order.
+
+use contracts::{
+    read::AgentSessionActiveFileRef,
+    request::{Artifact, UserTurn},
+};
+
+use super::{attach::MOST_ATTACHMENT_BYTES, block, kind::Kind};
+use crate::context::Budgets;
+
+/// The longest path that a ref keeps, in bytes of UTF-8; of a longer one its end, which names the file. With
+/// it the refs of 64 files stay under 80 KB, so that the item they are in stays under 100 KB.
+pub const MOST_REF_PATH_BYTES: usize = 1_024;
+
+/// Stands for what a path lost.
+const CUT: &str = "…";
+
+/// A ref per artifact, in the request's order (DD-002B).
+///
+/// Text is held to `file_tokens` each and `total_file_tokens` together, its header included. Images and
+/// documents are held to [`MOST_ATTACHMENT_BYTES`] each: what they cost in tokens only the provider can tell.
+/// A budget of zero lets nothing through of either. A file that does not fit is left out whole and takes
+/// nothing from what the next ones may use.
+///
+/// `before` are the refs of the session's previous turn: a file is touched when that turn carried its path
+/// with other contents (READING.md, `IsTouched`).
+#[must_use]
+pub fn choose(
+    request: &UserTurn,
+    budgets: &Budgets,
+    before: &[AgentSessionActiveFileRef],
+) -> Vec<AgentSessionActiveFileRef> {
+    let mut left = u64::from(budgets.total_file_tokens);
+    let mut choose = |artifact: &Artifact| {
+        let mut chosen = unsent(artifact, before);
+        let named = block::tokens_of_header(artifact, &chosen);
+        match Kind::of(artifact) {
+            Kind::Text(text) => {
+                let tokens = tokens(text);
+                let all = named.saturating_add(tokens);
+                chosen.was_sent_to_llm = tokens <= u64::from(budgets.file_tokens) && all <= left;
+                chosen.was_too_large_to_send = !chosen.was_sent_to_llm;
+                left -= if chosen.was_sent_to_llm { all } else { 0 };
+            }
+            Kind::Image(_) | Kind::Pdf => {
+                let size = artifact.contents.as_bytes().len();
+                let fits = budgets.file_tokens > 0 && size <= MOST_ATTACHMENT_BYTES && named <= left;
+                chosen.was_sent_to_llm = fits;
+                chosen.was_too_large_to_send = !fits;
+                left -= if fits { named } else { 0 };
+            }
+            Kind::Unreadable => {}
+        }
+        chosen
+    };
+    request.input_artifacts.iter().map(&mut choose).collect()
+}
+
+/// About how many tokens a text has: one per three bytes. Source code has fewer, about one per four; what is
+/// not Latin has about one per character, which takes two or three bytes. So it errs on the safe side.
+pub(super) fn tokens(text: &str) -> u64 {
+    u64::try_from(text.len().div_ceil(3)).unwrap_or(u64::MAX)
+}
+
+fn unsent(artifact: &Artifact, before: &[AgentSessionActiveFileRef]) -> AgentSessionActiveFileRef {
+    let path = path_of_ref(artifact.relative_path.as_str());
+    let content_hash = artifact.contents.hash();
+    let mut earlier = before.iter().filter(|earlier| earlier.path == path).peekable();
+    let is_touched = earlier.peek().is_some() && earlier.all(|earlier| earlier.content_hash != content_hash);
+    AgentSessionActiveFileRef {
+        path,
+        content_hash,
+        size_bytes: u64::try_from(artifact.contents.as_bytes().len()).unwrap_or(u64::MAX),
+        is_touched,
+        was_sent_to_llm: false,
+        was_too_large_to_send: false,
+    }
+}
+
+fn path_of_ref(path: &str) -> String {
+    if path.len() <= MOST_REF_PATH_BYTES {
+        return path.to_owned();
+    }
+    let kept = path.ceil_char_boundary(path.len() - (MOST_REF_PATH_BYTES - CUT.len()));
+    format!("{CUT}{}", path.get(kept..).unwrap_or_default())
+}
