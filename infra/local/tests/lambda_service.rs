@@ -231,6 +231,8 @@ async fn a_browser_may_ask_first() {
     let asked = reqwest::Client::new().request(reqwest::Method::OPTIONS, url).send().await.unwrap();
     assert_eq!(asked.status(), 204);
     assert_eq!(asked.headers()["access-control-allow-methods"], "GET,PATCH,DELETE,OPTIONS");
+    let allowed = asked.headers()["access-control-allow-headers"].to_str().unwrap();
+    assert!(allowed.split(',').any(|header| header == "last-event-id"), "{allowed}");
 }
 
 async fn a_stream_arrives_as_it_is_made() {

@@ -19,11 +19,13 @@ use tokio::time::timeout;
 
 use crate::Env;
 
-/// What a client sees in a second after a connection that ended without a `result`: also the first bytes
+/// After a connection that ended without a `result` a client comes back in a second. Also the first bytes
 /// of every stream, so that whatever is in between passes the headers on at once.
-const COME_BACK: &str = "retry: 1000\n\n";
+///
+/// No blank line ends it, here or below: some clients make an event of every blank line.
+const COME_BACK: &str = "retry: 1000\n";
 /// A comment: no event, but no silence either.
-const HEARTBEAT: &str = ":\n\n";
+const HEARTBEAT: &str = ":\n";
 /// Tells nginx and its like to pass on what comes as it comes.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -153,7 +155,7 @@ mod tests {
         let text = written(stream::iter([delta(1), event(2, result), delta(3)])).await;
         assert_eq!(
             text,
-            "retry: 1000\n\nid: 1\nevent: delta\ndata: {\"Index\":0,\"Text\":\"Hi\"}\n\n\
+            "retry: 1000\nid: 1\nevent: delta\ndata: {\"Index\":0,\"Text\":\"Hi\"}\n\n\
              id: 2\nevent: result\ndata: \"done\"\n\n"
         );
     }
@@ -161,7 +163,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_without_a_result_asks_its_client_back() {
         let text = written(stream::iter([event(1, Kind::Reset)])).await;
-        assert_eq!(text, "retry: 1000\n\nid: 1\nevent: reset\ndata: {}\n\nretry: 1000\n\n");
+        assert_eq!(text, "retry: 1000\nid: 1\nevent: reset\ndata: {}\n\nretry: 1000\n");
     }
 
     #[tokio::test]
