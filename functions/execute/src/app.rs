@@ -19,6 +19,8 @@ use turns::{
 
 use crate::provider_key::{self, ProviderKey};
 
+pub use turns::stream::Live;
+
 /// Runs turns over the real adapters.
 pub type Turns = Executor<Table, Objects, Queue, llm::Client<ProviderKey>, System>;
 

@@ -4,6 +4,8 @@ use axum::extract::State;
 use contracts::AgentExecuteRequest;
 use runtime::{Identified, Reply, api::TimeLeft, ask::Asked};
 
+use turns::stream::Live;
+
 use crate::app::{App, refused};
 
 pub(crate) async fn run_turn(
@@ -13,9 +15,11 @@ pub(crate) async fn run_turn(
     Asked(request): Asked,
 ) -> Result<Reply, Reply> {
     let response = match request {
-        AgentExecuteRequest::UserTurn(turn) => app.turns.execute(&caller, &turn, budget, &mut |_| {}).await,
+        AgentExecuteRequest::UserTurn(turn) => {
+            app.turns.execute(&caller, &turn, budget, &Live::silent()).await
+        }
         AgentExecuteRequest::ToolContinuation(results) => {
-            app.turns.resume(&caller, &results, budget, &mut |_| {}).await
+            app.turns.resume(&caller, &results, budget, &Live::silent()).await
         }
     };
     response.map(|response| Reply::stored(response.to_bytes(), response.error_code)).map_err(refused)

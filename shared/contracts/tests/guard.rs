@@ -2,7 +2,7 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use contracts::guard::{Blob, Guarded, MIN_EMBEDDED_CHARS, guard, settled};
+use contracts::guard::{Blob, Guarded, MIN_EMBEDDED_CHARS, Stream, guard, settled};
 use proptest::prelude::*;
 
 /// Base64 of so many characters.
@@ -181,6 +181,11 @@ fn markdown() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+/// Paragraphs enough that a stream of them is broken off in between.
+fn long_markdown() -> impl Strategy<Value = String> {
+    prop::collection::vec(markdown(), 1..12).prop_map(|parts| parts.join("\n\n"))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
@@ -201,6 +206,29 @@ proptest! {
         let (part, whole) = (guarded(prefix), guarded(&text));
         prop_assert!(whole.text.starts_with(&part.text), "{:?}\n{:?}\n{:?}", &text[..cut], part.text, whole.text);
         prop_assert_eq!(&whole.blobs[..part.blobs.len()], &part.blobs[..]);
+    }
+
+    #[test]
+    fn a_text_in_pieces_is_guarded_as_a_whole(
+        text in long_markdown(),
+        cuts in prop::collection::vec(0.0..1.0_f64, 0..12),
+    ) {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| (text.len() as f64 * cut) as usize).collect();
+        cuts.push(text.len());
+        cuts.sort_unstable();
+        let whole = guarded(&text).text;
+        let (mut stream, mut written, mut from) = (Stream::default(), String::new(), 0);
+        for mut cut in cuts {
+            while !text.is_char_boundary(cut) {
+                cut -= 1;
+            }
+            let until = settled(&text[..cut]);
+            written.push_str(&stream.push(&text[from..cut], link));
+            from = cut;
+            prop_assert!(whole.starts_with(&written), "{written:?}\n{whole:?}");
+            let settled = guarded(&text[..until]).text.len();
+            prop_assert!(written.len() >= settled, "{} of {settled} bytes were held back", written.len());
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use contracts::{
     Fingerprint, Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
+    stream::EventId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use turns::{
@@ -40,6 +41,9 @@ pub enum Item<'a> {
     /// (MO) per mode change, write-once.
     /// Key: `O#{org}#S#{session}` / `MODE#{sequence, ten digits}#{n}`
     ModeChange(&'a SessionKey, u64),
+    /// (ST) per second of a turn that is streamed, write-once, gone an hour later: a checkpoint.
+    /// Key: `O#{org}#S#{session}` / `STREAM#{turn}#{where it ends, sixteen digits}`
+    Checkpoint(&'a TurnKey, EventId),
     /// (AG) per agent context, replaced when it is put.
     /// Key: `O#{org}` / `AGENT#{id}`
     Agent(&'a OrgId, &'a AgentContextId),
@@ -59,7 +63,9 @@ impl Item<'_> {
             Self::Session(session) | Self::Participant(session, _) | Self::ModeChange(session, _) => {
                 partition(session)
             }
-            Self::Turn(turn) | Self::Asked(turn) | Self::Ended(turn) => partition(&turn.session),
+            Self::Turn(turn) | Self::Asked(turn) | Self::Ended(turn) | Self::Checkpoint(turn, _) => {
+                partition(&turn.session)
+            }
             Self::Agent(org, _) | Self::Conversation(org, _) => org_index(org),
         }
     }
@@ -73,6 +79,8 @@ impl Item<'_> {
             Self::Asked(turn) => format!("TURN#{}#ASKED", part(turn.turn.as_str())),
             Self::Ended(turn) => format!("TURN#{}#ENDED", part(turn.turn.as_str())),
             Self::Participant(_, user) => format!("USER#{}", part(user.as_str())),
+            // Digits enough for every id, so that the order of keys is the order of the stream.
+            Self::Checkpoint(turn, ends) => format!("STREAM#{}#{:016}", part(turn.turn.as_str()), ends.get()),
             Self::Agent(_, id) => format!("AGENT#{}", part(id.as_str())),
             Self::Conversation(_, id) => format!("CONV#{}", part(id.as_str())),
             // One change per turn is recorded, the last one; the trailing counter leaves room for more.

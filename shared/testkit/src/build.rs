@@ -92,6 +92,7 @@ pub fn ask(caller: &Caller, request: &UserTurn) -> Ask {
         instruction_summary: request.instruction.clone().unwrap_or_default(),
         active_file_refs: Vec::new(),
         first_mode: "general".to_owned(),
+        streamed: request.streaming,
         model: MODEL.to_owned(),
     }
 }

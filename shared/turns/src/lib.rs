@@ -19,6 +19,7 @@ pub mod payload;
 pub mod ports;
 pub mod progress;
 pub mod session;
+pub mod stream;
 pub mod summary;
 pub mod system;
 pub mod timing;

@@ -2,7 +2,7 @@
 //!
 //! They are relative to the API's own base, so a stored response stays true when the API moves.
 
-use contracts::ContentHash;
+use contracts::{ContentHash, guard::Blob};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::id::TurnKey;
@@ -14,6 +14,12 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 #[must_use]
 pub fn file(key: &TurnKey, hash: &ContentHash, name: &str) -> String {
     payload(key, &format!("files/{hash}/{}", utf8_percent_encode(name, RESERVED)))
+}
+
+/// Where a file that the model wrote into its text is read.
+#[must_use]
+pub fn embedded(key: &TurnKey, blob: &Blob) -> String {
+    file(key, &ContentHash::of_bytes(&blob.bytes), &blob.name)
 }
 
 /// Where a turn's payload of this name is read.

@@ -11,6 +11,7 @@ use crate::{
     detail::Report,
     id::Owner,
     progress::Step,
+    stream::Segment,
     turn::{Reason, Verdict},
 };
 
@@ -59,6 +60,9 @@ pub struct Response {
     /// The error it reports, which decides the status code.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error_code: Option<ErrorCode>,
+    /// The segment of the turn's stream whose text is the beginning of the answer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segment: Option<Segment>,
 }
 
 /// A mode that a tool chose during the turn.
@@ -82,11 +86,12 @@ impl Outcome {
         response: AgentExecuteResponse,
         report: Report,
         staged_mode: Option<StagedMode>,
+        segment: Option<Segment>,
     ) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
             kind: Kind::Completed,
-            response: Response::new(&InvokeResult::ok(response), None),
+            response: Response { segment, ..Response::new(&InvokeResult::ok(response), None) },
             report,
             staged_mode,
             step: None,
@@ -175,7 +180,7 @@ impl Response {
     fn new(result: &InvokeResult<AgentExecuteResponse>, error_code: Option<ErrorCode>) -> Self {
         // Serializing these types can't fail: they hold strings, numbers and lists alone.
         let body = serde_json::value::to_raw_value(result).unwrap_or_default();
-        Self { body, error_code }
+        Self { body, error_code, segment: None }
     }
 
     /// The body's bytes.

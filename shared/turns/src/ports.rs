@@ -18,6 +18,7 @@ use crate::{
     id::{Owner, SessionKey, TurnKey},
     payload::Payload,
     session::Session,
+    stream::{Checkpoint, Place},
     turn::Turn,
 };
 
@@ -88,6 +89,15 @@ pub trait Store: Send + Sync {
         let _ = (org, id);
         async { Ok(None) }
     }
+    /// Makes more of a running turn's stream durable, for other connections.
+    fn put_checkpoint(&self, checkpoint: &Checkpoint)
+    -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// A turn's checkpoints that end after a place, in order, at most [`CHECKPOINTS_PAGE`] at once.
+    fn checkpoints(
+        &self,
+        turn: &TurnKey,
+        after: Option<Place>,
+    ) -> impl Future<Output = Result<Vec<Checkpoint>, Unavailable>> + Send;
     /// Turns that were due before `now`, from one shard of the sparse index. Candidates, not proof.
     fn due(
         &self,
@@ -96,6 +106,9 @@ pub trait Store: Send + Sync {
         after: Option<String>,
     ) -> impl Future<Output = Result<Page<TurnKey>, Unavailable>> + Send;
 }
+
+/// How many checkpoints [`Store::checkpoints`] returns at once.
+pub const CHECKPOINTS_PAGE: usize = 16;
 
 /// How many shards [`Store::due`] has.
 pub const DUE_SHARDS: u8 = 16;

@@ -19,6 +19,8 @@ pub struct Timing {
     pub settled_grace: Duration,
     /// How long a retry waits for a running turn.
     pub replay_wait: Duration,
+    /// How long a connection follows a turn that another one works on.
+    pub stream_hold: Duration,
     /// What is kept of a function's time for settling a turn as failed.
     pub settle_reserve: Duration,
     /// How long a provider's stored response may be relied on.
@@ -44,6 +46,7 @@ impl Timing {
             abandon_grace: Duration::from_secs(120),
             settled_grace: Duration::from_secs(30).min(lease),
             replay_wait: Duration::from_secs(10),
+            stream_hold: Duration::from_secs(60),
             settle_reserve: Duration::from_secs(20),
             chain_life: Duration::from_secs(29 * 24 * 60 * 60),
         }
@@ -55,6 +58,12 @@ impl Timing {
     pub fn configured(lease: Option<Duration>, abandon_grace: Option<Duration>) -> Self {
         let timing = lease.map_or_else(Self::default, Self::with_lease);
         Self { abandon_grace: abandon_grace.unwrap_or(timing.abandon_grace), ..timing }
+    }
+
+    /// The same, for a connection that can wait for another one's turn no longer than this.
+    #[must_use]
+    pub fn for_at_most(&self, left: Duration) -> Self {
+        Self { stream_hold: self.stream_hold.min(left), ..*self }
     }
 
     /// How often a holder renews: three times a lease.

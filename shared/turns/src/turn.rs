@@ -31,6 +31,8 @@ pub struct Turn {
     pub owner: Owner,
     /// When the sweep should look at it; none once it is terminal.
     pub due: Option<Timestamp>,
+    /// Whether its client asked for a stream: its tool continuations are answered in the same way.
+    pub streamed: bool,
     /// The latest accepted tool results, to recognise them when they come again.
     pub answered: Option<Answered>,
     /// Where it stands.
@@ -179,6 +181,18 @@ impl Turn {
         match &self.state {
             State::Settled(settlement) | State::Finalized(settlement) => Some(settlement),
             State::Running { .. } | State::AwaitingTools { .. } => None,
+        }
+    }
+
+    /// How often it was suspended before its latest stage of work.
+    #[must_use]
+    pub fn round(&self) -> u32 {
+        match &self.state {
+            State::Running { stage, .. } => stage.round,
+            State::AwaitingTools { round, .. } => round.saturating_sub(1),
+            State::Settled(_) | State::Finalized(_) => {
+                self.answered.as_ref().map_or(0, |answered| answered.round)
+            }
         }
     }
 

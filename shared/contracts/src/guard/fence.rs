@@ -27,34 +27,66 @@ pub(super) struct Fences {
     pub(super) ends_undecided: bool,
 }
 
+/// Where a text can be taken apart so that what follows is guarded as if it stood alone: the last line
+/// start up to `until` that comes after a blank line, outside of every fence and list.
+pub(super) fn last_break(text: &str, until: usize) -> Option<usize> {
+    let mut scan = Scan::default();
+    let mut found = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        scan.line(line);
+        if at > until || !line.ends_with('\n') {
+            break;
+        }
+        if scan.open.is_none() && !scan.in_list && line.trim_end().is_empty() {
+            found = Some(at);
+        }
+    }
+    found
+}
+
+/// What the lines so far have opened.
+#[derive(Default)]
+struct Scan {
+    open: Option<Open>,
+    in_list: bool,
+    undecided: bool,
+}
+
+impl Scan {
+    /// Takes a line; whether it lies outside of every fence.
+    fn line(&mut self, line: &str) -> bool {
+        let start = LineStart::of(line);
+        // A fence that was opened within a quote ends with the quote.
+        self.open = self.open.filter(|open| start.quotes >= open.quotes);
+        if let Some(current) = self.open {
+            if current.is_closed_by(line) {
+                self.open = None;
+            }
+            return false;
+        }
+        if start.is_item {
+            self.in_list = true;
+        } else if start.indent == 0 && !start.rest.is_empty() {
+            self.in_list = false;
+        }
+        self.undecided = start.rest.starts_with("```") && !line.ends_with('\n');
+        self.open = start.opens(self.in_list);
+        self.open.is_none()
+    }
+}
+
 impl Fences {
     /// Finds the fences of a text.
     pub(super) fn of(text: &str) -> Self {
         let mut unfenced: Vec<Range<usize>> = Vec::new();
-        let mut open: Option<Open> = None;
-        let mut in_list = false;
-        let mut ends_undecided = false;
+        let mut scan = Scan::default();
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             let here = at..at + line.len();
             at = here.end;
-            let start = LineStart::of(line);
-            // A fence that was opened within a quote ends with the quote.
-            open = open.filter(|open| start.quotes >= open.quotes);
-            if let Some(current) = open {
-                if current.is_closed_by(line) {
-                    open = None;
-                }
-                continue;
-            }
-            if start.is_item {
-                in_list = true;
-            } else if start.indent == 0 && !start.rest.is_empty() {
-                in_list = false;
-            }
-            ends_undecided = start.rest.starts_with("```") && !line.ends_with('\n');
-            open = start.opens(in_list);
-            if open.is_some() {
+            if !scan.line(line) {
                 continue;
             }
             match unfenced.last_mut() {
@@ -62,7 +94,7 @@ impl Fences {
                 _ => unfenced.push(here),
             }
         }
-        Self { unfenced, ends_open: open.is_some(), ends_undecided }
+        Self { unfenced, ends_open: scan.open.is_some(), ends_undecided: scan.undecided }
     }
 }
 

@@ -7,8 +7,10 @@
 
 mod fence;
 mod find;
+mod stream;
 
 pub use find::MIN_EMBEDDED_CHARS;
+pub use stream::Stream;
 
 use self::{fence::Fences, find::Found};
 
@@ -37,7 +39,12 @@ pub struct Guarded {
 /// Within a link, an image or an attribute the URL takes the place of the URI; elsewhere a link with
 /// the file's name does. An unclosed fence reaches to the end of the text, as CommonMark has it.
 #[must_use]
-pub fn guard(text: &str, mut url_of: impl FnMut(&Blob) -> String) -> Guarded {
+pub fn guard(text: &str, url_of: impl FnMut(&Blob) -> String) -> Guarded {
+    guard_after(0, text, url_of)
+}
+
+/// Guards a text that goes on after so many blobs.
+fn guard_after(blobs: usize, text: &str, mut url_of: impl FnMut(&Blob) -> String) -> Guarded {
     let mut guarded = Guarded { text: String::with_capacity(text.len().min(1 << 20)), blobs: Vec::new() };
     let mut copied = 0;
     for part in Fences::of(text).unfenced {
@@ -47,7 +54,7 @@ pub fn guard(text: &str, mut url_of: impl FnMut(&Blob) -> String) -> Guarded {
             from = found.range.end;
             let (range, shape) = shape(unfenced, &found);
             let blob = Blob {
-                name: format!("embedded-{}.{}", guarded.blobs.len() + 1, extension(&found.mime_type)),
+                name: format!("embedded-{}.{}", blobs + guarded.blobs.len() + 1, extension(&found.mime_type)),
                 mime_type: found.mime_type,
                 bytes: found.bytes,
             };

@@ -3,6 +3,7 @@
 //! Every item carries `V`, the schema version it was written with. Attributes that a version does not
 //! know survive its writes, since writes name their attributes one by one.
 
+pub(crate) mod checkpoint;
 pub(crate) mod detail;
 pub(crate) mod session;
 #[cfg(test)]

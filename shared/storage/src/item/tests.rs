@@ -36,6 +36,7 @@ fn turn(state: State) -> Turn {
         previous_response_id: Some("resp_1".to_owned()),
         owner: owner("a"),
         due: (!matches!(state, State::Finalized(_))).then_some(now),
+        streamed: true,
         answered: Some(Answered {
             round: 1,
             results: Fingerprint::of_bytes(b"results"),

@@ -47,6 +47,8 @@ pub(crate) struct TurnItem {
     mode: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     previous_response_id: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    streamed: bool,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     due: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -107,6 +109,7 @@ impl From<&Turn> for TurnItem {
             created: turn.created,
             mode: turn.mode.clone(),
             previous_response_id: turn.previous_response_id.clone(),
+            streamed: turn.streamed,
             due: turn.due,
             lease_ends: None,
             round: None,
@@ -189,6 +192,7 @@ impl TurnItem {
             previous_response_id: self.previous_response_id,
             owner: self.owner,
             due: self.due,
+            streamed: self.streamed,
             answered: self.answered.map(Answered::from),
         })
     }

@@ -1,5 +1,6 @@
 //! Sessions and turns on one DynamoDB table.
 
+mod checkpoints;
 mod contexts;
 mod expression;
 mod list;

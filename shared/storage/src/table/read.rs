@@ -12,6 +12,7 @@ use turns::{
     id::{SessionKey, TurnKey},
     ports::{Page, Store, Unavailable, WriteError},
     session::Session,
+    stream::{Checkpoint, Place},
     turn::Turn,
 };
 
@@ -89,6 +90,18 @@ impl Store for Table {
 
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
         self.move_activity(participant).await
+    }
+
+    async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
+        self.write_checkpoint(checkpoint).await
+    }
+
+    async fn checkpoints(
+        &self,
+        turn: &TurnKey,
+        after: Option<Place>,
+    ) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.read_checkpoints(turn, after).await
     }
 
     async fn agent_context(

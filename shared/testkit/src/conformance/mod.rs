@@ -2,6 +2,7 @@
 //!
 //! Each case keeps to a tenant of its own, so that one table can serve them all, at once or again.
 
+mod checkpoints;
 mod concurrency;
 mod conditions;
 mod due;
@@ -40,6 +41,7 @@ pub async fn table(store: &impl Shelf, run: &str) {
     concurrency::check(store, run).await;
     due::check(store, run).await;
     lists::check(store, run).await;
+    checkpoints::check(store, run).await;
 }
 
 /// Sends a message; whoever owns the queue's other end looks whether it arrives.

@@ -10,6 +10,7 @@ use turns::{
     flow::{Executor, Finalizer, Refusal, Swept},
     id::{SessionKey, TurnKey},
     ports::Unavailable,
+    stream::Live,
     timing::Timing,
 };
 
@@ -160,7 +161,7 @@ impl Deployment {
         let executor = self.executor(&process, sent.turn());
         let (sent, ledger) = (sent.clone(), self.ledger.clone());
         self.schedule.spawn(&process, async move {
-            let answer = executor.execute(&sent.caller, &sent.request, budget, &mut |_| {}).await;
+            let answer = executor.execute(&sent.caller, &sent.request, budget, &Live::silent()).await;
             Done::Executed(answer.map(|response| {
                 let (turn, asked, body) = (sent.turn(), sent.request.fingerprint(), response.to_bytes());
                 ledger.note(Event::Answered { turn, asked, body: body.clone() });

@@ -22,6 +22,8 @@ pub enum Effect {
     Commit,
     PutEnded,
     Touch,
+    PutCheckpoint,
+    ReadCheckpoints,
     Due,
     PutPayload,
     GetPayload,

@@ -7,6 +7,7 @@ use turns::{
     id::{SessionKey, TurnKey},
     ports::{Page, Store, Unavailable, WriteError},
     session::Session,
+    stream::{Checkpoint, Place},
     turn::Turn,
 };
 
@@ -43,6 +44,19 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
         let (inner, participant) = (self.inner.clone(), participant.clone());
         self.put(Effect::Touch, async move { inner.touch(&participant).await }).await
+    }
+
+    async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
+        let (inner, checkpoint) = (self.inner.clone(), checkpoint.clone());
+        self.put(Effect::PutCheckpoint, async move { inner.put_checkpoint(&checkpoint).await }).await
+    }
+
+    async fn checkpoints(
+        &self,
+        turn: &TurnKey,
+        after: Option<Place>,
+    ) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.read(Effect::ReadCheckpoints, self.inner.checkpoints(turn, after)).await
     }
 
     async fn due(

@@ -10,8 +10,9 @@ use turns::{
     change::{Commit, TurnChange},
     detail::{Asked, Ended, ModeChange, Participant},
     id::{SessionKey, TurnKey},
-    ports::{Page, Store, Unavailable, WriteError},
+    ports::{CHECKPOINTS_PAGE, Page, Store, Unavailable, WriteError},
     session::Session,
+    stream::{Checkpoint, Place},
     turn::Turn,
 };
 
@@ -29,6 +30,7 @@ pub struct Contents {
     pub ended: BTreeMap<TurnKey, Ended>,
     pub participants: BTreeMap<(SessionKey, UserId), Participant>,
     pub modes: BTreeMap<(SessionKey, u64), ModeChange>,
+    pub checkpoints: BTreeMap<(TurnKey, Place), Checkpoint>,
 }
 
 /// The table. Handles share it.
@@ -140,6 +142,23 @@ impl Store for Table {
         let stored = contents.participants.entry(key).or_insert_with(|| participant.clone());
         stored.last_activity = stored.last_activity.max(participant.last_activity);
         Ok(())
+    }
+
+    async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
+        let at = (checkpoint.key.clone(), checkpoint.ends);
+        self.contents().checkpoints.insert(at, checkpoint.clone());
+        Ok(())
+    }
+
+    async fn checkpoints(
+        &self,
+        turn: &TurnKey,
+        after: Option<Place>,
+    ) -> Result<Vec<Checkpoint>, Unavailable> {
+        let contents = self.contents();
+        let of_turn = contents.checkpoints.iter().filter(|((key, _), _)| key == turn);
+        let later = of_turn.filter(|((_, ends), _)| after.is_none_or(|after| *ends > after));
+        Ok(later.map(|(_, checkpoint)| checkpoint.clone()).take(CHECKPOINTS_PAGE).collect())
     }
 
     async fn due(

@@ -9,6 +9,7 @@ use turns::{
     id::{SessionKey, TurnKey},
     ports::{Page, Store, Unavailable, WriteError},
     session::Session,
+    stream::{Checkpoint, Place},
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
 
@@ -153,6 +154,18 @@ impl Store for Planted<Table> {
 
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
         self.faulty.touch(participant).await
+    }
+
+    async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
+        self.faulty.put_checkpoint(checkpoint).await
+    }
+
+    async fn checkpoints(
+        &self,
+        turn: &TurnKey,
+        after: Option<Place>,
+    ) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.faulty.checkpoints(turn, after).await
     }
 
     async fn due(

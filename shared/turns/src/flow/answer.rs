@@ -14,6 +14,7 @@ use crate::{
     outcome::Outcome,
     payload::{Kind, Payload},
     progress::{Plan, Progress, Step},
+    stream::Segment,
     summary::summarize,
     timing::Timing,
     turn::Turn,
@@ -46,8 +47,9 @@ pub(super) fn answered(
     plan: &Plan,
     received: Timestamp,
     timing: &Timing,
+    segment: Option<Segment>,
 ) -> Answer {
-    let guarded = guard(&text, |blob| link::file(&turn.key, &ContentHash::of_bytes(&blob.bytes), &blob.name));
+    let guarded = guard(&text, |blob| link::embedded(&turn.key, blob));
     let report = Report {
         answer_summary: Some(summarize(&guarded.text)),
         chain_expires: Some(received.after(timing.chain_life)),
@@ -63,7 +65,12 @@ pub(super) fn answered(
         usage: progress.usage,
     };
     Answer {
-        outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode),
+        outcome: Outcome::completed(
+            AgentExecuteResponse::Final(answer),
+            report,
+            progress.staged_mode,
+            segment,
+        ),
         files: guarded.blobs.into_iter().map(|blob| file(&turn.key, blob)).collect(),
     }
 }
@@ -133,7 +140,7 @@ fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {
     FileRef {
         name: blob.name.clone(),
         mime_type: blob.mime_type.clone(),
-        url: link::file(key, &ContentHash::of_bytes(&blob.bytes), &blob.name),
+        url: link::embedded(key, blob),
         size_bytes: u64::try_from(blob.bytes.len()).unwrap_or(u64::MAX),
         content_hash: ContentHash::of_bytes(&blob.bytes),
         description: None,

@@ -9,6 +9,7 @@ use crate::{
     flow::{
         Executor, Refusal,
         answer::{Answer, File},
+        checkpoint,
         lease::{self, Lease},
         outcome, replay, salvage,
         think::Work,
@@ -17,6 +18,7 @@ use crate::{
     model::Model,
     outcome::{Outcome, Response},
     ports::{Announcements, Payloads, Store, Unavailable, World},
+    stream::Live,
     transition::settle::settle,
     turn::{Reason, Turn, Verdict},
 };
@@ -34,20 +36,23 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         held: &Held,
         work: Work<'_>,
         stop_at: Duration,
-        deltas: &mut (dyn FnMut(&str) + Send),
+        live: &Live,
     ) -> Result<Response, Refusal> {
+        live.begin(&held.turn);
         let done = {
             let work = pin!(async {
-                let answer = self.think(held, work, stop_at, deltas).await;
-                self.settle(held, answer).await
+                let answer = self.think(held, work, stop_at, live).await;
+                self.settle(held, answer, live).await
             });
             let keep =
                 pin!(lease::keep(&self.store, &self.world, &self.timing, &held.turn, &held.lease, stop_at));
+            let checkpoints = pin!(checkpoint::keep(&self.store, &self.world, &held.turn.key, live));
+            let keep = select(keep, checkpoints);
             // The lease is looked at before the work each time, so that no model call begins under a
             // lease that is over: not the first either, when the write that won the turn took that long.
             match select(keep, work).await {
                 Either::Right((answer, _)) => Some(answer),
-                Either::Left(((), _)) => None,
+                Either::Left(_) => None,
             }
         };
         match done {
@@ -56,13 +61,13 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             // that ends the model call, so nobody pays for it any longer.
             None => {
                 let stored = self.store.turn(&held.turn.key).await?;
-                self.what_stands(stored.ok_or(Refusal::TurnNotFound)?).await
+                self.what_stands(stored.ok_or(Refusal::TurnNotFound)?, live).await
             }
         }
     }
 
     /// Makes the outcome durable, then decides the turn by it, announcing it beside.
-    async fn settle(&self, held: &Held, answer: Answer) -> Result<Response, Refusal> {
+    async fn settle(&self, held: &Held, answer: Answer, live: &Live) -> Result<Response, Refusal> {
         let turn = &held.turn;
         let Answer { outcome, files } = answer;
         let (change, response) = match self.store(held, &outcome, &files).await {
@@ -78,13 +83,13 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             }
         };
         let Ok(change) = change else {
-            return self.what_stands(turn.clone()).await;
+            return self.what_stands(turn.clone(), live).await;
         };
         let (written, ()) = join(write::turn(&self.store, &self.world, &change), self.announce(turn)).await;
         match written? {
             Written::Applied => Ok(response),
             // LIFECYCLE rule 6: whoever loses answers with what is stored, never with its own text.
-            Written::Stands(Some(other)) => self.what_stands(*other).await,
+            Written::Stands(Some(other)) => self.what_stands(*other, live).await,
             Written::Stands(None) => Err(Refusal::TurnNotFound),
         }
     }
@@ -121,9 +126,9 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     }
 
     /// The answer of a turn that somebody else moved on.
-    pub(super) async fn what_stands(&self, turn: Turn) -> Result<Response, Refusal> {
-        match replay::wait(&self.store, &self.world, &self.timing, turn).await? {
-            replay::Waited::Ready(turn) => self.replay(&turn).await,
+    pub(super) async fn what_stands(&self, turn: Turn, live: &Live) -> Result<Response, Refusal> {
+        match replay::wait(&self.store, &self.world, &self.timing, turn, live).await? {
+            replay::Waited::Ready(turn) => self.replay(&turn, live).await,
             replay::Waited::Dead => {
                 Err(Refusal::TurnInProgress { retry_after: replay::retry_after(Duration::ZERO) })
             }

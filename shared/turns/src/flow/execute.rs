@@ -24,6 +24,7 @@ use crate::{
     ports::{Announcements, Payloads, Store, World},
     progress::{Progress, Step},
     session::{Contexts, Hints, Session},
+    stream::Live,
     summary,
     timing::Timing,
     transition::{
@@ -58,8 +59,8 @@ pub struct Executor<S, P, A, M, W> {
 impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P, A, M, W> {
     /// Answers a user turn: by running it, or, when it came before, with what it came to.
     ///
-    /// `budget` is what is left of the function's own time. `deltas` receives the answer's text as
-    /// the model writes it; what it got is provisional, the returned response counts.
+    /// `budget` is what is left of the function's own time. `live` receives the answer's text as the
+    /// model writes it; what it got is provisional, the returned response counts.
     ///
     /// # Errors
     /// When the request was refused: then no turn was started, or another call works on it.
@@ -68,7 +69,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         caller: &Caller,
         request: &UserTurn,
         budget: Duration,
-        deltas: &mut (dyn FnMut(&str) + Send),
+        live: &Live,
     ) -> Result<Response, Refusal> {
         let stop_at = self.world.monotonic().saturating_add(budget);
         let mut ask = ask(caller, request);
@@ -90,14 +91,16 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                     salvage::salvage(&self.store, &self.payloads, &self.world, &self.timing, &open).await?;
                     None
                 }
-                Decision::Replay(turn) => return self.replay(&turn).await,
-                Decision::Wait(turn) => match replay::wait(&self.store, &self.world, &self.timing, turn)
-                    .await?
-                {
-                    Waited::Ready(turn) => return self.replay(&turn).await,
-                    Waited::Running { retry_after } => return Err(Refusal::TurnInProgress { retry_after }),
-                    Waited::Dead => None,
-                },
+                Decision::Replay(turn) => return self.replay(&turn, live).await,
+                Decision::Wait(turn) => {
+                    match replay::wait(&self.store, &self.world, &self.timing, turn, live).await? {
+                        Waited::Ready(turn) => return self.replay(&turn, live).await,
+                        Waited::Running { retry_after } => {
+                            return Err(Refusal::TurnInProgress { retry_after });
+                        }
+                        Waited::Dead => None,
+                    }
+                }
                 Decision::TakeOver(turn) => self.take_over(&turn).await?,
                 Decision::Conflict => return Err(Refusal::TurnIdConflict),
                 Decision::Busy { turn, until } => {
@@ -112,7 +115,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                     None => self.set_up(&held.turn, seen.session.as_ref(), &ask).await?,
                 };
                 let request = Some(request).filter(|_| step.progress.response_id.is_none());
-                return self.attempt(&held, Work { request, step }, stop_at, deltas).await;
+                return self.attempt(&held, Work { request, step }, stop_at, live).await;
             }
             seen = self.look(&ask).await?;
         }
@@ -242,7 +245,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         Ok(None)
     }
 
-    pub(super) async fn replay(&self, turn: &Turn) -> Result<Response, Refusal> {
+    pub(super) async fn replay(&self, turn: &Turn, live: &Live) -> Result<Response, Refusal> {
+        live.of(turn);
         let left = match &turn.state {
             State::Running { lease_ends, .. } => self.world.now().until(*lease_ends),
             _ => Duration::ZERO,
@@ -274,5 +278,6 @@ fn ask(caller: &Caller, request: &UserTurn) -> Ask {
         active_file_refs: Vec::new(),
         first_mode: String::new(),
         model: String::new(),
+        streamed: request.streaming,
     }
 }

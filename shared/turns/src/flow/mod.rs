@@ -5,9 +5,11 @@
 mod answer;
 mod attempt;
 mod cancel;
+mod checkpoint;
 mod design;
 mod execute;
 mod finalize;
+mod follow;
 mod lease;
 mod outcome;
 mod publish;

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::{
-    flow::{Refusal, outcome},
+    flow::{Refusal, checkpoint, outcome},
     outcome::Response,
     ports::{Payloads, Store, Unavailable, World},
+    stream::{CHECKPOINT_EVERY, Live},
     timing::Timing,
     transition::take::takeable_at,
     turn::{State, Turn},
@@ -42,20 +43,24 @@ pub(crate) async fn response(payloads: &impl Payloads, turn: &Turn) -> Result<Op
     }
 }
 
-/// Waits for a turn that someone else works on, at most [`Timing::replay_wait`].
+/// Waits for a turn that someone else works on, at most [`Timing::replay_wait`]; a client that asked for
+/// a stream sees meanwhile what is kept of it, for up to [`Timing::stream_hold`].
 pub(crate) async fn wait(
     store: &impl Store,
     world: &impl World,
     timing: &Timing,
     seen: Turn,
+    live: &Live,
 ) -> Result<Waited, Refusal> {
-    let give_up = world.monotonic().saturating_add(timing.replay_wait);
+    let patience = if live.is_streamed() { timing.stream_hold } else { timing.replay_wait };
+    let give_up = world.monotonic().saturating_add(patience);
     let mut pause = FIRST_PAUSE;
     let mut turn = seen;
     loop {
         let State::Running { lease_ends, .. } = turn.state else {
             return Ok(Waited::Ready(Box::new(turn)));
         };
+        checkpoint::relay(store, &turn.key, live).await?;
         let takeable = world.now().until(takeable_at(lease_ends, timing));
         if takeable.is_zero() {
             return Ok(Waited::Dead);
@@ -65,7 +70,7 @@ pub(crate) async fn wait(
             return Ok(Waited::Running { retry_after: retry_after(takeable) });
         }
         world.sleep(pause.min(left).min(takeable)).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(if live.is_streamed() { CHECKPOINT_EVERY } else { LONGEST_PAUSE });
         turn = store.turn(&turn.key).await?.ok_or(Refusal::TurnNotFound)?;
     }
 }

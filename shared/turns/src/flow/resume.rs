@@ -22,6 +22,7 @@ use crate::{
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
     progress::Step,
+    stream::Live,
     transition::resume::resume,
     turn::{State, Turn, Verdict},
 };
@@ -41,19 +42,20 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         caller: &Caller,
         request: &ToolContinuation,
         budget: Duration,
-        deltas: &mut (dyn FnMut(&str) + Send),
+        live: &Live,
     ) -> Result<Response, Refusal> {
         let stop_at = self.world.monotonic().saturating_add(budget);
         let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let key = session.turn(request.turn_id.clone());
         for _ in 0..ROUNDS {
             let turn = self.store.turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
+            live.stream_as(&turn);
             let is_again =
                 turn.answered.as_ref().is_some_and(|answered| answered.results == request.fingerprint());
             let (held, step) = match &turn.state {
                 State::Running { .. } if is_again => {
-                    match replay::wait(&self.store, &self.world, &self.timing, turn.clone()).await? {
-                        Waited::Ready(turn) => return self.replay(&turn).await,
+                    match replay::wait(&self.store, &self.world, &self.timing, turn.clone(), live).await? {
+                        Waited::Ready(turn) => return self.replay(&turn, live).await,
                         Waited::Running { retry_after } => {
                             return Err(Refusal::TurnInProgress { retry_after });
                         }
@@ -64,14 +66,17 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                     }
                 }
                 State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) if is_again => {
-                    return self.replay(&turn).await;
+                    return self.replay(&turn, live).await;
                 }
                 State::AwaitingTools { .. } => match self.accept(&turn, request).await? {
                     Some(accepted) => accepted,
                     None => continue,
                 },
                 State::Settled(settlement) | State::Finalized(settlement) => match settlement.verdict {
-                    Verdict::Ended(reason) => return Ok(Response::ended(reason)),
+                    Verdict::Ended(reason) => {
+                        live.of(&turn);
+                        return Ok(Response::ended(reason));
+                    }
                     Verdict::Completed { .. } | Verdict::Failed { .. } => {
                         return Err(Refusal::NotAwaitingTools);
                     }
@@ -79,7 +84,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                 State::Running { .. } => return Err(Refusal::NotAwaitingTools),
             };
             let work = Work { request: None, step };
-            return self.attempt(&held, work, stop_at, deltas).await;
+            return self.attempt(&held, work, stop_at, live).await;
         }
         Err(Refusal::Contended)
     }

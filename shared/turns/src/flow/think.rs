@@ -20,6 +20,7 @@ use crate::{
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
     progress::{Plan, Progress, Step},
+    stream::Live,
     turn::Turn,
 };
 
@@ -37,13 +38,7 @@ pub(super) struct Work<'a> {
 
 impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P, A, M, W> {
     /// Works on the turn until it comes to something.
-    pub(super) async fn think(
-        &self,
-        held: &Held,
-        work: Work<'_>,
-        stop_at: Duration,
-        deltas: &mut (dyn FnMut(&str) + Send),
-    ) -> Answer {
+    pub(super) async fn think(&self, held: &Held, work: Work<'_>, stop_at: Duration, live: &Live) -> Answer {
         let (turn, Step { plan, mut progress }) = (&held.turn, work.step);
         let mut request = work.request.cloned();
         let mut chain_lost = false;
@@ -57,7 +52,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             let call = self.model_request(turn, &plan, &progress, request.as_ref(), chain_lost);
             let deadline =
                 stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
-            let reply = self.model.reply(&call, deadline, deltas);
+            let mut deltas = |piece: &str| live.text(&turn.key, piece);
+            let reply = self.model.reply(&call, deadline, &mut deltas);
             let record = self.record(turn, &plan, &progress, unrecorded);
             let reply = match join(reply, record).await.0 {
                 Ok(reply) => reply,
@@ -89,8 +85,10 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                     &plan,
                     self.world.now(),
                     &self.timing,
+                    live.segment(),
                 );
             }
+            live.reset();
             if progress.rounds >= plan.max_rounds {
                 return answer::failed(answer::too_many_rounds(&plan), progress, &plan, self.world.now());
             }

@@ -44,6 +44,8 @@ pub struct Ask {
     pub first_mode: String,
     /// The model the turn will be sent to.
     pub model: String,
+    /// Whether the client asks for a stream.
+    pub streamed: bool,
 }
 
 /// What is stored, read consistently.
@@ -214,6 +216,7 @@ pub fn begin(
         previous_response_id: chained(&after, &ask.model, now),
         owner: owner.clone(),
         due: Some(take::abandoned_at(lease_ends, timing)),
+        streamed: ask.streamed,
         answered: None,
         state: State::Running { lease_ends, stage: Stage { round: 0, writers: vec![owner] } },
     };

@@ -43,6 +43,7 @@ fn ask(turn: &str, instruction: &str) -> Ask {
         instruction_summary: instruction.to_owned(),
         active_file_refs: Vec::new(),
         first_mode: "general".to_owned(),
+        streamed: false,
         model: "m".to_owned(),
     }
 }

@@ -54,6 +54,7 @@ pub(crate) fn timing() -> Timing {
         settled_grace: ticks(0),
         replay_wait: ticks(0),
         settle_reserve: ticks(0),
+        stream_hold: Duration::ZERO,
         chain_life: ticks(10_000),
     }
 }
@@ -141,6 +142,7 @@ fn make_ask(turn: u8, body: u8) -> Ask {
         instruction_summary: String::new(),
         active_file_refs: Vec::new(),
         first_mode: FIRST_MODE.to_owned(),
+        streamed: false,
         model: MODEL.to_owned(),
     }
 }

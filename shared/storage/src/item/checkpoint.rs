@@ -1,0 +1,49 @@
+//! The item of a stream's checkpoint.
+
+use contracts::{Timestamp, stream::EventId};
+use serde::{Deserialize, Serialize};
+use turns::{
+    id::TurnKey,
+    stream::{Checkpoint, Place},
+};
+
+use super::Head;
+use crate::key;
+
+/// (ST) in the catalogue.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct CheckpointItem {
+    #[serde(flatten)]
+    head: Head,
+    ends: EventId,
+    index: u64,
+    text: String,
+    /// Seconds since 1970, as the table's expiry takes them.
+    expires_at: i64,
+}
+
+impl From<&Checkpoint> for CheckpointItem {
+    fn from(checkpoint: &Checkpoint) -> Self {
+        let ends = checkpoint.ends.id();
+        Self {
+            head: Head::of(&key::Item::Checkpoint(&checkpoint.key, ends)),
+            ends,
+            index: checkpoint.index,
+            text: checkpoint.text.clone(),
+            expires_at: checkpoint.expires.as_millis() / 1_000,
+        }
+    }
+}
+
+impl CheckpointItem {
+    pub(crate) fn into_checkpoint(self, key: TurnKey) -> Checkpoint {
+        Checkpoint {
+            key,
+            ends: Place::from(self.ends),
+            index: self.index,
+            text: self.text,
+            expires: Timestamp::from_millis(self.expires_at.saturating_mul(1_000)),
+        }
+    }
+}

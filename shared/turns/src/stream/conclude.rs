@@ -1,0 +1,56 @@
+//! How a stream ends: what is left of the answer, then the result. Pure.
+
+use contracts::{
+    AgentExecuteResponse, InvokeResult,
+    stream::{Delta, Event, Kind},
+};
+
+use super::{Place, Segment, live::utf16_length};
+use crate::outcome::Response;
+
+/// The last events for a reader who stands at `place`: after the last reset the deltas concatenate to
+/// the answer, of which a turn that did not complete has none.
+pub(super) fn conclude(place: Option<Place>, round: u32, response: &Response) -> Vec<Event> {
+    let answer = answer(response).unwrap_or_default();
+    let mut events = Vec::new();
+    let epilogue = Segment::epilogue(round);
+    match rest(place, [response.segment, Some(epilogue)], &answer) {
+        Some((_, "")) => {}
+        Some((from, rest)) => {
+            let index = utf16_length(answer.get(..from.offset).unwrap_or_default());
+            events.push(delta(from, index, rest));
+        }
+        None => {
+            let start = Place::start(epilogue);
+            events.extend(place.is_some_and(Place::shows_text).then_some(reset(start)));
+            events.extend((!answer.is_empty()).then(|| delta(start, 0, &answer)));
+        }
+    }
+    events.push(Event { id: Place::result(round).id(), kind: Kind::Result(response.body.clone()) });
+    events
+}
+
+/// What the reader lacks, if what it got is the beginning of the answer: the segment that became it, or
+/// an earlier connection's end.
+fn rest(place: Option<Place>, of_answer: [Option<Segment>; 2], answer: &str) -> Option<(Place, &str)> {
+    let place = place.filter(|place| of_answer.contains(&Some(place.segment)))?;
+    Some((place, answer.get(place.offset..)?))
+}
+
+fn reset(start: Place) -> Event {
+    Event { id: start.id(), kind: Kind::Reset }
+}
+
+fn delta(from: Place, index: u64, text: &str) -> Event {
+    let ends = Place { offset: from.offset + text.len(), ..from };
+    Event { id: ends.id(), kind: Kind::Delta(Delta { index, text: text.to_owned() }) }
+}
+
+/// The answer's text, of a turn that completed.
+fn answer(response: &Response) -> Option<String> {
+    let result: InvokeResult<AgentExecuteResponse> = serde_json::from_str(response.body.get()).ok()?;
+    match result.into_outcome().ok()? {
+        AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
+        AgentExecuteResponse::ClientToolContinuation(_) => None,
+    }
+}

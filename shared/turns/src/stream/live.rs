@@ -1,0 +1,230 @@
+//! The half of a stream that the flows write.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use contracts::{
+    Timestamp,
+    guard::{Blob, Stream},
+    stream::{Delta, Event, Kind},
+};
+use tokio::sync::Notify;
+
+use super::{CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES, Place, Segment};
+use crate::{id::TurnKey, link, turn::Turn};
+
+/// What the answer looks like so far.
+#[derive(Debug)]
+pub struct Live {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Whether the client wants a stream at all.
+    streamed: bool,
+    /// How often the turn was suspended before.
+    round: u32,
+    /// Where the text begins: at the segment's start, unless another process wrote what comes before.
+    begins: Option<Place>,
+    /// How many UTF-16 code units of the segment come before the text.
+    index: u64,
+    /// What is final of the segment's text, from there on.
+    text: String,
+    /// What holds back the rest.
+    guard: Stream,
+    /// Up to where checkpoints were read or the client has seen the stream.
+    read: Option<Place>,
+}
+
+/// Where a reader stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cursor {
+    /// After the last event it got.
+    pub(super) place: Option<Place>,
+    /// How many UTF-16 code units of the segment it got, where that is known.
+    pub(super) index: Option<u64>,
+}
+
+impl Live {
+    pub(super) fn new(streamed: bool, seen: Option<Place>) -> Self {
+        let state = State {
+            streamed,
+            round: 0,
+            begins: None,
+            index: 0,
+            text: String::new(),
+            guard: Stream::default(),
+            read: seen,
+        };
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    /// For whoever wants the answer at its end alone.
+    #[must_use]
+    pub fn silent() -> Self {
+        Self::new(false, None)
+    }
+
+    /// Whether the client wants a stream.
+    #[must_use]
+    pub fn is_streamed(&self) -> bool {
+        self.state().streamed
+    }
+
+    /// A tool continuation is answered in the way its turn was started.
+    pub fn stream_as(&self, turn: &Turn) {
+        self.state().streamed = turn.streamed;
+    }
+
+    /// The turn's place among its suspensions: every flow that learns of it says so.
+    pub fn of(&self, turn: &Turn) {
+        self.state().round = turn.round();
+    }
+
+    /// An attempt of this process begins.
+    pub fn begin(&self, turn: &Turn) {
+        let mut state = self.state();
+        state.round = turn.round();
+        state.start(Segment::first(turn));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// The model wrote more.
+    pub fn text(&self, turn: &TurnKey, piece: &str) {
+        let mut state = self.state();
+        if !state.streamed {
+            return;
+        }
+        let url_of = |blob: &Blob| link::embedded(turn, blob);
+        let new = state.guard.push(piece, url_of);
+        if new.is_empty() {
+            return;
+        }
+        state.text.push_str(&new);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// What was written is not the answer: a tool round follows.
+    pub fn reset(&self) {
+        let mut state = self.state();
+        let Some(begins) = state.begins else { return };
+        state.start(begins.segment.next());
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Text that another process wrote.
+    pub fn relay(&self, checkpoint: &Checkpoint) {
+        let mut state = self.state();
+        let begins = checkpoint.begins();
+        match state.ends() {
+            Some(ends) if ends == begins => state.text.push_str(&checkpoint.text),
+            // Behind a gap or of a later segment: the reader decides what of it is news.
+            Some(ends) if ends >= checkpoint.ends => {}
+            _ => {
+                state.start(begins.segment);
+                state.begins = Some(begins);
+                state.index = checkpoint.index;
+                state.text.push_str(&checkpoint.text);
+            }
+        }
+        state.read = Some(checkpoint.ends);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Up to where the stream is known here: what checkpoints are read after.
+    #[must_use]
+    pub fn read_up_to(&self) -> Option<Place> {
+        self.state().read
+    }
+
+    /// The segment that is being written.
+    #[must_use]
+    pub fn segment(&self) -> Option<Segment> {
+        let state = self.state();
+        state.begins.filter(|_| state.streamed).map(|begins| begins.segment)
+    }
+
+    /// How often the turn was suspended before.
+    #[must_use]
+    pub fn round(&self) -> u32 {
+        self.state().round
+    }
+
+    /// The next text to be made durable after `saved`, if there is any.
+    #[must_use]
+    pub fn checkpoint(&self, turn: &TurnKey, saved: Option<Place>, now: Timestamp) -> Option<Checkpoint> {
+        let state = self.state();
+        let begins = state.begins?;
+        let from = saved.filter(|saved| saved.segment == begins.segment).unwrap_or(begins);
+        let skipped = from.offset.checked_sub(begins.offset)?;
+        let (before, new) = (state.text.get(..skipped)?, state.text.get(skipped..)?);
+        let text = new.get(..new.floor_char_boundary(MAX_CHECKPOINT_BYTES))?;
+        (!text.is_empty()).then(|| Checkpoint {
+            key: turn.clone(),
+            ends: Place { segment: begins.segment, offset: from.offset + text.len() },
+            index: state.index + utf16_length(before),
+            text: text.to_owned(),
+            expires: now.after(CHECKPOINT_LIFE),
+        })
+    }
+
+    /// Waits until something changed since it was last looked at.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// The next event for a reader at `cursor`, which moves on with it.
+    pub(super) fn next(&self, cursor: &mut Cursor) -> Option<Event> {
+        let state = self.state();
+        let begins = state.begins.filter(|_| state.streamed)?;
+        let start = Place::start(begins.segment);
+        match cursor.place {
+            Some(place) if place.segment == begins.segment => {}
+            // An older attempt's text: the reader is further.
+            Some(place) if place > start => return None,
+            Some(place) if place.shows_text() => {
+                *cursor = Cursor { place: Some(start), index: Some(0) };
+                return Some(Event { id: start.id(), kind: Kind::Reset });
+            }
+            _ => *cursor = Cursor { place: Some(start), index: Some(0) },
+        }
+        let offset = cursor.place.map_or(0, |place| place.offset);
+        let skipped = offset.checked_sub(begins.offset)?;
+        let (before, text) = (state.text.get(..skipped)?, state.text.get(skipped..)?);
+        if text.is_empty() {
+            return None;
+        }
+        let index = cursor.index.unwrap_or_else(|| state.index + utf16_length(before));
+        let ends = Place { segment: begins.segment, offset: offset + text.len() };
+        *cursor = Cursor { place: Some(ends), index: Some(index + utf16_length(text)) };
+        Some(Event { id: ends.id(), kind: Kind::Delta(Delta { index, text: text.to_owned() }) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn start(&mut self, segment: Segment) {
+        self.begins = Some(Place::start(segment));
+        self.index = 0;
+        self.text.clear();
+        self.guard = Stream::default();
+    }
+
+    fn ends(&self) -> Option<Place> {
+        let begins = self.begins?;
+        Some(Place { segment: begins.segment, offset: begins.offset + self.text.len() })
+    }
+}
+
+/// The length of a text as a browser counts it.
+pub(super) fn utf16_length(text: &str) -> u64 {
+    u64::try_from(text.encode_utf16().count()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,37 @@
+//! A turn's stream: its answer while it is written (DESIGN §2, AGN-034 §4.7).
+//!
+//! The flows write into a [`Live`], a connection reads from its [`Feed`]. There is no queue between
+//! them: a reader that is slow gets fewer and longer deltas, one that is gone costs nothing, and neither
+//! delays the turn. Text that may still be replaced is held back by the contract's guard, so that
+//! the deltas since the last reset are always the beginning of the answer, if they are of it at all.
+//!
+//! Every event has a [`Place`]: which attempt wrote it, between which resets, and how many bytes into
+//! that text it ends. That makes ids the same on every connection, and lets a reader go on where
+//! another connection broke off, from [`Checkpoint`]s while the turn runs and from the stored response
+//! afterwards. Deliberately absent: how events are written as bytes, and heartbeats.
+
+mod checkpoint;
+mod conclude;
+mod feed;
+mod live;
+mod place;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use contracts::stream::EventId;
+
+pub use checkpoint::{CHECKPOINT_EVERY, CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES};
+pub use feed::{Events, Feed, Opened, Patience};
+pub use live::Live;
+pub use place::{Place, Segment};
+
+/// Both halves of a stream. `streamed` says whether the client asked for one; `after` is the last event
+/// that it has seen.
+#[must_use]
+pub fn open(streamed: bool, after: Option<EventId>) -> (Arc<Live>, Feed) {
+    let seen = after.map(Place::from);
+    let live = Arc::new(Live::new(streamed, seen));
+    (Arc::clone(&live), Feed::new(live, seen))
+}

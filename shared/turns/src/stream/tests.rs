@@ -1,0 +1,308 @@
+//! Whatever is cut, killed and read again: a client ends with the answer.
+
+use std::collections::BTreeMap;
+
+use contracts::{
+    AgentExecuteResponse, Error, ErrorCode, Fingerprint, Timestamp,
+    guard::guard,
+    id::{OrgId, SessionId, TurnId, UserId},
+    response::{Final, Metadata},
+    stream::{Event, EventId, Kind},
+};
+use proptest::prelude::*;
+
+use super::{conclude::conclude, live::Cursor, *};
+use crate::{
+    detail::Report,
+    id::{Owner, SessionKey},
+    link,
+    outcome::{Outcome, Response},
+    turn::{Stage, State, Turn},
+};
+
+const NOW: i64 = 1_000_000;
+
+/// A turn that its so-manieth attempt works on.
+fn turn(attempts: usize) -> Turn {
+    let session = SessionKey { org: OrgId::new("o").unwrap(), session: SessionId::new("s").unwrap() };
+    let now = Timestamp::from_millis(NOW);
+    let writers: Vec<Owner> = (0..attempts).map(|attempt| Owner::new(format!("a{attempt}"))).collect();
+    Turn {
+        key: session.turn(TurnId::new("t").unwrap()),
+        sequence: 1,
+        fingerprint: Fingerprint::of_bytes(b"asked"),
+        asked_by: UserId::new("ada").unwrap(),
+        created: now,
+        mode: "general".to_owned(),
+        previous_response_id: None,
+        owner: Owner::new("a0".to_owned()),
+        due: None,
+        streamed: true,
+        answered: None,
+        state: State::Running { lease_ends: now, stage: Stage { round: 0, writers } },
+    }
+}
+
+fn completed(text: &str, segment: Option<Segment>) -> Response {
+    let key = turn(1).key;
+    let guarded = guard(text, |blob| link::embedded(&key, blob));
+    let answer = Final {
+        metadata: Metadata {
+            session_id: key.session.session,
+            turn_id: key.turn,
+            mode_display_name: "General".to_owned(),
+        },
+        primary_output_text: guarded.text,
+        files: Vec::new(),
+        tool_results: Vec::new(),
+        user_warnings: Vec::new(),
+        usage: None,
+    };
+    Outcome::completed(AgentExecuteResponse::Final(answer), Report::default(), None, segment).response
+}
+
+/// What a client makes of its events.
+#[derive(Debug, Default)]
+struct Client {
+    last: Option<EventId>,
+    text: String,
+    results: Vec<String>,
+}
+
+impl Client {
+    fn take(&mut self, event: &Event) {
+        assert!(self.last.is_none_or(|last| last < event.id), "{event:?} after {:?}", self.last);
+        assert!(self.results.is_empty(), "{event:?} after the result");
+        self.last = Some(event.id);
+        match &event.kind {
+            Kind::Delta(delta) => {
+                assert_eq!(delta.index, u64::try_from(self.text.encode_utf16().count()).unwrap());
+                self.text.push_str(&delta.text);
+            }
+            Kind::Reset => self.text.clear(),
+            Kind::Result(result) => self.results.push(result.get().to_owned()),
+        }
+    }
+
+    /// A connection that goes on after the last event.
+    fn cursor(&self) -> Cursor {
+        Cursor { place: self.last.map(Place::from), index: None }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// The model writes.
+    Write(String),
+    /// A tool round begins.
+    Round,
+    /// The attempt dies and another one takes the turn over, for this client or for another.
+    TakeOver { ours: bool },
+    /// A checkpoint is written.
+    Save,
+    /// The client reads so many events.
+    Read(usize),
+    /// The connection breaks; the client follows from elsewhere.
+    Cut,
+}
+
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => "[a-z ]{1,12}",
+        2 => Just("naïve 🦀 日本\n\n".to_owned()),
+        1 => Just("\n```json\n".to_owned()),
+        1 => "[A-Za-z0-9]{40,600}",
+        1 => Just("data:image/png;base64,".to_owned()),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        8 => piece().prop_map(Step::Write),
+        1 => Just(Step::Round),
+        1 => any::<bool>().prop_map(|ours| Step::TakeOver { ours }),
+        3 => Just(Step::Save),
+        4 => (0_usize..4).prop_map(Step::Read),
+        2 => Just(Step::Cut),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+/// Where the client reads.
+enum Source {
+    /// In the process that works on the turn.
+    Ours,
+    /// Elsewhere, from checkpoints.
+    Follower(Live),
+}
+
+struct World {
+    attempts: usize,
+    live: Live,
+    source: Source,
+    cursor: Cursor,
+    client: Client,
+    saved: Option<Place>,
+    checkpoints: BTreeMap<Place, Checkpoint>,
+    written: String,
+}
+
+impl World {
+    fn new() -> Self {
+        let live = Live::new(true, None);
+        live.begin(&turn(1));
+        Self {
+            attempts: 1,
+            live,
+            source: Source::Ours,
+            cursor: Cursor { place: None, index: None },
+            client: Client::default(),
+            saved: None,
+            checkpoints: BTreeMap::new(),
+            written: String::new(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Write(piece) => {
+                self.live.text(&turn(1).key, piece);
+                self.written.push_str(piece);
+            }
+            Step::Round => {
+                self.live.reset();
+                self.written.clear();
+            }
+            Step::TakeOver { .. } if self.attempts == 3 => {}
+            Step::TakeOver { ours } => {
+                self.attempts += 1;
+                self.saved = None;
+                self.written.clear();
+                self.live = Live::new(true, self.client.last.map(Place::from));
+                self.live.begin(&turn(self.attempts));
+                match (&self.source, ours) {
+                    (_, true) => {
+                        self.source = Source::Ours;
+                        self.cursor = self.client.cursor();
+                    }
+                    (Source::Ours, false) => self.follow(),
+                    (Source::Follower(_), false) => {}
+                }
+            }
+            Step::Save => {
+                let now = Timestamp::from_millis(NOW);
+                if let Some(checkpoint) = self.live.checkpoint(&turn(1).key, self.saved, now) {
+                    self.saved = Some(checkpoint.ends);
+                    self.checkpoints.insert(checkpoint.ends, checkpoint);
+                }
+            }
+            Step::Read(events) => self.read(*events),
+            Step::Cut => self.follow(),
+        }
+    }
+
+    fn follow(&mut self) {
+        self.source = Source::Follower(Live::new(true, self.client.last.map(Place::from)));
+        self.cursor = self.client.cursor();
+    }
+
+    fn read(&mut self, events: usize) {
+        let live = match &self.source {
+            Source::Ours => &self.live,
+            Source::Follower(live) => {
+                let after = live.read_up_to();
+                for (_, checkpoint) in self.checkpoints.iter().filter(|(ends, _)| Some(**ends) > after) {
+                    live.relay(checkpoint);
+                }
+                live
+            }
+        };
+        for _ in 0..events {
+            let Some(event) = live.next(&mut self.cursor) else { break };
+            self.client.take(&event);
+        }
+    }
+
+    /// The turn ends; the connection breaks once more after so many events of the end.
+    fn end(mut self, response: &Response, cut: usize) -> Client {
+        for event in conclude(self.cursor.place, 0, response).iter().take(cut) {
+            self.client.take(event);
+        }
+        if self.client.results.is_empty() {
+            for event in conclude(self.client.cursor().place, 0, response) {
+                self.client.take(&event);
+            }
+        }
+        self.client
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(700))]
+
+    #[test]
+    fn a_client_ends_with_the_answer(steps in steps(), cut in 0_usize..4) {
+        let mut world = World::new();
+        steps.iter().for_each(|step| world.step(step));
+        let response = completed(&world.written, world.live.segment());
+        let expected = guard(&world.written, |blob| link::embedded(&turn(1).key, blob)).text;
+        let client = world.end(&response, cut);
+        prop_assert_eq!(client.text, expected);
+        prop_assert_eq!(client.results, [response.body.get()]);
+    }
+
+    #[test]
+    fn a_client_of_a_turn_that_failed_ends_with_no_text(steps in steps(), cut in 0_usize..4) {
+        let mut world = World::new();
+        steps.iter().for_each(|step| world.step(step));
+        let response = Response::error(Error::from(ErrorCode::ModelUnavailable));
+        let client = world.end(&response, cut);
+        prop_assert_eq!(client.text, "");
+        prop_assert_eq!(client.results, [response.body.get()]);
+    }
+
+    #[test]
+    fn an_answer_that_another_attempt_gave_replaces_what_was_shown(steps in steps(), cut in 0_usize..4) {
+        let mut world = World::new();
+        steps.iter().for_each(|step| world.step(step));
+        let client = world.end(&completed("Quite another answer.", None), cut);
+        prop_assert_eq!(client.text, "Quite another answer.");
+    }
+
+    #[test]
+    fn a_client_may_say_any_last_event_id(
+        steps in steps(),
+        id in (0..=EventId::MAX.get()).prop_map(|id| EventId::new(id).unwrap()),
+    ) {
+        let mut world = World::new();
+        world.client.last = Some(id);
+        world.follow();
+        world.client.last = None;
+        steps.iter().for_each(|step| world.step(step));
+    }
+}
+
+#[test]
+fn a_long_answer_costs_a_piece_no_more_than_a_short_one() {
+    let live = Live::new(true, None);
+    live.begin(&turn(1));
+    let mut cursor = Cursor { place: None, index: None };
+    let mut client = Client::default();
+    let paragraph = "Some words of an answer that goes on for very long, again and again.\n\n";
+    for _ in 0..20_000 {
+        live.text(&turn(1).key, paragraph);
+        while let Some(event) = live.next(&mut cursor) {
+            client.take(&Event { id: event.id, kind: Kind::Reset });
+        }
+    }
+    assert_eq!(cursor.place.unwrap().offset, 20_000 * paragraph.len());
+}
+
+#[test]
+fn nothing_is_kept_for_whoever_wants_no_stream() {
+    let live = Live::silent();
+    live.begin(&turn(1));
+    live.text(&turn(1).key, "Some words. ");
+    assert_eq!(live.checkpoint(&turn(1).key, None, Timestamp::from_millis(NOW)), None);
+    assert_eq!(live.segment(), None);
+}
