@@ -89,6 +89,10 @@ async fn a_finished_turn_has_its_stream_still_and_whoever_may_not_see_it_finds_n
         let again = attach(&ada, &asked, way, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
         let (again, same) = amounts_to(&again.rest().await);
         assert_eq!((&again, &same), (&text, &result), "{way:?}");
+        let Err(over) = attach(&ada, &asked, way, events.last().map(|event| event.id)).await else {
+            panic!("{way:?}: more after the result");
+        };
+        assert_eq!((over.status, over.text.as_str()), (204, ""), "{way:?}");
         for event in &events[..events.len() - 1] {
             let rest = attach(&ada, &asked, way, Some(event.id)).await;
             let rest = rest.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;

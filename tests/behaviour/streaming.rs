@@ -60,8 +60,9 @@ async fn an_answer_of_a_thousand_deltas_arrives_whole() {
 async fn what_was_said_before_a_tool_round_is_taken_back() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked =
-        turn("Look [[script: say \"Let me look.\"; call agent_list_modes {}; then; say \"Done, ünï🦀.\"]]");
+    let asked = turn(
+        "Look [[script: say \"Let me look. \"; hang 500ms; call agent_list_modes {}; then; say \"Done, ünï🦀.\"]]",
+    );
     let events = streamed(&ada, &asked).await.rest().await;
     let (text, result) = amounts_to(&events);
     assert_eq!(events.iter().filter(|event| event.kind == "reset").count(), 1, "{events:?}");
@@ -159,7 +160,7 @@ async fn what_is_wrong_with_a_request_is_said_in_json_with_its_status() {
 async fn a_busy_session_is_said_in_json_with_its_status() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let first = turn("Write [[script: say \"First\"; hang 60s]]");
+    let first = turn("Write [[script: say \"First words\"; hang 60s]]");
     let mut events = streamed(&ada, &first).await;
     events.next().await.expect("it runs");
     let second = turn_in(first["SessionId"].as_str().unwrap(), "me too");
@@ -195,7 +196,7 @@ async fn a_client_that_goes_away_ends_nothing() {
 async fn a_client_that_does_not_read_delays_nothing() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Write [[script: words 30000]]");
+    let asked = turn("Write [[script: chunk 200; repeat \"A paragraph.\\n\\n\" 60000]]");
     let events = streamed(&ada, &asked).await;
     let read = ada.until(&turn_path(&asked), Duration::from_secs(60), ended).await.result();
     assert_eq!(read["Status"]["Id"], "completed");
@@ -219,8 +220,8 @@ async fn silence_is_broken_by_comments() {
 
 #[tokio::test]
 async fn a_late_answer_begins_with_whitespace_however_it_ends() {
-    let soon = [("LATE_ANSWER_AFTER_SECONDS", "0.05"), ("LATE_ANSWER_WHITESPACE_SECONDS", "0.05")];
-    let system = System::with(with(&soon)).await;
+    let soon = ["STREAM_HEARTBEAT_SECONDS", "LATE_ANSWER_AFTER_SECONDS", "LATE_ANSWER_WHITESPACE_SECONDS"];
+    let system = System::with(with(&soon.map(|name| (name, "0.05")))).await;
     let ada = system.client("acme", "ada");
     for script in ["delay 1s; say \"At last.\"", "delay 1s; status 400"] {
         let asked = turn(&format!("Think [[script: {script}]]"));

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use contracts::stream::{Event, Kind, MEDIA_TYPE};
 use futures::{Stream, StreamExt, stream};
 use http::{
-    HeaderName, HeaderValue,
+    HeaderName, HeaderValue, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE},
 };
 use tokio::time::timeout;
@@ -66,19 +66,19 @@ impl Pace {
 /// A turn's events, as they come. They end with the `result`, or without one: then the client is told
 /// to come back.
 #[derive(Debug)]
-pub struct Events<S> {
+pub struct Streamed<S> {
     events: S,
     pace: Pace,
 }
 
-impl<S: Stream<Item = Event> + Send + 'static> Events<S> {
+impl<S: Stream<Item = Event> + Send + 'static> Streamed<S> {
     /// An answer of these events.
     pub fn new(events: S, pace: Pace) -> Self {
         Self { events, pace }
     }
 }
 
-impl<S: Stream<Item = Event> + Send + 'static> IntoResponse for Events<S> {
+impl<S: Stream<Item = Event> + Send + 'static> IntoResponse for Streamed<S> {
     fn into_response(self) -> Response {
         let writing =
             Writing { events: Box::pin(self.events), heartbeat: self.pace.heartbeat, is_over: false };
@@ -90,6 +90,17 @@ impl<S: Stream<Item = Event> + Send + 'static> IntoResponse for Events<S> {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
         response
+    }
+}
+
+/// The client has the `result`: there is nothing more. This status also keeps an `EventSource` from coming
+/// back.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen;
+
+impl IntoResponse for Seen {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
     }
 }
 
@@ -136,13 +147,13 @@ mod tests {
     }
 
     async fn written(events: impl Stream<Item = Event> + Send + 'static) -> String {
-        let body = Events::new(events, Pace::default()).into_response().into_body();
+        let body = Streamed::new(events, Pace::default()).into_response().into_body();
         String::from_utf8(to_bytes(body, 1 << 20).await.unwrap().to_vec()).unwrap()
     }
 
     #[tokio::test]
     async fn the_answer_is_an_event_stream_that_nobody_may_store_or_hold_back() {
-        let response = Events::new(stream::iter([delta(1)]), Pace::default()).into_response();
+        let response = Streamed::new(stream::iter([delta(1)]), Pace::default()).into_response();
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["cache-control"], "no-store");
         assert_eq!(response.headers()["x-accel-buffering"], "no");
@@ -170,7 +181,7 @@ mod tests {
     async fn silence_is_broken_by_comments_and_no_event_is_lost_to_them() {
         let quick = Pace { heartbeat: Duration::from_millis(1), ..Pace::default() };
         let (send, receive) = futures::channel::mpsc::unbounded();
-        let mut body = Events::new(receive, quick).into_response().into_body().into_data_stream();
+        let mut body = Streamed::new(receive, quick).into_response().into_body().into_data_stream();
         let mut next = async || body.next().await.unwrap().unwrap();
         assert_eq!(next().await, COME_BACK);
         assert_eq!((next().await, next().await), (HEARTBEAT.into(), HEARTBEAT.into()));
