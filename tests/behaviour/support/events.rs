@@ -128,17 +128,20 @@ pub fn amounts_to(events: &[Event]) -> (String, String) {
     assert!(events.windows(2).all(|pair| pair[0].id < pair[1].id), "ids rise: {events:?}");
     let (last, before) = events.split_last().expect("at least a result");
     assert_eq!(last.kind, "result", "{events:?}");
-    let mut text = String::new();
+    let (mut text, mut length) = (String::new(), 0);
     for event in before {
         match event.kind.as_str() {
             "delta" => {
                 let delta: Value = serde_json::from_str(&event.data).expect("JSON");
-                assert_eq!(delta["Index"].as_u64(), Some(text.encode_utf16().count() as u64), "{event:?}");
-                text.push_str(delta["Text"].as_str().expect("text"));
+                let more = delta["Text"].as_str().expect("text");
+                assert_eq!(delta["Index"].as_u64(), Some(length), "{event:?}");
+                text.push_str(more);
+                length += more.encode_utf16().count() as u64;
             }
             "reset" => {
                 assert_eq!(event.data, "{}");
                 text.clear();
+                length = 0;
             }
             kind => panic!("{kind} amid {events:?}"),
         }
