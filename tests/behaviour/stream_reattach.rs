@@ -156,6 +156,14 @@ async fn a_killed_function_s_stream_ends_with_what_the_turn_came_to() {
     }
     assert!(all.iter().all(|event| event.kind != "result"), "{all:?}");
     let after = all.last().map(|event| event.id);
+    // Whoever only reads can't take the turn over, and waits for whoever does.
+    let reading = system.client("acme", "ada");
+    let (asked_for, heard) = (asked.clone(), all.clone());
+    let reading = tokio::spawn(async move {
+        let events =
+            reading.follow(&asked_for, after).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+        amounts_to(&[heard, events.rest().await].concat())
+    });
     let mut rest = Err(ada.get(&turn_path(&asked)).await);
     for _ in 0..5 {
         rest = ada.execute_streaming(&asked, after).await;
@@ -169,6 +177,7 @@ async fn a_killed_function_s_stream_ends_with_what_the_turn_came_to() {
     all.extend(rest);
     let (text, result) = amounts_to(&all);
     assert_eq!(text, answer_of(&result));
+    assert_eq!(reading.await.unwrap(), (text, result.clone()));
     let again = ada.execute(&asked).await;
     assert_eq!((again.status, again.text), (200, result));
     assert_eq!(json!(system.model_calls().len()), 2);
