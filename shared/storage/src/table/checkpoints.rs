@@ -29,8 +29,10 @@ impl Table {
         turn: &TurnKey,
         after: Option<Place>,
     ) -> Result<Vec<Checkpoint>, Unavailable> {
-        let from = after.map_or(0, |place| place.id().get().saturating_add(1));
-        let from = Item::Checkpoint(turn, EventId::new(from).unwrap_or(EventId::MAX));
+        let Some(from) = EventId::new(after.map_or(0, |place| place.id().get() + 1)) else {
+            return Ok(Vec::new());
+        };
+        let from = Item::Checkpoint(turn, from);
         let page = self
             .client
             .query()
