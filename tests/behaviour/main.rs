@@ -6,6 +6,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     unreachable_pub,
     reason = "a test that can't go on has failed, and this is no library"
 )]
