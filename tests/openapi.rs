@@ -178,7 +178,6 @@ async fn every_documented_operation_is_served_and_the_rest_is_refused_in_the_env
     }
     let turn = "/api/ai/agent/sessions/s1/turns/t1";
     for (method, path) in [
-        ("GET", format!("{turn}/stream")),
         ("POST", format!("{turn}/rerun")),
         ("PATCH", "/api/ai/agent/sessions/s1".to_owned()),
         ("DELETE", "/api/ai/agent/sessions/s1".to_owned()),

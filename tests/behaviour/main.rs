@@ -6,6 +6,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     unreachable_pub,
     reason = "a test that can't go on has failed, and this is no library"
 )]
@@ -23,6 +24,9 @@ mod server_tools;
 mod sessions;
 mod shapes;
 mod storm;
+mod stream_clients;
+mod stream_reattach;
+mod streaming;
 mod support;
 mod tenancy;
 mod units;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use runtime::{ClaimNames, Env, Reply};
+use runtime::{ClaimNames, Env, Reply, stream::Pace};
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
     context,
@@ -22,8 +22,6 @@ use crate::{
     provider_key::{self, ProviderKey},
 };
 
-pub use turns::stream::Live;
-
 /// Runs turns over the real adapters.
 pub type Turns = Executor<Table, Objects, Queue, llm::Client<ProviderKey>, System>;
 
@@ -34,6 +32,8 @@ pub struct App {
     pub turns: Arc<Turns>,
     /// Reads what came of them.
     pub reader: Arc<Reader<Table, Objects>>,
+    /// How long a client is left without a byte.
+    pub pace: Pace,
     claims: Arc<ClaimNames>,
 }
 
@@ -50,6 +50,7 @@ impl App {
         let key = provider_key::Source::read(&mut env);
         let model = env.or("OPENAI_MODEL", "gpt-5");
         let with_diagnostics = env.optional("DIAGNOSTIC_TOOLS").is_some_and(|on| on == "true");
+        let pace = Pace::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
         env.finish()?;
 
@@ -66,7 +67,7 @@ impl App {
             timing,
             design: Arc::new(design(model, with_diagnostics)?),
         };
-        Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), claims })
+        Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, claims })
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! [`app`] wires the adapters to the flows; each route is a file that reads as a paragraph.
 
+pub mod answer;
 pub mod app;
 mod cancel_turn;
 mod provider;

@@ -3,14 +3,19 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use runtime::{ClaimNames, Env, Reply};
+use runtime::{ClaimNames, Env, Reply, stream::Pace};
 use storage::{Clients, Objects, Table};
-use turns::flow::{Reader, Refusal};
+use turns::{
+    flow::{Reader, Refusal},
+    timing::Timing,
+};
 
 /// What the handlers share.
 #[derive(Clone, FromRef)]
 pub(crate) struct App {
     pub(crate) reader: Arc<Reader<Table, Objects>>,
+    pub(crate) pace: Pace,
+    pub(crate) timing: Timing,
     claims: Arc<ClaimNames>,
 }
 
@@ -18,10 +23,13 @@ impl App {
     pub(crate) async fn start() -> Result<Self, lambda_http::Error> {
         let mut env = Env::default();
         let storage = storage::Settings::read(|name| env.required(name));
+        let pace = Pace::read(&mut env);
+        let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"));
         let claims = Arc::new(ClaimNames::read(&mut env));
         env.finish()?;
         let Clients { table, objects, .. } = Clients::load(&storage).await;
-        Ok(Self { reader: Arc::new(Reader { store: table, payloads: objects }), claims })
+        let reader = Arc::new(Reader { store: table, payloads: objects });
+        Ok(Self { reader, pace, timing, claims })
     }
 }
 

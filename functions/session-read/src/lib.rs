@@ -6,6 +6,7 @@ mod app;
 mod parameters;
 mod payloads;
 mod sessions;
+mod stream;
 mod turns;
 
 use axum::{Router, routing::get};
@@ -26,6 +27,7 @@ fn routes() -> Router<app::App> {
         .route("/turns/last", get(turns::last))
         .route("/turns/{TurnId}", get(turns::turn))
         .route("/turns/{TurnId}/summary", get(turns::summary))
+        .route("/turns/{TurnId}/stream", get(stream::stream))
         .route("/turns/{TurnId}/payloads/instruction", get(payloads::instruction))
         .route("/turns/{TurnId}/payloads/answer", get(payloads::answer))
         .route("/turns/{TurnId}/payloads/files/{Hash}/{Name}", get(payloads::file));

@@ -1,15 +1,15 @@
 //! `POST /api/ai/agent/tool-results`: the results of a turn's client tools, and nothing else.
 
-use axum::extract::State;
-use execute::app::{App, Live, refused};
-use runtime::{Identified, Reply, api::TimeLeft, ask::Submitted};
+use axum::{extract::State, response::Response};
+use execute::{answer::answer, app::App};
+use runtime::{Identified, Reply, api::TimeLeft, ask::Submitted, last_event::After};
 
 pub(crate) async fn submit_results(
     State(app): State<App>,
     Identified(caller): Identified,
     TimeLeft(budget): TimeLeft,
+    After(seen): After,
     Submitted(results): Submitted,
-) -> Result<Reply, Reply> {
-    let response = app.turns.resume(&caller, &results, budget, &Live::silent()).await;
-    response.map(|response| Reply::stored(response.to_bytes(), response.error_code)).map_err(refused)
+) -> Result<Response, Reply> {
+    answer(&app, caller, results.into(), seen, budget).await
 }

@@ -11,6 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::quick_ack::QuickAck;
+
 /// Connections beyond this wait in the listener's backlog.
 const MAX_CONNECTIONS: usize = 1024;
 /// How long a client may take to send a request's headers.
@@ -47,6 +49,6 @@ async fn connection(stream: TcpStream, router: Router) {
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(QuickAck(stream)), TowerToHyperService::new(router))
         .await;
 }

@@ -21,6 +21,7 @@ mod gateway;
 mod http_server;
 mod lambda;
 mod options;
+mod quick_ack;
 mod services;
 mod sweep_timer;
 pub mod token;

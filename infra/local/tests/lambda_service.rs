@@ -67,6 +67,22 @@ async fn misbehave(request: axum::extract::Request) -> Response {
             });
             Body::from_stream(chunks).into_response()
         }
+        "stream, then touch" => {
+            let file = asked["then_touch"].as_str().unwrap().to_owned();
+            let chunks = asked["chunks"].as_u64().unwrap();
+            let chunks = futures::stream::unfold(0, move |n| {
+                let file = file.clone();
+                async move {
+                    tokio::time::sleep(pause).await;
+                    if n == chunks {
+                        std::fs::write(file, "done").unwrap();
+                        return None;
+                    }
+                    Some((Ok::<_, std::convert::Infallible>(Bytes::from("some ".repeat(200))), n + 1))
+                }
+            });
+            Body::from_stream(chunks).into_response()
+        }
         "exit while streaming" => {
             let chunks = futures::stream::unfold(0, |n| async move {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -215,6 +231,8 @@ async fn a_browser_may_ask_first() {
     let asked = reqwest::Client::new().request(reqwest::Method::OPTIONS, url).send().await.unwrap();
     assert_eq!(asked.status(), 204);
     assert_eq!(asked.headers()["access-control-allow-methods"], "GET,PATCH,DELETE,OPTIONS");
+    let allowed = asked.headers()["access-control-allow-headers"].to_str().unwrap();
+    assert!(allowed.split(',').any(|header| header == "last-event-id"), "{allowed}");
 }
 
 async fn a_stream_arrives_as_it_is_made() {
@@ -286,6 +304,20 @@ async fn an_invocation_outlives_its_client() {
     assert!(gone.is_err());
     assert!(!touched.exists());
     eventually("the function goes on", || touched.exists()).await;
+}
+
+async fn a_stream_is_heard_to_its_end_after_its_client_is_gone() {
+    let cloud = start(quiet()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let touched = folder.path().join("touched");
+    let asked = json!({"do": "stream, then touch", "ms": 1, "chunks": 300, "then_touch": touched});
+    let mut chunks = ask(&cloud, asked).await.bytes_stream();
+    assert!(chunks.next().await.unwrap().unwrap().starts_with(b"some "));
+    drop(chunks);
+    assert!(!touched.exists());
+    eventually("the stream's end", || touched.exists()).await;
+    assert_eq!(ask(&cloud, json!({})).await.status(), 202);
+    assert_eq!(cloud.processes(Function::Execute), 1, "the process goes on to serve");
 }
 
 async fn a_shutdown_ends_every_process() {
@@ -399,7 +431,7 @@ macro_rules! tests {
     ($($name:ident,)*) => { [$((stringify!($name), || Box::pin($name()))),*] };
 }
 
-static TESTS: [Test; 16] = tests![
+static TESTS: [Test; 17] = tests![
     a_function_sees_the_request_and_the_client_its_reply,
     a_function_sees_nothing_of_the_developers_environment,
     the_gateways_own_refusals_have_the_envelope,
@@ -411,6 +443,7 @@ static TESTS: [Test; 16] = tests![
     processes_are_reused_and_past_their_cap_clients_are_throttled,
     a_function_that_takes_too_long_is_killed,
     an_invocation_outlives_its_client,
+    a_stream_is_heard_to_its_end_after_its_client_is_gone,
     a_shutdown_ends_every_process,
     a_failed_message_comes_back_and_ends_as_a_dead_letter,
     a_paused_event_source_delivers_nothing,

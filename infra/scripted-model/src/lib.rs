@@ -87,5 +87,5 @@ mod script;
 mod serve;
 mod validate;
 
-pub use recorder::Recorder;
+pub use recorder::{Moment, Recorder};
 pub use serve::{router, serve};

@@ -11,10 +11,13 @@ use bytes::Bytes;
 use futures::stream;
 
 use crate::plan::Emission;
-use crate::recorder::Recorder;
+use crate::recorder::{Moment, Recorder};
 
 /// A silent reply ends after this long even if the client never gives up.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15 * 60);
+
+/// How an event that carries text begins.
+const TEXT: &[u8] = b"event: response.output_text.delta\n";
 
 /// A reply whose body is these emissions.
 pub(crate) fn streamed(emissions: Vec<Emission>, recorder: Recorder) -> Response {
@@ -47,7 +50,12 @@ impl Playing {
             }
             match self.emissions.pop_front()? {
                 Emission::Pause(_) => {}
-                Emission::Text(text) => return Some((Ok(text), self)),
+                Emission::Text(text) => {
+                    if text.starts_with(TEXT) {
+                        self.recorder.note(Moment::Said);
+                    }
+                    return Some((Ok(text), self));
+                }
                 Emission::Reset => return Some((Err(reset()), self)),
             }
         }

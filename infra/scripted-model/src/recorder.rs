@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
@@ -10,9 +11,21 @@ use serde_json::{Map, Value, json};
 const KEPT: usize = 10_000;
 const KEPT_BYTES: usize = 256 << 20;
 
+/// Later moments are not noted.
+const MOMENTS: usize = 100_000;
+
 /// The headers worth looking at; the key is recorded as present, never as it is.
 const HEADERS: [&str; 6] =
     ["accept", "content-type", "openai-organization", "openai-project", "user-agent", "x-client-request-id"];
+
+/// Something that took time, for whoever measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// A request was there, whole.
+    Asked,
+    /// A piece of text was handed to the connection.
+    Said,
+}
 
 /// The last 10,000 requests. Clones share what was recorded.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +39,7 @@ struct Kept {
     abandoned: usize,
     bytes: usize,
     requests: VecDeque<(usize, Value)>,
+    moments: Vec<(Moment, Instant)>,
 }
 
 impl Kept {
@@ -57,6 +71,11 @@ impl Recorder {
         self.lock().abandoned
     }
 
+    /// When requests came and text was sent since the last [`Recorder::clear`], at most 100,000 moments.
+    pub fn moments(&self) -> Vec<(Moment, Instant)> {
+        self.lock().moments.clone()
+    }
+
     /// Forgets everything.
     pub fn clear(&self) {
         *self.lock() = Kept::default();
@@ -83,6 +102,13 @@ impl Recorder {
                 break;
             };
             kept.bytes -= bytes;
+        }
+    }
+
+    pub(crate) fn note(&self, moment: Moment) {
+        let mut kept = self.lock();
+        if kept.moments.len() < MOMENTS {
+            kept.moments.push((moment, Instant::now()));
         }
     }
 

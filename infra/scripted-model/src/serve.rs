@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::answer::{self, Answer};
 use crate::memory::Memory;
 use crate::play;
-use crate::recorder::Recorder;
+use crate::recorder::{Moment, Recorder};
 
 const LARGEST_BODY: usize = 32 << 20;
 
@@ -54,6 +54,7 @@ async fn forget(State(model): State<Model>) -> StatusCode {
 
 async fn responses(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    model.recorder.note(Moment::Asked);
     model.recorder.record(&headers, &json, body.len());
     let (delay, answer) = match answer::decide(&model.memory, &headers, &json) {
         Ok(decided) => decided,

@@ -107,12 +107,65 @@ impl Event {
 
     fn written(&self, name: &str, data: &str) -> String {
         let mut event = format!("id: {}\nevent: {name}\n", self.id);
-        for line in data.lines() {
+        // Each of them ends a line of an event stream; in JSON all of them are whitespace.
+        for line in data.split(['\r', '\n']) {
             event.push_str("data: ");
             event.push_str(line);
             event.push('\n');
         }
         event.push('\n');
         event
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(kind: Kind) -> String {
+        Event { id: EventId(7), kind }.to_sse()
+    }
+
+    fn result(json: &str) -> Kind {
+        Kind::Result(RawValue::from_string(json.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn an_event_is_its_id_its_kind_and_its_data() {
+        let delta = Kind::Delta(Delta { index: 3, text: "Hé".to_owned() });
+        assert_eq!(written(delta), "id: 7\nevent: delta\ndata: {\"Index\":3,\"Text\":\"Hé\"}\n\n");
+        assert_eq!(written(Kind::Reset), "id: 7\nevent: reset\ndata: {}\n\n");
+        assert_eq!(written(result(r#"{"a":1}"#)), "id: 7\nevent: result\ndata: {\"a\":1}\n\n");
+    }
+
+    #[test]
+    fn text_can_t_end_a_line() {
+        for text in
+            ["a\nb", "a\rb", "a\r\nb", "\n\ndata: x", "\r\revent: y", "\0id: 9\n", "\u{2028}\u{85}\u{feff}"]
+        {
+            let event = written(Kind::Delta(Delta { index: 0, text: text.to_owned() }));
+            let lines: Vec<&str> = event.split(['\r', '\n']).collect();
+            assert_eq!((lines.len(), lines.get(3..)), (5, Some(&["", ""][..])), "{event:?}");
+            let data = lines.get(2).and_then(|line| line.strip_prefix("data: ")).unwrap();
+            assert_eq!(serde_json::from_str::<Delta>(data).unwrap().text, text);
+        }
+    }
+
+    #[test]
+    fn a_result_on_several_lines_stays_one_event() {
+        for end in ["\n", "\r", "\r\n"] {
+            let event = written(result(&format!("{{{end}\"a\":{end}[1]}}")));
+            assert!(event.ends_with("\n\n") && !event.trim_end().contains("\n\n"), "{event:?}");
+            let data: Vec<&str> =
+                event.split(['\r', '\n']).filter_map(|line| line.strip_prefix("data: ")).collect();
+            assert_eq!(data.concat(), r#"{"a":[1]}"#);
+        }
+    }
+
+    #[test]
+    fn an_id_is_a_number_that_a_browser_can_hold() {
+        assert_eq!("9007199254740991".parse(), Ok(EventId::MAX));
+        assert_eq!("9007199254740992".parse::<EventId>(), Err(InvalidEventId));
+        assert_eq!(EventId::new(1 << 53), None);
     }
 }

@@ -6,9 +6,12 @@ pub mod api;
 pub mod ask;
 pub mod caller;
 pub mod env;
+pub mod last_event;
+pub mod late;
 pub mod path;
 pub mod plain;
 pub mod reply;
+pub mod stream;
 pub mod telemetry;
 
 pub use caller::{ClaimNames, Identified};

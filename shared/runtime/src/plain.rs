@@ -1,12 +1,15 @@
 //! Plain text for a thin CLI: the answer's text alone, errors on one line (DD-001).
 
+use std::convert::Infallible;
+
 use axum::{
-    body::{Body, to_bytes},
+    body::{Body, BodyDataStream, Bytes},
     extract::Request,
     middleware::Next,
     response::Response,
 };
 use contracts::{AgentExecuteResponse, InvokeResult, shape::reply::plain_text};
+use futures::{StreamExt, stream};
 use http::{
     HeaderValue,
     header::{ACCEPT, CONTENT_TYPE},
@@ -15,11 +18,13 @@ use http::{
 /// No answer is longer than Lambda lets a buffered one be.
 const MAX_ANSWER_BYTES: usize = 6 * 1024 * 1024;
 
-/// Turns the `InvokeResult` of a turn into plain text, for a client that asks for it.
+/// Turns the `InvokeResult` of a turn into plain text, for a client that asks for it. An event stream,
+/// which only a request asks for, stays one.
 pub async fn where_asked_for(request: Request, next: Next) -> Response {
     let asked = wants_text(request.headers().get(ACCEPT));
     let response = next.run(request).await;
-    if asked { as_text(response).await } else { response }
+    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if asked && is_json { as_text(response) } else { response }
 }
 
 /// Plain text is the client's first choice: named, and named before JSON.
@@ -30,14 +35,35 @@ fn wants_text(accept: Option<&HeaderValue>) -> bool {
         == Some("text/plain")
 }
 
-async fn as_text(response: Response) -> Response {
+fn as_text(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
-    let bytes = to_bytes(body, MAX_ANSWER_BYTES).await.unwrap_or_default();
-    let Ok(result) = serde_json::from_slice::<InvokeResult<AgentExecuteResponse>>(&bytes) else {
-        return Response::from_parts(parts, Body::from(bytes));
-    };
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    Response::from_parts(parts, crate::reply::streamed(plain_text(&result).into()))
+    let reading = Reading { body: body.into_data_stream(), read: Vec::new() };
+    let text = stream::unfold(Some(reading), |reading| async { reading?.next().await });
+    Response::from_parts(parts, Body::from_stream(text))
+}
+
+struct Reading {
+    body: BodyDataStream,
+    read: Vec<u8>,
+}
+
+impl Reading {
+    /// The whitespace that a late answer begins with goes on at once, since it keeps the connection
+    /// alive; then comes the text.
+    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Option<Self>)> {
+        while let Some(Ok(piece)) = self.body.next().await {
+            if self.read.is_empty() && piece.trim_ascii().is_empty() {
+                return Some((Ok(piece), Some(self)));
+            }
+            if self.read.len() + piece.len() > MAX_ANSWER_BYTES {
+                break;
+            }
+            self.read.extend_from_slice(&piece);
+        }
+        let result = serde_json::from_slice::<InvokeResult<AgentExecuteResponse>>(&self.read);
+        Some((Ok(result.map_or(self.read.into(), |result| plain_text(&result).into())), None))
+    }
 }
 
 #[cfg(test)]
@@ -49,5 +75,21 @@ mod tests {
         let wants = |accept: &'static str| wants_text(Some(&HeaderValue::from_static(accept)));
         assert!(wants("text/plain") && wants("text/plain;q=1, */*"));
         assert!(!wants("*/*") && !wants("application/json, text/plain") && !wants_text(None));
+    }
+    #[tokio::test]
+    async fn whitespace_is_passed_on_before_the_answer_is_there() {
+        let (send, receive) = futures::channel::mpsc::unbounded::<Bytes>();
+        let json = Body::from_stream(receive.map(Ok::<_, Infallible>));
+        let mut text = as_text(Response::new(json)).into_body().into_data_stream();
+        send.unbounded_send("\n".into()).unwrap();
+        assert_eq!(text.next().await.unwrap().unwrap(), "\n");
+        let failed = InvokeResult::<()>::err(contracts::ErrorCode::ModelTimedOut.into());
+        let (head, tail) = (serde_json::to_vec(&failed).unwrap(), "\n");
+        send.unbounded_send(head.into()).unwrap();
+        send.unbounded_send(tail.into()).unwrap();
+        drop(send);
+        let line = text.next().await.unwrap().unwrap();
+        assert!(line.starts_with(b"ModelTimedOut: "), "{line:?}");
+        assert!(text.next().await.is_none());
     }
 }

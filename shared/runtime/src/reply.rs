@@ -73,6 +73,12 @@ impl Reply {
         Self { status: 302, body: Bytes::new(), retry_after: None, location: Some(location) }
     }
 
+    /// The body alone, for an answer whose status was said before.
+    #[must_use]
+    pub fn into_body(self) -> Bytes {
+        self.body
+    }
+
     #[must_use]
     fn retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;

@@ -58,6 +58,18 @@ impl Client {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> reqwest::Result<Answer> {
+        let response = self.request(method, path, headers, body).send().await?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Ok(Answer { status, headers, text: response.text().await? })
+    }
+
+    pub fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Vec<u8>,
+    ) -> reqwest::RequestBuilder {
         let mut request = self.http.request(method, format!("{}{path}", self.base));
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
@@ -65,9 +77,13 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = request.body(body).send().await?;
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Ok(Answer { status, headers, text: response.text().await? })
+        request.body(body)
+    }
+
+    /// The headers that a client of another make sends, and where the API is.
+    pub fn described(&self, path: &str) -> (String, Vec<(String, String)>) {
+        let token = self.token.iter().map(|token| ("authorization".to_owned(), format!("Bearer {token}")));
+        (format!("{}{path}", self.base), token.collect())
     }
 
     /// Reads until the answer is as wanted, for at most `most`: for what happens behind the scenes.

@@ -1,6 +1,7 @@
 //! A running system and clients of it.
 
 mod client;
+mod events;
 mod stored;
 
 use std::{path::PathBuf, time::Duration};
@@ -9,6 +10,7 @@ use local::{Cloud, Options, token::Identity};
 use serde_json::{Value, json};
 
 pub use client::{Answer, Client};
+pub use events::{Event, Events, amounts_to, answer_of};
 
 /// A running system.
 pub struct System {

@@ -89,7 +89,8 @@ async fn response(
     // Free before the reply ends, so that a client that calls again at once finds it idle.
     instance.finish(&request_id);
     if whole {
-        let _ = parts.send(Part::End).await;
+        // A client that reads slowly is waited for here, not by the function: it polls for more.
+        tokio::spawn(async move { parts.send(Part::End).await.is_ok() });
     }
     status(StatusCode::ACCEPTED)
 }

@@ -41,6 +41,9 @@ pub(super) const USER_TURN: &[ErrorCode] = &[InputRequired, BodyNotText, BodyNot
 /// Reading the query.
 pub(super) const QUERY: &[ErrorCode] = &[ParameterInvalid];
 
+/// Taking a stream up where it broke off (`Last-Event-ID`).
+pub(super) const STREAM: &[ErrorCode] = &[ParameterInvalid];
+
 /// A session by its id.
 pub(super) const SESSION: &[ErrorCode] = &[SessionNotFound];
 

@@ -1,7 +1,7 @@
 //! Examples. Those of requests are the bodies of the sample events; those of answers are made by the
 //! contract's own types. So neither can be wrong without a test saying so.
 
-use serde_json::Value;
+use serde_json::{Value, value::to_raw_value};
 use utoipa::openapi::{
     RefOr,
     example::{Example, ExampleBuilder},
@@ -11,6 +11,7 @@ use crate::{
     invoke_result::InvokeResult,
     non_empty::NonEmpty,
     response::{AgentExecuteResponse, ClientToolContinuation, Final, Metadata, ToolCall},
+    stream::{Delta, Event, EventId, Kind},
     usage::Usage,
 };
 
@@ -40,18 +41,37 @@ fn of_event(name: &str, summary: &str, event: &str) -> Examples {
         .collect()
 }
 
-/// An answer of either kind.
-pub(super) fn answers() -> Examples {
-    let Some(metadata) = metadata() else { return Examples::new() };
+/// A stream: the first answer below, in two pieces.
+pub(super) fn events() -> Option<Value> {
+    let complete = complete(metadata()?);
+    let (first, second) = complete.primary_output_text.split_at_checked("It returns ".len())?;
+    let delta = |index, text: &str| Kind::Delta(Delta { index, text: text.to_owned() });
+    let kinds = [
+        delta(0, first),
+        delta(first.len() as u64, second),
+        Kind::Result(to_raw_value(&InvokeResult::ok(AgentExecuteResponse::from(complete.clone()))).ok()?),
+    ];
+    let event = |(id, kind)| Some(Event { id: EventId::new(id)?, kind }.to_sse());
+    let events: Option<String> = (1..).zip(kinds).map(event).collect();
+    events.map(Value::String)
+}
+
+fn complete(metadata: Metadata) -> Final {
     let usage = Usage { prompt_tokens: 412, completion_tokens: 9, total_tokens: 421, ..Usage::default() };
-    let complete = Final {
-        metadata: metadata.clone(),
+    Final {
+        metadata,
         primary_output_text: "It returns `0`: the sum of no numbers.".to_owned(),
         files: Vec::new(),
         tool_results: Vec::new(),
         user_warnings: Vec::new(),
         usage: Some(usage),
-    };
+    }
+}
+
+/// An answer of either kind.
+pub(super) fn answers() -> Examples {
+    let Some(metadata) = metadata() else { return Examples::new() };
+    let complete = complete(metadata.clone());
     let call = ToolCall {
         tool_call_id: "call_1".to_owned(),
         name: "workspace_read_file".to_owned(),

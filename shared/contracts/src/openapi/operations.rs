@@ -6,7 +6,9 @@
 use utoipa::openapi::path::HttpMethod;
 
 use super::{
-    errors::{ANYWHERE, BODY, FAILED_TURN, PAYLOAD, QUERY, SESSION, START, TOOL_RESULTS, TURN, USER_TURN},
+    errors::{
+        ANYWHERE, BODY, FAILED_TURN, PAYLOAD, QUERY, SESSION, START, STREAM, TOOL_RESULTS, TURN, USER_TURN,
+    },
     parameters::{self, Takes},
 };
 use crate::error::ErrorCode;
@@ -41,8 +43,11 @@ pub(super) enum Body {
 pub(super) enum Answers {
     /// An `InvokeResult` of the schema with this name.
     Json(&'static str),
-    /// The same of a turn's answer, or its text alone where plain text is asked for.
-    Answer,
+    /// The same of a turn's answer; its text alone where plain text is asked for and the operation gives
+    /// it; its events where the turn is streamed.
+    Turn { as_text: bool },
+    /// A turn's events.
+    Stream,
     /// A redirect, or the link where JSON is asked for.
     Link,
 }
@@ -78,20 +83,26 @@ pub(super) const OPERATIONS: &[Row] = &[
             idempotent: the same request again gets the same answer, byte for byte, and the model is not \
             asked again; another request under the same `TurnId` is a conflict.\n\nBrowsers may send a form \
             and thin clients plain text (DD-001). With `Accept: text/plain` the reply is the answer's text \
-            alone, and errors are one line of text; the status says which it is.",
-        takes: parameters::OF_TEXT,
+            alone, and errors are one line of text; the status says which it is.\n\nWith `Streaming` the answer \
+            comes as server-sent events while it is written (AGN-034 §4.7); what is wrong with the request is \
+            said in JSON all the same. A client that goes away ends nothing: the turn runs on, and the same \
+            request again, or `streamTurn`, takes the stream up where it broke off. Without `Streaming` an answer \
+            that takes longer than four minutes has the status 200 and begins with JSON whitespace, whatever \
+            comes then: `Successful` tells.",
+        takes: parameters::OF_REQUEST,
         body: Some(Body::Asked),
-        answers: Answers::Answer,
+        answers: Answers::Turn { as_text: true },
         leads_to: &[
             Lead { to: "readTurn", with: OF_ANSWER },
             Lead { to: "readTurnSummary", with: OF_ANSWER },
             Lead { to: "readInstruction", with: OF_ANSWER },
             Lead { to: "readAnswer", with: OF_ANSWER },
             Lead { to: "cancelTurn", with: OF_ANSWER },
+            Lead { to: "streamTurn", with: OF_ANSWER },
             Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/SessionId")] },
             Lead { to: "readLastTurn", with: &[("SessionId", "$response.body#/Result/SessionId")] },
         ],
-        errors: &[ANYWHERE, BODY, USER_TURN, START, TOOL_RESULTS, FAILED_TURN],
+        errors: &[ANYWHERE, BODY, USER_TURN, STREAM, START, TOOL_RESULTS, FAILED_TURN],
     },
     Row {
         id: "submitToolResults",
@@ -100,12 +111,13 @@ pub(super) const OPERATIONS: &[Row] = &[
         tag: "Turns",
         summary: "Hand in the results of a turn's client tools",
         description: "Takes tool continuations alone (AGN-034 §2.2). The results must match the calls in \
-            count, ids and order (AGN-033 §3.3).",
-        takes: &[],
+            count, ids and order (AGN-033 §3.3). The answer comes as the turn was started: as events where it \
+            is streamed.",
+        takes: &[Takes::LastEventId],
         body: Some(Body::Results),
-        answers: Answers::Json("AgentExecuteResponse"),
+        answers: Answers::Turn { as_text: false },
         leads_to: &[],
-        errors: &[ANYWHERE, BODY, TOOL_RESULTS, FAILED_TURN],
+        errors: &[ANYWHERE, BODY, STREAM, TOOL_RESULTS, FAILED_TURN],
     },
     Row {
         id: "cancelTurn",
@@ -192,6 +204,21 @@ pub(super) const OPERATIONS: &[Row] = &[
         answers: Answers::Json("AgentSessionTurnSummary"),
         leads_to: &[],
         errors: &[ANYWHERE, TURN],
+    },
+    Row {
+        id: "streamTurn",
+        method: HttpMethod::Get,
+        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream",
+        tag: "Turns",
+        summary: "Read a turn's stream, or the rest of it",
+        description: "The events of a turn that was started with `Streaming`, from the first one or after the one \
+            that `Last-Event-ID` names. It waits with the turn; of a turn that ended it has what is left. The \
+            last event is `result`; a stream that ends without one asks its client to come back.",
+        takes: &[Takes::Session, Takes::Turn, Takes::LastEventId],
+        body: None,
+        answers: Answers::Stream,
+        leads_to: &[],
+        errors: &[ANYWHERE, TURN, STREAM],
     },
     Row {
         id: "readInstruction",

@@ -6,7 +6,7 @@ use utoipa::openapi::{
     schema::{SchemaType, Type},
 };
 
-use crate::{id::MAX_ID_CHARS, request::limits::MAX_SOLUTION_CONTEXT_CHARS};
+use crate::{id::MAX_ID_CHARS, request::limits::MAX_SOLUTION_CONTEXT_CHARS, stream::EventId};
 
 /// What an operation takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,7 @@ pub(super) enum Takes {
     User,
     PageSize,
     ContinuationToken,
+    LastEventId,
     /// `X-Aptix-…`: the header, for the member, of this schema.
     Header(&'static str, &'static str, Kind),
 }
@@ -32,8 +33,10 @@ pub(super) enum Kind {
 
 const HINT: Kind = Kind::Named("Hint");
 
-/// The headers of the text shape; a test holds them to the shape's own table.
-pub(super) const OF_TEXT: &[Takes] = &[
+/// The headers of a request: where its stream broke off, and those of the text shape, which a test holds
+/// to the shape's own table.
+pub(super) const OF_REQUEST: &[Takes] = &[
+    Takes::LastEventId,
     Takes::Header("X-Aptix-Session-Id", "SessionId", Kind::Named("SessionId")),
     Takes::Header("X-Aptix-Turn-Id", "TurnId", Kind::Named("TurnId")),
     Takes::Header("X-Aptix-Solution-Context", "SolutionContextText", Kind::Text(MAX_SOLUTION_CONTEXT_CHARS)),
@@ -59,6 +62,7 @@ impl Takes {
             Self::User => ("userId", ParameterIn::Query, user().into()),
             Self::PageSize => ("pageSize", ParameterIn::Query, page_size().into()),
             Self::ContinuationToken => ("continuationToken", ParameterIn::Query, text().into()),
+            Self::LastEventId => ("Last-Event-ID", ParameterIn::Header, event_id().into()),
             Self::Header(name, _, Kind::Named(schema)) => (name, ParameterIn::Header, named(schema)),
             Self::Header(name, _, Kind::Text(most)) => {
                 (name, ParameterIn::Header, text().max_length(Some(most)).into())
@@ -92,6 +96,11 @@ impl Takes {
                 "Where to go on: the `ContinuationToken` of the page before. Absent for the first page."
                     .into()
             }
+            Self::LastEventId => {
+                "The `id` of the last event that the client has: the stream goes on after it. Absent at the \
+                 first connection."
+                    .into()
+            }
             Self::Header(_, member, _) => {
                 let required = if matches!(member, "SessionId" | "TurnId") { "; required there" } else { "" };
                 format!("`{member}` of a user turn, read with a `text/plain` body alone{required} (DD-001).")
@@ -113,6 +122,13 @@ fn user() -> ObjectBuilder {
     text().max_length(Some(MAX_ID_CHARS)).pattern(Some(r"^[^\x00-\x1f\x7f-\x9f]*$"))
 }
 
+fn event_id() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::Integer))
+        .minimum(Some(0))
+        .maximum(Some(EventId::MAX.get()))
+}
+
 /// One hundred at most; where the query does not say, fifty.
 fn page_size() -> ObjectBuilder {
     ObjectBuilder::new()
@@ -129,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_headers_are_those_of_the_text_shape() {
-        let documented: Vec<(String, &str)> = OF_TEXT
+        let documented: Vec<(String, &str)> = OF_REQUEST
             .iter()
             .filter_map(|takes| match takes {
                 Takes::Header(name, member, _) => Some((name.to_ascii_lowercase(), *member)),

@@ -11,7 +11,7 @@ use super::{
     examples,
     operations::{Answers, Lead, Row},
 };
-use crate::error::ErrorCode;
+use crate::{error::ErrorCode, stream::MEDIA_TYPE};
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
@@ -34,11 +34,18 @@ fn successes(row: &Row) -> ResponsesBuilder {
     let ok = with_leads(identified("The result."), row.leads_to);
     match row.answers {
         Answers::Json(result) => all.response("200", ok.content(JSON, enveloped(result, None))),
-        Answers::Answer => {
+        Answers::Turn { as_text } => {
             let json = enveloped("AgentExecuteResponse", Some(examples::answers()));
-            let text = ContentBuilder::new().schema(Some(text("The answer's `PrimaryOutputText` (DD-001).")));
-            all.response("200", ok.content(JSON, json).content(TEXT, text.build()))
+            let mut ok = ok.content(JSON, json).content(MEDIA_TYPE, events());
+            if as_text {
+                let text = text("The answer's `PrimaryOutputText` (DD-001).");
+                ok = ok.content(TEXT, Content::new(Some(text)));
+            }
+            all.response("200", ok).response("204", seen())
         }
+        Answers::Stream => all
+            .response("200", identified("The events.").content(MEDIA_TYPE, events()))
+            .response("204", seen()),
         Answers::Link => {
             let link =
                 identified("The link, where `Accept` names `application/json`. It lives five minutes.");
@@ -54,7 +61,8 @@ fn successes(row: &Row) -> ResponsesBuilder {
 
 /// A failure: of one code, it is a component that operations share.
 fn failure(row: &Row, codes: &[ErrorCode]) -> RefOr<Response> {
-    let as_text = matches!(row.answers, Answers::Answer) && !codes.iter().all(|code| GATEWAY.contains(code));
+    let as_text = matches!(row.answers, Answers::Turn { as_text: true })
+        && !codes.iter().all(|code| GATEWAY.contains(code));
     match codes {
         [only] if !as_text => Ref::from_response_name(only.as_str()).into(),
         _ => of_codes(codes, as_text).into(),
@@ -95,6 +103,27 @@ fn enveloped(result: &str, examples: Option<examples::Examples>) -> Content {
         .schema(Some(Ref::from_schema_name(envelope::around(result))))
         .examples_from_iter(examples.into_iter().flatten())
         .build()
+}
+
+fn seen() -> ResponseBuilder {
+    identified("`Last-Event-ID` names the stream's `result`: there is nothing more.")
+}
+
+/// A stream, described by its events; see [`crate::stream`].
+fn events() -> Content {
+    let schema = text(
+        "Server-sent events (WHATWG), each with an `id` that is greater than the one before, over every \
+         connection that the stream is read from.\n\n\
+         - `delta`: `{\"Index\", \"Text\"}`, more of the answer. `Index` is where the text begins, in UTF-16 code \
+         units; the texts since the last `reset` concatenate to the answer.\n\
+         - `reset`: `{}`. What was shown so far is not the answer: a tool round follows, or another attempt took \
+         over.\n\
+         - `result`: the very `InvokeResult` that the request without `Streaming` is answered with, errors \
+         included. It comes once, and last.\n\n\
+         A comment breaks a silence of 15 seconds. A stream that ends without a `result` is not over: its client \
+         comes back with `Last-Event-ID`.",
+    );
+    ContentBuilder::new().schema(Some(schema)).example(examples::events()).build()
 }
 
 fn with_leads(mut response: ResponseBuilder, leads: &[Lead]) -> ResponseBuilder {

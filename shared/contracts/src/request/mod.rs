@@ -101,6 +101,12 @@ pub struct ToolContinuation {
     pub tool_results: NonEmpty<ToolResult>,
 }
 
+impl From<ToolContinuation> for AgentExecuteRequest {
+    fn from(continuation: ToolContinuation) -> Self {
+        Self::ToolContinuation(continuation)
+    }
+}
+
 impl AgentExecuteRequest {
     /// Reads a JSON body of either scenario.
     ///

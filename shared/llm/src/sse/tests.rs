@@ -95,6 +95,54 @@ fn a_line_and_an_event_are_bounded() {
     assert_eq!(at("data: 1\n\ndata: 12345").0.len(), 1);
 }
 
+/// What the standard says of each field, of a colon and of the space after it.
+#[test]
+fn fields_are_read_to_the_letter() {
+    for (stream, expected) in [
+        ("data:a\n\n", &["a"] as &[_]),
+        ("data: a\n\n", &["a"]),
+        ("data:  a\n\n", &[" a"]),
+        ("data:\ta\n\n", &["\ta"]),
+        ("data:a \n\n", &["a "]),
+        ("data::\n\n", &[":"]),
+        ("data: a:b: c\n\n", &["a:b: c"]),
+        ("data\n\n", &[""]),
+        ("data:\n\n", &[""]),
+        ("data: \n\n", &[""]),
+        ("data\ndata\ndata\n\n", &["\n\n"]),
+        ("data: a\ndata\ndata: b\n\n", &["a\n\nb"]),
+        (" data: a\n\n", &[]),
+        ("\tdata: a\n\n", &[]),
+        ("data : a\n\n", &[]),
+        ("Data: a\n\n", &[]),
+        ("datas: a\n\n", &[]),
+        (":data: a\n\n", &[]),
+        ("data: a\0b\n\n", &["a\0b"]),
+        ("data: a\u{2028}b\u{85}c\u{b}d\n\n", &["a\u{2028}b\u{85}c\u{b}d"]),
+        ("\n\n\ndata: a\n\n\n\ndata: b\n\n", &["a", "b"]),
+        (": one\ndata: a\n: two\ndata: b\n:\n\n", &["a\nb"]),
+    ] {
+        assert_eq!(data(stream), expected, "{stream:?}");
+    }
+}
+
+/// They are no data and end no event, whatever they hold: a NUL in an id, a retry that is no number.
+#[test]
+fn ids_and_retries_are_no_data() {
+    for field in ["id", "id:", "id: 7", "id: a\0b", "retry: 10", "retry: soon", "retry", "event"] {
+        assert_eq!(data(&format!("data: a\n{field}\ndata: b\n\n")), ["a\nb"], "{field:?}");
+        assert_eq!(data(&format!("{field}\n\n")), Vec::<String>::new(), "{field:?}");
+    }
+}
+
+#[test]
+fn a_kind_that_is_empty_is_a_message() {
+    for stream in ["event\ndata: a\n\n", "event:\ndata: a\n\n", "event: x\nevent:\ndata: a\n\n"] {
+        let (events, _) = decoded(Limits::default(), [stream.as_bytes()]);
+        assert_eq!(events, [("message".to_owned(), "a".to_owned())], "{stream:?}");
+    }
+}
+
 /// Streams of the bytes that matter to a decoder, with some that don't.
 fn streams() -> impl Strategy<Value = Vec<u8>> {
     let token = prop::sample::select(vec![
@@ -140,6 +188,29 @@ proptest! {
             rest = later;
         }
         prop_assert_eq!(&whole, &decoded(limits, pieces));
+    }
+
+    /// Whatever the text of our own events is, a reader of any pieces gets it back.
+    #[test]
+    fn what_the_contract_writes_is_read_back(
+        texts in prop::collection::vec("(?s).{0,40}", 1..6),
+        size in 1_usize..30,
+    ) {
+        use contracts::stream::{Delta, Event as Written, EventId, Kind};
+        let mut stream = String::new();
+        let mut expected = Vec::new();
+        for (at, text) in texts.into_iter().enumerate() {
+            let id = EventId::new(at as u64).unwrap();
+            let delta = Delta { index: at as u64, text };
+            stream.push_str(&Written { id, kind: Kind::Delta(delta.clone()) }.to_sse());
+            stream.push_str(":\n\n");
+            expected.push(delta);
+        }
+        let (events, _) = decoded(Limits::default(), stream.as_bytes().chunks(size));
+        let read: Vec<Delta> =
+            events.iter().map(|(_, data)| serde_json::from_str(data).unwrap()).collect();
+        prop_assert!(events.iter().all(|(kind, _)| kind == "delta"));
+        prop_assert_eq!(read, expected);
     }
 
     #[test]

@@ -1,0 +1,184 @@
+//! Streams that break off and are taken up again: by the same request, and by `GET …/stream`.
+
+use local::{Function, Options};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Answer, Client, Event, Events, LEASE, System, amounts_to, answer_of, options, turn, turn_path,
+};
+
+/// By which way a client comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    SameRequest,
+    Read,
+}
+
+async fn attach(client: &Client, turn: &Value, way: Way, after: Option<u64>) -> Result<Events, Answer> {
+    match way {
+        Way::SameRequest => client.execute_streaming(turn, after).await,
+        Way::Read => client.follow(turn, after).await,
+    }
+}
+
+/// Reads a turn to its result as a patient client does, each connection at most so many events long.
+async fn read_in_pieces(
+    client: &Client,
+    turn: &Value,
+    mut pieces: impl Iterator<Item = (Way, usize)>,
+) -> Vec<Event> {
+    let mut all: Vec<Event> = Vec::new();
+    for _ in 0..500 {
+        let (way, most) = pieces.next().expect("more pieces");
+        // Only the request itself can start the turn.
+        let way = if all.is_empty() { Way::SameRequest } else { way };
+        let after = all.last().map(|event| event.id);
+        match attach(client, turn, way, after).await {
+            Ok(mut events) => {
+                for _ in 0..most {
+                    let Some(event) = events.next().await else { break };
+                    all.push(event);
+                    if all.last().is_some_and(|event| event.kind == "result") {
+                        return all;
+                    }
+                }
+            }
+            // It is not known yet who goes on with the turn.
+            Err(answer) => assert!([409, 429, 502].contains(&answer.status), "{way:?}: {}", answer.text),
+        }
+    }
+    panic!("no result after {} events", all.len());
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_after_any_event_is_taken_up_without_loss_or_repeat() {
+    let system = System::with(Options { concurrency: 64, ..options() }).await;
+    let ada = system.client("acme", "ada");
+    let base = std::env::var("STREAM_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seeds = base.map_or(1..=6, |seed: u64| seed..=seed);
+    for seed in seeds {
+        println!("STREAM_SEED={seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let script = match seed % 3 {
+            0 => "pace 50ms; words 80",
+            1 => "words 60",
+            _ => "pace 10ms; words 10; call agent_list_modes {}; then; pace 10ms; words 20",
+        };
+        let asked = turn(&format!("Write [[script: {script}]]"));
+        let pieces = std::iter::from_fn(|| {
+            let way = if random.bool() { Way::SameRequest } else { Way::Read };
+            Some((way, random.usize(1..12)))
+        });
+        let events = read_in_pieces(&ada, &asked, pieces).await;
+        let (text, result) = amounts_to(&events);
+        assert_eq!(text, answer_of(&result), "seed {seed}");
+        assert_eq!(ada.execute(&asked).await.text, result, "seed {seed}");
+    }
+    if base.is_none() {
+        assert_eq!(system.model_calls().len(), 8, "one for each turn, and two for its tool round");
+    }
+}
+
+#[tokio::test]
+async fn other_connections_read_along_while_the_turn_runs() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Write [[script: say \"First words\"; hang 60s; say \" and last.\"]]");
+    let mut first =
+        ada.execute_streaming(&asked, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+    let told = first.next().await.expect("it runs");
+    let mut along = Vec::new();
+    for way in [Way::SameRequest, Way::Read] {
+        let mut events =
+            attach(&ada, &asked, way, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+        assert_eq!(events.next().await.as_ref(), Some(&told), "{way:?}");
+        along.push(events);
+    }
+    assert_eq!(ada.get(&turn_path(&asked)).await.result()["Status"]["Id"], "pending");
+    ada.post(&format!("{}/cancel", turn_path(&asked)), String::new()).await.result();
+    let mut ends = Vec::new();
+    for events in [first].into_iter().chain(along) {
+        let mut all = vec![told.clone()];
+        all.extend(events.rest().await);
+        ends.push(amounts_to(&all));
+    }
+    assert!(ends[0].1.contains("TurnCancelled") && ends[0].0.is_empty(), "{ends:?}");
+    assert!(ends.windows(2).all(|pair| pair[0] == pair[1]), "{ends:?}");
+}
+
+#[tokio::test]
+async fn a_finished_turn_has_its_stream_still_and_whoever_may_not_see_it_finds_nothing() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Write [[script: words 20]]");
+    let events = ada.execute_streaming(&asked, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+    let events = events.rest().await;
+    let (text, result) = amounts_to(&events);
+    for way in [Way::SameRequest, Way::Read] {
+        let again = attach(&ada, &asked, way, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+        let (again, same) = amounts_to(&again.rest().await);
+        assert_eq!((&again, &same), (&text, &result), "{way:?}");
+        let Err(over) = attach(&ada, &asked, way, events.last().map(|event| event.id)).await else {
+            panic!("{way:?}: more after the result");
+        };
+        assert_eq!((over.status, over.text.as_str()), (204, ""), "{way:?}");
+        for event in &events[..events.len() - 1] {
+            let rest = attach(&ada, &asked, way, Some(event.id)).await;
+            let rest = rest.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
+            assert!(rest.iter().all(|later| later.id > event.id), "{way:?} after {}: {rest:?}", event.id);
+            let heard = events.iter().take_while(|earlier| earlier.id <= event.id);
+            let (whole, same) = amounts_to(&heard.chain(&rest).cloned().collect::<Vec<_>>());
+            assert_eq!((&whole, &same), (&text, &result), "{way:?} after {}", event.id);
+        }
+    }
+
+    let stream = format!("{}/stream", turn_path(&asked));
+    let foreign = system.client("rival", "eve").get(&stream).await;
+    let unknown = ada.get(&format!("{}/stream", turn_path(&turn("never sent")))).await;
+    assert_eq!((foreign.status, foreign.error().as_str()), (404, "TurnNotFound"));
+    assert_eq!((unknown.status, &unknown.text), (404, &foreign.text));
+}
+
+#[tokio::test]
+async fn a_killed_function_s_stream_ends_with_what_the_turn_came_to() {
+    let system = System::with(Options { lease: Some(LEASE), concurrency: 16, ..options() }).await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Write [[script: pace 20ms; words 60]]");
+    let mut all = Vec::new();
+    let mut events =
+        ada.execute_streaming(&asked, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+    while all.len() < 5 {
+        all.push(events.next().await.expect("more"));
+    }
+    system.cloud.crash(Function::Execute);
+    while let Some(event) = events.next().await {
+        all.push(event);
+    }
+    assert!(all.iter().all(|event| event.kind != "result"), "{all:?}");
+    let after = all.last().map(|event| event.id);
+    // Whoever only reads can't take the turn over, and waits for whoever does.
+    let reading = system.client("acme", "ada");
+    let (asked_for, heard) = (asked.clone(), all.clone());
+    let reading = tokio::spawn(async move {
+        let events =
+            reading.follow(&asked_for, after).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+        amounts_to(&[heard, events.rest().await].concat())
+    });
+    let mut rest = Err(ada.get(&turn_path(&asked)).await);
+    for _ in 0..5 {
+        rest = ada.execute_streaming(&asked, after).await;
+        match &rest {
+            Err(answer) if answer.status == 409 => {}
+            _ => break,
+        }
+    }
+    let rest = rest.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
+    assert_eq!(rest[0].kind, "reset", "what the dead attempt said is not the answer: {rest:?}");
+    all.extend(rest);
+    let (text, result) = amounts_to(&all);
+    assert_eq!(text, answer_of(&result));
+    assert_eq!(reading.await.unwrap(), (text, result.clone()));
+    let again = ada.execute(&asked).await;
+    assert_eq!((again.status, again.text), (200, result));
+    assert_eq!(json!(system.model_calls().len()), 2);
+}

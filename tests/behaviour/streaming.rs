@@ -1,0 +1,250 @@
+//! `Streaming: true`: the answer as events while it is written (AGN-034 §4.7).
+
+use std::time::Duration;
+
+use local::Options;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Answer, Client, Events, System, amounts_to, answer_of, options, turn, turn_in, turn_path,
+};
+
+const EXECUTE: &str = "/api/ai/agent/execute";
+const RESULTS: &str = "/api/ai/agent/tool-results";
+
+async fn streamed(client: &Client, turn: &Value) -> Events {
+    client.execute_streaming(turn, None).await.unwrap_or_else(|answer| panic!("no stream: {}", answer.text))
+}
+
+fn with(environment: &[(&str, &str)]) -> Options {
+    let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Options { environment: environment.collect(), ..options() }
+}
+
+#[tokio::test]
+async fn deltas_arrive_while_the_model_writes_and_the_result_is_what_a_call_without_streaming_gets() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    // The model stops in the middle, so that whatever arrives before the cancel arrived while it wrote.
+    let stuck = turn("Write [[script: say \"First words\"; hang 60s; say \" and last.\"]]");
+    let mut events = streamed(&ada, &stuck).await;
+    let first = events.next().await.unwrap();
+    assert_eq!((first.kind.as_str(), first.data.contains("First")), ("delta", true), "{first:?}");
+    assert_eq!(ada.get(&turn_path(&stuck)).await.result()["Status"]["Id"], "pending");
+    ada.post(&format!("{}/cancel", turn_path(&stuck)), String::new()).await.result();
+
+    let asked = turn("Write [[script: pace 2ms; words 50]]");
+    let events = streamed(&ada, &asked).await;
+    let kind = |name| events.headers.get(name).and_then(|value| value.to_str().ok());
+    assert_eq!(kind("content-type"), Some("text/event-stream"));
+    assert_eq!((kind("cache-control"), kind("x-accel-buffering")), (Some("no-store"), Some("no")));
+    assert_eq!((kind("content-length"), kind("access-control-allow-origin")), (None, Some("*")));
+    let events = events.rest().await;
+    let (text, result) = amounts_to(&events);
+    assert!(events.len() > 2 && events.iter().all(|event| event.kind != "reset"));
+    assert_eq!(text, answer_of(&result));
+    assert_eq!(ada.execute(&asked).await.text, result, "the stored response, byte for byte");
+}
+
+#[tokio::test]
+async fn an_answer_of_a_thousand_deltas_arrives_whole() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let events = streamed(&ada, &turn("Write [[script: words 1000]]")).await.rest().await;
+    let (text, result) = amounts_to(&events);
+    assert_eq!((text.as_str(), text.split_whitespace().count()), (answer_of(&result).as_str(), 1000));
+}
+
+#[tokio::test]
+async fn what_was_said_before_a_tool_round_is_taken_back() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn(
+        "Look [[script: say \"Let me look. \"; hang 500ms; call agent_list_modes {}; then; say \"Done, ünï🦀.\"]]",
+    );
+    let events = streamed(&ada, &asked).await.rest().await;
+    let (text, result) = amounts_to(&events);
+    assert_eq!(events.iter().filter(|event| event.kind == "reset").count(), 1, "{events:?}");
+    let before: String =
+        events.iter().take_while(|event| event.kind != "reset").map(|event| event.data.as_str()).collect();
+    assert!(before.contains("look"), "{before}");
+    // AGN-033 §1.3: no progress, no diagnostics.
+    assert!(events.iter().all(|event| !event.data.contains("agent_list_modes") || event.kind == "result"));
+    assert!(text == answer_of(&result) && text.ends_with("Done, ünï🦀."), "{text}");
+}
+
+#[tokio::test]
+async fn a_turn_goes_on_as_it_was_started() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let script = "Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a.rs\"}; then; say \"It is read.\"]]";
+    let results = |result: &Value| {
+        let call = &result["ToolCalls"][0]["ToolCallId"];
+        json!({"SessionId": result["SessionId"], "TurnId": result["TurnId"],
+               "ToolResults": [{"ToolCallId": call, "ExecutionMs": 1, "ResultJson": "1"}]})
+    };
+
+    let (_, suspended) = amounts_to(&streamed(&ada, &turn(script)).await.rest().await);
+    let suspended: Value = serde_json::from_str(&suspended).unwrap();
+    assert_eq!(suspended["Result"]["Kind"], "client_tool_continuation");
+    let right = results(&suspended["Result"]);
+    let events = ada.stream(Method::POST, RESULTS, None, Some(&right)).await;
+    let events = events.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
+    let (text, result) = amounts_to(&events);
+    assert_eq!((text.as_str(), answer_of(&result).as_str()), ("It is read.", "It is read."));
+    assert!(events.len() > 2, "{events:?}");
+
+    let suspended = ada.execute(&turn(script)).await.result();
+    let answer = ada.stream(Method::POST, RESULTS, None, Some(&results(&suspended))).await;
+    let Err(answer) = answer else { panic!("a turn that is not streamed") };
+    assert_eq!(answer.result()["PrimaryOutputText"], "It is read.");
+}
+
+#[tokio::test]
+async fn a_model_that_breaks_off_ends_the_stream_with_its_error() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let breaks = (0..9).map(|events| format!("cut after {events} events"));
+    let breaks = breaks.chain((1..6).map(|n| format!("reset after {} bytes", 333 * n)));
+    for script in breaks.chain(["unended", "fail", "error", "malformed"].map(str::to_owned)) {
+        let asked = turn(&format!("Break [[script: {script}; words 4]]"));
+        let stored = match ada.execute_streaming(&asked, None).await {
+            // Nothing was sent yet: the status can still tell.
+            Err(answer) => {
+                assert!(answer.status >= 500 && answer.errors().len() == 1, "{script}: {}", answer.text);
+                answer.text
+            }
+            Ok(events) => {
+                let (_, result) = amounts_to(&events.rest().await);
+                let failed: Value = serde_json::from_str(&result).unwrap();
+                assert_eq!(
+                    (&failed["Successful"], &failed["Result"]),
+                    (&json!(false), &Value::Null),
+                    "{script}"
+                );
+                assert!(failed["Errors"][0]["ErrorCode"].as_str().unwrap().starts_with("Model"), "{failed}");
+                result
+            }
+        };
+        assert_eq!(ada.execute(&asked).await.text, stored, "{script}");
+        assert_eq!(ada.get(&turn_path(&asked)).await.result()["Status"]["Id"], "failed", "{script}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_request_is_said_in_json_with_its_status() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let bad = json!({"SessionId": "", "Instruction": 7, "Mode": "x", "Streaming": true});
+    let refused = ada.execute_streaming(&bad, None).await.err().expect("a refusal");
+    assert_eq!((refused.status, refused.header("content-type")), (400, Some("application/json")));
+    assert!(refused.errors().len() >= 4, "{}", refused.text);
+    assert_eq!(ada.execute(&bad).await.text, refused.text);
+
+    for id in ["x", "-1", "9007199254740992"] {
+        for (method, path) in
+            [(Method::POST, EXECUTE.to_owned()), (Method::GET, format!("{}/stream", turn_path(&turn(""))))]
+        {
+            let body = if method == Method::POST { turn("Hi").to_string() } else { String::new() };
+            let headers = [("last-event-id", id), ("content-type", "application/json")];
+            let refused = ada.raw(method, &path, &headers, body.into_bytes()).await;
+            assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{id} {path}");
+            assert_eq!(refused.errors()[0]["Details"], "Last-Event-ID");
+        }
+    }
+    assert!(system.has_no_trace().await);
+}
+
+#[tokio::test]
+async fn a_busy_session_is_said_in_json_with_its_status() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let first = turn("Write [[script: say \"First words\"; hang 60s]]");
+    let mut events = streamed(&ada, &first).await;
+    events.next().await.expect("it runs");
+    let second = turn_in(first["SessionId"].as_str().unwrap(), "me too");
+    let busy = ada.execute_streaming(&second, None).await.err().expect("a refusal");
+    assert_eq!((busy.status, busy.error().as_str()), (409, "SessionBusy"));
+    assert!(busy.header("retry-after").unwrap().parse::<u64>().unwrap() >= 1);
+    ada.post(&format!("{}/cancel", turn_path(&first)), String::new()).await.result();
+}
+
+fn ended(answer: &Answer) -> bool {
+    answer.json()["Result"]["Status"]["Id"] == "completed"
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_ends_nothing() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Write [[script: pace 10ms; words 100]]");
+    let mut events = streamed(&ada, &asked).await;
+    events.next().await.expect("it runs");
+    drop(events);
+    assert_eq!(ada.get(&turn_path(&asked)).await.result()["Status"]["Id"], "pending");
+    let read = ada.until(&turn_path(&asked), Duration::from_secs(20), ended).await.result();
+    assert_eq!(read["Status"]["Id"], "completed");
+    assert_eq!(
+        ada.execute(&asked).await.result()["PrimaryOutputText"].as_str().unwrap().split_whitespace().count(),
+        100
+    );
+    assert_eq!(system.model_calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_delays_nothing() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Write [[script: chunk 200; repeat \"A paragraph.\\n\\n\" 60000]]");
+    let events = streamed(&ada, &asked).await;
+    let read = ada.until(&turn_path(&asked), Duration::from_secs(60), ended).await.result();
+    assert_eq!(read["Status"]["Id"], "completed");
+    let (text, result) = amounts_to(&events.rest().await);
+    assert_eq!(text, answer_of(&result));
+}
+
+#[tokio::test]
+async fn silence_is_broken_by_comments() {
+    let system = System::with(with(&[("STREAM_HEARTBEAT_SECONDS", "0.02")])).await;
+    let ada = system.client("acme", "ada");
+    let mut events = streamed(&ada, &turn("Think [[script: say \"So.\"; hang 1s; say \" Yes.\"]]")).await;
+    let mut all = Vec::new();
+    while let Some(event) = events.next().await {
+        all.push(event);
+    }
+    assert!(events.comments >= 3 && events.hints == 1, "{} {}", events.comments, events.hints);
+    let (text, result) = amounts_to(&all);
+    assert_eq!((text.as_str(), answer_of(&result).as_str()), ("So. Yes.", "So. Yes."));
+}
+
+#[tokio::test]
+async fn a_late_answer_begins_with_whitespace_however_it_ends() {
+    let soon = ["STREAM_HEARTBEAT_SECONDS", "LATE_ANSWER_AFTER_SECONDS", "LATE_ANSWER_WHITESPACE_SECONDS"];
+    let system = System::with(with(&soon.map(|name| (name, "0.05")))).await;
+    let ada = system.client("acme", "ada");
+    for script in ["delay 1s; say \"At last.\"", "delay 1s; status 400"] {
+        let asked = turn(&format!("Think [[script: {script}]]"));
+        let late = ada.execute(&asked).await;
+        assert_eq!((late.status, late.header("content-type")), (200, Some("application/json")));
+        assert!(late.text.starts_with("\n\n\n"), "{:?}", late.text);
+        assert_eq!(late.text.trim_start(), ada.execute(&asked).await.text, "the stored response");
+    }
+    let asked = turn("Think [[script: delay 1s; say \"At last.\"]]").to_string();
+    let headers = [("content-type", "application/json"), ("accept", "text/plain")];
+    let plain = ada.raw(Method::POST, EXECUTE, &headers, asked.into_bytes()).await;
+    assert_eq!((plain.status, plain.header("content-type")), (200, Some("text/plain; charset=utf-8")));
+    assert!(plain.text.starts_with("\n\n\n") && plain.text.trim_start() == "At last.", "{:?}", plain.text);
+}
+
+#[tokio::test]
+async fn who_asks_for_plain_text_and_for_a_stream_gets_the_stream() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let mut asked = turn("Say [[script: say \"Hello.\"]]");
+    asked["Streaming"] = json!(true);
+    let headers = [("content-type", "application/json"), ("accept", "text/plain")];
+    let answer = ada.raw(Method::POST, EXECUTE, &headers, asked.to_string().into_bytes()).await;
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/event-stream")));
+    assert!(answer.text.contains("event: result\ndata: {\"Successful\":true"), "{}", answer.text);
+}

@@ -1,0 +1,157 @@
+//! A reader of event streams that forgives nothing: what it does not expect of ours is a failed test.
+
+use std::{collections::VecDeque, pin::Pin};
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use reqwest::{Method, header::HeaderMap};
+use serde_json::Value;
+
+use super::client::{Answer, Client};
+
+/// One event as it came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub id: u64,
+    pub kind: String,
+    pub data: String,
+}
+
+/// A stream that is being read. Dropping it is what a client does that goes away.
+pub struct Events {
+    pub headers: HeaderMap,
+    /// The comments so far.
+    pub comments: usize,
+    /// The reconnection hints so far.
+    pub hints: usize,
+    bytes: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
+    unread: Vec<u8>,
+    fields: Vec<(String, String)>,
+    events: VecDeque<Event>,
+}
+
+impl Client {
+    /// The stream that a request is answered with, or else its answer.
+    pub async fn stream(
+        &self,
+        method: Method,
+        path: &str,
+        after: Option<u64>,
+        body: Option<&Value>,
+    ) -> Result<Events, Answer> {
+        let after = after.map(|id| id.to_string());
+        let mut headers = vec![("accept", "text/event-stream")];
+        headers.extend(body.map(|_| ("content-type", "application/json")));
+        headers.extend(after.as_deref().map(|id| ("last-event-id", id)));
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let response = self.request(method, path, &headers, body.into_bytes()).send().await.expect("a head");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        if headers.get("content-type").is_none_or(|kind| kind != "text/event-stream") {
+            return Err(Answer { status, headers, text: response.text().await.expect("a body") });
+        }
+        assert_eq!(status, 200, "an event stream is a success");
+        Ok(Events {
+            headers,
+            comments: 0,
+            hints: 0,
+            bytes: Box::pin(response.bytes_stream()),
+            unread: Vec::new(),
+            fields: Vec::new(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// A user turn, streamed.
+    pub async fn execute_streaming(&self, turn: &Value, after: Option<u64>) -> Result<Events, Answer> {
+        let mut turn = turn.clone();
+        turn["Streaming"] = Value::Bool(true);
+        self.stream(Method::POST, "/api/ai/agent/execute", after, Some(&turn)).await
+    }
+
+    /// A turn's stream, read again.
+    pub async fn follow(&self, turn: &Value, after: Option<u64>) -> Result<Events, Answer> {
+        self.stream(Method::GET, &format!("{}/stream", super::turn_path(turn)), after, None).await
+    }
+}
+
+impl Events {
+    /// The next event; none when the stream ended or broke.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
+            let piece = self.bytes.next().await?.ok()?;
+            self.unread.extend_from_slice(&piece);
+            while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=end).collect();
+                self.read(std::str::from_utf8(&line[..end]).expect("UTF-8"));
+            }
+        }
+    }
+
+    fn read(&mut self, line: &str) {
+        match line.split_once(": ") {
+            _ if line == ":" => self.comments += 1,
+            Some(("retry", millis)) => {
+                assert!(self.fields.is_empty() && millis.parse::<u64>().is_ok(), "{line}");
+                self.hints += 1;
+            }
+            Some((field, value)) => self.fields.push((field.to_owned(), value.to_owned())),
+            None if line.is_empty() => {
+                let fields = std::mem::take(&mut self.fields);
+                let [(id_name, id), (kind_name, kind), (data_name, data)] = fields.as_slice() else {
+                    panic!("not one of our events: {fields:?}");
+                };
+                assert_eq!([id_name, kind_name, data_name], ["id", "event", "data"]);
+                let id = id.parse().expect("a number");
+                self.events.push_back(Event { id, kind: kind.clone(), data: data.clone() });
+            }
+            None => panic!("no line of ours: {line:?}"),
+        }
+    }
+
+    /// Every event that is still to come.
+    pub async fn rest(mut self) -> Vec<Event> {
+        let mut all = Vec::new();
+        while let Some(event) = self.next().await {
+            all.push(event);
+        }
+        all
+    }
+}
+
+/// What a stream amounts to: the text that is shown in the end, and the `InvokeResult`. Checks what holds
+/// for every whole stream: ids rise, each delta begins where the text before it ends, and exactly one
+/// result comes last.
+pub fn amounts_to(events: &[Event]) -> (String, String) {
+    assert!(events.windows(2).all(|pair| pair[0].id < pair[1].id), "ids rise: {events:?}");
+    let (last, before) = events.split_last().expect("at least a result");
+    assert_eq!(last.kind, "result", "{events:?}");
+    let (mut text, mut length) = (String::new(), 0);
+    for event in before {
+        match event.kind.as_str() {
+            "delta" => {
+                let delta: Value = serde_json::from_str(&event.data).expect("JSON");
+                let more = delta["Text"].as_str().expect("text");
+                assert_eq!(delta["Index"].as_u64(), Some(length), "{event:?}");
+                text.push_str(more);
+                length += more.encode_utf16().count() as u64;
+            }
+            "reset" => {
+                assert_eq!(event.data, "{}");
+                text.clear();
+                length = 0;
+            }
+            kind => panic!("{kind} amid {events:?}"),
+        }
+    }
+    (text, last.data.clone())
+}
+
+/// The final answer's text, of a result.
+pub fn answer_of(result: &str) -> String {
+    let result: Value = serde_json::from_str(result).expect("JSON");
+    assert_eq!(result["Successful"], true, "{result}");
+    result["Result"]["PrimaryOutputText"].as_str().expect("a final answer").to_owned()
+}
