@@ -16,7 +16,7 @@ use super::{
     attempt::Held,
 };
 use crate::{
-    model::{self, Model},
+    model::{self, Heard, Model},
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
     progress::{Plan, Progress, Step},
@@ -57,9 +57,14 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             let call = self.model_request(turn, &plan, &progress, request.as_ref(), chain_lost);
             let deadline =
                 stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
-            let reply = self.model.reply(&call, deadline, deltas);
+            let mut heard = Heard::by(&mut *deltas);
+            let reply = self.model.reply(&call, deadline, &mut heard);
             let record = self.record(turn, &plan, &progress, unrecorded);
-            let reply = match join(reply, record).await.0 {
+            let reply = join(reply, record).await.0;
+            let usage = heard.usage;
+            progress.usage =
+                usage.map_or(progress.usage, |usage| Some(progress.usage.unwrap_or_default().plus(usage)));
+            let reply = match reply {
                 Ok(reply) => reply,
                 Err(model::Error::ChainLost) if !chain_lost && is_chained(&call) => {
                     chain_lost = true;
@@ -75,9 +80,6 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                 }
             };
             progress.told_mode = Some(call.mode);
-            progress.usage = reply
-                .usage
-                .map_or(progress.usage, |usage| Some(progress.usage.unwrap_or_default().plus(usage)));
             progress.response_id = Some(reply.response_id);
             if reply.calls.is_empty() {
                 let mode = self.design.catalog.display_name(progress.mode(turn));
