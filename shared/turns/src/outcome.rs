@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::{
     detail::Report,
     id::Owner,
-    progress::Step,
+    progress::{Called, Step},
     turn::{Reason, Verdict},
 };
 
@@ -36,6 +36,10 @@ pub struct Outcome {
     /// process can go on.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub step: Option<Step>,
+    /// Of a completed turn: its tool calls with what came of each, bounded, for when the session's
+    /// history has to be told again.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub exchanges: Vec<Called>,
 }
 
 /// What an attempt ended with.
@@ -90,7 +94,14 @@ impl Outcome {
             report,
             staged_mode,
             step: None,
+            exchanges: Vec::new(),
         }
+    }
+
+    /// The same, with the turn's tool calls.
+    #[must_use]
+    pub fn with_exchanges(self, exchanges: Vec<Called>) -> Self {
+        Self { exchanges, ..self }
     }
 
     /// Calls for the client to run. What was gathered so far is reported in the final response.
@@ -103,6 +114,7 @@ impl Outcome {
             report: Report { received: Some(received), usage: step.progress.usage, ..Report::default() },
             staged_mode: None,
             step: Some(step),
+            exchanges: Vec::new(),
         }
     }
 
@@ -117,6 +129,7 @@ impl Outcome {
             report,
             staged_mode: None,
             step: None,
+            exchanges: Vec::new(),
         }
     }
 

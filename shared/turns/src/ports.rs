@@ -55,6 +55,13 @@ pub trait Store: Send + Sync {
     fn session(&self, key: &SessionKey) -> impl Future<Output = Result<Option<Session>, Unavailable>> + Send;
     /// The turn's head, read consistently.
     fn turn(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Turn>, Unavailable>> + Send;
+    /// The heads of a session's turns before this sequence number, newest first, read consistently.
+    fn earlier(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Turn>, Unavailable>> + Send;
     /// Whether the user took part in the session.
     fn takes_part(
         &self,

@@ -3,6 +3,7 @@
 use contracts::{Fingerprint, Timestamp, id::UserId, read::TurnStatus};
 use serde::{Deserialize, Serialize};
 use turns::{
+    chain::Rebuild,
     id::{Owner, TurnKey},
     turn::{Answered, Phase, Reason, Settlement, Stage, State, Turn, Verdict},
 };
@@ -47,6 +48,8 @@ pub(crate) struct TurnItem {
     mode: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     previous_response_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    rebuild: Option<Rebuild>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     due: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -107,6 +110,7 @@ impl From<&Turn> for TurnItem {
             created: turn.created,
             mode: turn.mode.clone(),
             previous_response_id: turn.previous_response_id.clone(),
+            rebuild: turn.rebuild,
             due: turn.due,
             lease_ends: None,
             round: None,
@@ -187,6 +191,7 @@ impl TurnItem {
             created: self.created,
             mode: self.mode,
             previous_response_id: self.previous_response_id,
+            rebuild: self.rebuild,
             owner: self.owner,
             due: self.due,
             answered: self.answered.map(Answered::from),

@@ -71,6 +71,15 @@ impl Store for Table {
         item.map(|item| turn_of(item, key.clone())).transpose()
     }
 
+    async fn earlier(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> Result<Vec<Turn>, Unavailable> {
+        self.heads_before(session, before, most).await
+    }
+
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         self.get(&Item::Participant(session, user)).await.map(|item| item.is_some())
     }

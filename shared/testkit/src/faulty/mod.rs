@@ -17,6 +17,7 @@ use crate::schedule::Process;
 pub enum Effect {
     ReadSession,
     ReadTurn,
+    ReadEarlier,
     TakesPart,
     WriteTurn,
     Commit,

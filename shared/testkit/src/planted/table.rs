@@ -120,6 +120,15 @@ impl Store for Planted<Table> {
         Ok(turn.map(|turn| self.distorted(turn)))
     }
 
+    async fn earlier(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> Result<Vec<Turn>, Unavailable> {
+        self.faulty.earlier(session, before, most).await
+    }
+
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         self.faulty.takes_part(session, user).await
     }

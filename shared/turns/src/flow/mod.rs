@@ -5,9 +5,12 @@
 mod answer;
 mod attempt;
 mod cancel;
+mod compose;
+mod conversation;
 mod design;
 mod execute;
 mod finalize;
+mod history;
 mod lease;
 mod outcome;
 mod publish;
