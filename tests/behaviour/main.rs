@@ -12,7 +12,9 @@
 
 mod bad_input;
 mod cancel;
+mod chain;
 mod client_tools;
+mod cost;
 mod crash;
 mod execute;
 mod finalize;
@@ -21,6 +23,7 @@ mod restart;
 mod server_tools;
 mod sessions;
 mod shapes;
+mod solution_context;
 mod storm;
 mod support;
 mod tenancy;

@@ -2,6 +2,7 @@
 
 mod client;
 mod stored;
+mod upstream;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,6 +10,7 @@ use local::{Cloud, Options, token::Identity};
 use serde_json::{Value, json};
 
 pub use client::{Answer, Client};
+pub use upstream::{history, is_chained, system_message, user_message};
 
 /// A running system.
 pub struct System {
