@@ -181,8 +181,6 @@ async fn every_documented_operation_is_served_and_the_rest_is_refused_in_the_env
         ("POST", format!("{turn}/rerun")),
         ("PATCH", "/api/ai/agent/sessions/s1".to_owned()),
         ("DELETE", "/api/ai/agent/sessions/s1".to_owned()),
-        ("GET", format!("{turn}/payloads/llm-request")),
-        ("GET", format!("{turn}/payloads/llm-response")),
     ] {
         let (status, code) = call(method, &path).await;
         assert!(matches!(status, 404 | 405), "{method} {path}: {status} {code}");

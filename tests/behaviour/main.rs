@@ -13,7 +13,9 @@
 
 mod bad_input;
 mod cancel;
+mod chain;
 mod client_tools;
+mod cost;
 mod crash;
 mod execute;
 mod files;
@@ -23,6 +25,7 @@ mod restart;
 mod server_tools;
 mod sessions;
 mod shapes;
+mod solution_context;
 mod storm;
 mod stream_clients;
 mod stream_reattach;

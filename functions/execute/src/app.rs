@@ -45,7 +45,8 @@ impl App {
     pub async fn start() -> Result<Self, lambda_http::Error> {
         let mut env = Env::default();
         let storage = storage::Settings::read(|name| env.required(name));
-        let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"));
+        let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"))
+            .with_chain_life(env.seconds("CHAIN_LIFE_SECONDS"));
         let provider = provider::config(&mut env);
         let key = provider_key::Source::read(&mut env);
         let model = env.or("OPENAI_MODEL", "gpt-5");
@@ -62,17 +63,17 @@ impl App {
             store: table,
             payloads: objects,
             announcements: queue,
+            design: Arc::new(design(model, provider.provider()?, with_diagnostics)?),
             model: llm::Client::new(provider, key)?,
             world: System::new(),
             timing,
-            design: Arc::new(design(model, with_diagnostics)?),
         };
         Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, claims })
     }
 }
 
 /// Modes, tools and default contexts, checked at start-up.
-fn design(model: String, with_diagnostics: bool) -> Result<Design, lambda_http::Error> {
+fn design(model: String, provider: String, with_diagnostics: bool) -> Result<Design, lambda_http::Error> {
     let mut tools = tool::built_in();
     let mut always = Vec::new();
     if with_diagnostics {
@@ -84,7 +85,7 @@ fn design(model: String, with_diagnostics: bool) -> Result<Design, lambda_http::
     let names: Vec<&str> = tools.names().collect();
     let catalog = Catalog::seed(&names)?;
     let defaults = context::defaults(&catalog, &names)?;
-    Ok(Design { catalog, tools, defaults, model, always })
+    Ok(Design { catalog, tools, defaults, model, provider, always })
 }
 
 /// The reply to a refused request.

@@ -30,6 +30,8 @@ fn routes() -> Router<app::App> {
         .route("/turns/{TurnId}/stream", get(stream::stream))
         .route("/turns/{TurnId}/payloads/instruction", get(payloads::instruction))
         .route("/turns/{TurnId}/payloads/answer", get(payloads::answer))
+        .route("/turns/{TurnId}/payloads/llm-request", get(payloads::model_request))
+        .route("/turns/{TurnId}/payloads/llm-response", get(payloads::model_response))
         .route("/turns/{TurnId}/payloads/files/{Hash}/{Name}", get(payloads::file));
     Router::new()
         .route("/api/ai/agent/sessions", get(sessions::list))

@@ -28,6 +28,24 @@ pub(crate) async fn answer(
     link(state, caller, turn, &headers, PayloadName::Answer).await
 }
 
+pub(crate) async fn model_request(
+    state: State<App>,
+    caller: Identified,
+    turn: OfTurn,
+    headers: HeaderMap,
+) -> Result<Reply, Reply> {
+    link(state, caller, turn, &headers, PayloadName::ModelRequest).await
+}
+
+pub(crate) async fn model_response(
+    state: State<App>,
+    caller: Identified,
+    turn: OfTurn,
+    headers: HeaderMap,
+) -> Result<Reply, Reply> {
+    link(state, caller, turn, &headers, PayloadName::ModelResponse).await
+}
+
 #[derive(Deserialize)]
 pub(crate) struct FilePath {
     #[serde(rename = "Hash")]

@@ -90,12 +90,25 @@ fn replies(memory: &Memory, asked: &Asked) -> Result<Vec<Reply>, Refusal> {
     let scripted =
         read.map_err(|unreadable| Refusal::invalid("invalid_script", "input", unreadable.to_string()))?;
     if let Some(replies) = scripted {
-        return Ok(replies);
+        return Ok(unanswered(replies, asked));
     }
     let brings_results = !asked.outputs.is_empty();
     let previous = asked.previous.filter(|_| brings_results);
     let left = previous.and_then(|previous| memory.then(&previous.response()));
     Ok(left.unwrap_or_default())
+}
+
+/// What is left of a directive where a request that begins a chain tells the results of its calls: the
+/// replies that made them came before.
+fn unanswered(replies: Vec<Reply>, asked: &Asked) -> Vec<Reply> {
+    let mut told = if asked.previous.is_none() { asked.told } else { 0 };
+    let mut is_answered = |reply: &Reply| {
+        let calls = usize::from(plan::calls(reply));
+        let all = (1..=told).contains(&calls);
+        told = told.saturating_sub(calls);
+        all
+    };
+    replies.into_iter().skip_while(|reply| is_answered(reply)).collect()
 }
 
 /// Without a script it says what it is, unless it has to call a tool.

@@ -35,6 +35,9 @@
 //! [[script: say "Half an ans"; cut after 6 events]]
 //! ```
 //!
+//! What follows a `then` answers the request that brings the results, by the chain; where a request
+//! begins a chain and repeats the directive, the results in its `[TOOL_RESULTS]` part tell how far it is.
+//!
 //! What is said, in order; adjacent texts share one message:
 //!
 //! | step | meaning |

@@ -20,6 +20,8 @@ pub(crate) struct Asked {
     pub(crate) instruction: String,
     /// The tool results that this request brings.
     pub(crate) outputs: Vec<String>,
+    /// How many tool results the newest user message tells as text.
+    pub(crate) told: usize,
 }
 
 impl Asked {
@@ -51,6 +53,7 @@ impl Asked {
             mode,
             instruction,
             outputs: outputs(items),
+            told: told(&parts),
             body: body.clone(),
         })
     }
@@ -115,6 +118,12 @@ fn outputs(items: &[Value]) -> Vec<String> {
             other => other.to_string(),
         })
         .collect()
+}
+
+/// The entries of a `[TOOL_RESULTS]` part.
+fn told(parts: &[&str]) -> usize {
+    let results = parts.iter().filter(|part| part.starts_with("[TOOL_RESULTS]"));
+    results.flat_map(|part| part.lines()).filter(|line| line.starts_with("- CallId:")).count()
 }
 
 fn newest_user_texts(items: &[Value]) -> Vec<&str> {

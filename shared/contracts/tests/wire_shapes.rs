@@ -9,7 +9,7 @@ use contracts::{
     queue::FinalizeMessage,
     read::{
         AgentSession, AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionSummary, AgentSessionTurn,
-        AgentSessionTurnSummary, EntityHeader, ListResponse, ModeChange, PayloadLink, TurnStatus,
+        AgentSessionTurnSummary, Cost, EntityHeader, ListResponse, ModeChange, PayloadLink, TurnStatus,
     },
     response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall, ToolOutcome, ToolResult},
 };
@@ -95,6 +95,10 @@ fn full_final() -> Final {
     }
 }
 
+fn cost() -> Cost {
+    Cost { amount: "0.00325".to_owned(), currency: "USD".to_owned() }
+}
+
 fn turn() -> AgentSessionTurn {
     let base = "/api/ai/agent/sessions/s1/turns/t1/payloads";
     AgentSessionTurn {
@@ -133,6 +137,7 @@ fn turn() -> AgentSessionTurn {
             was_too_large_to_send: false,
         }],
         usage: Some(usage()),
+        cost: Some(cost()),
         warnings: vec!["Retrieval was skipped.".to_owned()],
         errors: Vec::new(),
     }
@@ -154,6 +159,7 @@ fn pending_turn() -> AgentSessionTurn {
         chunk_refs: Vec::new(),
         active_file_refs: Vec::new(),
         usage: None,
+        cost: None,
         warnings: Vec::new(),
         ..turn()
     }
@@ -208,6 +214,7 @@ fn session() -> AgentSession {
             changed_by_user: user(),
         }],
         total_usage: Some(usage()),
+        total_costs: vec![cost()],
         turn_count: 2,
         turns: vec![pending_turn()],
         continuation_token: Some("eyJTIjoxfQ".to_owned()),

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Response, Url, redirect};
 use tokio::time::{Instant, timeout, timeout_at};
-use turns::model::{Error, Model, Reply, Request};
+use turns::model::{Error, Heard, Model, Reply, Request};
 
 use crate::fold::Progress;
 use crate::key::{ApiKey, Keys};
@@ -18,7 +18,7 @@ use crate::reader::Reader;
 use crate::retry::headers::Advice;
 use crate::retry::{Attempt, Policy};
 use crate::wait::{Real, Wait};
-use crate::{builder, failure, sse};
+use crate::{builder, failure, raw, sse};
 
 /// Where and how to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,19 @@ pub struct Config {
     pub retry: Policy,
     /// The largest line and event of a stream.
     pub limits: sse::Limits,
+}
+
+impl Config {
+    /// Who answers: the host of the base URL, which is no secret. The same provider at another port or
+    /// path still has what it stored.
+    ///
+    /// # Errors
+    ///
+    /// [`Unusable::Base`] when the base URL is none.
+    pub fn provider(&self) -> Result<String, Unusable> {
+        let url = Url::parse(&self.base).map_err(|_| Unusable::Base)?;
+        url.host_str().map(str::to_owned).ok_or(Unusable::Base)
+    }
 }
 
 impl Default for Config {
@@ -127,12 +140,12 @@ impl<K: Keys> Client<K> {
 
 impl<K: Keys, W: Wait> Client<K, W> {
     /// Asks until a response begins, the policy gives up, or the key is refused.
-    async fn response(&self, body: Bytes, until: Instant) -> Result<Response, Error> {
+    async fn response(&self, body: Bytes, until: Instant, heard: &mut Heard<'_>) -> Result<Response, Error> {
         let mut key = self.keys.key(None).await?;
         let mut key_is_fresh = false;
         let mut before = 0;
         loop {
-            let failed = match self.attempt(body.clone(), &key, before).await {
+            let failed = match self.attempt(body.clone(), &key, before, heard).await {
                 Ok(response) => return Ok(response),
                 Err(failed) => failed,
             };
@@ -158,7 +171,13 @@ impl<K: Keys, W: Wait> Client<K, W> {
         }
     }
 
-    async fn attempt(&self, body: Bytes, key: &ApiKey, before: u32) -> Result<Response, Attempt> {
+    async fn attempt(
+        &self,
+        body: Bytes,
+        key: &ApiKey,
+        before: u32,
+        heard: &mut Heard<'_>,
+    ) -> Result<Response, Attempt> {
         let failed = |error| Attempt { before, status: None, error, advice: Advice::default() };
         let request = self
             .http
@@ -179,6 +198,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
         let advice = Advice::read(response.headers(), Timestamp::now());
         let body = timeout(ERROR_BODY, error_body(response)).await;
         let body = body.unwrap_or_default();
+        raw::refused(heard, status.as_u16(), &body);
         Err(Attempt {
             before,
             status: Some(status.as_u16()),
@@ -187,11 +207,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
         })
     }
 
-    async fn read(
-        &self,
-        mut response: Response,
-        deltas: &mut (dyn FnMut(&str) + Send),
-    ) -> Result<Reply, Error> {
+    async fn read(&self, mut response: Response, heard: &mut Heard<'_>) -> Result<Reply, Error> {
         let mut reader = Reader::new(self.config.limits);
         loop {
             let patience = match reader.has_text() {
@@ -203,7 +219,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
             let Some(piece) = piece.map_err(|_| Error::Malformed)? else {
                 return Err(Error::Malformed);
             };
-            if let Progress::Done(reply) = reader.push(&piece, deltas)? {
+            if let Progress::Done(reply) = reader.push(&piece, heard)? {
                 let end = timeout(STREAM_END, response.chunk()).await;
                 tracing::debug!(reusable = matches!(end, Ok(Ok(None))), "a model reply ended");
                 return Ok(reply);
@@ -217,13 +233,15 @@ impl<K: Keys, W: Wait> Model for Client<K, W> {
         &self,
         request: &Request,
         deadline: Duration,
-        deltas: &mut (dyn FnMut(&str) + Send),
+        heard: &mut Heard<'_>,
     ) -> Result<Reply, Error> {
         let until = self.wait.now() + deadline.min(LONGEST_CALL);
         let body = serde_json::to_vec(&builder::build(request)).map_err(|_| Error::Malformed)?;
+        let body = Bytes::from(body);
+        raw::sent(heard, &body);
         let reply = async {
-            let response = self.response(body.into(), until).await?;
-            self.read(response, deltas).await
+            let response = self.response(body, until, heard).await?;
+            self.read(response, heard).await
         };
         timeout_at(until, reply).await.unwrap_or(Err(Error::TimedOut))
     }

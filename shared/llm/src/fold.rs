@@ -5,10 +5,12 @@
 //! whatever ends without one has no reply.
 
 use contracts::Usage;
-use turns::model::{Error, FunctionCall, Reply};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use turns::model::{Error, FunctionCall, Heard, Reply};
 
-use crate::failure;
 use crate::wire::event::{self, Delta, Event, Item, Part, Response};
+use crate::{failure, raw};
 
 const MOST_TEXT: usize = 8 << 20;
 const MOST_ITEMS: usize = 1_024;
@@ -45,14 +47,14 @@ impl Fold {
     /// # Errors
     ///
     /// What the event says went wrong; [`Error::Malformed`] when it can't be read.
-    pub fn push(&mut self, data: &str, deltas: &mut (dyn FnMut(&str) + Send)) -> Result<Progress, Error> {
+    pub fn push(&mut self, data: &str, heard: &mut Heard<'_>) -> Result<Progress, Error> {
         // Some servers keep a stream alive with the one and end it with the other; neither is an event
         // of the API.
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(Progress::More);
         }
         match serde_json::from_str(data).map_err(|_| Error::Malformed)? {
-            Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.write(&delta, deltas)?,
+            Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.write(&delta, heard)?,
             Event::ItemDone { item } => {
                 if self.items.len() == MOST_ITEMS {
                     return Err(Error::Malformed);
@@ -60,40 +62,48 @@ impl Fold {
                 self.items.push(item);
             }
             Event::Completed { response } => {
-                return self.finish(response, deltas).map(Progress::Done);
+                ended(data, response.usage, heard);
+                return self.finish(response, heard).map(Progress::Done);
             }
-            Event::Failed { response } => return Err(failure::of_failed(response.error.as_ref())),
+            Event::Failed { response } => {
+                ended(data, response.usage, heard);
+                return Err(failure::of_failed(response.error.as_ref()));
+            }
             Event::Incomplete { response } => {
+                ended(data, response.usage, heard);
                 return Err(failure::of_incomplete(response.incomplete_details.as_ref()));
             }
-            Event::Error(error) => return Err(failure::of_stream(error)),
+            Event::Error(error) => {
+                ended(data, None, heard);
+                return Err(failure::of_stream(error));
+            }
             Event::Other => {}
         }
         Ok(Progress::More)
     }
 
-    fn write(&mut self, delta: &Delta, deltas: &mut (dyn FnMut(&str) + Send)) -> Result<(), Error> {
+    fn write(&mut self, delta: &Delta, heard: &mut Heard<'_>) -> Result<(), Error> {
         if delta.delta.is_empty() {
             return Ok(());
         }
         let segment = Some((delta.output_index, delta.content_index));
         if self.segment.is_some() && self.segment != segment {
-            self.hand_on("\n\n", deltas)?;
+            self.hand_on("\n\n", heard)?;
         }
         self.segment = segment;
-        self.hand_on(&delta.delta, deltas)
+        self.hand_on(&delta.delta, heard)
     }
 
-    fn hand_on(&mut self, piece: &str, deltas: &mut (dyn FnMut(&str) + Send)) -> Result<(), Error> {
+    fn hand_on(&mut self, piece: &str, heard: &mut Heard<'_>) -> Result<(), Error> {
         if self.text.len().saturating_add(piece.len()) > MOST_TEXT {
             return Err(Error::Malformed);
         }
         self.text.push_str(piece);
-        deltas(piece);
+        (heard.deltas)(piece);
         Ok(())
     }
 
-    fn finish(&mut self, response: Response, deltas: &mut (dyn FnMut(&str) + Send)) -> Result<Reply, Error> {
+    fn finish(&mut self, response: Response, heard: &mut Heard<'_>) -> Result<Reply, Error> {
         match response.status.as_deref() {
             Some("failed" | "cancelled") => {
                 return Err(failure::of_failed(response.error.as_ref()));
@@ -114,16 +124,31 @@ impl Fold {
         // What was handed on can't be taken back: the whole text may only add to it.
         let whole = text(&items);
         if let Some(rest) = whole.strip_prefix(self.text.as_str()).filter(|rest| !rest.is_empty()) {
-            self.hand_on(rest, deltas)?;
+            self.hand_on(rest, heard)?;
         }
         Ok(Reply {
             response_id: response.id,
             model: response.model.unwrap_or_default(),
             text: std::mem::take(&mut self.text),
             calls,
-            usage: response.usage.map(usage),
         })
     }
+}
+
+/// What a terminal event tells besides the reply: the tokens used, and the raw response where it is
+/// wanted. A bare error event has no response, and is kept as it is.
+fn ended(data: &str, used: Option<event::Usage>, heard: &mut Heard<'_>) {
+    heard.usage = used.map(usage);
+    if heard.raw.is_some() {
+        let response = serde_json::from_str(data).ok().and_then(|Terminal { response }| response);
+        raw::received(heard, response.map_or(data, RawValue::get));
+    }
+}
+
+#[derive(Deserialize)]
+struct Terminal<'a> {
+    #[serde(borrow, default)]
+    response: Option<&'a RawValue>,
 }
 
 /// The items' texts and refusals, joined by a blank line.

@@ -16,6 +16,7 @@ pub mod client;
 pub mod failure;
 pub mod fold;
 pub mod key;
+mod raw;
 pub mod reader;
 pub mod retry;
 pub mod sse;

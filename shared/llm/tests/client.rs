@@ -9,14 +9,14 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use contracts::response::ToolOutcome;
+use contracts::{Usage, response::ToolOutcome};
 use llm::client::Timeouts;
 use llm::key::Keys;
 use llm::retry::Policy;
 use llm::{ApiKey, Client, Config, Error};
 use scripted_model::Recorder;
 use tokio::net::TcpListener;
-use turns::model::{Chain, Instruction, Model, Reply, Request, Tool, ToolOutput};
+use turns::model::{Chain, Heard, Instruction, Model, Raw, Reply, Request, Tool, ToolOutput};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -46,11 +46,20 @@ impl Upstream {
     }
 
     async fn send(&self, request: &Request) -> Result<Reply, Error> {
+        self.observed(request).await.0
+    }
+
+    /// The reply, what it cost, and what went over the wire.
+    async fn observed(&self, request: &Request) -> (Result<Reply, Error>, Option<Usage>, Raw) {
         let mut text = String::new();
         let mut deltas = |delta: &str| text.push_str(delta);
-        let reply = self.client.reply(request, DEADLINE, &mut deltas).await?;
-        assert_eq!(reply.text, text);
-        Ok(reply)
+        let mut heard = Heard::by(&mut deltas).keeping_raw(true);
+        let reply = self.client.reply(request, DEADLINE, &mut heard).await;
+        let (usage, raw) = (heard.usage, heard.raw.unwrap());
+        if let Ok(reply) = &reply {
+            assert_eq!(reply.text, text);
+        }
+        (reply, usage, raw)
     }
 }
 
@@ -93,15 +102,33 @@ fn after(reply: &Reply) -> Chain {
 #[tokio::test]
 async fn a_reply_comes_with_its_text_model_and_usage() {
     let upstream = Upstream::new().await;
-    let reply = upstream
-        .ask(r#"[[script: say "One two."; say " Three."; usage 100 20 cached 5 reasoning 7]]"#)
-        .await
-        .unwrap();
+    let asked = asking(r#"[[script: say "One two."; say " Three."; usage 100 20 cached 5 reasoning 7]]"#);
+    let (reply, usage, raw) = upstream.observed(&asked).await;
+    let reply = reply.unwrap();
     assert_eq!(reply.text, "One two. Three.");
     assert_eq!(reply.model, "scripted");
-    let usage = reply.usage.unwrap();
+    let usage = usage.unwrap();
     assert_eq!((usage.prompt_tokens, usage.completion_tokens), (100, 20));
     assert_eq!((usage.cached_tokens, usage.reasoning_tokens), (Some(5), Some(7)));
+    let sent: serde_json::Value = serde_json::from_slice(&raw.request).unwrap();
+    assert_eq!(sent, upstream.recorder.bodies()[0], "what is kept is what was sent");
+    let received: serde_json::Value = serde_json::from_slice(&raw.response).unwrap();
+    assert_eq!((&received["id"], &received["status"]), (&reply.response_id.into(), &"completed".into()));
+}
+
+#[tokio::test]
+async fn what_a_failed_or_incomplete_reply_cost_is_told() {
+    let upstream = Upstream::new().await;
+    for end in ["fail server_error", "incomplete"] {
+        let asked = asking(&format!("[[script: say \"Half.\"; usage 100 20; {end}]]"));
+        let (reply, usage, _) = upstream.observed(&asked).await;
+        assert!(reply.is_err(), "{end}");
+        assert_eq!(usage.map(|usage| usage.total_tokens), Some(120), "{end}");
+    }
+    let (reply, usage, raw) = upstream.observed(&asking("[[script: status 400 code some_code]]")).await;
+    assert_eq!((reply.unwrap_err(), usage), (Error::Rejected { status: 400 }, None));
+    let refused: serde_json::Value = serde_json::from_slice(&raw.response).unwrap();
+    assert_eq!((&refused["Status"], &refused["Body"]["error"]["code"]), (&400.into(), &"some_code".into()));
 }
 
 #[tokio::test]
@@ -204,7 +231,7 @@ async fn a_connection_that_can_not_be_made_is_tried_again_and_then_unavailable()
     drop(listener);
     let config = Config { base, retry: quick(), ..Config::default() };
     let client = Client::new(config, ApiKey::new("key")).unwrap();
-    let reply = client.reply(&asking("Hello."), DEADLINE, &mut |_| {}).await;
+    let reply = client.reply(&asking("Hello."), DEADLINE, &mut Heard::by(&mut |_| {})).await;
     assert_eq!(reply, Err(Error::Unavailable));
 }
 
@@ -235,7 +262,7 @@ async fn silence_ends_when_patience_or_the_deadline_does() {
     let patient = Upstream::new().await;
     for script in ["silent", "delay 5s", "status 500 retry-after 1"] {
         let request = asking(&format!("[[script: {script}]]"));
-        let reply = patient.client.reply(&request, soon, &mut |_| {}).await;
+        let reply = patient.client.reply(&request, soon, &mut Heard::by(&mut |_| {})).await;
         let timed_out = matches!(reply, Err(Error::TimedOut | Error::Unavailable));
         assert!(timed_out, "{script}");
     }
@@ -250,7 +277,8 @@ async fn dropping_a_call_ends_it_upstream() {
     let mut deltas = |_: &str| {
         told.take().map(|told| told.send(()));
     };
-    let call = upstream.client.reply(&request, DEADLINE, &mut deltas);
+    let mut heard = Heard::by(&mut deltas);
+    let call = upstream.client.reply(&request, DEADLINE, &mut heard);
     tokio::select! {
         _ = call => panic!("the call ended"),
         _ = written => {}
@@ -285,7 +313,7 @@ async fn calls_share_a_connection() {
     let config = Config { base, ..Config::default() };
     let client = Client::new(config, ApiKey::new("key")).unwrap();
     for _ in 0..5 {
-        client.reply(&asking("Hello."), DEADLINE, &mut |_| {}).await.unwrap();
+        client.reply(&asking("Hello."), DEADLINE, &mut Heard::by(&mut |_| {})).await.unwrap();
     }
     assert_eq!(*accepted.lock().unwrap(), 1);
 }
@@ -311,7 +339,7 @@ async fn a_refused_key_is_fetched_anew_once() {
     tokio::spawn(scripted_model::serve(listener, recorder.clone()));
     let config = Config { base, ..Config::default() };
     let client = Client::new(config, Rotated(Mutex::default())).unwrap();
-    client.reply(&asking("Hello."), DEADLINE, &mut |_| {}).await.unwrap();
+    client.reply(&asking("Hello."), DEADLINE, &mut Heard::by(&mut |_| {})).await.unwrap();
     assert_eq!(recorder.count(), 2);
 }
 

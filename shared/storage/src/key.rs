@@ -164,6 +164,8 @@ pub fn object(payload: &Payload) -> String {
         Kind::Step(owner, rounds) => format!("{prefix}/{owner}/step-{rounds}.json"),
         Kind::ToolResults(owner) => format!("{prefix}/{owner}/tool-results.json"),
         Kind::Answer(owner) => format!("{prefix}/{owner}/answer.md"),
+        Kind::ModelRequest(owner, call) => format!("{prefix}/{owner}/request-{call}.json"),
+        Kind::ModelResponse(owner, call) => format!("{prefix}/{owner}/response-{call}.json"),
         Kind::File { hash, name } => format!("{prefix}/files/{hash}/{}", part(name)),
     }
 }

@@ -13,19 +13,23 @@ use contracts::{
     response::{ClientToolContinuation, Metadata, ToolCall},
 };
 use turns::{
-    context::{self, Effective},
+    chain::Upstream,
+    context::{self, ChainPolicy, Effective},
     flow::Design,
     id::{SessionKey, TurnKey},
     mode::Catalog,
     outcome::Outcome,
     progress::{Called, Progress, Step},
-    session::{Contexts, Hints},
+    session::{Contexts, Hints, SolutionChange},
     tool::{self, Registry},
     transition::begin::Ask,
 };
 
 /// The model every test turn is sent to.
 pub const MODEL: &str = "model-1";
+
+/// Who answers every test turn.
+pub const PROVIDER: &str = "provider.example.com";
 
 /// The org every test belongs to unless it says otherwise.
 pub const ORG: &str = "org";
@@ -89,9 +93,20 @@ pub fn design() -> Arc<Design> {
         let names: Vec<&str> = tools.names().collect();
         let catalog = Catalog::seed(&names).unwrap();
         let defaults = context::defaults(&catalog, &names).unwrap();
-        Arc::new(Design { catalog, tools, defaults, model: MODEL.to_owned(), always: Vec::new() })
+        Arc::new(Design {
+            catalog,
+            tools,
+            defaults,
+            model: MODEL.to_owned(),
+            provider: PROVIDER.to_owned(),
+            always: Vec::new(),
+        })
     });
     Arc::clone(made)
+}
+
+fn upstream() -> Upstream {
+    Upstream { model: MODEL.to_owned(), provider: PROVIDER.to_owned(), policy: ChainPolicy::Provider }
 }
 
 /// What a request asks, as the executor sees it.
@@ -109,7 +124,8 @@ pub fn ask(caller: &Caller, request: &UserTurn) -> Ask {
         active_file_refs: Vec::new(),
         first_mode: "general".to_owned(),
         streamed: request.streaming,
-        model: MODEL.to_owned(),
+        upstream: upstream(),
+        solution: SolutionChange::default(),
     }
 }
 

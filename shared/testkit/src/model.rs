@@ -8,7 +8,7 @@ use std::{
 use contracts::Usage;
 use turns::{
     id::TurnKey,
-    model::{Chain, Error, Instruction, Model, Reply, Request},
+    model::{Chain, Error, Heard, Instruction, Model, Reply, Request},
     ports::World,
 };
 
@@ -76,7 +76,7 @@ impl Model for ScriptedModel {
         &self,
         request: &Request,
         deadline: Duration,
-        deltas: &mut (dyn FnMut(&str) + Send),
+        heard: &mut Heard<'_>,
     ) -> Result<Reply, Error> {
         let (process, turn) = (self.process.id(), self.turn.clone());
         self.process.ledger().note(Event::ModelCalled { process, turn });
@@ -89,10 +89,10 @@ impl Model for ScriptedModel {
             Some(Fault::Throttled(_)) => Err(Error::RateLimited { retry_after: None }),
             Some(Fault::ReplyLost | Fault::LandsLate) => Err(Error::TimedOut),
             _ if takes > deadline => Err(Error::TimedOut),
-            _ => self.answer(request),
+            _ => self.answer(request, heard),
         };
         if let Ok(reply) = &reply {
-            deltas(&reply.text);
+            (heard.deltas)(&reply.text);
         }
         self.process.leave(fault).await;
         reply
@@ -108,7 +108,7 @@ impl ScriptedModel {
         self.script.slowest.min(slowest).mul_f64(part)
     }
 
-    fn answer(&self, request: &Request) -> Result<Reply, Error> {
+    fn answer(&self, request: &Request, heard: &mut Heard<'_>) -> Result<Reply, Error> {
         let chained = matches!(request.chain, Chain::Continues { .. });
         let draw = self.process.clock().draw(|chance| chance.u32(0..100));
         if chained && draw < self.script.forgets {
@@ -122,17 +122,17 @@ impl ScriptedModel {
             Instruction::User(text) => text.as_str(),
             Instruction::FilesAlone | Instruction::ToolResults => "",
         };
+        heard.usage = Some(Usage {
+            prompt_tokens: number,
+            completion_tokens: 1,
+            total_tokens: number + 1,
+            ..Usage::default()
+        });
         Ok(Reply {
             response_id: format!("resp_{number}"),
             model: request.model.clone(),
             text: format!("Answer {number} to: {asked}"),
             calls: Vec::new(),
-            usage: Some(Usage {
-                prompt_tokens: number,
-                completion_tokens: 1,
-                total_tokens: number + 1,
-                ..Usage::default()
-            }),
         })
     }
 }

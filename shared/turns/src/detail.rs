@@ -8,7 +8,10 @@ use contracts::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::id::{SessionKey, TurnKey};
+use crate::{
+    context::Cost,
+    id::{SessionKey, TurnKey},
+};
 
 /// What was asked: written with the turn's start, never again (DD-002A).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,18 +54,32 @@ pub struct Report {
     /// The model that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The provider that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// The mode whose instructions the chain was last told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_mode: Option<String>,
+    /// The solution context that the chain was last told, by its text's hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_solution: Option<Fingerprint>,
     /// When the provider answered, well or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<Timestamp>,
-    /// How long the response may be chained from.
+    /// How long the response may be chained from; none for a failed turn, and where nothing was left
+    /// with the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain_expires: Option<Timestamp>,
     /// Tokens used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What they cost; none without prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// Which of the turn's model calls was the last, where raw payloads were to be kept: they lie under
+    /// the writer of the outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_payloads: Option<u32>,
     /// Warnings of this turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

@@ -5,10 +5,12 @@
 //! [`ports`]. Deliberately absent: AWS, HTTP, the provider's wire, and any clock or randomness that
 //! does not come through [`ports::World`].
 
+pub mod chain;
 pub mod change;
 pub mod context;
 pub mod detail;
 pub mod flow;
+pub mod history;
 pub mod id;
 pub mod link;
 pub mod matching;

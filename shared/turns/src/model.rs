@@ -12,15 +12,55 @@ use crate::context::Effort;
 
 /// A language model behind a Responses API.
 pub trait Model: Send + Sync {
-    /// Asks for one reply. `deltas` receives the text as it is written; the reply holds all of it.
+    /// Asks for one reply. What becomes known on the way, whether a reply comes or not, goes to `heard`.
     ///
     /// Dropping the future ends the generation upstream. Nothing outlasts `deadline`.
     fn reply(
         &self,
         request: &Request,
         deadline: Duration,
-        deltas: &mut (dyn FnMut(&str) + Send),
+        heard: &mut Heard<'_>,
     ) -> impl Future<Output = Result<Reply, Error>> + Send;
+}
+
+/// What one model call lets through while it lasts. It outlives the call: what a reply that failed or
+/// broke off had cost is told all the same.
+pub struct Heard<'a> {
+    /// Receives the text as it is written; the reply holds all of it.
+    pub deltas: &'a mut (dyn FnMut(&str) + Send),
+    /// Tokens used, when the provider tells.
+    pub usage: Option<Usage>,
+    /// What went over the wire, filled in where it is wanted: where it is there to be filled.
+    pub raw: Option<Raw>,
+}
+
+/// What went over the wire in one model call, bounded in size. Never a header, so never a key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Raw {
+    /// The request's body as it was sent; empty when nothing was.
+    pub request: Bytes,
+    /// The response as the stream's end told it, or what there was instead; empty when nothing came.
+    pub response: Bytes,
+}
+
+impl<'a> Heard<'a> {
+    /// Hands text on to `deltas` and keeps nothing of the wire.
+    #[must_use]
+    pub fn by(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
+        Self { deltas, usage: None, raw: None }
+    }
+
+    /// The same, and keeps what goes over the wire if `wanted`.
+    #[must_use]
+    pub fn keeping_raw(self, wanted: bool) -> Self {
+        Self { raw: wanted.then(Raw::default), ..self }
+    }
+}
+
+impl std::fmt::Debug for Heard<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Heard").field("usage", &self.usage).finish_non_exhaustive()
+    }
 }
 
 /// One model call (AGN-003 §2, §3).
@@ -162,8 +202,6 @@ pub struct Reply {
     pub text: String,
     /// Function calls, in the model's order.
     pub calls: Vec<FunctionCall>,
-    /// Tokens used, when the provider tells.
-    pub usage: Option<Usage>,
 }
 
 /// Why there is no reply. No variant carries the provider's own words (I14).

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::{
     detail::Report,
     id::Owner,
-    progress::Step,
+    progress::{Called, Step},
     stream::Segment,
     turn::{Reason, Verdict},
 };
@@ -37,6 +37,10 @@ pub struct Outcome {
     /// process can go on.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub step: Option<Step>,
+    /// Of a completed turn: its tool calls with what came of each, bounded, for when the session's
+    /// history has to be told again.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub exchanges: Vec<Called>,
 }
 
 /// What an attempt ended with.
@@ -95,7 +99,14 @@ impl Outcome {
             report,
             staged_mode,
             step: None,
+            exchanges: Vec::new(),
         }
+    }
+
+    /// The same, with the turn's tool calls.
+    #[must_use]
+    pub fn with_exchanges(self, exchanges: Vec<Called>) -> Self {
+        Self { exchanges, ..self }
     }
 
     /// Calls for the client to run. What was gathered so far is reported in the final response.
@@ -108,6 +119,7 @@ impl Outcome {
             report: Report { received: Some(received), usage: step.progress.usage, ..Report::default() },
             staged_mode: None,
             step: Some(step),
+            exchanges: Vec::new(),
         }
     }
 
@@ -122,6 +134,7 @@ impl Outcome {
             report,
             staged_mode: None,
             step: None,
+            exchanges: Vec::new(),
         }
     }
 

@@ -27,6 +27,10 @@ pub enum Kind {
     ToolResults(Owner),
     /// An attempt's answer text, Markdown.
     Answer(Owner),
+    /// What was sent to the provider in a turn's n-th model call, under the attempt that made it.
+    ModelRequest(Owner, u32),
+    /// What the provider answered to it.
+    ModelResponse(Owner, u32),
     /// A published file, addressed by its content.
     File {
         /// The hash of its bytes.
@@ -41,9 +45,12 @@ impl Kind {
     #[must_use]
     pub fn media_type(&self) -> &'static str {
         match self {
-            Self::Instruction(_) | Self::Outcome(_) | Self::Step(..) | Self::ToolResults(_) => {
-                "application/json"
-            }
+            Self::Instruction(_)
+            | Self::Outcome(_)
+            | Self::Step(..)
+            | Self::ToolResults(_)
+            | Self::ModelRequest(..)
+            | Self::ModelResponse(..) => "application/json",
             Self::Answer(_) => "text/markdown; charset=utf-8",
             Self::File { .. } => "application/octet-stream",
         }

@@ -58,6 +58,13 @@ pub trait Store: Send + Sync {
     fn turn(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Turn>, Unavailable>> + Send;
     /// What was asked with a turn, read consistently: written once, with the turn's start.
     fn asked(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Asked>, Unavailable>> + Send;
+    /// The heads of a session's turns before this sequence number, newest first, read consistently.
+    fn earlier(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Turn>, Unavailable>> + Send;
     /// Whether the user took part in the session.
     fn takes_part(
         &self,

@@ -5,15 +5,18 @@
 //! executed is recorded and does not run again, and no recorded model call is paid for twice.
 
 use contracts::{
-    Usage,
+    Fingerprint, Usage,
     read::AgentSessionActiveFileRef,
     response::{FileRef, ToolOutcome, ToolResult},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    context::{ChainPolicy, Effort, Prices},
+    history::{self, Bounds},
     model::{FunctionCall, ToolOutput},
     outcome::StagedMode,
+    session::SolutionContext,
     tool::Definition,
     turn::Turn,
 };
@@ -45,6 +48,24 @@ pub struct Plan {
     pub tool_choice: Option<String>,
     /// Whether tools are sent on chained requests too.
     pub tools_on_continuation: bool,
+    /// How much a reasoning model may think.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reasoning_effort: Option<Effort>,
+    /// Who remembers the conversation.
+    #[serde(default)]
+    pub chain: ChainPolicy,
+    /// How many tokens of earlier turns a request may tell.
+    #[serde(default)]
+    pub history_tokens: u32,
+    /// The session's solution context as it stood at the start (AGN-034 §4.5).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub solution: Option<SolutionContext>,
+    /// Whether what goes over the wire is kept.
+    #[serde(default)]
+    pub store_raw_payloads: bool,
+    /// What tokens cost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub prices: Option<Prices>,
     /// The most tool rounds.
     pub max_rounds: u32,
     /// How long the client has for its tools, in seconds.
@@ -60,6 +81,15 @@ pub struct Progress {
     /// The last reply, to chain from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
+    /// The provider that gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Model calls so far.
+    pub model_calls: u32,
+    /// The calls of earlier rounds with what came of each, oldest first, for when they have to be told
+    /// again; long values are cut.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Called>,
     /// The last reply's calls in the model's order, with what came of each; without an outcome while the
     /// client runs it.
     pub calls: Vec<Called>,
@@ -74,6 +104,9 @@ pub struct Progress {
     /// The mode whose instructions the chain was last told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_mode: Option<String>,
+    /// The solution context that the chain was last told, by its text's hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_solution: Option<Fingerprint>,
     /// What server tools returned, for the final response (AGN-033 §5.3).
     pub tool_results: Vec<ToolResult>,
     /// Files that were published.
@@ -114,7 +147,9 @@ impl Called {
         Self { call_id: call.call_id, name: call.name, arguments: call.arguments, outcome: None }
     }
 
-    fn output(&self) -> Option<ToolOutput> {
+    /// The call with what came of it; none while it is open.
+    #[must_use]
+    pub fn output(&self) -> Option<ToolOutput> {
         let call = FunctionCall {
             call_id: self.call_id.clone(),
             name: self.name.clone(),
@@ -140,6 +175,41 @@ impl Progress {
     #[must_use]
     pub fn outputs(&self) -> Vec<ToolOutput> {
         self.calls.iter().filter_map(Called::output).collect()
+    }
+
+    /// What came of every call of the turn so far, oldest first: what a request tells that can't go on
+    /// from the reply that called.
+    #[must_use]
+    pub fn every_output(&self) -> Vec<ToolOutput> {
+        self.earlier.iter().chain(&self.calls).filter_map(Called::output).collect()
+    }
+
+    /// Goes on with the calls of another reply.
+    pub fn begin_round(&mut self, calls: impl Iterator<Item = FunctionCall>) {
+        let before = std::mem::take(&mut self.earlier).into_iter().chain(std::mem::take(&mut self.calls));
+        self.earlier = history::kept(before.collect::<Vec<_>>().into_iter(), Bounds::IN_TURN);
+        self.calls = calls.map(Called::open).collect();
+    }
+
+    /// The turn's calls, as its outcome keeps them.
+    #[must_use]
+    pub fn exchanges(&self) -> Vec<Called> {
+        history::kept(self.earlier.iter().chain(&self.calls).cloned(), Bounds::COMPLETED)
+    }
+
+    /// Adds what a model call used.
+    pub fn spent(&mut self, usage: Option<Usage>) {
+        self.usage = match (self.usage, usage) {
+            (Some(before), Some(now)) => Some(before.plus(now)),
+            (before, now) => before.or(now),
+        };
+    }
+
+    /// Warns the user, once.
+    pub fn warn(&mut self, warning: &str) {
+        if !self.warnings.iter().any(|known| known == warning) {
+            self.warnings.push(warning.to_owned());
+        }
     }
 
     /// Fills in the client's results, which match the pending calls one by one.

@@ -1,13 +1,18 @@
 //! A session: what a start or a finalize has to know and change.
 
 use contracts::{
-    Timestamp, Usage,
+    Fingerprint, Timestamp, Usage,
     caller::User,
     id::{AgentContextId, ConversationContextId, TurnId},
     read::TurnStatus,
 };
 
-use crate::id::SessionKey;
+use serde::{Deserialize, Serialize};
+
+use crate::{context::Cost, id::SessionKey};
+
+/// The most currencies in which a session's cost is kept.
+const MOST_CURRENCIES: usize = 4;
 
 /// A durable conversation (DD-002A).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,10 +41,52 @@ pub struct Session {
     pub mode: String,
     /// Tokens of all finalized turns.
     pub usage: Usage,
+    /// What all finalized turns cost, one entry per currency; none for turns without prices.
+    pub costs: Vec<Cost>,
     /// Fixed by the first turn.
     pub contexts: Contexts,
     /// Latched hints.
     pub hints: Hints,
+    /// The latched solution context (AGN-034 §4.5).
+    pub solution: Option<SolutionContext>,
+}
+
+/// Where the text of a session's solution context is: in the request of the turn that brought it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct SolutionContext {
+    /// The turn that brought it.
+    pub turn: TurnId,
+    /// Names that turn's instruction payload (LIFECYCLE rule 2).
+    pub request: Fingerprint,
+    /// The hash of the text: what a chain was last told is compared by it.
+    pub text: Fingerprint,
+}
+
+/// What a request does to the solution context (AGN-034 §4.5).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SolutionChange {
+    /// The request says nothing of it.
+    #[default]
+    Stays,
+    /// The request gives an empty one.
+    Removed,
+    /// The request gives another one.
+    Replaced(SolutionContext),
+}
+
+impl SolutionChange {
+    /// What is latched afterwards. The same text again leaves the reference as it was.
+    #[must_use]
+    pub fn applied_to(&self, before: Option<&SolutionContext>) -> Option<SolutionContext> {
+        match self {
+            Self::Stays => before.cloned(),
+            Self::Removed => None,
+            Self::Replaced(now) => {
+                Some(before.filter(|before| before.text == now.text).unwrap_or(now).clone())
+            }
+        }
+    }
 }
 
 /// The newest turn of a session (DD-003).
@@ -60,8 +107,12 @@ pub struct ChainHead {
     pub response_id: String,
     /// The model it came from.
     pub model: String,
+    /// The provider that has it; none when it was not recorded.
+    pub provider: Option<String>,
     /// The mode whose instructions it was last told.
     pub told_mode: Option<String>,
+    /// The solution context that it was last told, by its text's hash.
+    pub told_solution: Option<Fingerprint>,
     /// The last instant at which it may be relied on (DD-002B, `OpenAIChainExpiresDate`).
     pub expires: Timestamp,
 }
@@ -113,10 +164,15 @@ impl Hints {
     }
 }
 
-impl ChainHead {
-    /// The response id, while it may be relied on.
-    #[must_use]
-    pub fn usable(&self, now: Timestamp) -> Option<&str> {
-        (now < self.expires).then_some(self.response_id.as_str())
+/// The sum of costs, per currency: amounts of two currencies don't add up. A session of more than a few
+/// currencies is told of in the first ones alone.
+#[must_use]
+pub fn costs_with(mut costs: Vec<Cost>, cost: Option<&Cost>) -> Vec<Cost> {
+    let Some(cost) = cost else { return costs };
+    if let Some(known) = costs.iter_mut().find(|known| known.currency == cost.currency) {
+        known.amount = known.amount.plus(cost.amount);
+    } else if costs.len() < MOST_CURRENCIES {
+        costs.push(cost.clone());
     }
+    costs
 }

@@ -66,6 +66,12 @@ impl Timing {
         Self { stream_hold: self.stream_hold.min(left), ..*self }
     }
 
+    /// The same for a provider that keeps its responses for another time than the usual one.
+    #[must_use]
+    pub fn with_chain_life(self, chain_life: Option<Duration>) -> Self {
+        Self { chain_life: chain_life.unwrap_or(self.chain_life), ..self }
+    }
+
     /// How often a holder renews: three times a lease.
     #[must_use]
     pub fn renew_every(&self) -> Duration {

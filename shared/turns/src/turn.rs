@@ -5,7 +5,10 @@
 
 use contracts::{Fingerprint, Timestamp, id::UserId, read::TurnStatus};
 
-use crate::id::{Owner, TurnKey};
+use crate::{
+    chain::Rebuild,
+    id::{Owner, TurnKey},
+};
 
 /// The most attempts one stage of a turn gets before it is abandoned.
 pub const MAX_ATTEMPTS: usize = 3;
@@ -27,6 +30,9 @@ pub struct Turn {
     pub mode: String,
     /// The response its first model call continues from, frozen at the start; takeovers use it.
     pub previous_response_id: Option<String>,
+    /// Why it tells the session's earlier turns itself, frozen likewise; none while the provider
+    /// remembers them, or when there are none.
+    pub rebuild: Option<Rebuild>,
     /// Who wrote the head last as an attempt: every condition compares it (LIFECYCLE rule 3).
     pub owner: Owner,
     /// When the sweep should look at it; none once it is terminal.

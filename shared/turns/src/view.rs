@@ -3,18 +3,24 @@
 use contracts::{
     id::TurnId,
     read::{
-        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, EntityHeader,
+        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
         ModeChange as ModeEntry,
     },
 };
 
 use crate::{
+    context,
     detail::{ModeChange, Report},
     link,
     ports::Record,
     session::Session,
     turn::State,
 };
+
+/// What reads the raw request of a turn's last model call.
+const LLM_REQUEST: &str = "llm-request";
+/// What reads the raw response to it.
+const LLM_RESPONSE: &str = "llm-response";
 
 /// A session with the turns of one page (DD-002A).
 #[must_use]
@@ -46,10 +52,15 @@ pub fn session(
         mode: session.mode.clone(),
         mode_history: modes.into_iter().map(mode_entry).collect(),
         total_usage: Some(session.usage),
+        total_costs: session.costs.iter().map(cost).collect(),
         turn_count: session.turn_count,
         turns,
         continuation_token: next,
     }
+}
+
+fn cost(cost: &context::Cost) -> Cost {
+    Cost { amount: cost.amount.to_string(), currency: cost.currency.clone() }
 }
 
 fn mode_entry(change: ModeChange) -> ModeEntry {
@@ -89,6 +100,7 @@ pub fn session_summary(session: &Session) -> AgentSessionSummary {
 pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTurn {
     let Record { turn, asked, .. } = record;
     let for_operators = |id: &Option<String>| id.clone().filter(|_| operator);
+    let raw = |name| report.raw_payloads.filter(|_| operator).map(|_| link::payload(&turn.key, name));
     AgentSessionTurn {
         id: turn.key.turn.clone(),
         sequence_number: turn.sequence,
@@ -107,11 +119,12 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         full_instruction_url: link::payload(&turn.key, "instruction"),
         agent_answer_summary: report.answer_summary.clone(),
         full_agent_answer_url: answer_link(record, report),
-        openai_request_payload_url: None,
-        openai_response_payload_url: None,
+        openai_request_payload_url: raw(LLM_REQUEST),
+        openai_response_payload_url: raw(LLM_RESPONSE),
         chunk_refs: asked.chunk_refs.clone(),
         active_file_refs: asked.active_file_refs.clone(),
         usage: report.usage,
+        cost: report.cost.as_ref().map(cost),
         warnings: report.warnings.clone(),
         errors: report.errors.clone(),
     }

@@ -3,6 +3,7 @@
 mod client;
 mod events;
 mod stored;
+mod upstream;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 
 pub use client::{Answer, Client};
 pub use events::{Event, Events, amounts_to, answer_of};
+pub use upstream::{history, is_chained, system_message, user_message};
 
 /// A running system.
 pub struct System {

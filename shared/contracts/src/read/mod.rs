@@ -4,6 +4,7 @@
 //! member, never null. Deliberately absent: everything that only the server needs (phase, owner, lease,
 //! fingerprint), and the `EntityBase` members that have no meaning here (category, ratings).
 
+mod cost;
 mod list;
 mod session;
 mod status;
@@ -11,6 +12,7 @@ mod turn;
 
 use serde::{Deserialize, Serialize};
 
+pub use cost::Cost;
 pub use list::{ListResponse, PayloadLink};
 pub use session::{AgentSession, AgentSessionSummary, ModeChange};
 pub use status::TurnStatus;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentSessionTurn, EntityHeader, TurnStatus};
+use super::{AgentSessionTurn, Cost, EntityHeader, TurnStatus};
 use crate::{
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
     timestamp::Timestamp,
@@ -65,6 +65,9 @@ pub struct AgentSession {
     /// Tokens of all turns together.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub total_usage: Option<Usage>,
+    /// What all finished turns cost, one entry per currency; absent without prices.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub total_costs: Vec<Cost>,
     /// How many turns there are, on all pages.
     pub turn_count: u64,
     /// The turns of this page, by sequence number.

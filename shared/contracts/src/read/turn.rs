@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EntityHeader, TurnStatus, status};
+use super::{Cost, EntityHeader, TurnStatus, status};
 use crate::{
     hash::ContentHash,
     id::{SessionId, TurnId},
@@ -61,10 +61,11 @@ pub struct AgentSessionTurn {
     /// Where to read the whole answer; completed turns only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub full_agent_answer_url: Option<String>,
-    /// Where to read what was sent to the provider; operators only.
+    /// Where to read what was sent to the provider in the turn's last model call, where the context keeps
+    /// it; operators only.
     #[serde(rename = "OpenAIRequestPayloadUrl", skip_serializing_if = "Option::is_none", default)]
     pub openai_request_payload_url: Option<String>,
-    /// Where to read what the provider sent; operators only.
+    /// Where to read what the provider answered to it; operators only.
     #[serde(rename = "OpenAIResponsePayloadUrl", skip_serializing_if = "Option::is_none", default)]
     pub openai_response_payload_url: Option<String>,
     /// The chunks that retrieval found: the answer's sources.
@@ -74,6 +75,9 @@ pub struct AgentSessionTurn {
     /// Tokens used, once the turn ended and when the provider told.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
+    /// What they cost; absent without prices.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cost: Option<Cost>,
     /// Warnings of this turn.
     pub warnings: Vec<String>,
     /// Errors of a failed turn.

@@ -9,7 +9,7 @@ fn folded(events: &[Value]) -> (Result<Progress, Error>, Vec<String>) {
     let mut progress = Ok(Progress::More);
     for event in events {
         let mut deltas = |piece: &str| pieces.push(piece.to_owned());
-        progress = fold.push(&event.to_string(), &mut deltas);
+        progress = fold.push(&event.to_string(), &mut Heard::by(&mut deltas));
         if progress != Ok(Progress::More) {
             break;
         }
@@ -67,9 +67,29 @@ fn text_is_handed_on_as_it_comes() {
     assert_eq!(reply.text, "Hello there.");
     assert_eq!(reply.response_id, "resp_1");
     assert_eq!(reply.model, "model-1");
-    let usage = reply.usage.unwrap();
-    assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (10, 5, 15));
-    assert_eq!((usage.cached_tokens, usage.reasoning_tokens), (Some(4), Some(2)));
+}
+
+/// The tokens that an event tells, and what is kept of it.
+fn told(event: &Value) -> (Option<Usage>, Value) {
+    let mut ignore = |_: &str| {};
+    let mut heard = Heard::by(&mut ignore).keeping_raw(true);
+    let _ = Fold::default().push(&event.to_string(), &mut heard);
+    (heard.usage, serde_json::from_slice(&heard.raw.unwrap().response).unwrap())
+}
+
+#[test]
+fn what_a_response_cost_is_told_however_it_ended() {
+    let mut event = completed(json!([]));
+    for end in ["completed", "failed", "incomplete"] {
+        event["type"] = json!(format!("response.{end}"));
+        let (usage, raw) = told(&event);
+        let usage = usage.unwrap();
+        assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (10, 5, 15));
+        assert_eq!((usage.cached_tokens, usage.reasoning_tokens), (Some(4), Some(2)));
+        assert_eq!(raw, event["response"], "the response is kept as it came");
+    }
+    let bare = json!({ "type": "error", "code": "server_error" });
+    assert_eq!(told(&bare), (None, bare));
 }
 
 #[test]
@@ -161,7 +181,7 @@ fn what_does_not_exist_yet_is_skipped() {
 #[test]
 fn foreign_markers_are_skipped() {
     for data in ["[DONE]", "", " "] {
-        assert_eq!(Fold::default().push(data, &mut |_| {}), Ok(Progress::More));
+        assert_eq!(Fold::default().push(data, &mut Heard::by(&mut |_| {})), Ok(Progress::More));
     }
 }
 
@@ -169,7 +189,7 @@ fn foreign_markers_are_skipped() {
 fn usage_may_be_missing() {
     let mut event = completed(json!([]));
     event["response"]["usage"] = Value::Null;
-    assert_eq!(reply(&[event]).0.usage, None);
+    assert_eq!(told(&event).0, None);
 }
 
 #[test]
@@ -204,7 +224,7 @@ fn failures_are_named() {
 #[test]
 fn what_can_not_be_read_is_malformed() {
     for data in ["{", "[]", "{}", r#"{"type":"response.completed"}"#] {
-        assert_eq!(Fold::default().push(data, &mut |_| {}), Err(Error::Malformed), "{data}");
+        assert_eq!(Fold::default().push(data, &mut Heard::by(&mut |_| {})), Err(Error::Malformed), "{data}");
     }
     let mut nameless = completed(json!([]));
     nameless["response"]["id"] = json!("");

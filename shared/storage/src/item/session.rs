@@ -1,15 +1,16 @@
 //! The session's item.
 
 use contracts::{
-    Timestamp, Usage,
+    Fingerprint, Timestamp, Usage,
     caller::User,
     id::{AgentContextId, ConversationContextId, TurnId, UserId},
     read::TurnStatus,
 };
 use serde::{Deserialize, Serialize};
 use turns::{
+    context::Cost,
     id::SessionKey,
-    session::{ChainHead, Contexts, Hints, LastTurn, Session},
+    session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
 };
 
 use super::Head;
@@ -20,11 +21,15 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "OpenTurn",
     "ChainResponseId",
     "ChainModel",
+    "ChainProvider",
     "ChainToldMode",
+    "ChainToldSolution",
     "ChainExpires",
     "WorkspaceId",
     "Repo",
     "Language",
+    "Costs",
+    "Solution",
 ];
 
 /// (SE) in the catalogue.
@@ -54,7 +59,11 @@ pub(crate) struct SessionItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    chain_provider: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_told_mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    chain_told_solution: Option<Fingerprint>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_expires: Option<Timestamp>,
     mode: String,
@@ -69,6 +78,10 @@ pub(crate) struct SessionItem {
     repo: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     language: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    costs: Vec<Cost>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    solution: Option<SolutionContext>,
 }
 
 impl From<&Session> for SessionItem {
@@ -91,7 +104,9 @@ impl From<&Session> for SessionItem {
             last_turn_date: session.last_turn.at,
             chain_response_id: chain.map(|chain| chain.response_id.clone()),
             chain_model: chain.map(|chain| chain.model.clone()),
+            chain_provider: chain.and_then(|chain| chain.provider.clone()),
             chain_told_mode: chain.and_then(|chain| chain.told_mode.clone()),
+            chain_told_solution: chain.and_then(|chain| chain.told_solution),
             chain_expires: chain.map(|chain| chain.expires),
             mode: session.mode.clone(),
             usage: session.usage,
@@ -100,6 +115,8 @@ impl From<&Session> for SessionItem {
             workspace_id: session.hints.workspace.clone(),
             repo: session.hints.repo.clone(),
             language: session.hints.language.clone(),
+            costs: session.costs.clone(),
+            solution: session.solution.clone(),
         }
     }
 }
@@ -107,9 +124,14 @@ impl From<&Session> for SessionItem {
 impl SessionItem {
     pub(crate) fn into_session(self, key: SessionKey) -> Session {
         let chain = match (self.chain_response_id, self.chain_model, self.chain_expires) {
-            (Some(response_id), Some(model), Some(expires)) => {
-                Some(ChainHead { response_id, model, told_mode: self.chain_told_mode, expires })
-            }
+            (Some(response_id), Some(model), Some(expires)) => Some(ChainHead {
+                response_id,
+                model,
+                provider: self.chain_provider,
+                told_mode: self.chain_told_mode,
+                told_solution: self.chain_told_solution,
+                expires,
+            }),
             _ => None,
         };
         Session {
@@ -131,6 +153,8 @@ impl SessionItem {
             usage: self.usage,
             contexts: Contexts { agent: self.agent_context_id, conversation: self.conversation_context_id },
             hints: Hints { workspace: self.workspace_id, repo: self.repo, language: self.language },
+            costs: self.costs,
+            solution: self.solution,
         }
     }
 }

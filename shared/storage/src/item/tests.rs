@@ -8,8 +8,10 @@ use contracts::{
     read::TurnStatus,
 };
 use turns::{
+    chain::Rebuild,
+    context::{Amount, Cost},
     id::{Owner, SessionKey, TurnKey},
-    session::{ChainHead, Contexts, Hints, LastTurn, Session},
+    session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
     turn::{Answered, Reason, Settlement, Stage, State, Turn, Verdict},
 };
 
@@ -34,6 +36,7 @@ fn turn(state: State) -> Turn {
         created: now,
         mode: "general".to_owned(),
         previous_response_id: Some("resp_1".to_owned()),
+        rebuild: Some(Rebuild::OtherProvider),
         owner: owner("a"),
         due: (!matches!(state, State::Finalized(_))).then_some(now),
         streamed: true,
@@ -71,10 +74,9 @@ fn a_turn_head_in_every_state_is_read_as_it_was_written_and_stays_under_a_kiloby
     }
 }
 
-#[test]
-fn a_session_is_read_as_it_was_written() {
+fn bare() -> Session {
     let now = Timestamp::from_millis(1_000_000);
-    let bare = Session {
+    Session {
         key: key().session,
         rev: 3,
         name: "A name".to_owned(),
@@ -87,24 +89,53 @@ fn a_session_is_read_as_it_was_written() {
         chain: None,
         mode: "general".to_owned(),
         usage: Usage { total_tokens: 9, cached_tokens: Some(0), ..Usage::default() },
+        costs: Vec::new(),
         contexts: Contexts::default(),
         hints: Hints::default(),
-    };
-    let full = Session {
+        solution: None,
+    }
+}
+
+fn full() -> Session {
+    Session {
         open_turn: Some(key().turn),
         chain: Some(ChainHead {
             response_id: "r".to_owned(),
             model: "m".to_owned(),
+            provider: Some("api.example.com".to_owned()),
             told_mode: Some("general".to_owned()),
-            expires: now,
+            told_solution: Some(Fingerprint::of_bytes(b"text")),
+            expires: Timestamp::from_millis(1_000_000),
         }),
         hints: Hints { repo: Some("aptix".to_owned()), ..Hints::default() },
-        ..bare.clone()
-    };
-    for session in [bare, full] {
+        costs: vec![Cost { amount: Amount::from_micros(1_250), currency: "USD".to_owned() }],
+        solution: Some(SolutionContext {
+            turn: key().turn,
+            request: Fingerprint::of_bytes(b"request"),
+            text: Fingerprint::of_bytes(b"text"),
+        }),
+        ..bare()
+    }
+}
+
+#[test]
+fn a_session_is_read_as_it_was_written() {
+    for session in [bare(), full()] {
         let item = encode(&SessionItem::from(&session)).unwrap();
         assert_eq!(decode::<SessionItem>(item).unwrap().into_session(key().session), session);
     }
+}
+
+#[test]
+fn a_session_from_before_providers_and_costs_is_read_with_its_chain() {
+    let mut item = encode(&SessionItem::from(&full())).unwrap();
+    for later in ["ChainProvider", "ChainToldSolution", "Costs", "Solution"] {
+        item.remove(later).unwrap();
+    }
+    let session = decode::<SessionItem>(item).unwrap().into_session(key().session);
+    let chain = session.chain.unwrap();
+    assert_eq!((chain.response_id.as_str(), chain.provider, chain.told_solution), ("r", None, None));
+    assert_eq!((session.costs, session.solution), (Vec::new(), None));
 }
 
 #[test]

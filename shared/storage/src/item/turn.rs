@@ -3,6 +3,7 @@
 use contracts::{Fingerprint, Timestamp, id::UserId, read::TurnStatus};
 use serde::{Deserialize, Serialize};
 use turns::{
+    chain::Rebuild,
     id::{Owner, TurnKey},
     turn::{Answered, Phase, Reason, Settlement, Stage, State, Turn, Verdict},
 };
@@ -49,6 +50,8 @@ pub(crate) struct TurnItem {
     previous_response_id: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     streamed: bool,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    rebuild: Option<Rebuild>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     due: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -110,6 +113,7 @@ impl From<&Turn> for TurnItem {
             mode: turn.mode.clone(),
             previous_response_id: turn.previous_response_id.clone(),
             streamed: turn.streamed,
+            rebuild: turn.rebuild,
             due: turn.due,
             lease_ends: None,
             round: None,
@@ -190,6 +194,7 @@ impl TurnItem {
             created: self.created,
             mode: self.mode,
             previous_response_id: self.previous_response_id,
+            rebuild: self.rebuild,
             owner: self.owner,
             due: self.due,
             streamed: self.streamed,

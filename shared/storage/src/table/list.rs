@@ -10,6 +10,7 @@ use turns::{
     id::{SessionKey, TurnKey},
     ports::{ListError, Page, Record, Shelf, Unavailable},
     session::Session,
+    turn::Turn,
 };
 
 use super::{
@@ -74,6 +75,40 @@ impl Table {
         found.extend(items.into_iter().filter_map(|item| Some((keys_of(&item)?, item))));
         let left = got.unprocessed_keys.unwrap_or_default().remove(&self.name);
         Ok(left.map(|left| left.keys).unwrap_or_default())
+    }
+
+    /// The heads of a session's turns before this sequence number, newest first.
+    pub(super) async fn heads_before(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> Result<Vec<Turn>, Unavailable> {
+        let page = self
+            .client
+            .query()
+            .table_name(&self.name)
+            .index_name("LSI1")
+            .consistent_read(true)
+            .key_condition_expression("PK = :session AND Seq < :before")
+            .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
+            .expression_attribute_values(":before", AttributeValue::N(before.to_string()))
+            .scan_index_forward(false)
+            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(WHAT, error))?;
+        let keys = page.items().iter().filter_map(keys_of);
+        let turns: Vec<TurnKey> = keys.filter_map(|(pk, sk)| key::parse_turn(&pk, &sk)).collect();
+        let mut found = self.batch(turns.iter().map(|turn| primary(&Item::Turn(turn))).collect()).await?;
+        let mut heads = Vec::with_capacity(turns.len());
+        for turn in turns {
+            let item = Item::Turn(&turn);
+            if let Some(head) = found.remove(&(item.pk(), item.sk())) {
+                heads.push(turn_of(head, turn)?);
+            }
+        }
+        Ok(heads)
     }
 
     async fn records(&self, turns: &[TurnKey]) -> Result<Vec<Record>, Unavailable> {

@@ -78,6 +78,15 @@ impl Store for Table {
         Ok(asked.map(|asked| asked.into_asked(key.clone())))
     }
 
+    async fn earlier(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> Result<Vec<Turn>, Unavailable> {
+        self.heads_before(session, before, most).await
+    }
+
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         self.get(&Item::Participant(session, user)).await.map(|item| item.is_some())
     }

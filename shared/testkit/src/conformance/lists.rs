@@ -25,6 +25,14 @@ async fn turns_are_in_the_order_of_their_sequence(store: &impl Shelf, run: &str)
         tenant.finalized(&turn, at(number as u64)).await;
     }
     tenant.started("ann", &tenant.turn("s2", "t0"), at(0)).await;
+    let earlier = async |before, most| -> Vec<u64> {
+        let heads = store.earlier(&tenant.session("s"), before, most).await.unwrap();
+        assert!(heads.iter().all(|head| head.key.session == tenant.session("s")));
+        heads.iter().map(|head| head.sequence).collect()
+    };
+    assert_eq!(earlier(12, 4).await, [11, 10, 9, 8], "newest first, and not the one it is before");
+    assert_eq!(earlier(3, 4).await, [2, 1]);
+    assert!(earlier(1, 4).await.is_empty());
     let read = async |after, most| -> Vec<(u64, String)> {
         let records = store.turns(&tenant.session("s"), after, most).await.unwrap();
         let shown = |record: &turns::ports::Record| {

@@ -18,6 +18,7 @@ pub enum Effect {
     ReadSession,
     ReadTurn,
     ReadAsked,
+    ReadEarlier,
     TakesPart,
     WriteTurn,
     Commit,

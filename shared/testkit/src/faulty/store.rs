@@ -26,6 +26,15 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
         self.read(Effect::ReadAsked, self.inner.asked(key)).await
     }
 
+    async fn earlier(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> Result<Vec<Turn>, Unavailable> {
+        self.read(Effect::ReadEarlier, self.inner.earlier(session, before, most)).await
+    }
+
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         self.read(Effect::TakesPart, self.inner.takes_part(session, user)).await
     }

@@ -112,6 +112,20 @@ impl Store for Table {
         Ok(self.contents().asked.get(key).cloned())
     }
 
+    async fn earlier(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> Result<Vec<Turn>, Unavailable> {
+        let contents = self.contents();
+        let of_session = contents.heads.values().filter(|turn| turn.key.session == *session);
+        let mut turns: Vec<Turn> = of_session.filter(|turn| turn.sequence < before).cloned().collect();
+        turns.sort_by_key(|turn| std::cmp::Reverse(turn.sequence));
+        turns.truncate(most);
+        Ok(turns)
+    }
+
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         Ok(self.contents().participants.contains_key(&(session.clone(), user.clone())))
     }

@@ -125,6 +125,15 @@ impl Store for Planted<Table> {
         self.faulty.asked(key).await
     }
 
+    async fn earlier(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> Result<Vec<Turn>, Unavailable> {
+        self.faulty.earlier(session, before, most).await
+    }
+
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         self.faulty.takes_part(session, user).await
     }

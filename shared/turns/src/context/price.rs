@@ -44,11 +44,11 @@ pub struct Amount(u64);
 #[error("must be an amount such as \"1.25\", without a sign and with at most {DECIMALS} decimals")]
 pub struct InvalidAmount;
 
-/// What the tokens of a turn, or of a session, cost. None without prices, or when the tokens are
+/// What the tokens of a turn cost. None without prices, or when the tokens are
 /// absurdly many.
 ///
-/// Rounded once, to the nearest millionth, so a session's cost comes from its own total usage; a sum
-/// over its turns would add their roundings up.
+/// Rounded once, to the nearest millionth. A session's cost is the sum of its turns', since each turn may
+/// have had another model and other prices; it is off by at most half a millionth per turn.
 #[must_use]
 pub fn cost(prices: Option<&Prices>, usage: &Usage) -> Option<Cost> {
     let prices = prices?;
@@ -73,6 +73,12 @@ impl Amount {
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
+    }
+
+    /// This amount and another together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
     }
 
     /// The amount in millionths.

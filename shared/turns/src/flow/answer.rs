@@ -8,6 +8,7 @@ use contracts::{
 };
 
 use crate::{
+    context::{ChainPolicy, cost},
     detail::Report,
     id::TurnKey,
     link, model,
@@ -27,6 +28,8 @@ pub(super) struct Answer {
     pub(super) outcome: Outcome,
     /// Files that its response refers to.
     pub(super) files: Vec<File>,
+    /// What is stored beside it and may be missing: nothing refers to it.
+    pub(super) beside: Vec<File>,
 }
 
 /// A file to be stored, addressed by its content.
@@ -36,6 +39,24 @@ pub(super) struct File {
     pub(super) payload: Payload,
     /// Its bytes.
     pub(super) bytes: Bytes,
+}
+
+impl Answer {
+    /// The same, with what is stored beside it.
+    pub(super) fn beside(self, beside: Vec<File>) -> Self {
+        Self { beside, ..self }
+    }
+}
+
+/// What went over the wire in the turn's n-th model call, under the attempt that made it.
+pub(super) fn raw(turn: &Turn, call: u32, raw: model::Raw) -> Vec<File> {
+    let model::Raw { request, response } = raw;
+    let owner = || turn.owner.clone();
+    [(Kind::ModelRequest(owner(), call), request), (Kind::ModelResponse(owner(), call), response)]
+        .into_iter()
+        .filter(|(_, bytes)| !bytes.is_empty())
+        .map(|(kind, bytes)| File { payload: Payload { turn: turn.key.clone(), kind }, bytes })
+        .collect()
 }
 
 /// A whole reply. Files that the model wrote into its text become files (AGN-033 §6.1).
@@ -52,9 +73,11 @@ pub(super) fn answered(
     let guarded = guard(&text, |blob| link::embedded(&turn.key, blob));
     let report = Report {
         answer_summary: Some(summarize(&guarded.text)),
-        chain_expires: Some(received.after(timing.chain_life)),
+        // Where nothing is left with the provider there is no chain to go on from.
+        chain_expires: (plan.chain == ChainPolicy::Provider).then(|| received.after(timing.chain_life)),
         ..report(&progress, plan, received)
     };
+    let exchanges = progress.exchanges();
     let embedded = guarded.blobs.iter().map(|blob| file_ref(&turn.key, blob));
     let answer = Final {
         metadata: metadata(turn, mode_display_name),
@@ -70,8 +93,10 @@ pub(super) fn answered(
             report,
             progress.staged_mode,
             segment,
-        ),
+        )
+        .with_exchanges(exchanges),
         files: guarded.blobs.into_iter().map(|blob| file(&turn.key, blob)).collect(),
+        beside: Vec::new(),
     }
 }
 
@@ -98,12 +123,14 @@ pub(super) fn suspended(
         tool_continuation_message: Some(text.to_owned()).filter(|text| !text.trim().is_empty()),
     };
     let response = AgentExecuteResponse::ClientToolContinuation(continuation);
-    Answer { outcome: Outcome::suspended(response, received, Step { plan, progress }), files: Vec::new() }
+    let outcome = Outcome::suspended(response, received, Step { plan, progress });
+    Answer { outcome, files: Vec::new(), beside: Vec::new() }
 }
 
 /// No answer.
 pub(super) fn failed(error: Error, progress: Progress, plan: &Plan, received: Timestamp) -> Answer {
-    Answer { outcome: Outcome::failed(error, report(&progress, plan, received)), files: Vec::new() }
+    let outcome = Outcome::failed(error, report(&progress, plan, received));
+    Answer { outcome, files: Vec::new(), beside: Vec::new() }
 }
 
 /// The model went on calling tools for longer than a turn may.
@@ -119,9 +146,13 @@ fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
     Report {
         response_id: progress.response_id.clone(),
         model: Some(plan.model.clone()),
+        provider: progress.provider.clone(),
         told_mode: progress.told_mode.clone(),
+        told_solution: progress.told_solution,
         received: Some(received),
         usage: progress.usage,
+        cost: progress.usage.and_then(|usage| cost(plan.prices.as_ref(), &usage)),
+        raw_payloads: plan.store_raw_payloads.then_some(progress.model_calls),
         warnings: progress.warnings.clone(),
         ..Report::default()
     }

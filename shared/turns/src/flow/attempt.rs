@@ -3,12 +3,12 @@
 use std::{pin::pin, time::Duration};
 
 use contracts::queue::FinalizeMessage;
-use futures::future::{Either, join, select, try_join_all};
+use futures::future::{Either, join, join_all, select, try_join_all};
 
 use crate::{
     flow::{
         Executor, Refusal,
-        answer::{Answer, File},
+        answer::File,
         checkpoint,
         lease::{self, Lease},
         outcome, replay, salvage,
@@ -42,7 +42,9 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         let done = {
             let work = pin!(async {
                 let answer = self.think(held, work, stop_at, live).await;
-                self.settle(held, answer, live).await
+                let beside = answer.beside;
+                let settled = self.settle(held, answer.outcome, &answer.files, live);
+                join(settled, self.keep(&beside)).await.0
             });
             let keep =
                 pin!(lease::keep(&self.store, &self.world, &self.timing, &held.turn, &held.lease, stop_at));
@@ -67,10 +69,15 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     }
 
     /// Makes the outcome durable, then decides the turn by it, announcing it beside.
-    async fn settle(&self, held: &Held, answer: Answer, live: &Live) -> Result<Response, Refusal> {
+    async fn settle(
+        &self,
+        held: &Held,
+        outcome: Outcome,
+        files: &[File],
+        live: &Live,
+    ) -> Result<Response, Refusal> {
         let turn = &held.turn;
-        let Answer { outcome, files } = answer;
-        let (change, response) = match self.store(held, &outcome, &files).await {
+        let (change, response) = match self.store(held, &outcome, files).await {
             Ok(()) => (
                 salvage::from_outcome(turn, turn.owner.clone(), &outcome, &self.world, &self.timing),
                 outcome.response,
@@ -91,6 +98,17 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             // LIFECYCLE rule 6: whoever loses answers with what is stored, never with its own text.
             Written::Stands(Some(other)) => self.what_stands(*other, live).await,
             Written::Stands(None) => Err(Refusal::TurnNotFound),
+        }
+    }
+
+    /// Stores what nothing refers to: a failure is logged, no more.
+    pub(super) async fn keep(&self, files: &[File]) {
+        for stored in
+            join_all(files.iter().map(|file| self.payloads.put(&file.payload, file.bytes.clone()))).await
+        {
+            if let Err(error) = stored {
+                tracing::warn!(%error, source = %error.source, "a raw payload could not be kept");
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use futures::future::try_join;
 
 use super::{Executor, Refusal};
 use crate::{
+    chain::Upstream,
     context::{Defaults, Effective, ToolsOnContinuation},
     mode::Catalog,
     model::Model,
@@ -25,12 +26,20 @@ pub struct Design {
     pub defaults: Defaults,
     /// The model where no conversation context names one.
     pub model: String,
+    /// The model provider: the host of its base URL.
+    pub provider: String,
     /// Server tools that every mode has, beside `agent_change_mode`.
     pub always: Vec<String>,
 }
 
 impl Design {
-    /// A turn's set-up (AGN-011 §4.3, AGN-003 §4): the base prompt first, then the mode's instructions and the
+    /// Who a turn with these settings goes to.
+    #[must_use]
+    pub fn upstream(&self, effective: &Effective) -> Upstream {
+        Upstream { model: effective.model.clone(), provider: self.provider.clone(), policy: effective.chain }
+    }
+
+    /// A turn's set-up, but for what its session has latched (AGN-011 §4.3, AGN-003 §4): the base prompt first, then the mode's instructions and the
     /// catalog in the place of a per-request prompt, then the tools' usage.
     #[must_use]
     pub fn plan(&self, effective: &Effective, mode: &str) -> Plan {
@@ -55,6 +64,12 @@ impl Design {
                 .filter(|name| tools.iter().any(|tool| tool.name == *name)),
             tools,
             tools_on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
+            reasoning_effort: effective.reasoning_effort,
+            chain: effective.chain,
+            history_tokens: effective.budgets.history_tokens,
+            solution: None,
+            store_raw_payloads: effective.store_raw_payloads,
+            prices: effective.prices.clone(),
             max_rounds: effective.max_rounds,
             tool_deadline_seconds: effective.tool_deadline.as_secs(),
         }

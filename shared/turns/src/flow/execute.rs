@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use contracts::{Caller, request::UserTurn};
+use contracts::{Caller, Fingerprint, request::UserTurn};
 use futures::future::{join, try_join};
 
 use crate::{
+    chain::Upstream,
     flow::{
         Design, Refusal,
         attempt::Held,
@@ -24,7 +25,7 @@ use crate::{
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
     progress::{Plan, Progress, Step},
-    session::{Contexts, Hints, Session},
+    session::{Contexts, Hints, Session, SolutionChange, SolutionContext},
     stream::Live,
     summary,
     timing::Timing,
@@ -84,9 +85,11 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                     stored.take().transpose()?;
                     continue;
                 }
-                Decision::Begin => self.begin(&seen, None, &mut ask, request).await?.map(|held| (held, None)),
+                Decision::Begin => {
+                    self.begin(&mut seen, None, &mut ask, request).await?.map(|held| (held, None))
+                }
                 Decision::BeginClosing(open) => {
-                    self.begin(&seen, Some(open), &mut ask, request).await?.map(|held| (held, None))
+                    self.begin(&mut seen, Some(open), &mut ask, request).await?.map(|held| (held, None))
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(&self.store, &self.payloads, &self.world, &self.timing, &open).await?;
@@ -126,7 +129,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         Err(Refusal::Contended)
     }
 
-    /// A turn's set-up, and no progress yet.
+    /// A turn's set-up, and no progress yet. What the chain was told comes from the session as it stands
+    /// while the turn is open: nothing but the turn's own end changes that.
     async fn set_up(
         &self,
         turn: &Turn,
@@ -136,13 +140,23 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     ) -> Result<Step, Refusal> {
         let contexts = session.map_or(&ask.contexts, |session| &session.contexts);
         let effective = self.effective(&turn.key.session.org, contexts).await?;
-        let told = session.and_then(|session| session.chain.as_ref()?.told_mode.clone());
-        let told_mode = told.filter(|_| turn.previous_response_id.is_some());
-        let active_files = ask.active_file_refs.clone();
-        let warnings = material::warnings(request, &active_files, &effective.budgets);
-        let progress = Progress { told_mode, warnings, ..Progress::default() };
-        let plan = Plan { active_files, ..self.design.plan(&effective, &turn.mode) };
-        Ok(Step { plan, progress })
+        let chain = session.and_then(|session| session.chain.as_ref());
+        let chain = chain.filter(|_| turn.previous_response_id.is_some());
+        let progress = Progress {
+            told_mode: chain.and_then(|chain| chain.told_mode.clone()),
+            told_solution: chain.and_then(|chain| chain.told_solution),
+            warnings: material::warnings(request, &ask.active_file_refs, &effective.budgets),
+            ..Progress::default()
+        };
+        let solution = session.and_then(|session| session.solution.clone());
+        Ok(Step {
+            plan: Plan {
+                solution,
+                active_files: ask.active_file_refs.clone(),
+                ..self.design.plan(&effective, &turn.mode)
+            },
+            progress,
+        })
     }
 
     /// Session and turn beside each other; the session's open turn only when there is one.
@@ -167,10 +181,11 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         self.payloads.put(&payload, Bytes::from(request.canonical_json())).await
     }
 
-    /// Starts the turn; none when somebody else changed the session first.
+    /// Starts the turn, and has `seen` the session as that leaves it; none when somebody else changed the
+    /// session first.
     async fn begin(
         &self,
-        seen: &Seen,
+        seen: &mut Seen,
         open: Option<Turn>,
         ask: &mut Ask,
         request: &UserTurn,
@@ -178,8 +193,8 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         let contexts = seen.session.as_ref().map_or(&ask.contexts, |session| &session.contexts);
         let effective = self.effective(&ask.key.session.org, contexts).await?;
         ask.first_mode = self.design.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
-        ask.model = effective.model;
         ask.active_file_refs = self.choose_files(seen.session.as_ref(), request, &effective.budgets).await?;
+        ask.upstream = self.design.upstream(&effective);
         let closing = match (&seen.session, open) {
             (Some(session), Some(open)) => {
                 let outcome = match open.settlement() {
@@ -216,7 +231,10 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             return Ok(None);
         };
         Ok(match write::commit(&self.store, &self.world, &commit).await? {
-            Written::Applied => Some(Held { turn, lease: Lease::held_since(asked, &self.timing) }),
+            Written::Applied => {
+                seen.session = Some(commit.session.after);
+                Some(Held { turn, lease: Lease::held_since(asked, &self.timing) })
+            }
             Written::Stands(_) => None,
         })
     }
@@ -277,7 +295,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     }
 }
 
-/// What the request asks. The model and the first mode follow from its contexts, once they are known.
+/// What the request asks. Whom it goes to and the first mode follow from its contexts, once they are known.
 fn ask(caller: &Caller, request: &UserTurn) -> Ask {
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     Ask {
@@ -297,7 +315,21 @@ fn ask(caller: &Caller, request: &UserTurn) -> Ask {
         instruction_summary: summary::summarize(request.instruction.as_deref().unwrap_or_default()),
         active_file_refs: Vec::new(),
         first_mode: String::new(),
-        model: String::new(),
         streamed: request.streaming,
+        upstream: Upstream::default(),
+        solution: solution(request),
+    }
+}
+
+/// AGN-034 §4.5: a text replaces the session's, an empty one removes it, none leaves it.
+fn solution(request: &UserTurn) -> SolutionChange {
+    match request.solution_context_text.as_deref() {
+        None => SolutionChange::Stays,
+        Some(text) if text.trim().is_empty() => SolutionChange::Removed,
+        Some(text) => SolutionChange::Replaced(SolutionContext {
+            turn: request.turn_id.clone(),
+            request: request.fingerprint(),
+            text: Fingerprint::of_bytes(text.as_bytes()),
+        }),
     }
 }

@@ -10,7 +10,7 @@ use futures::future::try_join3;
 use crate::{
     detail::Report,
     flow::{Refusal, outcome},
-    id::{SessionKey, TurnKey},
+    id::{Owner, SessionKey, TurnKey},
     payload::{Kind, Payload},
     ports::{Link, ListError, Payloads, Record, Shelf, Unavailable},
     transition::finalize::report,
@@ -37,6 +37,10 @@ pub enum PayloadName {
     Instruction,
     /// The whole answer.
     Answer,
+    /// What the provider was sent in the turn's last model call; for operators.
+    ModelRequest,
+    /// What the provider answered to it; for operators.
+    ModelResponse,
     /// A published file.
     File {
         /// The hash of its bytes.
@@ -144,6 +148,10 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
         turn: TurnId,
         name: PayloadName,
     ) -> Result<Link, Refusal> {
+        let raw = matches!(name, PayloadName::ModelRequest | PayloadName::ModelResponse);
+        if raw && !caller.operator {
+            return Err(Refusal::PayloadNotFound);
+        }
         let record = self.record(caller, session, turn).await?;
         let kind = match name {
             PayloadName::Instruction => Kind::Instruction(record.asked.fingerprint),
@@ -158,8 +166,24 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
                 }
             },
             PayloadName::File { hash, name } => Kind::File { hash, name },
+            PayloadName::ModelRequest => self.raw(&record, Kind::ModelRequest).await?,
+            PayloadName::ModelResponse => self.raw(&record, Kind::ModelResponse).await?,
         };
         Ok(self.payloads.link(&Payload { turn: record.turn.key, kind }).await?)
+    }
+
+    /// A raw payload of the turn's last model call. It was stored beside the outcome, which does not vouch
+    /// for it, so it is looked for.
+    async fn raw(&self, record: &Record, kind: fn(Owner, u32) -> Kind) -> Result<Kind, Refusal> {
+        let call = self.report(record).await?.raw_payloads;
+        let settled = record.turn.settlement();
+        let writer = settled.and_then(|settlement| settlement.verdict.writer());
+        let (Some(call), Some(writer)) = (call, writer) else {
+            return Err(Refusal::PayloadNotFound);
+        };
+        let kind = kind(writer.clone(), call);
+        let payload = Payload { turn: record.turn.key.clone(), kind: kind.clone() };
+        self.payloads.get(&payload).await?.map(|_| kind).ok_or(Refusal::PayloadNotFound)
     }
 
     async fn record(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<Record, Refusal> {

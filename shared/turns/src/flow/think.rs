@@ -8,26 +8,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use contracts::request::UserTurn;
-use futures::future::join;
+use futures::future::join3;
 
 use super::{
     Executor,
     answer::{self, Answer},
     attempt::Held,
+    compose::Composed,
+    conversation::Conversation,
 };
 use crate::{
-    material::Material,
-    model::{self, Model},
+    model::{Heard, Model},
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
     progress::{Plan, Progress, Step},
     stream::Live,
     turn::Turn,
 };
-
-/// Shown when the provider no longer has the conversation that the turn was to continue.
-const CHAIN_LOST: &str = "The model provider no longer has the earlier part of this conversation; this answer was \
-                          written without it.";
 
 /// Where an attempt begins.
 pub(super) struct Work<'a> {
@@ -41,64 +38,68 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     /// Works on the turn until it comes to something.
     pub(super) async fn think(&self, held: &Held, work: Work<'_>, stop_at: Duration, live: &Live) -> Answer {
         let (turn, Step { plan, mut progress }) = (&held.turn, work.step);
-        let mut request = work.request.cloned();
-        let mut chain_lost = false;
-        let mut unrecorded = false;
+        let provider = &self.design.provider;
+        let mut conversation = Conversation::new(turn, &plan, &progress, work.request.cloned(), provider);
+        let (mut unrecorded, mut raw) = (false, Vec::new());
         loop {
+            let Composed { request, told_solution } =
+                self.compose(turn, &plan, &mut progress, &mut conversation).await;
             if held.lease.left(&self.world).is_zero() {
                 // Nobody may pay for a turn that is about to be somebody else's: whoever keeps the lease
                 // ends this.
                 return std::future::pending().await;
             }
-            let call = self.model_request(turn, &plan, &progress, request.as_ref(), chain_lost);
             let deadline =
                 stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
             let mut deltas = |piece: &str| live.text(&turn.key, piece);
-            let reply = self.model.reply(&call, deadline, &mut deltas);
-            let record = self.record(turn, &plan, &progress, unrecorded);
-            let reply = match join(reply, record).await.0 {
+            let mut heard = Heard::by(&mut deltas).keeping_raw(plan.store_raw_payloads);
+            let reply = self.model.reply(&request, deadline, &mut heard);
+            let reply =
+                join3(reply, self.record(turn, &plan, &progress, unrecorded), self.keep(&raw)).await.0;
+            progress.model_calls += 1;
+            progress.spent(heard.usage);
+            raw = heard.raw.map_or_else(Vec::new, |raw| answer::raw(turn, progress.model_calls, raw));
+            let reply = match reply {
                 Ok(reply) => reply,
-                Err(model::Error::ChainLost) if !chain_lost && is_chained(&call) => {
-                    chain_lost = true;
-                    progress.warnings.push(CHAIN_LOST.to_owned());
-                    if request.is_none() {
-                        request = self.asked(turn).await;
-                    }
-                    continue;
-                }
+                Err(error) if conversation.can_recover(&error, &request) => continue,
                 Err(error) => {
                     tracing::warn!(%error, "the model call failed");
-                    return answer::failed(answer::failure(&error), progress, &plan, self.world.now());
+                    let failed = answer::failed(answer::failure(&error), progress, &plan, self.world.now());
+                    return failed.beside(raw);
                 }
             };
-            progress.told_mode = Some(call.mode);
-            progress.usage = reply
-                .usage
-                .map_or(progress.usage, |usage| Some(progress.usage.unwrap_or_default().plus(usage)));
+            conversation.replied(&plan);
+            progress.told_mode = Some(request.mode);
+            progress.told_solution = told_solution;
             progress.response_id = Some(reply.response_id);
+            progress.provider = Some(provider.clone());
             if reply.calls.is_empty() {
                 let mode = self.design.catalog.display_name(progress.mode(turn));
+                let (now, segment) = (self.world.now(), live.segment());
                 return answer::answered(
                     turn,
                     &mode,
                     reply.text,
                     progress,
                     &plan,
-                    self.world.now(),
+                    now,
                     &self.timing,
-                    live.segment(),
-                );
+                    segment,
+                )
+                .beside(raw);
             }
             live.reset();
             if progress.rounds >= plan.max_rounds {
-                return answer::failed(answer::too_many_rounds(&plan), progress, &plan, self.world.now());
+                let error = answer::too_many_rounds(&plan);
+                return answer::failed(error, progress, &plan, self.world.now()).beside(raw);
             }
             progress.rounds += 1;
-            (chain_lost, unrecorded) = (false, true);
+            unrecorded = true;
             progress = self.run_tools(turn, &plan, reply.calls, progress).await;
             if progress.pending().next().is_some() {
                 let mode = self.design.catalog.display_name(progress.mode(turn));
-                return answer::suspended(turn, &mode, &reply.text, progress, plan, self.world.now());
+                let now = self.world.now();
+                return answer::suspended(turn, &mode, &reply.text, progress, plan, now).beside(raw);
             }
         }
     }
@@ -116,67 +117,4 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             tracing::warn!(%error, source = %error.source, "a tool round could not be recorded");
         }
     }
-
-    /// The user's own request, as it was stored.
-    async fn asked(&self, turn: &Turn) -> Option<UserTurn> {
-        let payload = Payload { turn: turn.key.clone(), kind: Kind::Instruction(turn.fingerprint) };
-        let stored = self.payloads.get(&payload).await.ok().flatten()?;
-        UserTurn::from_canonical(&stored).ok()
-    }
-
-    fn model_request(
-        &self,
-        turn: &Turn,
-        plan: &Plan,
-        progress: &Progress,
-        request: Option<&UserTurn>,
-        chain_lost: bool,
-    ) -> model::Request {
-        let mode = progress.mode(turn);
-        let previous =
-            progress.response_id.as_ref().or(turn.previous_response_id.as_ref()).filter(|_| !chain_lost);
-        let first = progress.response_id.is_none() || chain_lost;
-        let asked = request.filter(|_| first || previous.is_none());
-        let Material { files_block, attachments } =
-            asked.map(|asked| Material::of(asked, &plan.active_files)).unwrap_or_default();
-        let told_otherwise = progress.told_mode.as_deref() != Some(mode);
-        model::Request {
-            model: plan.model.clone(),
-            temperature: plan.temperature,
-            max_output_tokens: plan.max_output_tokens,
-            reasoning_effort: None,
-            store: true,
-            chain: match previous {
-                Some(id) => model::Chain::Continues {
-                    previous_response_id: id.clone(),
-                    update: self.design.catalog.instructions(mode).filter(|_| told_otherwise),
-                },
-                None => model::Chain::Initial {
-                    system: plan.system.clone(),
-                    parts: plan.system_parts.clone(),
-                    history: Vec::new(),
-                },
-            },
-            mode: mode.to_owned(),
-            instruction: match request.filter(|_| first).map(|request| &request.instruction) {
-                Some(Some(text)) => model::Instruction::User(text.clone()),
-                Some(None) => model::Instruction::FilesAlone,
-                None => model::Instruction::ToolResults,
-            },
-            context_block: None,
-            files_block,
-            attachments,
-            tools: match previous {
-                Some(_) if !plan.tools_on_continuation => Vec::new(),
-                _ => crate::tool::to_model(&plan.tools),
-            },
-            // Forced again after its results, the tool would be called for ever.
-            tool_choice: plan.tool_choice.clone().filter(|_| progress.rounds == 0),
-            tool_outputs: progress.outputs(),
-        }
-    }
-}
-
-fn is_chained(call: &model::Request) -> bool {
-    matches!(call.chain, model::Chain::Continues { .. })
 }

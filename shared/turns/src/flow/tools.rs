@@ -21,7 +21,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         calls: Vec<FunctionCall>,
         mut progress: Progress,
     ) -> Progress {
-        progress.calls = calls.iter().cloned().map(Called::open).collect();
+        progress.begin_round(calls.iter().cloned());
         let ours = tool::shares(&plan.tools, calls).server;
         let facts = self.facts(progress.mode(turn));
         let limits = Limits::default();

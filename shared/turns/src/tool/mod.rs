@@ -11,6 +11,7 @@ mod definition;
 pub mod diagnostics;
 mod merge;
 mod registry;
+mod results;
 mod run;
 mod schema;
 mod server;
@@ -22,6 +23,7 @@ pub use check::{Fault, Faults, Why, check};
 pub use definition::{Definition, ExecutedBy};
 pub use merge::{Dropped, Merged, Shares, merge, shares, to_model, usage_metadata_block};
 pub use registry::Registry;
+pub use results::results_block;
 pub use run::{Limits, Ran, run_all};
 pub use server::{
     AvailableMode, Effect, Facts, Failure, Invocation, Produced, PublishFile, ServerTool, StageMode,

@@ -12,11 +12,12 @@ use super::{
     settle, take,
 };
 use crate::{
+    chain::{self, Upstream},
     change::{Commit, Given, SessionChange, TurnChange},
     detail::{Asked, Participant},
     id::{Owner, TurnKey},
     outcome::Outcome,
-    session::{Contexts, Hints, LastTurn, Session},
+    session::{Contexts, Hints, LastTurn, Session, SolutionChange},
     timing::Timing,
     turn::{Reason, Stage, State, Turn},
 };
@@ -42,8 +43,10 @@ pub struct Ask {
     pub active_file_refs: Vec<AgentSessionActiveFileRef>,
     /// The mode a new session starts in (AGN-011 §3.1).
     pub first_mode: String,
-    /// The model the turn will be sent to.
-    pub model: String,
+    /// Who the turn will be sent to.
+    pub upstream: Upstream,
+    /// What it does to the session's solution context.
+    pub solution: SolutionChange,
     /// Whether the client asks for a stream.
     pub streamed: bool,
 }
@@ -203,9 +206,11 @@ pub fn begin(
             .hints
             .clone()
             .latched_over(&before.map(|session| session.hints.clone()).unwrap_or_default()),
+        solution: ask.solution.applied_to(before.and_then(|session| session.solution.as_ref())),
         ..before.cloned().unwrap_or_else(|| created(ask, now))
     };
     let lease_ends = now.after(timing.lease);
+    let chain = chain::start(&after, sequence, &ask.upstream, now);
     let turn = Turn {
         key: ask.key.clone(),
         sequence,
@@ -213,7 +218,8 @@ pub fn begin(
         asked_by: ask.by.id.clone(),
         created: now,
         mode: after.mode.clone(),
-        previous_response_id: chained(&after, &ask.model, now),
+        previous_response_id: chain.previous_response_id(),
+        rebuild: chain.rebuild(),
         owner: owner.clone(),
         due: Some(take::abandoned_at(lease_ends, timing)),
         streamed: ask.streamed,
@@ -250,15 +256,11 @@ fn created(ask: &Ask, now: Timestamp) -> Session {
         chain: None,
         mode: ask.first_mode.clone(),
         usage: Usage::default(),
+        costs: Vec::new(),
         contexts: ask.contexts.clone(),
         hints: Hints::default(),
+        solution: None,
     }
-}
-
-/// A chain is worth something to the model that wrote it, while the provider keeps it.
-fn chained(session: &Session, model: &str, now: Timestamp) -> Option<String> {
-    let head = session.chain.as_ref().filter(|head| head.model == model)?;
-    head.usable(now).map(str::to_owned)
 }
 
 fn asked(ask: &Ask) -> Asked {
@@ -266,7 +268,7 @@ fn asked(ask: &Ask) -> Asked {
         key: ask.key.clone(),
         fingerprint: ask.fingerprint,
         by: ask.by.clone(),
-        model: ask.model.clone(),
+        model: ask.upstream.model.clone(),
         instruction_summary: ask.instruction_summary.clone(),
         chunk_refs: Vec::new(),
         active_file_refs: ask.active_file_refs.clone(),

@@ -1,13 +1,11 @@
 //! Finalize: the only transition that makes a status terminal, together with the session's roll-up.
 
-use contracts::Timestamp;
-
 use super::Illegal;
 use crate::{
     change::{Commit, Given, SessionChange, TurnChange},
     detail::{Ended, ModeChange, Report},
     outcome::Outcome,
-    session::{ChainHead, LastTurn, Session},
+    session::{ChainHead, LastTurn, Session, costs_with},
     turn::{Settlement, State, Turn, Verdict},
 };
 
@@ -82,9 +80,11 @@ fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, outcome: O
     }
     if let Some(outcome) = outcome {
         after.usage = session.usage.plus(outcome.report.usage.unwrap_or_default());
+        after.costs = costs_with(after.costs, outcome.report.cost.as_ref());
     }
     if let (Verdict::Completed { .. }, Some(outcome)) = (&settlement.verdict, outcome) {
-        after.chain = chain_head(&outcome.report, settlement.at).or(after.chain);
+        // A turn that left nothing with the provider ends the chain: what came before lacks it.
+        after.chain = chain_head(&outcome.report);
         if let Some(staged) = &outcome.staged_mode {
             after.mode.clone_from(&staged.mode);
         }
@@ -92,12 +92,14 @@ fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, outcome: O
     after
 }
 
-fn chain_head(report: &Report, at: Timestamp) -> Option<ChainHead> {
+fn chain_head(report: &Report) -> Option<ChainHead> {
     Some(ChainHead {
         response_id: report.response_id.clone()?,
         model: report.model.clone().unwrap_or_default(),
+        provider: report.provider.clone(),
         told_mode: report.told_mode.clone(),
-        expires: report.chain_expires.unwrap_or(at),
+        told_solution: report.told_solution,
+        expires: report.chain_expires?,
     })
 }
 
@@ -111,6 +113,10 @@ fn mode_change(
     else {
         return None;
     };
+    // A change to the mode that is there already changes nothing.
+    if staged.mode == session.mode {
+        return None;
+    }
     Some(ModeChange {
         key: turn.key.clone(),
         sequence: turn.sequence,

@@ -14,11 +14,13 @@ use super::{
     finalize, renew, resume, settle, suspend, sweep, take,
 };
 use crate::{
+    chain::{Rebuild, Upstream},
     change::Given,
+    context::{Amount, ChainPolicy, Cost},
     detail::Report,
     id::{Owner, SessionKey},
     outcome::{Outcome, StagedMode},
-    session::{Contexts, Hints, Session},
+    session::{ChainHead, Contexts, Hints, Session, SolutionChange, SolutionContext},
     timing::Timing,
     turn::{Phase, Reason, State, Turn, Verdict},
 };
@@ -29,6 +31,10 @@ fn at(seconds: u64) -> Timestamp {
 
 fn owner(name: &str) -> Owner {
     Owner::new(name.to_owned())
+}
+
+fn upstream(model: &str, provider: &str) -> Upstream {
+    Upstream { model: model.to_owned(), provider: provider.to_owned(), policy: ChainPolicy::Provider }
 }
 
 fn ask(turn: &str, instruction: &str) -> Ask {
@@ -44,7 +50,8 @@ fn ask(turn: &str, instruction: &str) -> Ask {
         active_file_refs: Vec::new(),
         first_mode: "general".to_owned(),
         streamed: false,
-        model: "m".to_owned(),
+        upstream: upstream("m", "p"),
+        solution: SolutionChange::Stays,
     }
 }
 
@@ -170,19 +177,80 @@ fn a_start_supersedes_a_waiting_turn_within_its_own_transaction_and_chains_from_
     assert_eq!(commit.turns[0].after.previous_response_id, None);
 }
 
-#[test]
-fn a_chain_is_used_by_the_model_that_wrote_it_and_only_while_it_lasts() {
-    let timing = Timing::default();
+/// The session after its first turn came to this.
+fn after(outcome: &Outcome) -> Session {
     let (session, turn) = running();
-    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
-    let session = finalize::finalize(&session, &settled, Some(&answer("resp_1"))).unwrap().session;
-    let previous = |ask: &Ask, now| {
-        let commit = begin::begin(Some(&session), None, ask, owner("b"), false, now, &timing);
-        commit.turns[0].after.previous_response_id.clone()
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &Timing::default()).unwrap().after;
+    finalize::finalize(&session, &settled, Some(outcome)).unwrap().session
+}
+
+#[test]
+fn a_chain_is_used_by_the_model_and_provider_that_wrote_it_and_only_while_it_lasts() {
+    let mut first = answer("resp_1");
+    first.report.provider = Some("p".to_owned());
+    let session = after(&first);
+    let begun = |session: &Session, upstream: Upstream, now| {
+        let ask = Ask { upstream, ..ask("t2", "two") };
+        let commit = begin::begin(Some(session), None, &ask, owner("b"), false, now, &Timing::default());
+        let turn = &commit.turns[0].after;
+        (turn.previous_response_id.clone(), turn.rebuild)
     };
-    assert_eq!(previous(&ask("t2", "two"), at(999)).as_deref(), Some("resp_1"));
-    assert_eq!(previous(&ask("t2", "two"), at(1_000)), None);
-    assert_eq!(previous(&Ask { model: "another".to_owned(), ..ask("t2", "two") }, at(5)), None);
+    let chained = (Some("resp_1".to_owned()), None);
+    assert_eq!(begun(&session, upstream("m", "p"), at(999)), chained);
+    assert_eq!(begun(&session, upstream("m", "p"), at(1_000)), (None, Some(Rebuild::Expired)));
+    assert_eq!(begun(&session, upstream("n", "p"), at(5)), (None, Some(Rebuild::OtherModel)));
+    assert_eq!(begun(&session, upstream("m", "q"), at(5)), (None, Some(Rebuild::OtherProvider)));
+    let local = Upstream { policy: ChainPolicy::Local, ..upstream("m", "p") };
+    assert_eq!(begun(&session, local, at(5)), (None, Some(Rebuild::Unkept)));
+
+    let recorded = session.chain.clone().unwrap();
+    let unrecorded = Session { chain: Some(ChainHead { provider: None, ..recorded }), ..session };
+    assert_eq!(begun(&unrecorded, upstream("m", "q"), at(5)), chained, "older sessions keep their chain");
+    first.report.chain_expires = None;
+    let unkept = (None, Some(Rebuild::Unkept));
+    assert_eq!(begun(&after(&first), upstream("m", "p"), at(5)), unkept, "nothing was left upstream");
+}
+
+#[test]
+fn a_first_turn_tells_nothing() {
+    let (_, turn) = running();
+    assert_eq!((turn.previous_response_id, turn.rebuild), (None, None));
+}
+
+#[test]
+fn a_solution_context_stays_until_it_is_replaced_or_removed() {
+    let brought = |turn: &str, text: &str| SolutionContext {
+        turn: TurnId::new(turn).unwrap(),
+        request: Fingerprint::of_bytes(turn.as_bytes()),
+        text: Fingerprint::of_bytes(text.as_bytes()),
+    };
+    let replaced = |turn: &str, text: &str| SolutionChange::Replaced(brought(turn, text));
+    let first = Ask { solution: replaced("t1", "rust"), ..ask("t1", "one") };
+    let session = begin::begin(None, None, &first, owner("a"), true, at(0), &Timing::default()).session.after;
+    assert_eq!(session.solution, Some(brought("t1", "rust")), "it counts for the turn that brings it");
+    let latched = |solution: SolutionChange| {
+        let next = Ask { solution, ..ask("t2", "two") };
+        let commit = begin::begin(Some(&session), None, &next, owner("b"), false, at(1), &Timing::default());
+        commit.session.after.solution
+    };
+    assert_eq!(latched(SolutionChange::Stays), Some(brought("t1", "rust")));
+    assert_eq!(latched(replaced("t2", "go")), Some(brought("t2", "go")));
+    assert_eq!(latched(replaced("t2", "rust")), Some(brought("t1", "rust")), "the same text changes nothing");
+    assert_eq!(latched(SolutionChange::Removed), None);
+}
+
+#[test]
+fn what_turns_cost_adds_up_per_currency() {
+    let cost =
+        |micros, currency: &str| Cost { amount: Amount::from_micros(micros), currency: currency.to_owned() };
+    let mut costly = answer("resp_1");
+    costly.report.cost = Some(cost(5, "USD"));
+    let session = after(&costly);
+    assert_eq!(session.costs, [cost(5, "USD")]);
+    let with = |next: Option<Cost>| crate::session::costs_with(session.costs.clone(), next.as_ref());
+    assert_eq!(with(Some(cost(7, "USD"))), [cost(12, "USD")]);
+    assert_eq!(with(Some(cost(7, "EUR"))), [cost(5, "USD"), cost(7, "EUR")]);
+    assert_eq!(with(None), [cost(5, "USD")]);
 }
 
 #[test]
@@ -260,6 +328,9 @@ fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
     assert_eq!((done.session.last_activity, done.session.last_turn.at), (at(3), at(3)));
     assert_eq!(done.mode_change.as_ref().map(|change| change.previous.as_str()), Some("general"));
     assert_eq!(done.turn.after.due, None);
+    outcome.staged_mode.as_mut().unwrap().mode = "general".to_owned();
+    let unchanged = finalize::finalize(&session, &settled, Some(&outcome)).unwrap();
+    assert_eq!(unchanged.mode_change, None, "a change to the mode that is there already is none");
     assert!(finalize::finalize(&done.session, &done.turn.after, Some(&outcome)).is_err());
 
     let failed = settle::end(&turn, Reason::Cancelled, at(4), &timing).unwrap().after;

@@ -8,10 +8,11 @@ use contracts::{
     id::{OrgId, SessionId, TurnId, UserId},
 };
 use turns::{
+    chain::Upstream,
     detail::Report,
     id::{Owner, SessionKey, TurnKey},
     outcome::{Kind, Outcome, StagedMode},
-    session::{Contexts, Hints},
+    session::{Contexts, Hints, SolutionChange},
     timing::Timing,
     transition::begin::Ask,
 };
@@ -143,6 +144,7 @@ fn make_ask(turn: u8, body: u8) -> Ask {
         active_file_refs: Vec::new(),
         first_mode: FIRST_MODE.to_owned(),
         streamed: false,
-        model: MODEL.to_owned(),
+        upstream: Upstream { model: MODEL.to_owned(), ..Upstream::default() },
+        solution: SolutionChange::default(),
     }
 }

@@ -1,0 +1,186 @@
+//! A chain never dies: what the provider can't be asked to remember is told again (DESIGN §5).
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Client, System, history, is_chained, options, system_message, turn, turn_in, turn_path, user_message,
+};
+
+/// Takes turns of one session, whose answers are `One.`, `Two.` and so on.
+async fn talk(client: &Client, session: &str, turns: &[&str]) -> Vec<Value> {
+    let mut answers = Vec::new();
+    for instruction in turns {
+        answers.push(client.execute(&turn_in(session, instruction)).await.result());
+    }
+    answers
+}
+
+const ONE: &str = "First [[script: say \"One.\"]]";
+const TWO: &str = "Second [[script: say \"Two.\"]]";
+
+fn told() -> Vec<String> {
+    [format!("user: {ONE}"), "assistant: One.".into(), format!("user: {TWO}"), "assistant: Two.".into()]
+        .into()
+}
+
+fn warnings(answer: &Value) -> String {
+    answer["UserWarnings"].to_string()
+}
+
+#[tokio::test]
+async fn a_chain_that_was_lost_upstream_is_rebuilt_in_order_and_holds_again() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    talk(&ada, "s", &[ONE, TWO]).await;
+    let lost = ada.execute(&turn_in("s", "Third [[script: forget; say \"Three.\"]]")).await.result();
+    assert_eq!(lost["PrimaryOutputText"], "Three.");
+    assert!(warnings(&lost).contains("no longer has the earlier part"), "{lost}");
+    let calls = system.model_calls();
+    assert_eq!((calls.len(), is_chained(&calls[2]), is_chained(&calls[3])), (4, true, false));
+    assert_eq!(history(&calls[3]), told());
+    assert!(user_message(&calls[3]).contains("Third"));
+
+    let next = ada.execute(&turn_in("s", "Fourth")).await.result();
+    assert!(next.get("UserWarnings").is_none(), "{next}");
+    assert!(is_chained(&system.last_call()), "the rebuilt chain is gone on from");
+}
+
+#[tokio::test]
+async fn a_chain_that_expired_is_rebuilt_without_asking_for_it() {
+    let mut options = options();
+    options.environment.insert("CHAIN_LIFE_SECONDS".to_owned(), "0.001".to_owned());
+    let system = System::with(options).await;
+    let answers = talk(&system.client("acme", "ada"), "s", &[ONE, TWO, "Third"]).await;
+    assert!(answers[0].get("UserWarnings").is_none(), "a first turn has nothing to tell");
+    assert!(warnings(&answers[2]).contains("limited time"), "{}", answers[2]);
+    let calls = system.model_calls();
+    assert!(calls.len() == 3 && !calls.iter().any(is_chained));
+    assert_eq!(history(&calls[2]), told());
+}
+
+#[tokio::test]
+async fn another_model_is_told_what_came_before_and_effort_and_limit_reach_it() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    system.put_context(json!({"ModelName": "small", "MaxOutputTokens": 99})).await;
+    let mut first = turn_in("s", ONE);
+    first["ConversationContextId"] = json!("c");
+    ada.execute(&first).await.result();
+    talk(&ada, "s", &[TWO]).await;
+    system.put_context(json!({"ModelName": "large", "ReasoningEffort": "high"})).await;
+    let answers = talk(&ada, "s", &["Third", "Fourth"]).await;
+    assert!(warnings(&answers[0]).contains("Another model answers now"), "{}", answers[0]);
+    let calls = system.model_calls();
+    assert_eq!((&calls[1]["model"], &calls[1]["max_output_tokens"]), (&json!("small"), &json!(99)));
+    assert_eq!((&calls[2]["model"], &calls[2]["reasoning"]), (&json!("large"), &json!({"effort": "high"})));
+    assert_eq!(history(&calls[2]), told());
+    assert!(is_chained(&calls[3]) && answers[1].get("UserWarnings").is_none());
+}
+
+#[tokio::test]
+async fn another_provider_is_told_what_came_before() {
+    // One cloud serves as the provider of the other, under two names of the same machine.
+    let upstream = System::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let provider = |host: &str| local::Options {
+        data: local::Data::Folder(folder.path().to_owned()),
+        model: local::Model::Provider {
+            base_url: upstream.cloud.endpoints().model.replace("127.0.0.1", host),
+            api_key: "key".to_owned(),
+            name: Some("scripted".to_owned()),
+        },
+        ..options()
+    };
+    for (host, instruction) in [("127.0.0.1", ONE), ("127.0.0.1", TWO), ("localhost", "Third")] {
+        let system = System::with(provider(host)).await;
+        let answer = system.client("acme", "ada").execute(&turn_in("s", instruction)).await.result();
+        assert_eq!(warnings(&answer).contains("Another model provider"), host == "localhost", "{answer}");
+        system.cloud.shutdown().await;
+    }
+    let calls = upstream.model_calls();
+    assert!(is_chained(&calls[1]) && !is_chained(&calls[2]));
+    assert_eq!(history(&calls[2]), told());
+}
+
+#[tokio::test]
+async fn a_local_chain_leaves_nothing_upstream_and_tells_tool_rounds_too() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    system.put_context(json!({"Chain": "local"})).await;
+    let mut first = turn_in("s", ONE);
+    first["ConversationContextId"] = json!("c");
+    ada.execute(&first).await.result();
+    let tools = "Second [[script: call agent_list_modes {}; then; call code_hash_normalized {\"text\":\"a\"}; then; say \"Two.\"]]";
+    let answers = talk(&ada, "s", &[tools, "Third"]).await;
+    assert!(answers.iter().all(|answer| answer.get("UserWarnings").is_none()), "{answers:?}");
+    let calls = system.model_calls();
+    assert_eq!(calls.len(), 5);
+    assert!(calls.iter().all(|call| !is_chained(call) && call["store"] == false));
+    let said = user_message(&calls[3]);
+    assert!(said.contains("Second") && said.contains("Name: agent_list_modes"), "{said}");
+    assert!(said.contains("Name: code_hash_normalized"), "every round is told: {said}");
+    assert!(system_message(&calls[3]).contains("[WORK_IN_PROGRESS]"));
+    let told = history(&calls[4]);
+    assert_eq!((told.len(), told[1].as_str()), (4, "assistant: One."));
+    assert!(told[3].starts_with("assistant: [TOOL_RESULTS]") && told[3].ends_with("Two."), "{}", told[3]);
+
+    system.put_context(json!({"Chain": "provider"})).await;
+    let answers = talk(&ada, "s", &["Fourth", "Fifth"]).await;
+    assert!(answers.iter().all(|answer| answer.get("UserWarnings").is_none()), "{answers:?}");
+    let calls = system.model_calls();
+    assert_eq!((history(&calls[5]).len(), calls[5].get("store")), (6, None));
+    assert!(is_chained(&calls[6]));
+}
+
+#[tokio::test]
+async fn a_chain_lost_in_the_middle_of_a_turn_is_told_what_the_turn_did_so_far() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    talk(&ada, "s", &[ONE]).await;
+    let lost = "Second [[script: call agent_list_modes {}; then; call code_hash_normalized {\"text\":\"a\"}; \
+                then; forget; say \"Two.\"]]";
+    let answer = talk(&ada, "s", &[lost]).await.remove(0);
+    assert_eq!(
+        (&answer["PrimaryOutputText"], answer["ToolResults"].as_array().unwrap().len()),
+        (&json!("Two."), 2)
+    );
+    let rebuilt = system.last_call();
+    assert_eq!(history(&rebuilt), [format!("user: {ONE}"), "assistant: One.".into()]);
+    let said = user_message(&rebuilt);
+    assert!(said.contains("agent_list_modes") && said.contains("code_hash_normalized"), "{said}");
+    assert_eq!(system.model_calls().len(), 5);
+}
+
+#[tokio::test]
+async fn a_conversation_that_outgrew_the_model_is_shortened_until_it_fits() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let too_long = "status 400 code context_length_exceeded";
+    talk(&ada, "s", &[ONE, TWO]).await;
+    let chained = format!("Third [[script: {too_long} chained; say \"Three.\"]]");
+    let answer = talk(&ada, "s", &[&chained]).await.remove(0);
+    assert_eq!(answer["PrimaryOutputText"], "Three.");
+    assert!(warnings(&answer).contains("outgrown the model"), "{answer}");
+    assert_eq!(history(&system.last_call()), told());
+
+    let asked = turn_in("s", &format!("Fourth [[script: {too_long}]]"));
+    let refused = ada.execute(&asked).await;
+    assert_eq!(refused.error(), "ModelContextTooLong");
+    let calls = system.model_calls().split_off(4);
+    let lengths: Vec<usize> = calls.iter().map(|call| history(call).len()).collect();
+    assert_eq!((is_chained(&calls[0]), lengths), (true, vec![0, 6, 2, 0]), "all, half, nothing");
+    let failed = ada.get(&turn_path(&asked)).await.result();
+    assert!(failed["Warnings"].to_string().contains("older turns were left out"), "{failed}");
+}
+
+#[tokio::test]
+async fn failed_turns_are_not_told_and_a_first_turn_is_not_warned() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let failed = turn("Fail [[script: status 400]]");
+    assert_eq!(ada.execute(&failed).await.status, 502);
+    let session = failed["SessionId"].as_str().unwrap();
+    let answers = talk(&ada, session, &[ONE]).await;
+    assert!(answers[0].get("UserWarnings").is_none(), "{}", answers[0]);
+    assert!(history(&system.last_call()).is_empty());
+}

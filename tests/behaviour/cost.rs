@@ -1,0 +1,88 @@
+//! What turns cost, and what of a model call is kept for operators.
+
+use std::time::Duration;
+
+use local::token::Identity;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Client, System, session_path, turn, turn_path};
+
+fn asked(instruction: &str) -> Value {
+    let mut turn = turn(instruction);
+    turn["ConversationContextId"] = json!("c");
+    turn
+}
+
+/// The session once what its turns used is in its totals.
+async fn rolled_up(client: &Client, asked: &Value, tokens: impl Fn(u64) -> bool) -> Value {
+    let total = |answer: &Answer| answer.json()["Result"]["TotalUsage"]["TotalTokens"].as_u64();
+    let wanted = |answer: &Answer| total(answer).is_some_and(&tokens);
+    client.until(&session_path(asked), Duration::from_secs(10), wanted).await.result()
+}
+
+#[tokio::test]
+async fn a_turn_and_its_session_show_their_cost_exactly_also_of_a_reply_that_failed() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let prices = json!({"PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125",
+                        "CompletionPerMillion": "10", "Currency": "USD"});
+    system.put_context(json!({ "Prices": prices })).await;
+    let first = asked("Spend [[script: usage 1000 100 cached 600; say \"Done.\"]]");
+    ada.execute(&first).await.result();
+    let read = ada.get(&turn_path(&first)).await.result();
+    assert_eq!(read["Cost"], json!({"Amount": "0.001575", "Currency": "USD"}));
+
+    let mut second = asked("Fail [[script: usage 1000 0; incomplete]]");
+    second["SessionId"] = first["SessionId"].clone();
+    assert_eq!(ada.execute(&second).await.error(), "ModelReplyIncomplete");
+    let read = ada.get(&turn_path(&second)).await.result();
+    assert_eq!((&read["Usage"]["PromptTokens"], &read["Cost"]["Amount"]), (&json!(1000), &json!("0.00125")));
+    let session = rolled_up(&ada, &first, |tokens| tokens == 2_100).await;
+    assert_eq!(session["TotalCosts"], json!([{"Amount": "0.002825", "Currency": "USD"}]));
+}
+
+#[tokio::test]
+async fn without_prices_there_is_no_cost() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let free = turn("hello");
+    ada.execute(&free).await.result();
+    assert!(ada.get(&turn_path(&free)).await.result().get("Cost").is_none());
+    assert!(rolled_up(&ada, &free, |tokens| tokens > 0).await.get("TotalCosts").is_none());
+}
+
+#[tokio::test]
+async fn raw_payloads_are_kept_where_the_context_says_so_and_are_for_operators_alone() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
+    system.put_context(json!({"StoreRawPayloads": true})).await;
+    let kept = asked("Look [[script: call agent_list_modes {}; then; say \"Done.\"]]");
+    ada.execute(&kept).await.result();
+    let path = turn_path(&kept);
+    let calls = system.model_calls();
+    let read = async |name: &str| -> Value {
+        let url = operator.get(&path).await.result()[name].as_str().unwrap().to_owned();
+        let link = operator.get(&url).await;
+        let text = reqwest::get(link.header("location").unwrap()).await.unwrap().text().await.unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    assert_eq!(read("OpenAIRequestPayloadUrl").await, calls[1], "the last call's, as it was sent");
+    let response = read("OpenAIResponsePayloadUrl").await;
+    assert_eq!((&response["object"], &response["status"]), (&json!("response"), &json!("completed")));
+    let objects = system.objects().await;
+    for name in ["request-1.json", "response-1.json", "request-2.json", "response-2.json"] {
+        assert_eq!(objects.iter().filter(|key| key.ends_with(name)).count(), 1, "{name}");
+    }
+
+    let seen = ada.get(&path).await.result();
+    assert!(seen.get("OpenAIRequestPayloadUrl").is_none() && seen.get("OpenAIResponsePayloadUrl").is_none());
+    for name in ["llm-request", "llm-response"] {
+        let refused = ada.get(&format!("{path}/payloads/{name}")).await;
+        assert_eq!((refused.status, refused.error().as_str()), (404, "PayloadNotFound"));
+    }
+    let unkept = turn("hello");
+    ada.execute(&unkept).await.result();
+    assert!(operator.get(&turn_path(&unkept)).await.result().get("OpenAIRequestPayloadUrl").is_none());
+    assert_eq!(operator.get(&format!("{}/payloads/llm-request", turn_path(&unkept))).await.status, 404);
+}

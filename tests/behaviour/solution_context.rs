@@ -1,0 +1,64 @@
+//! The solution context latches: the newest one given stays (AGN-034 §4.5).
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, System, is_chained, system_message, turn_in, user_message};
+
+/// A turn with a solution context, or without that member.
+async fn talk(client: &Client, instruction: &str, solution: Option<&str>) -> Value {
+    let mut turn = turn_in("s", instruction);
+    if let Some(text) = solution {
+        turn["SolutionContextText"] = json!(text);
+    }
+    client.execute(&turn).await.result()
+}
+
+#[tokio::test]
+async fn it_is_told_when_it_is_set_replaced_or_removed_and_not_again_while_it_stays() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    talk(&ada, "one", Some("A Rust workspace.")).await;
+    let first = system_message(&system.last_call());
+    let (mode, solution) =
+        (first.find("[MODE_INSTRUCTIONS").unwrap(), first.find("[SOLUTION_CONTEXT]").unwrap());
+    assert!(mode < solution && first.contains("A Rust workspace."), "{first}");
+    assert!(solution < first.find("agent_change_mode").map_or(usize::MAX, |_| first.len()));
+
+    for kept in [None, Some("A Rust workspace.")] {
+        talk(&ada, "two", kept).await;
+        let said = user_message(&system.last_call());
+        assert!(!said.contains("[SOLUTION_CONTEXT]"), "{kept:?}: {said}");
+    }
+    talk(&ada, "three", Some("A Go module.")).await;
+    let said = user_message(&system.last_call());
+    assert!(said.contains("A Go module.") && is_chained(&system.last_call()), "{said}");
+    talk(&ada, "four", Some("")).await;
+    let said = user_message(&system.last_call());
+    assert!(said.contains("no longer holds"), "{said}");
+    talk(&ada, "five", None).await;
+    assert!(!user_message(&system.last_call()).contains("[SOLUTION_CONTEXT]"));
+}
+
+#[tokio::test]
+async fn a_rebuilt_chain_and_a_tool_round_are_told_the_one_that_holds() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    talk(&ada, "one", Some("A Rust workspace.")).await;
+    talk(&ada, "Two [[script: forget; call agent_list_modes {}; then; say \"Done.\"]]", None).await;
+    let calls = system.model_calls();
+    assert_eq!(calls.len(), 4);
+    assert!(system_message(&calls[2]).contains("A Rust workspace."), "loaded from the turn that brought it");
+    assert!(!user_message(&calls[3]).contains("[SOLUTION_CONTEXT]"), "the chain knows it");
+}
+
+#[tokio::test]
+async fn one_that_a_failed_turn_brought_is_latched_all_the_same() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    talk(&ada, "one", None).await;
+    let mut failing = turn_in("s", "Fail [[script: status 400]]");
+    failing["SolutionContextText"] = json!("A Rust workspace.");
+    assert_eq!(ada.execute(&failing).await.status, 502);
+    talk(&ada, "two", None).await;
+    assert!(user_message(&system.last_call()).contains("A Rust workspace."));
+}

@@ -1,0 +1,71 @@
+//! What the model was sent, and what contexts say about it.
+
+use std::time::Duration;
+
+use local::Function;
+use serde_json::{Value, json};
+
+use super::System;
+
+impl System {
+    /// Puts a conversation context of the org `acme` with the id `c`. Functions keep contexts for a minute,
+    /// so those that run are ended.
+    pub async fn put_context(&self, members: Value) {
+        let mut context = json!({"Kind": "conversation", "Id": "c", "Name": "C", "System": "Be brief."});
+        context.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let file = self.cloud.data_folder().join("context.json");
+        std::fs::write(&file, context.to_string()).unwrap();
+        local::contexts::put(self.cloud.data_folder(), "acme", &file).await.unwrap();
+        self.cloud.crash(Function::Execute);
+        while self.cloud.processes(Function::Execute) > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The newest body that the model was sent.
+    pub fn last_call(&self) -> Value {
+        self.model_calls().pop().expect("the model was called")
+    }
+}
+
+/// The messages of a model call: who speaks, and all that is said.
+pub fn messages(call: &Value) -> Vec<(String, String)> {
+    let items = call["input"].as_array().unwrap().iter();
+    items.filter_map(|item| Some((item["role"].as_str()?.to_owned(), text_of(&item["content"])))).collect()
+}
+
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        parts => {
+            let parts = parts.as_array().unwrap().iter();
+            parts.map(|part| part["text"].as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// The system message of a model call that begins a chain.
+pub fn system_message(call: &Value) -> String {
+    let (role, text) = messages(call).remove(0);
+    assert_eq!(role, "system");
+    text
+}
+
+/// The user message of a model call.
+pub fn user_message(call: &Value) -> String {
+    let (role, text) = messages(call).pop().unwrap();
+    assert_eq!(role, "user");
+    text
+}
+
+/// The earlier turns that a model call tells: who speaks, and the start of what is said.
+pub fn history(call: &Value) -> Vec<String> {
+    let messages = messages(call);
+    let earlier = messages.iter().take(messages.len() - 1).filter(|(role, _)| role != "system");
+    earlier.map(|(role, text)| format!("{role}: {text}")).collect()
+}
+
+/// Whether a model call goes on from a response.
+pub fn is_chained(call: &Value) -> bool {
+    call.get("previous_response_id").is_some()
+}
