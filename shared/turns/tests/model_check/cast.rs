@@ -55,7 +55,7 @@ pub(crate) fn timing() -> Timing {
         settled_grace: ticks(0),
         replay_wait: ticks(0),
         settle_reserve: ticks(0),
-        stream_hold: Duration::ZERO,
+        stream_hold: ticks(0),
         chain_life: ticks(10_000),
     }
 }
