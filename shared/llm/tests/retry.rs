@@ -12,7 +12,7 @@ use llm::{ApiKey, Client, Config, Error};
 use scripted_model::Recorder;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
-use turns::model::{Chain, Instruction, Model, Request};
+use turns::model::{Chain, Heard, Instruction, Model, Request};
 
 /// Time that passes by waiting alone.
 #[derive(Clone)]
@@ -92,7 +92,7 @@ async fn ask(
         tool_choice: None,
         tool_outputs: Vec::new(),
     };
-    client.reply(&request, deadline, &mut |_| {}).await.map(|reply| reply.text)
+    client.reply(&request, deadline, &mut Heard::by(&mut |_| {})).await.map(|reply| reply.text)
 }
 
 const PATIENT: Duration = Duration::from_secs(600);

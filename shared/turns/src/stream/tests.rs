@@ -35,6 +35,7 @@ fn turn(attempts: usize) -> Turn {
         created: now,
         mode: "general".to_owned(),
         previous_response_id: None,
+        rebuild: None,
         owner: Owner::new("a0".to_owned()),
         due: None,
         streamed: true,
