@@ -37,6 +37,8 @@ pub struct Turn {
     pub owner: Owner,
     /// When the sweep should look at it; none once it is terminal.
     pub due: Option<Timestamp>,
+    /// Who suspended it last: should it be ended from outside, that outcome object tells what it had used.
+    pub suspended_by: Option<Owner>,
     /// The latest accepted tool results, to recognise them when they come again.
     pub answered: Option<Answered>,
     /// Where it stands.
@@ -186,6 +188,13 @@ impl Turn {
             State::Settled(settlement) | State::Finalized(settlement) => Some(settlement),
             State::Running { .. } | State::AwaitingTools { .. } => None,
         }
+    }
+
+    /// Whose outcome object tells what came of it so far: the verdict's writer, else who suspended it last.
+    #[must_use]
+    pub fn told_by(&self) -> Option<&Owner> {
+        let writer = self.settlement().and_then(|settlement| settlement.verdict.writer());
+        writer.or(self.suspended_by.as_ref())
     }
 
     /// The status that readers see: a settled turn shows its outcome, since nothing can change it.

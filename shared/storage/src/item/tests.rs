@@ -39,6 +39,7 @@ fn turn(state: State) -> Turn {
         rebuild: Some(Rebuild::OtherProvider),
         owner: owner("a"),
         due: (!matches!(state, State::Finalized(_))).then_some(now),
+        suspended_by: Some(owner("a")),
         answered: Some(Answered {
             round: 1,
             results: Fingerprint::of_bytes(b"results"),

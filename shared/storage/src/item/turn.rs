@@ -69,6 +69,8 @@ pub(crate) struct TurnItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     status_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    suspended_by: Option<Owner>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     answered: Option<AnsweredAttribute>,
 }
 
@@ -120,6 +122,7 @@ impl From<&Turn> for TurnItem {
             writer: None,
             reason: None,
             status_at: None,
+            suspended_by: turn.suspended_by.clone(),
             answered: turn.answered.clone().map(AnsweredAttribute::from),
         };
         match &turn.state {
@@ -194,6 +197,7 @@ impl TurnItem {
             rebuild: self.rebuild,
             owner: self.owner,
             due: self.due,
+            suspended_by: self.suspended_by,
             answered: self.answered.map(Answered::from),
         })
     }
