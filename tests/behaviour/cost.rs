@@ -5,7 +5,7 @@ use std::time::Duration;
 use local::token::Identity;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, System, session_path, turn, turn_path};
+use crate::support::{Answer, Client, System, session_path, turn, turn_in, turn_path};
 
 fn asked(instruction: &str) -> Value {
     let mut turn = turn(instruction);
@@ -39,6 +39,19 @@ async fn a_turn_and_its_session_show_their_cost_exactly_also_of_a_reply_that_fai
     assert_eq!((&read["Usage"]["PromptTokens"], &read["Cost"]["Amount"]), (&json!(1000), &json!("0.00125")));
     let session = rolled_up(&ada, &first, |tokens| tokens == 2_100).await;
     assert_eq!(session["TotalCosts"], json!([{"Amount": "0.002825", "Currency": "USD"}]));
+}
+
+#[tokio::test]
+async fn what_a_superseded_turn_had_used_counts_too() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let waiting = turn("Read [[script: usage 100 10; call workspace_read_file {\"path\":\"a.rs\"}]]");
+    assert_eq!(ada.execute(&waiting).await.result()["Kind"], "client_tool_continuation");
+    let session = waiting["SessionId"].as_str().unwrap();
+    ada.execute(&turn_in(session, "Never mind [[script: usage 1 1; say \"Fine.\"]]")).await.result();
+    assert_eq!(ada.get(&turn_path(&waiting)).await.result()["Usage"]["TotalTokens"], 110);
+    let session = rolled_up(&ada, &waiting, |tokens| tokens == 112).await;
+    assert_eq!(session["TotalUsage"]["TotalTokens"], 112);
 }
 
 #[tokio::test]

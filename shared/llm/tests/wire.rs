@@ -11,7 +11,7 @@ use scripted_model::Recorder;
 use tokio::net::TcpListener;
 use turns::context::Effort;
 use turns::model::{
-    Attachment, Chain, Exchange, FunctionCall, Instruction, Model, Reply, Request, Tool, ToolOutput,
+    Attachment, Chain, Exchange, FunctionCall, Heard, Instruction, Model, Reply, Request, Tool, ToolOutput,
 };
 
 async fn client() -> Client {
@@ -22,7 +22,7 @@ async fn client() -> Client {
 }
 
 async fn send(client: &Client, request: &Request) -> Reply {
-    client.reply(request, Duration::from_secs(20), &mut |_| {}).await.unwrap()
+    client.reply(request, Duration::from_secs(20), &mut Heard::by(&mut |_| {})).await.unwrap()
 }
 
 /// A request with everything that an initial one can have.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use contracts::{
-    AgentExecuteRequest, AgentExecuteResponse, Caller, NonEmpty, Timestamp, UserTurn,
+    AgentExecuteRequest, AgentExecuteResponse, Caller, NonEmpty, Timestamp, Usage, UserTurn,
     caller::User,
     id::{OrgId, SessionId, TurnId, UserId},
     request::{Artifact, Contents, FileName, Origin, RelativePath},
@@ -151,7 +151,8 @@ pub fn suspended(turn: &TurnKey, call: &str) -> Outcome {
         arguments: "{}".to_owned(),
         outcome: None,
     };
-    let progress = Progress { rounds: 1, calls: vec![open], ..Progress::default() };
+    let usage = Usage { prompt_tokens: 7, total_tokens: 7, ..Usage::default() };
+    let progress = Progress { rounds: 1, calls: vec![open], usage: Some(usage), ..Progress::default() };
     let effective = Effective::resolve(None, None, &design().defaults, MODEL);
     Outcome::suspended(response, instant(0), Step { plan: design().plan(&effective, "general"), progress })
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
+    context::cost,
     detail::Report,
     id::Owner,
     progress::{Called, Step},
@@ -116,7 +117,12 @@ impl Outcome {
             schema_version: SCHEMA_VERSION,
             kind: Kind::Suspended,
             response: Response::new(&InvokeResult::ok(response), None),
-            report: Report { received: Some(received), usage: step.progress.usage, ..Report::default() },
+            report: Report {
+                received: Some(received),
+                usage: step.progress.usage,
+                cost: step.progress.usage.and_then(|usage| cost(step.plan.prices.as_ref(), &usage)),
+                ..Report::default()
+            },
             staged_mode: None,
             step: Some(step),
             exchanges: Vec::new(),

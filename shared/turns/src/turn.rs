@@ -39,6 +39,8 @@ pub struct Turn {
     pub due: Option<Timestamp>,
     /// Whether its client asked for a stream: its tool continuations are answered in the same way.
     pub streamed: bool,
+    /// Who suspended it last: should it be ended from outside, that outcome object tells what it had used.
+    pub suspended_by: Option<Owner>,
     /// The latest accepted tool results, to recognise them when they come again.
     pub answered: Option<Answered>,
     /// Where it stands.
@@ -200,6 +202,13 @@ impl Turn {
                 self.answered.as_ref().map_or(0, |answered| answered.round)
             }
         }
+    }
+
+    /// Whose outcome object tells what came of it so far: the verdict's writer, else who suspended it last.
+    #[must_use]
+    pub fn told_by(&self) -> Option<&Owner> {
+        let writer = self.settlement().and_then(|settlement| settlement.verdict.writer());
+        writer.or(self.suspended_by.as_ref())
     }
 
     /// The status that readers see: a settled turn shows its outcome, since nothing can change it.

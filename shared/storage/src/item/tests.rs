@@ -40,6 +40,7 @@ fn turn(state: State) -> Turn {
         owner: owner("a"),
         due: (!matches!(state, State::Finalized(_))).then_some(now),
         streamed: true,
+        suspended_by: Some(owner("a")),
         answered: Some(Answered {
             round: 1,
             results: Fingerprint::of_bytes(b"results"),

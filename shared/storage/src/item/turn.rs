@@ -71,6 +71,8 @@ pub(crate) struct TurnItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     status_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    suspended_by: Option<Owner>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
     answered: Option<AnsweredAttribute>,
 }
 
@@ -123,6 +125,7 @@ impl From<&Turn> for TurnItem {
             writer: None,
             reason: None,
             status_at: None,
+            suspended_by: turn.suspended_by.clone(),
             answered: turn.answered.clone().map(AnsweredAttribute::from),
         };
         match &turn.state {
@@ -198,6 +201,7 @@ impl TurnItem {
             owner: self.owner,
             due: self.due,
             streamed: self.streamed,
+            suspended_by: self.suspended_by,
             answered: self.answered.map(Answered::from),
         })
     }

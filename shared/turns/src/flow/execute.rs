@@ -197,10 +197,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         ask.upstream = self.design.upstream(&effective);
         let closing = match (&seen.session, open) {
             (Some(session), Some(open)) => {
-                let outcome = match open.settlement() {
-                    Some(settlement) => outcome::load(&self.payloads, &open.key, &settlement.verdict).await?,
-                    None => None,
-                };
+                let outcome = outcome::load(&self.payloads, &open).await?;
                 let now = self.world.now();
                 let Ok(closing) = Closing::of(session, &open, outcome.as_ref(), now, &self.timing) else {
                     return Ok(None);

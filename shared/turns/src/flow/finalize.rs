@@ -76,10 +76,7 @@ impl<S: Store, P: Payloads, W: World> Finalizer<S, P, W> {
 
     /// One try. Details first, then the transaction that makes them count.
     async fn publish(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
-        let Some(settlement) = turn.settlement() else {
-            return Ok(false);
-        };
-        let outcome = outcome::load(&self.payloads, &turn.key, &settlement.verdict).await?;
+        let outcome = outcome::load(&self.payloads, turn).await?;
         let Ok(finalized) = finalize(session, turn, outcome.as_ref()) else {
             return Ok(false);
         };

@@ -36,14 +36,11 @@ pub(crate) async fn find(
     Ok(None)
 }
 
-/// The outcome object that a verdict names; none for a turn ended from outside.
-pub(crate) async fn load(
-    payloads: &impl Payloads,
-    key: &TurnKey,
-    verdict: &Verdict,
-) -> Result<Option<Outcome>, Unavailable> {
-    match verdict.writer() {
-        Some(writer) => written_by(payloads, key, writer).await.map(Some),
+/// The outcome object that tells what came of a turn; none for one that was ended from outside before
+/// anything did.
+pub(crate) async fn load(payloads: &impl Payloads, turn: &Turn) -> Result<Option<Outcome>, Unavailable> {
+    match turn.told_by() {
+        Some(writer) => written_by(payloads, &turn.key, writer).await.map(Some),
         None => Ok(None),
     }
 }

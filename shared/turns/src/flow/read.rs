@@ -201,7 +201,7 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
         match (&record.turn.state, &record.ended) {
             (State::Finalized(_), Some(ended)) => Ok(ended.report.clone()),
             (State::Settled(settlement) | State::Finalized(settlement), _) => {
-                let outcome = outcome::load(&self.payloads, &record.turn.key, &settlement.verdict).await?;
+                let outcome = outcome::load(&self.payloads, &record.turn).await?;
                 Ok(report(&settlement.verdict, outcome.as_ref()))
             }
             (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),

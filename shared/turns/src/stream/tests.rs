@@ -36,6 +36,7 @@ fn turn(attempts: usize) -> Turn {
         mode: "general".to_owned(),
         previous_response_id: None,
         rebuild: None,
+        suspended_by: None,
         owner: Owner::new("a0".to_owned()),
         due: None,
         streamed: true,

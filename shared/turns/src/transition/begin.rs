@@ -148,7 +148,7 @@ pub struct Closing {
 
 impl Closing {
     /// Closes a settled turn from its outcome, or supersedes one that awaits tool results
-    /// (LIFECYCLE rule 11).
+    /// (LIFECYCLE rule 11). `outcome` is the object that [`Turn::told_by`] names.
     ///
     /// # Errors
     /// When the turn runs or is terminal.
@@ -162,7 +162,7 @@ impl Closing {
         match &open.state {
             State::AwaitingTools { .. } => {
                 let ended = settle::end(open, Reason::Superseded, now, timing)?;
-                let mut finalized = finalize::finalize(session, &ended.after, None)?;
+                let mut finalized = finalize::finalize(session, &ended.after, outcome)?;
                 finalized.turn.given = ended.given;
                 Ok(Self { finalized, superseded: true })
             }
@@ -223,6 +223,7 @@ pub fn begin(
         owner: owner.clone(),
         due: Some(take::abandoned_at(lease_ends, timing)),
         streamed: ask.streamed,
+        suspended_by: None,
         answered: None,
         state: State::Running { lease_ends, stage: Stage { round: 0, writers: vec![owner] } },
     };

@@ -24,7 +24,8 @@ pub struct Finalized {
 
 /// Makes a settled turn terminal.
 ///
-/// `outcome` is the object that the verdict's writer stored; none for a turn ended from outside.
+/// `outcome` is the object that [`Turn::told_by`] names: of a turn ended from outside it is the last
+/// suspension's, which tells what the turn had used by then.
 ///
 /// # Errors
 /// When the turn is not settled, or terminal already.
@@ -62,7 +63,15 @@ pub fn report(verdict: &Verdict, outcome: Option<&Outcome>) -> Report {
         Verdict::Completed { .. } | Verdict::Failed { .. } => {
             outcome.map(|outcome| outcome.report.clone()).unwrap_or_default()
         }
-        Verdict::Ended(reason) => Report { errors: vec![reason.error().message], ..Report::default() },
+        Verdict::Ended(reason) => {
+            let spent = outcome.map(|outcome| &outcome.report);
+            Report {
+                errors: vec![reason.error().message],
+                usage: spent.and_then(|spent| spent.usage),
+                cost: spent.and_then(|spent| spent.cost.clone()),
+                ..Report::default()
+            }
+        }
     }
 }
 

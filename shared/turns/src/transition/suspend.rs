@@ -20,7 +20,8 @@ pub fn suspend(turn: &Turn, writer: crate::id::Owner, deadline: Timestamp) -> Re
     };
     let round = stage.round.saturating_add(1);
     let after = Turn {
-        owner: writer,
+        owner: writer.clone(),
+        suspended_by: Some(writer),
         due: Some(deadline),
         state: State::AwaitingTools { round, deadline },
         ..turn.clone()

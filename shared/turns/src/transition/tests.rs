@@ -166,15 +166,33 @@ fn a_start_supersedes_a_waiting_turn_within_its_own_transaction_and_chains_from_
     let timing = Timing::default();
     let (session, turn) = running();
     let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
-    let closing = Closing::of(&session, &waiting, None, at(5), &timing).unwrap();
+    let spent = answer("resp_1");
+    let closing = Closing::of(&session, &waiting, Some(&spent), at(5), &timing).unwrap();
     assert!(closing.ended_before().is_none(), "until the transaction it may still go another way");
     let commit =
         begin::begin(Some(&session), Some(closing), &ask("t2", "two"), owner("b"), false, at(5), &timing);
     let superseded = &commit.turns[1];
     assert_eq!(superseded.given, Given::owner_of(&waiting));
     assert_eq!(superseded.after.settlement().unwrap().verdict, Verdict::Ended(Reason::Superseded));
-    assert!(commit.ended.is_some());
+    assert_eq!(commit.ended.unwrap().report.usage, spent.report.usage, "what it used is not lost");
+    assert_eq!(commit.session.after.usage.total_tokens, 5);
     assert_eq!(commit.turns[0].after.previous_response_id, None);
+}
+
+#[test]
+fn a_turn_ended_from_outside_is_told_by_its_last_suspension() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    assert_eq!(turn.told_by(), None);
+    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    let cancelled = settle::end(&waiting, Reason::Cancelled, at(6), &timing).unwrap().after;
+    assert_eq!(cancelled.told_by(), Some(&owner("a")));
+    let results = Fingerprint::of_bytes(b"results");
+    let resumed = resume::resume(&waiting, owner("b"), results, at(10), &timing).unwrap().after;
+    let cancelled = settle::end(&resumed, Reason::Cancelled, at(11), &timing).unwrap().after;
+    assert_eq!(cancelled.told_by(), Some(&owner("a")), "not by the attempt that was cut off");
+    let answered = settle::settle(&resumed, completed("b"), at(12), at(12), &timing).unwrap().after;
+    assert_eq!(answered.told_by(), Some(&owner("b")));
 }
 
 /// The session after its first turn came to this.

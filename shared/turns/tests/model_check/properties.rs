@@ -246,9 +246,8 @@ fn mode(model: &Lifecycle, state: &State) -> bool {
 
 fn rolled_up(state: &State) -> bool {
     let Some(session) = &state.session else { return turns(state).next().is_none() };
-    let told =
-        |turn: &&Turn| turn.settlement().is_some_and(|settlement| settlement.verdict.writer().is_some());
-    let counted = turns(state).filter(|turn| is_terminal(turn)).filter(told).count() as u64;
+    let told = |turn: &&Turn| is_terminal(turn) && turn.told_by().is_some();
+    let counted = turns(state).filter(told).count() as u64;
     let Some(last) = turns(state).max_by_key(|turn| turn.sequence) else { return false };
     let status = if is_terminal(last) { last.status() } else { contracts::read::TurnStatus::Pending };
     session.usage.prompt_tokens == counted

@@ -96,9 +96,9 @@ impl Step<'_> {
         }
     }
 
-    /// The outcome object that a settled turn's verdict names.
+    /// The outcome object that tells what came of a turn.
     pub(super) fn load(&mut self, turn: &Turn) -> Option<Outcome> {
-        let writer = turn.settlement()?.verdict.writer()?;
+        let writer = turn.told_by()?;
         let found = self.object(number(&turn.key.turn), writer);
         let outcome =
             found.map(|object| cast::outcome(object, self.model.scene.stages_mode == Some(object.turn)));
