@@ -40,7 +40,11 @@ impl App {
     pub async fn start() -> Result<Self, lambda_http::Error> {
         let mut env = Env::default();
         let storage = storage::Settings::read(|name| env.required(name));
-        let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"));
+        let timing = Timing::configured(
+            env.seconds("LEASE_SECONDS"),
+            env.seconds("ABANDON_GRACE_SECONDS"),
+            env.seconds("TOOL_WAIT_SECONDS"),
+        );
         let provider = llm::Config {
             base: env.or("OPENAI_BASE_URL", "https://api.openai.com/v1"),
             ..llm::Config::default()

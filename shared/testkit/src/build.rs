@@ -6,18 +6,15 @@ use std::{
 };
 
 use contracts::{
-    AgentExecuteRequest, AgentExecuteResponse, Caller, NonEmpty, Timestamp, UserTurn,
+    AgentExecuteRequest, Caller, Timestamp, UserTurn,
     caller::User,
     id::{OrgId, SessionId, TurnId, UserId},
-    response::{ClientToolContinuation, Metadata, ToolCall},
 };
 use turns::{
-    context::{self, Effective},
+    context,
     flow::Design,
     id::{SessionKey, TurnKey},
     mode::Catalog,
-    outcome::Outcome,
-    progress::{Called, Progress, Step},
     session::{Contexts, Hints},
     tool::{self, Registry},
     transition::begin::Ask,
@@ -73,7 +70,8 @@ pub fn design() -> Arc<Design> {
         let names: Vec<&str> = tools.names().collect();
         let catalog = Catalog::seed(&names).unwrap();
         let defaults = context::defaults(&catalog, &names).unwrap();
-        Arc::new(Design { catalog, tools, defaults, model: MODEL.to_owned(), always: Vec::new() })
+        let always = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
+        Arc::new(Design { catalog, tools, defaults, model: MODEL.to_owned(), always })
     });
     Arc::clone(made)
 }
@@ -94,31 +92,4 @@ pub fn ask(caller: &Caller, request: &UserTurn) -> Ask {
         first_mode: "general".to_owned(),
         model: MODEL.to_owned(),
     }
-}
-
-/// The outcome object of an attempt whose model called a client tool.
-#[must_use]
-pub fn suspended(turn: &TurnKey, call: &str) -> Outcome {
-    let response = AgentExecuteResponse::ClientToolContinuation(ClientToolContinuation {
-        metadata: Metadata {
-            session_id: turn.session.session.clone(),
-            turn_id: turn.turn.clone(),
-            mode_display_name: "General".to_owned(),
-        },
-        tool_calls: NonEmpty::one(ToolCall {
-            tool_call_id: call.to_owned(),
-            name: "open_file".to_owned(),
-            arguments_json: "{}".to_owned(),
-        }),
-        tool_continuation_message: None,
-    });
-    let open = Called {
-        call_id: call.to_owned(),
-        name: "open_file".to_owned(),
-        arguments: "{}".to_owned(),
-        outcome: None,
-    };
-    let progress = Progress { rounds: 1, calls: vec![open], ..Progress::default() };
-    let effective = Effective::resolve(None, None, &design().defaults, MODEL);
-    Outcome::suspended(response, instant(0), Step { plan: design().plan(&effective, "general"), progress })
 }

@@ -54,6 +54,7 @@ pub(crate) fn timing() -> Timing {
         settled_grace: ticks(0),
         replay_wait: ticks(0),
         settle_reserve: ticks(0),
+        longest_tool_wait: ticks(10_000),
         chain_life: ticks(10_000),
     }
 }
