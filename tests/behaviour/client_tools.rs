@@ -71,8 +71,17 @@ async fn client_calls_suspend_the_turn_and_their_results_finish_it() {
 async fn every_mutation_of_the_right_results_is_refused_and_the_right_ones_still_work() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(ASK);
-    let continuation = ada.execute(&asked).await.result();
+    let asked = turn(
+        "Read [[script: call workspace_read_file {\"path\":\"0\"}; then; call workspace_read_file {\"path\":\"a\"}; \
+         call workspace_read_file {\"path\":\"b\"}; then; say \"Both read.\"]]",
+    );
+    let first = ada.execute(&asked).await.result();
+    // The very list that was accepted gets this continuation again, so another that answers the same call.
+    let mut earlier = result(&first["ToolCalls"][0], "contents");
+    let old = first["ToolCalls"][0]["ToolCallId"].as_str().unwrap();
+    let continuation = submit(&ada, &results(&first, "contents")).await.result();
+    earlier["ExecutionMs"] = json!(6);
+    let calls = continuation["ToolCalls"].as_array().unwrap();
     let right = results(&continuation, "contents");
     let list = right["ToolResults"].as_array().unwrap().clone();
     let with = |list: Vec<Value>| json!({"SessionId": right["SessionId"], "TurnId": right["TurnId"], "ToolResults": list});
@@ -82,35 +91,71 @@ async fn every_mutation_of_the_right_results_is_refused_and_the_right_ones_still
         with(vec![one, list[1].clone()])
     };
     let foreign = json!({"ToolCallId": "call_of_another", "ExecutionMs": 1, "ResultJson": "1"});
-    let mutations = [
-        ("missing", with(vec![list[0].clone()]), 409),
-        ("none", with(vec![]), 400),
-        ("extra", with(vec![list[0].clone(), list[1].clone(), foreign.clone()]), 409),
-        ("swapped", with(vec![list[1].clone(), list[0].clone()]), 409),
-        ("doubled", with(vec![list[0].clone(), list[0].clone()]), 409),
-        ("foreign", with(vec![foreign, list[1].clone()]), 409),
-        ("both", edited(&|one| one["ErrorMessage"] = json!("no")), 400),
-        ("neither", edited(&|one| drop(one.as_object_mut().unwrap().remove("ResultJson"))), 400),
-        ("not JSON", edited(&|one| one["ResultJson"] = json!("{")), 400),
-        ("negative time", edited(&|one| one["ExecutionMs"] = json!(-1)), 400),
+    let call = |at: usize| calls[at]["ToolCallId"].as_str().unwrap();
+    let place = |at: usize, expected: &str, got: &str| {
+        format!("; ToolResults[{at}] must answer {expected}, it answers {got}")
+    };
+    let lengths = |count: usize| format!("2 results were expected, {count} came");
+    let (a, b, x) = (call(0), call(1), "call_of_another");
+    let mismatches = [
+        ("missing", vec![list[0].clone()], lengths(1) + &place(1, b, "nothing")),
+        (
+            "extra",
+            vec![list[0].clone(), list[1].clone(), foreign.clone()],
+            lengths(3) + &place(2, "nothing", x),
+        ),
+        ("swapped", vec![list[1].clone(), list[0].clone()], lengths(2) + &place(0, a, b) + &place(1, b, a)),
+        ("doubled", vec![list[0].clone(), list[0].clone()], lengths(2) + &place(1, b, a)),
+        ("foreign", vec![foreign, list[1].clone()], lengths(2) + &place(0, a, x)),
+        (
+            "an earlier round's",
+            vec![earlier.clone()],
+            lengths(1) + &place(0, a, old) + &place(1, b, "nothing"),
+        ),
     ];
-    for (name, mutation, status) in mutations {
-        let refused = submit(&ada, &mutation).await;
-        assert_eq!(refused.status, status, "{name}: {}", refused.text);
-        if status == 409 {
-            assert_eq!(refused.error(), "ToolResultsMismatch", "{name}");
-            assert!(
-                refused.errors()[0]["Details"].as_str().unwrap().contains("expected"),
-                "{name}: {}",
-                refused.text
-            );
-        }
+    let broken = [
+        ("none", with(vec![]), "MemberInvalid", "ToolResults"),
+        ("both", edited(&|one| one["ErrorMessage"] = json!("no")), "MemberForbidden", "ToolResults[0]"),
+        (
+            "neither",
+            edited(&|one| drop(one.as_object_mut().unwrap().remove("ResultJson"))),
+            "MemberRequired",
+            "ToolResults[0]",
+        ),
+        (
+            "not JSON",
+            edited(&|one| one["ResultJson"] = json!("{")),
+            "MemberInvalid",
+            "ToolResults[0].ResultJson",
+        ),
+        (
+            "negative",
+            edited(&|one| one["ExecutionMs"] = json!(-1)),
+            "MemberInvalid",
+            "ToolResults[0].ExecutionMs",
+        ),
+        (
+            "no time",
+            edited(&|one| drop(one.as_object_mut().unwrap().remove("ExecutionMs"))),
+            "MemberRequired",
+            "ToolResults[0].ExecutionMs",
+        ),
+        ("unknown", edited(&|one| one["Comment"] = json!("x")), "MemberUnknown", "ToolResults[0].Comment"),
+    ];
+    let stored = (system.objects().await, system.items().await);
+    let calls_before = system.model_calls().len();
+    for (name, list, details) in mismatches {
+        let refused = submit(&ada, &with(list)).await;
+        assert_eq!((refused.status, refused.error().as_str()), (409, "ToolResultsMismatch"), "{name}");
+        assert_eq!(refused.errors()[0]["Details"], details, "{name}");
     }
-    assert_eq!(system.model_calls().len(), 1, "the model was not called");
-    assert!(
-        system.objects().await.iter().all(|key| !key.ends_with("tool-results.json")),
-        "nothing was stored"
-    );
+    for (name, body, code, details) in broken {
+        let refused = submit(&ada, &body).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, code), "{name}: {}", refused.text);
+        assert_eq!((refused.errors().len(), &refused.errors()[0]["Details"]), (1, &json!(details)), "{name}");
+    }
+    assert_eq!(system.model_calls().len(), calls_before, "the model was not called");
+    assert_eq!((system.objects().await, system.items().await), stored, "nothing was stored");
     assert_eq!(submit(&ada, &right).await.result()["Kind"], "final");
 }
 
@@ -216,4 +261,67 @@ async fn a_function_that_dies_after_the_results_were_accepted_is_taken_over_by_t
     }
     assert_eq!(answer.result()["PrimaryOutputText"], "Read.", "{}", answer.text);
     assert_eq!(ada.get(&session_path(&asked)).await.result()["TurnCount"], 1);
+}
+
+#[tokio::test]
+async fn calls_whose_arguments_do_not_fit_go_back_to_the_model_and_not_to_the_client() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let continuation = ada
+        .execute(&turn(
+            "Read [[script: call workspace_read_file {\"pfad\":\"a\"}; then; call workspace_read_file {\"path\":7}; \
+             call workspace_read_file {\"path\":\"b\"}; then; say \"Read.\"]]",
+        ))
+        .await
+        .result();
+    assert_eq!(continuation["ToolCalls"].as_array().unwrap().len(), 1, "{continuation}");
+    assert_eq!(continuation["ToolCalls"][0]["ArgumentsJson"], "{\"path\":\"b\"}");
+    assert_eq!(submit(&ada, &results(&continuation, "x")).await.result()["PrimaryOutputText"], "Read.");
+    let sent: Vec<Vec<String>> = system
+        .model_calls()
+        .iter()
+        .map(|call| {
+            let input = call["input"].as_array().unwrap().iter();
+            let outputs = input.filter(|item| item["type"] == "function_call_output");
+            outputs.map(|item| item["output"].as_str().unwrap().to_owned()).collect()
+        })
+        .collect();
+    assert_eq!(sent.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 2]);
+    assert!(sent[1][0].contains("required property") && sent[2][0].contains("/path"), "{sent:?}");
+}
+
+#[tokio::test]
+async fn the_time_that_the_clients_tools_took_can_be_read_from_the_turn() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn(ASK);
+    let continuation = ada.execute(&asked).await.result();
+    assert!(ada.get(&turn_path(&asked)).await.result().get("ClientToolMs").is_none());
+    submit(&ada, &results(&continuation, "x")).await.result();
+    assert_eq!(ada.get(&turn_path(&asked)).await.result()["ClientToolMs"], 10);
+}
+
+#[tokio::test]
+async fn a_turn_whose_results_do_not_come_fails_at_its_deadline() {
+    let mut options = options();
+    options.environment.insert("TOOL_WAIT_SECONDS".to_owned(), "0.3".to_owned());
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    let asked = turn(ASK);
+    let continuation = ada.execute(&asked).await.result();
+    let is_over = async || {
+        system.cloud.sweep().await.expect("a sweep");
+        ada.get(&turn_path(&asked)).await.result()["Status"]["Id"] == "failed"
+    };
+    let mut sweeps = 1;
+    while !is_over().await {
+        sweeps += 1;
+        assert!(sweeps < 500, "no sweep ends it");
+    }
+    let late = submit(&ada, &results(&continuation, "late")).await;
+    assert_eq!((late.status, late.error().as_str()), (409, "ToolDeadlineExpired"));
+    assert_eq!(ada.execute(&asked).await.error(), "ToolDeadlineExpired", "the user turn hears the same");
+    assert_eq!(system.model_calls().len(), 1);
+    let next = turn_in(asked["SessionId"].as_str().unwrap(), "go on");
+    assert_eq!(ada.execute(&next).await.result()["Kind"], "final", "the session goes on");
 }

@@ -13,9 +13,11 @@
 mod bad_input;
 mod cancel;
 mod client_tools;
+mod contexts;
 mod crash;
 mod execute;
 mod finalize;
+mod modes;
 mod payloads;
 mod restart;
 mod server_tools;

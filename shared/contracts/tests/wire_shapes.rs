@@ -133,6 +133,7 @@ fn turn() -> AgentSessionTurn {
             was_too_large_to_send: false,
         }],
         usage: Some(usage()),
+        client_tool_ms: Some(1_250),
         warnings: vec!["Retrieval was skipped.".to_owned()],
         errors: Vec::new(),
     }
@@ -154,6 +155,7 @@ fn pending_turn() -> AgentSessionTurn {
         chunk_refs: Vec::new(),
         active_file_refs: Vec::new(),
         usage: None,
+        client_tool_ms: None,
         warnings: Vec::new(),
         ..turn()
     }

@@ -85,6 +85,7 @@ pub fn ask(caller: &Caller, request: &UserTurn) -> Ask {
         by: caller.user.clone(),
         fingerprint: request.fingerprint(),
         contexts: Contexts::default(),
+        first_contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: "A session".to_owned(),
         instruction_summary: request.instruction.clone().unwrap_or_default(),

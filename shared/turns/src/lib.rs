@@ -8,6 +8,7 @@
 pub mod change;
 pub mod context;
 pub mod detail;
+pub mod fault;
 pub mod flow;
 pub mod id;
 pub mod link;

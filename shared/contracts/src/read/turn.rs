@@ -74,6 +74,10 @@ pub struct AgentSessionTurn {
     /// Tokens used, once the turn ended and when the provider told.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
+    /// How long the client's tools took together, in milliseconds, by the client's own word (AGN-033 §5.2);
+    /// absent when it ran none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client_tool_ms: Option<u64>,
     /// Warnings of this turn.
     pub warnings: Vec<String>,
     /// Errors of a failed turn.

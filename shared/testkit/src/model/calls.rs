@@ -31,7 +31,7 @@ pub(super) fn of(word: &str, reply: u64) -> Vec<FunctionCall> {
                 "publish_file",
                 json!({
                     "name": "notes.txt", "media_type": "text/plain", "contents": format!("{reply}"),
-                    "encoding": "utf8",
+                    "encoding": "utf8", "description": null,
                 }),
             ),
             'c' => (CLIENT_TOOL, json!({ "path": format!("{reply}/{position}.rs") })),

@@ -1,5 +1,7 @@
 //! What a model's reply comes to: pure, from the reply to the outcome that is stored.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use contracts::{
     AgentExecuteResponse, ContentHash, Error, ErrorCode, NonEmpty, Timestamp,
@@ -57,7 +59,7 @@ pub(super) fn answered(
     let answer = Final {
         metadata: metadata(turn, mode_display_name),
         primary_output_text: guarded.text,
-        files: progress.files.into_iter().chain(embedded).collect(),
+        files: distinct(progress.files.into_iter().chain(embedded)),
         tool_results: progress.tool_results,
         user_warnings: progress.warnings,
         usage: progress.usage,
@@ -66,6 +68,13 @@ pub(super) fn answered(
         outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode),
         files: guarded.blobs.into_iter().map(|blob| file(&turn.key, blob)).collect(),
     }
+}
+
+/// Each file once: a link names the turn, the bytes and the name, so equal links are one file. The first
+/// description stays.
+fn distinct(files: impl Iterator<Item = FileRef>) -> Vec<FileRef> {
+    let mut known = BTreeSet::new();
+    files.filter(|file| known.insert(file.url.clone())).collect()
 }
 
 /// Calls for the client. Everything gathered so far is reported in the final response.
@@ -80,7 +89,10 @@ pub(super) fn suspended(
     let calls = progress.pending().map(|call| ToolCall {
         tool_call_id: call.call_id.clone(),
         name: call.name.clone(),
-        arguments_json: call.arguments.clone(),
+        // Some models spell a call without arguments as no text at all.
+        arguments_json: Some(call.arguments.trim())
+            .filter(|text| !text.is_empty())
+            .map_or_else(|| "{}".to_owned(), |_| call.arguments.clone()),
     });
     let Ok(tool_calls) = NonEmpty::new(calls.collect()) else {
         return failed(failure(&model::Error::Malformed), progress, &plan, received);
@@ -115,6 +127,7 @@ fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
         told_mode: progress.told_mode.clone(),
         received: Some(received),
         usage: progress.usage,
+        client_tool_ms: Some(progress.client_tool_ms).filter(|millis| *millis > 0),
         warnings: progress.warnings.clone(),
         ..Report::default()
     }

@@ -121,7 +121,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
 
     /// A turn's set-up, and no progress yet.
     async fn set_up(&self, turn: &Turn, session: Option<&Session>, ask: &Ask) -> Result<Step, Refusal> {
-        let contexts = session.map_or(&ask.contexts, |session| &session.contexts);
+        let contexts = session.map_or(&ask.first_contexts, |session| &session.contexts);
         let effective = self.effective(&turn.key.session.org, contexts).await?;
         let told = session.and_then(|session| session.chain.as_ref()?.told_mode.clone());
         let told_mode = told.filter(|_| turn.previous_response_id.is_some());
@@ -153,8 +153,12 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
 
     /// Starts the turn; none when somebody else changed the session first.
     async fn begin(&self, seen: &Seen, open: Option<Turn>, ask: &mut Ask) -> Result<Option<Held>, Refusal> {
-        let contexts = seen.session.as_ref().map_or(&ask.contexts, |session| &session.contexts);
-        let effective = self.effective(&ask.key.session.org, contexts).await?;
+        let org = &ask.key.session.org;
+        if seen.session.is_none() {
+            ask.first_contexts = self.first_contexts(org, &ask.contexts).await?;
+        }
+        let contexts = seen.session.as_ref().map_or(&ask.first_contexts, |session| &session.contexts);
+        let effective = self.effective(org, contexts).await?;
         ask.first_mode = self.design.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
         ask.model = effective.model;
         let closing = match (&seen.session, open) {
@@ -255,15 +259,17 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
 
 /// What the request asks. The model and the first mode follow from its contexts, once they are known.
 fn ask(caller: &Caller, request: &UserTurn) -> Ask {
+    let contexts = Contexts {
+        agent: request.agent_context_id.clone(),
+        conversation: request.conversation_context_id.clone(),
+    };
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     Ask {
         key: session.turn(request.turn_id.clone()),
         by: caller.user.clone(),
         fingerprint: request.fingerprint(),
-        contexts: Contexts {
-            agent: request.agent_context_id.clone(),
-            conversation: request.conversation_context_id.clone(),
-        },
+        first_contexts: contexts.clone(),
+        contexts,
         hints: Hints {
             workspace: request.workspace_id.clone(),
             repo: request.repo.clone(),

@@ -9,6 +9,7 @@ mod design;
 mod execute;
 mod finalize;
 mod lease;
+mod names;
 mod outcome;
 mod publish;
 mod read;

@@ -55,9 +55,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                 return std::future::pending().await;
             }
             let call = self.model_request(turn, &plan, &progress, request.as_ref(), chain_lost);
-            let deadline =
-                stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
-            let reply = self.model.reply(&call, deadline, deltas);
+            let reply = self.model.reply(&call, self.left(stop_at), deltas);
             let record = self.record(turn, &plan, &progress, unrecorded);
             let reply = match join(reply, record).await.0 {
                 Ok(reply) => reply,
@@ -96,12 +94,17 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             }
             progress.rounds += 1;
             (chain_lost, unrecorded) = (false, true);
-            progress = self.run_tools(turn, &plan, reply.calls, progress).await;
+            progress = self.run_tools(turn, &plan, reply.calls, progress, self.left(stop_at)).await;
             if progress.pending().next().is_some() {
                 let mode = self.design.catalog.display_name(progress.mode(turn));
                 return answer::suspended(turn, &mode, &reply.text, progress, plan, self.world.now());
             }
         }
+    }
+
+    /// What the turn has left for models and tools, before it must be settled.
+    fn left(&self, stop_at: Duration) -> Duration {
+        stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic())
     }
 
     /// Records how far the turn has come. It costs nobody a wait; should it fail, a takeover runs the

@@ -32,6 +32,9 @@ pub struct Ask {
     pub fingerprint: Fingerprint,
     /// The contexts that the request names.
     pub contexts: Contexts,
+    /// The contexts of a session that this turn creates: those, and the agent's own conversation context
+    /// where the request names none.
+    pub first_contexts: Contexts,
     /// The hints that the request gives.
     pub hints: Hints,
     /// What the session is called if this turn creates it.
@@ -247,7 +250,7 @@ fn created(ask: &Ask, now: Timestamp) -> Session {
         chain: None,
         mode: ask.first_mode.clone(),
         usage: Usage::default(),
-        contexts: ask.contexts.clone(),
+        contexts: ask.first_contexts.clone(),
         hints: Hints::default(),
     }
 }

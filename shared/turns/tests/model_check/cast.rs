@@ -137,6 +137,7 @@ fn make_ask(turn: u8, body: u8) -> Ask {
         by: User { id: UserId::new("u").expect("an id"), name: "u".to_owned() },
         fingerprint: Fingerprint::of_bytes(&[body]),
         contexts: Contexts::default(),
+        first_contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: String::new(),
         instruction_summary: String::new(),

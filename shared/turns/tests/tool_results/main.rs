@@ -3,7 +3,13 @@
 //! The real flows over in-memory ports, with a model that calls tools and refuses a request that leaves a
 //! call unanswered.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
 
 mod mutations;
 mod races;
