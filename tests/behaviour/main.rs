@@ -26,4 +26,5 @@ mod shapes;
 mod storm;
 mod support;
 mod tenancy;
+mod tool_results;
 mod units;

@@ -65,7 +65,7 @@ pub async fn demo(cloud: &Cloud) -> Result<String, Error> {
         let script = if cloud.model().is_some() { script } else { "" };
         let instruction = format!("{asked} {script}");
         let request = json!({ "SessionId": session, "TurnId": new_id(), "Instruction": instruction.trim() });
-        let _ = write!(told, "\n  Ada: {asked}\n");
+        let _ = writeln!(told, "\n  Ada: {asked}");
         let mut answer = client.post("execute", &request).await?;
         for _ in 0..MOST_ROUNDS {
             let Some(calls) = answer.get("ToolCalls").and_then(Value::as_array) else { break };
@@ -75,9 +75,9 @@ pub async fn demo(cloud: &Cloud) -> Result<String, Error> {
             });
             answer = client.post("tool-results", &results).await?;
         }
-        let _ = write!(
+        let _ = writeln!(
             told,
-            "  {}: {}\n",
+            "  {}: {}",
             text(&answer, "/ModeDisplayName"),
             text(&answer, "/PrimaryOutputText")
         );
