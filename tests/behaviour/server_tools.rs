@@ -1,25 +1,6 @@
 //! Server tools: run within the turn, shown in the final response (AGN-011 §5, AGN-033 §5.3).
 
-use serde_json::{Value, json};
-
-use crate::support::{Answer, System, options, session_path, turn, turn_in, turn_path};
-
-/// The text of the newest user message of a model call.
-fn said(call: &Value) -> String {
-    let input = call["input"].as_array().unwrap();
-    let message = input.iter().rev().find(|item| item["role"] == "user").unwrap();
-    message["content"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|part| part["text"].as_str().unwrap_or_default())
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-fn tools(call: &Value) -> Vec<&str> {
-    call["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
-}
+use crate::support::{System, options, said, tools, turn};
 
 #[tokio::test]
 async fn three_rounds_with_parallel_calls_one_failing_and_one_timing_out_end_in_one_answer() {
@@ -73,60 +54,6 @@ async fn a_published_file_is_a_file_ref_whose_bytes_and_hash_are_right() {
 }
 
 #[tokio::test]
-async fn a_mode_change_shows_at_once_and_changes_tools_and_history_with_the_next_turn() {
-    let system = System::start().await;
-    let ada = system.client("acme", "ada");
-    let asked = turn(
-        "Write a DDR [[script: call agent_change_mode {\"mode\":\"workflow_authoring\",\"branch\":false,\"reason\":\"first\"}; then; \
-         call agent_change_mode {\"mode\":\"ddr_authoring\",\"branch\":true,\"reason\":\"design\"}; then; say \"Ready.\"]]",
-    );
-    let answer = ada.execute(&asked).await.result();
-    assert_ne!(answer["ModeDisplayName"], "General");
-    let warnings = answer["UserWarnings"].to_string();
-    assert!(warnings.contains("more than once") && warnings.contains("new branch"), "{warnings}");
-    let calls = system.model_calls();
-    assert!(said(&calls[0]).starts_with("[MODE: general]"));
-    assert!(said(&calls[2]).starts_with("[MODE: ddr_authoring]"));
-    assert!(
-        said(&calls[2]).contains("[MODE_INSTRUCTIONS: ddr_authoring]"),
-        "the new mode's instructions are told"
-    );
-
-    let next = turn_in(asked["SessionId"].as_str().unwrap(), "go on");
-    ada.execute(&next).await.result();
-    assert!(said(&system.model_calls()[3]).starts_with("[MODE: ddr_authoring]"));
-    let session = ada.get(&session_path(&asked)).await.result();
-    assert_eq!(
-        (&session["Mode"], &session["Turns"][0]["Mode"]),
-        (&json!("ddr_authoring"), &json!("general"))
-    );
-    let history = session["ModeHistory"].as_array().unwrap();
-    assert_eq!(history.len(), 1);
-    assert_eq!(
-        (&history[0]["PreviousMode"], &history[0]["NewMode"], &history[0]["Reason"], &history[0]["Branch"]),
-        (&json!("general"), &json!("ddr_authoring"), &json!("design"), &json!(true))
-    );
-}
-
-#[tokio::test]
-async fn an_unknown_mode_or_a_failed_turn_changes_no_mode() {
-    let system = System::start().await;
-    let ada = system.client("acme", "ada");
-    let asked = turn(
-        "Try [[script: call agent_change_mode {\"mode\":\"banana\",\"branch\":false,\"reason\":\"why\"}; then; \
-         call agent_change_mode {\"mode\":\"ddr_authoring\",\"branch\":false,\"reason\":\"why\"}; then; status 400]]",
-    );
-    let refused = ada.execute(&asked).await;
-    assert_eq!(refused.status, 502, "{}", refused.text);
-    let done = |answer: &Answer| answer.json()["Result"]["LastTurnStatus"].is_null();
-    assert!(done(&ada.get(&turn_path(&asked)).await));
-    ada.execute(&turn_in(asked["SessionId"].as_str().unwrap(), "go on")).await.result();
-    let session = ada.get(&session_path(&asked)).await.result();
-    assert_eq!((&session["Mode"], session["ModeHistory"].as_array().unwrap().len()), (&json!("general"), 0));
-    assert!(said(&system.model_calls()[1]).contains("banana"), "the model is told why");
-}
-
-#[tokio::test]
 async fn a_model_that_never_stops_calling_tools_is_stopped() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
@@ -135,4 +62,21 @@ async fn a_model_that_never_stops_calling_tools_is_stopped() {
     let refused = ada.execute(&asked).await;
     assert_eq!((refused.status, refused.error().as_str()), (502, "ToolRoundsExceeded"));
     assert_eq!(system.model_calls().len(), 17);
+}
+
+#[tokio::test]
+async fn a_file_that_is_published_twice_is_listed_once() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let publish = "call publish_file {\"name\":\"a.txt\",\"media_type\":\"text/plain\",\"contents\":\"x\",\"encoding\":\"utf8\",\"description\":null}";
+    let other = publish.replace("\"x\"", "\"y\"");
+    let asked = turn(&format!(
+        "Publish [[script: {publish}; {publish}; then; {publish}; {other}; then; say \"There.\"]]"
+    ));
+    let answer = ada.execute(&asked).await.result();
+    let hashes: Vec<_> =
+        answer["Files"].as_array().unwrap().iter().map(|file| &file["ContentHash"]).collect();
+    assert_eq!(hashes.len(), 2, "{answer}");
+    assert_ne!(hashes[0], hashes[1]);
+    assert_eq!(answer["ToolResults"].as_array().unwrap().len(), 4, "every call has its result");
 }

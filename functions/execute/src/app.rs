@@ -45,8 +45,12 @@ impl App {
     pub async fn start() -> Result<Self, lambda_http::Error> {
         let mut env = Env::default();
         let storage = storage::Settings::read(|name| env.required(name));
-        let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"))
-            .with_chain_life(env.seconds("CHAIN_LIFE_SECONDS"));
+        let timing = Timing::configured(
+            env.seconds("LEASE_SECONDS"),
+            env.seconds("ABANDON_GRACE_SECONDS"),
+            env.seconds("TOOL_WAIT_SECONDS"),
+        )
+        .with_chain_life(env.seconds("CHAIN_LIFE_SECONDS"));
         let provider = provider::config(&mut env);
         let key = provider_key::Source::read(&mut env);
         let model = env.or("OPENAI_MODEL", "gpt-5");

@@ -24,7 +24,8 @@ impl App {
         let mut env = Env::default();
         let storage = storage::Settings::read(|name| env.required(name));
         let pace = Pace::read(&mut env);
-        let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"));
+        let timing =
+            Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"), None);
         let claims = Arc::new(ClaimNames::read(&mut env));
         env.finish()?;
         let Clients { table, objects, .. } = Clients::load(&storage).await;

@@ -11,7 +11,11 @@ pub(crate) type TurnFinalizer = Finalizer<Table, Objects, System>;
 pub(crate) async fn start() -> Result<TurnFinalizer, Error> {
     let mut env = Env::default();
     let storage = storage::Settings::read(|name| env.required(name));
-    let timing = Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"));
+    let timing = Timing::configured(
+        env.seconds("LEASE_SECONDS"),
+        env.seconds("ABANDON_GRACE_SECONDS"),
+        env.seconds("TOOL_WAIT_SECONDS"),
+    );
     env.finish()?;
     let Clients { table, objects, .. } = Clients::load(&storage).await;
     Ok(Finalizer { store: table, payloads: objects, world: System::new(), timing })

@@ -10,8 +10,19 @@ use uuid::Uuid;
 use crate::cloud::Cloud;
 use crate::token::Identity;
 
-/// What is asked.
-const INSTRUCTIONS: [&str; 2] = ["Say in one sentence what you are.", "And what did I ask you before?"];
+/// What is asked, and what the scripted model is told to do about it.
+const INSTRUCTIONS: [(&str, &str); 3] = [
+    ("Say in one sentence what you are.", ""),
+    ("And what did I ask you before?", ""),
+    (
+        "Read src/main.rs of my workspace and tell me what it prints.",
+        "[[script: call workspace_read_file {\"path\":\"src/main.rs\"}; then; say \"It prints: hello.\"]]",
+    ),
+];
+/// What Ada's client finds when it is asked to read a file.
+const FILE: &str = "fn main() {\n    println!(\"hello\");\n}\n";
+/// How many rounds of tools a turn of the demo may take.
+const MOST_ROUNDS: usize = 8;
 /// How long the turns may take to be finalized.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the session is read meanwhile.
@@ -50,12 +61,23 @@ pub async fn demo(cloud: &Cloud) -> Result<String, Error> {
     };
     let session = new_id();
     let mut told = format!("Ada of acme talks to {}, session {session}.\n", cloud.url());
-    for instruction in INSTRUCTIONS {
-        let request = json!({ "SessionId": session, "TurnId": new_id(), "Instruction": instruction });
-        let answer = client.execute(&request).await?;
-        let _ = write!(
+    for (asked, script) in INSTRUCTIONS {
+        let script = if cloud.model().is_some() { script } else { "" };
+        let instruction = format!("{asked} {script}");
+        let request = json!({ "SessionId": session, "TurnId": new_id(), "Instruction": instruction.trim() });
+        let _ = writeln!(told, "\n  Ada: {asked}");
+        let mut answer = client.post("execute", &request).await?;
+        for _ in 0..MOST_ROUNDS {
+            let Some(calls) = answer.get("ToolCalls").and_then(Value::as_array) else { break };
+            let results: Vec<Value> = calls.iter().map(|call| run(call, &mut told)).collect();
+            let results = json!({
+                "SessionId": session, "TurnId": text(&answer, "/TurnId"), "ToolResults": results,
+            });
+            answer = client.post("tool-results", &results).await?;
+        }
+        let _ = writeln!(
             told,
-            "\n  Ada: {instruction}\n  {}: {}\n",
+            "  {}: {}",
             text(&answer, "/ModeDisplayName"),
             text(&answer, "/PrimaryOutputText")
         );
@@ -72,10 +94,10 @@ struct Client {
 }
 
 impl Client {
-    async fn execute(&self, request: &Value) -> Result<Value, Error> {
-        let post = self.http.post(format!("{}/execute", self.base));
+    async fn post(&self, route: &str, request: &Value) -> Result<Value, Error> {
+        let post = self.http.post(format!("{}/{route}", self.base));
         let post = post.header("content-type", "application/json").body(request.to_string());
-        self.call("POST execute", post).await
+        self.call(&format!("POST {route}"), post).await
     }
 
     /// The session once every turn of it is finalized.
@@ -109,6 +131,18 @@ impl Client {
             }
             _ => Err(Error::Refused(what.to_owned(), status, body)),
         }
+    }
+}
+
+/// Runs a tool as Ada's client does: it reads the one file there is, and declines everything else.
+fn run(call: &Value, told: &mut String) -> Value {
+    let (name, arguments) = (text(call, "/Name"), text(call, "/ArgumentsJson"));
+    let _ = writeln!(told, "  (her client runs {name} {arguments})");
+    let id = text(call, "/ToolCallId");
+    if name == "workspace_read_file" {
+        json!({ "ToolCallId": id, "ExecutionMs": 1, "ResultJson": json!(FILE).to_string() })
+    } else {
+        json!({ "ToolCallId": id, "ExecutionMs": 0, "ErrorMessage": "The user declined." })
     }
 }
 

@@ -138,6 +138,7 @@ fn turn() -> AgentSessionTurn {
         }],
         usage: Some(usage()),
         cost: Some(cost()),
+        client_tool_ms: Some(1_250),
         warnings: vec!["Retrieval was skipped.".to_owned()],
         errors: Vec::new(),
     }
@@ -160,6 +161,7 @@ fn pending_turn() -> AgentSessionTurn {
         active_file_refs: Vec::new(),
         usage: None,
         cost: None,
+        client_tool_ms: None,
         warnings: Vec::new(),
         ..turn()
     }

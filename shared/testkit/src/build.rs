@@ -6,20 +6,17 @@ use std::{
 };
 
 use contracts::{
-    AgentExecuteRequest, AgentExecuteResponse, Caller, NonEmpty, Timestamp, Usage, UserTurn,
+    AgentExecuteRequest, Caller, Timestamp, UserTurn,
     caller::User,
     id::{OrgId, SessionId, TurnId, UserId},
     request::{Artifact, Contents, FileName, Origin, RelativePath},
-    response::{ClientToolContinuation, Metadata, ToolCall},
 };
 use turns::{
     chain::Upstream,
-    context::{self, ChainPolicy, Effective},
+    context::{self, ChainPolicy},
     flow::Design,
     id::{SessionKey, TurnKey},
     mode::Catalog,
-    outcome::Outcome,
-    progress::{Called, Progress, Step},
     session::{Contexts, Hints, SolutionChange},
     tool::{self, Registry},
     transition::begin::Ask,
@@ -93,14 +90,9 @@ pub fn design() -> Arc<Design> {
         let names: Vec<&str> = tools.names().collect();
         let catalog = Catalog::seed(&names).unwrap();
         let defaults = context::defaults(&catalog, &names).unwrap();
-        Arc::new(Design {
-            catalog,
-            tools,
-            defaults,
-            model: MODEL.to_owned(),
-            provider: PROVIDER.to_owned(),
-            always: Vec::new(),
-        })
+        let always = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
+        let (model, provider) = (MODEL.to_owned(), PROVIDER.to_owned());
+        Arc::new(Design { catalog, tools, defaults, model, provider, always })
     });
     Arc::clone(made)
 }
@@ -118,6 +110,7 @@ pub fn ask(caller: &Caller, request: &UserTurn) -> Ask {
         by: caller.user.clone(),
         fingerprint: request.fingerprint(),
         contexts: Contexts::default(),
+        first_contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: "A session".to_owned(),
         instruction_summary: request.instruction.clone().unwrap_or_default(),
@@ -127,32 +120,4 @@ pub fn ask(caller: &Caller, request: &UserTurn) -> Ask {
         upstream: upstream(),
         solution: SolutionChange::default(),
     }
-}
-
-/// The outcome object of an attempt whose model called a client tool.
-#[must_use]
-pub fn suspended(turn: &TurnKey, call: &str) -> Outcome {
-    let response = AgentExecuteResponse::ClientToolContinuation(ClientToolContinuation {
-        metadata: Metadata {
-            session_id: turn.session.session.clone(),
-            turn_id: turn.turn.clone(),
-            mode_display_name: "General".to_owned(),
-        },
-        tool_calls: NonEmpty::one(ToolCall {
-            tool_call_id: call.to_owned(),
-            name: "open_file".to_owned(),
-            arguments_json: "{}".to_owned(),
-        }),
-        tool_continuation_message: None,
-    });
-    let open = Called {
-        call_id: call.to_owned(),
-        name: "open_file".to_owned(),
-        arguments: "{}".to_owned(),
-        outcome: None,
-    };
-    let usage = Usage { prompt_tokens: 7, total_tokens: 7, ..Usage::default() };
-    let progress = Progress { rounds: 1, calls: vec![open], usage: Some(usage), ..Progress::default() };
-    let effective = Effective::resolve(None, None, &design().defaults, MODEL);
-    Outcome::suspended(response, instant(0), Step { plan: design().plan(&effective, "general"), progress })
 }

@@ -10,6 +10,7 @@ use contracts::{Fingerprint, Timestamp};
 use turns::{
     detail::Ended,
     id::{Owner, TurnKey},
+    model::{FunctionCall, ToolOutput},
     payload::Payload,
     session::Session,
     turn::Turn,
@@ -37,8 +38,12 @@ pub enum Event {
     ModelCalled { process: ProcessId, turn: TurnKey },
     /// That call is over: it was answered, failed or was dropped.
     ModelLeft { process: ProcessId, turn: TurnKey },
-    /// A client got an answer.
+    /// A request to the model chains from a reply that made these calls; these are the outputs it carries.
+    Chained { turn: TurnKey, calls: Vec<FunctionCall>, outputs: Vec<ToolOutput> },
+    /// A client got an answer to a user turn.
     Answered { turn: TurnKey, asked: Fingerprint, body: Vec<u8> },
+    /// A client got an answer to tool results.
+    Continued { turn: TurnKey, results: Fingerprint, body: Vec<u8> },
     /// A client was told that its turn is cancelled, or has its outcome.
     CancelTold(TurnKey),
     /// A message was taken off the queue because its turn was made terminal.

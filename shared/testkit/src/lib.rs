@@ -5,6 +5,7 @@
 //! - [`schedule`] is virtual time: tasks that interleave at every port call, the same way for a seed.
 //! - [`faulty`] decorates a port, so that each of its effects can crash, fail, lose its reply, land
 //!   late or be throttled.
+//! - [`client`] runs tools, rightly and wrongly.
 //! - [`deployment`] wires the flows over all of that, one simulated process per invocation.
 //! - [`invariants`] judges what happened; [`simulation`] makes things happen.
 //! - [`planted`] are bugs to be found, so that the checks are known to check.
@@ -22,6 +23,7 @@
 )]
 
 pub mod build;
+pub mod client;
 pub mod conformance;
 pub mod deployment;
 pub mod faulty;

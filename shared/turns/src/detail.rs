@@ -80,6 +80,9 @@ pub struct Report {
     /// the writer of the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_payloads: Option<u32>,
+    /// How long the client's tools took together, in milliseconds; none when it ran none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_tool_ms: Option<u64>,
     /// Warnings of this turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

@@ -9,6 +9,7 @@ pub mod chain;
 pub mod change;
 pub mod context;
 pub mod detail;
+pub mod fault;
 pub mod flow;
 pub mod history;
 pub mod id;

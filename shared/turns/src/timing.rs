@@ -23,6 +23,8 @@ pub struct Timing {
     pub stream_hold: Duration,
     /// What is kept of a function's time for settling a turn as failed.
     pub settle_reserve: Duration,
+    /// The longest that a turn waits for the client's tools, whatever its contexts say.
+    pub longest_tool_wait: Duration,
     /// How long a provider's stored response may be relied on.
     pub chain_life: Duration,
 }
@@ -48,16 +50,25 @@ impl Timing {
             replay_wait: Duration::from_secs(10),
             stream_hold: Duration::from_secs(60),
             settle_reserve: Duration::from_secs(20),
+            longest_tool_wait: Duration::from_secs(7 * 24 * 60 * 60),
             chain_life: Duration::from_secs(29 * 24 * 60 * 60),
         }
     }
 
-    /// Timing from the settings, where the defaults are to be changed: the lease, and what the sweep
-    /// leaves after it.
+    /// Timing from the settings, where the defaults are to be changed: the lease, what the sweep leaves
+    /// after it, and the longest wait for the client's tools.
     #[must_use]
-    pub fn configured(lease: Option<Duration>, abandon_grace: Option<Duration>) -> Self {
+    pub fn configured(
+        lease: Option<Duration>,
+        abandon_grace: Option<Duration>,
+        longest_tool_wait: Option<Duration>,
+    ) -> Self {
         let timing = lease.map_or_else(Self::default, Self::with_lease);
-        Self { abandon_grace: abandon_grace.unwrap_or(timing.abandon_grace), ..timing }
+        Self {
+            abandon_grace: abandon_grace.unwrap_or(timing.abandon_grace),
+            longest_tool_wait: longest_tool_wait.unwrap_or(timing.longest_tool_wait),
+            ..timing
+        }
     }
 
     /// The same, for a connection that can wait for another one's turn no longer than this.

@@ -1,7 +1,9 @@
 //! How state looks to readers: pure mappings onto the contract's read models.
 
+use std::collections::BTreeMap;
+
 use contracts::{
-    id::TurnId,
+    id::{AgentContextId, ConversationContextId, TurnId},
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
         ModeChange as ModeEntry,
@@ -21,11 +23,31 @@ use crate::{
 const LLM_REQUEST: &str = "llm-request";
 /// What reads the raw response to it.
 const LLM_RESPONSE: &str = "llm-response";
+/// What contexts are called, as far as that was found out (DD-007).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Of agent contexts.
+    pub agents: BTreeMap<AgentContextId, String>,
+    /// Of conversation contexts.
+    pub conversations: BTreeMap<ConversationContextId, String>,
+}
+
+impl Names {
+    /// The context's name, or its id where nobody knows a name.
+    fn agent(&self, id: &AgentContextId) -> String {
+        self.agents.get(id).cloned().unwrap_or_else(|| id.to_string())
+    }
+
+    fn conversation(&self, id: &ConversationContextId) -> String {
+        self.conversations.get(id).cloned().unwrap_or_else(|| id.to_string())
+    }
+}
 
 /// A session with the turns of one page (DD-002A).
 #[must_use]
 pub fn session(
     session: &Session,
+    names: &Names,
     modes: Vec<ModeChange>,
     turns: Vec<AgentSessionTurn>,
     next: Option<String>,
@@ -43,9 +65,9 @@ pub fn session(
         is_deleted: false,
         is_draft: false,
         agent_context_id: session.contexts.agent.clone(),
-        agent_context_name: None,
+        agent_context_name: session.contexts.agent.as_ref().map(|id| names.agent(id)),
         conversation_context_id: session.contexts.conversation.clone(),
-        conversation_context_name: None,
+        conversation_context_name: session.contexts.conversation.as_ref().map(|id| names.conversation(id)),
         workspace_id: session.hints.workspace.clone(),
         repo: session.hints.repo.clone(),
         default_language: session.hints.language.clone(),
@@ -77,7 +99,7 @@ fn mode_entry(change: ModeChange) -> ModeEntry {
 
 /// A session as a list shows it (DD-003).
 #[must_use]
-pub fn session_summary(session: &Session) -> AgentSessionSummary {
+pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary {
     AgentSessionSummary {
         id: session.key.session.clone(),
         name: session.name.clone(),
@@ -86,9 +108,9 @@ pub fn session_summary(session: &Session) -> AgentSessionSummary {
         is_public: false,
         last_updated_date: session.last_turn.at.max(session.last_activity),
         agent_context_id: session.contexts.agent.clone(),
-        agent_context_name: None,
+        agent_context_name: session.contexts.agent.as_ref().map(|id| names.agent(id)),
         conversation_context_id: session.contexts.conversation.clone(),
-        conversation_context_name: None,
+        conversation_context_name: session.contexts.conversation.as_ref().map(|id| names.conversation(id)),
         last_turn_status: Some(session.last_turn.status),
         last_turn_date: Some(session.last_turn.at),
         turn_count: session.turn_count,
@@ -125,6 +147,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         active_file_refs: asked.active_file_refs.clone(),
         usage: report.usage,
         cost: report.cost.as_ref().map(cost),
+        client_tool_ms: report.client_tool_ms,
         warnings: report.warnings.clone(),
         errors: report.errors.clone(),
     }

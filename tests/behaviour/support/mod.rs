@@ -1,6 +1,7 @@
 //! A running system and clients of it.
 
 mod client;
+mod contexts;
 mod events;
 mod stored;
 mod upstream;
@@ -82,4 +83,22 @@ pub fn turn_path(turn: &Value) -> String {
 /// Where a turn's session is read.
 pub fn session_path(turn: &Value) -> String {
     format!("/api/ai/agent/sessions/{}", turn["SessionId"].as_str().unwrap())
+}
+
+/// The text of the newest user message of a model call.
+pub fn said(call: &Value) -> String {
+    let input = call["input"].as_array().unwrap();
+    let message = input.iter().rev().find(|item| item["role"] == "user").unwrap();
+    message["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| part["text"].as_str().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The names of the tools that a model call offers.
+pub fn tools(call: &Value) -> Vec<&str> {
+    call["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }

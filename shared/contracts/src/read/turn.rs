@@ -78,6 +78,10 @@ pub struct AgentSessionTurn {
     /// What they cost; absent without prices.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost: Option<Cost>,
+    /// How long the client's tools took together, in milliseconds, by the client's own word (AGN-033 §5.2);
+    /// absent when it ran none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client_tool_ms: Option<u64>,
     /// Warnings of this turn.
     pub warnings: Vec<String>,
     /// Errors of a failed turn.

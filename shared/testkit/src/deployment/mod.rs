@@ -1,16 +1,16 @@
 //! The flows over in-memory ports behind faults, one simulated process per invocation.
 
 mod queue;
-mod suspend;
+mod start;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use contracts::{Caller, UserTurn, queue::FinalizeMessage};
+use contracts::{Caller, UserTurn};
 use turns::{
     flow::{Executor, Finalizer, Refusal, Swept},
     id::{SessionKey, TurnKey},
+    payload::{Kind, Payload},
     ports::Unavailable,
-    stream::Live,
     timing::Timing,
 };
 
@@ -20,9 +20,9 @@ use crate::{
     build,
     faulty::Faulty,
     invariants::{Evidence, Violation},
-    ledger::{Event, Ledger},
+    ledger::Ledger,
     memory::{Objects, Table},
-    model::{Calls, Script, ScriptedModel},
+    model::{Provider, Script, ScriptedModel},
     planted::{Bug, Planted, Role},
     schedule::{Faults, Happened, Pace, Process, ProcessId, Schedule},
 };
@@ -30,10 +30,8 @@ use crate::{
 /// What a process came to.
 #[derive(Debug)]
 pub enum Done {
-    /// A user turn: its body, or why there is none.
+    /// A user turn or its tool results: the body, or why there is none.
     Executed(Result<Vec<u8>, Refusal>),
-    /// A user turn whose model called client tools: whether it got as far as to suspend.
-    Suspended(bool),
     Cancelled(Result<(), Refusal>),
     Finalized(Delivery, Result<bool, Unavailable>),
     Swept(Result<Swept, Unavailable>),
@@ -99,7 +97,7 @@ pub struct Deployment {
     pub table: Table,
     pub objects: Objects,
     pub queue: Queue,
-    pub calls: Calls,
+    pub provider: Provider,
     processes: u32,
     /// Messages that a finalizer is working on: they come again when it crashes.
     handled: BTreeMap<ProcessId, Delivery>,
@@ -116,7 +114,7 @@ impl Deployment {
             table: Table::new(ledger.clone()),
             objects: Objects::new(ledger.clone()),
             queue: Queue::new(clock, settings.temper),
-            calls: Calls::default(),
+            provider: Provider::default(),
             schedule,
             ledger,
             processes: 0,
@@ -138,12 +136,12 @@ impl Deployment {
 
     fn executor(&self, process: &Process, turn: TurnKey) -> SimulatedExecutor {
         let (store, payloads) = self.ports(process, Role::Executor);
-        let (script, calls) = (self.settings.script, self.calls.clone());
+        let (script, provider) = (self.settings.script, self.provider.clone());
         Executor {
             store,
             payloads,
             announcements: Faulty::new(self.queue.clone(), process.clone()),
-            model: ScriptedModel { script, calls, process: process.clone(), turn },
+            model: ScriptedModel { script, provider, process: process.clone(), turn },
             world: process.clone(),
             timing: self.settings.timing,
             design: build::design(),
@@ -153,78 +151,6 @@ impl Deployment {
     fn finalizer(&self, process: &Process) -> Finalizer<Store, Payloads, Process> {
         let (store, payloads) = self.ports(process, Role::Finalizer);
         Finalizer { store, payloads, world: process.clone(), timing: self.settings.timing }
-    }
-
-    /// A function starts to execute a user turn.
-    pub fn execute(&mut self, sent: &Sent, budget: Duration, faults: Faults) -> Process {
-        let process = self.process("execute", faults);
-        let executor = self.executor(&process, sent.turn());
-        let (sent, ledger) = (sent.clone(), self.ledger.clone());
-        self.schedule.spawn(&process, async move {
-            let answer = executor.execute(&sent.caller, &sent.request, budget, &Live::silent()).await;
-            Done::Executed(answer.map(|response| {
-                let (turn, asked, body) = (sent.turn(), sent.request.fingerprint(), response.to_bytes());
-                ledger.note(Event::Answered { turn, asked, body: body.clone() });
-                body
-            }))
-        });
-        process
-    }
-
-    /// A function starts a user turn whose model calls client tools.
-    pub fn suspend(&mut self, sent: &Sent, faults: Faults) -> Process {
-        let process = self.process("suspend", faults);
-        let (store, payloads) = self.ports(&process, Role::Executor);
-        let (sent, world, timing) = (sent.clone(), process.clone(), self.settings.timing);
-        self.schedule.spawn(&process, async move {
-            Done::Suspended(suspend::start(&store, &payloads, &world, &timing, &sent).await.is_some())
-        });
-        process
-    }
-
-    /// A function starts to cancel a turn.
-    pub fn cancel(&mut self, caller: &Caller, turn: &TurnKey, faults: Faults) -> Process {
-        let process = self.process("cancel", faults);
-        let executor = self.executor(&process, turn.clone());
-        let (caller, turn, ledger) = (caller.clone(), turn.clone(), self.ledger.clone());
-        self.schedule.spawn(&process, async move {
-            let (session, id) = (turn.session.session.clone(), turn.turn.clone());
-            let told = executor.cancel(&caller, session, id).await;
-            if told.is_ok() {
-                ledger.note(Event::CancelTold(turn));
-            }
-            Done::Cancelled(told)
-        });
-        process
-    }
-
-    /// The finalizer starts to handle a message about a turn.
-    pub fn finalize(&mut self, delivery: Delivery, faults: Faults) -> Process {
-        let process = self.process("finalize", faults);
-        let finalizer = self.finalizer(&process);
-        let ledger = self.ledger.clone();
-        self.handled.insert(process.id(), delivery.clone());
-        self.schedule.spawn(&process, async move {
-            let FinalizeMessage::TurnSettled { org, session, turn, .. } = &delivery.message else {
-                return Done::Finalized(delivery, Ok(false));
-            };
-            let key = SessionKey { org: org.clone(), session: session.clone() }.turn(turn.clone());
-            let done = finalizer.finalize(&key).await;
-            if matches!(done, Ok(true)) {
-                ledger.note(Event::FinalizeTold(key));
-            }
-            Done::Finalized(delivery, done)
-        });
-        process
-    }
-
-    /// The finalizer starts to sweep.
-    pub fn sweep(&mut self, faults: Faults) -> Process {
-        let process = self.process("sweep", faults);
-        let finalizer = self.finalizer(&process);
-        self.schedule
-            .spawn(&process, async move { Done::Swept(finalizer.sweep(Duration::from_secs(50)).await) });
-        process
     }
 
     /// Runs until something happens that concerns the driver. The queue is looked after: messages are
@@ -270,6 +196,17 @@ impl Deployment {
                 _ => {}
             }
         }
+    }
+
+    /// The request that a turn was started with, as its client would send it again.
+    #[must_use]
+    pub fn asked(&self, turn: &TurnKey) -> Option<Sent> {
+        let by =
+            self.table.contents().heads.get(turn).map(|head| (head.asked_by.clone(), head.fingerprint))?;
+        let payload = Payload { turn: turn.clone(), kind: Kind::Instruction(by.1) };
+        let stored = self.objects.stored().get(&Bug::key(self.settings.bug, &payload)).cloned()?;
+        let request = UserTurn::from_canonical(&stored).ok()?;
+        Some(Sent { caller: build::caller(by.0.as_str()), request })
     }
 
     /// What the invariants say about everything that happened so far.

@@ -116,7 +116,7 @@ pub struct Faulty<P> {
 }
 
 /// How late what lands late lands, at most.
-const LATEST_MILLIS: u64 = 15_000;
+const LATEST_MILLIS: u64 = 40_000;
 
 impl<P> Faulty<P> {
     pub fn new(inner: P, process: Process) -> Self {

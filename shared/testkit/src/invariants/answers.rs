@@ -1,10 +1,10 @@
 //! I4, I5: what was durable counts, and only what was durable is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use turns::{
     id::{Owner, TurnKey},
-    outcome::{self, Response},
+    outcome::{self, Outcome, Response},
     payload::{self, Payload},
     turn::{Reason, State, Turn, Verdict},
 };
@@ -14,12 +14,14 @@ use crate::ledger::Event;
 
 pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
     let mut heads: BTreeMap<&TurnKey, &Turn> = BTreeMap::new();
+    let mut calls: BTreeSet<(&TurnKey, Vec<u8>)> = BTreeSet::new();
     for entry in evidence.entries {
         match &entry.event {
             Event::Head { after, .. } => {
                 heads.insert(&after.key, after);
             }
-            Event::Stored { payload, .. } => {
+            Event::Stored { payload, body } => {
+                calls.extend(suspension(payload, body).map(|calls| (&payload.turn, calls)));
                 if let Some(writer) = by_its_owner(payload, &heads) {
                     kept(evidence, &payload.turn, writer, found);
                 }
@@ -28,8 +30,12 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
                 Some(head) if head.fingerprint != *asked => {
                     found.push(violation("I9", format!("{} answered another request", turn.turn)));
                 }
-                Some(head) => durable(evidence, head, body, found),
+                Some(head) => durable(evidence, head, body, &calls, found),
                 None => found.push(violation("I5", format!("{} was answered unstarted", turn.turn))),
+            },
+            Event::Continued { turn, body, .. } => match heads.get(turn) {
+                Some(head) => durable(evidence, head, body, &calls, found),
+                None => found.push(violation("I5", format!("{} was continued unstarted", turn.turn))),
             },
             Event::CancelTold(turn) => told(heads.get(turn).copied(), turn, "cancelled", found),
             Event::FinalizeTold(turn) => acknowledged_after_the_end(heads.get(turn).copied(), turn, found),
@@ -59,6 +65,8 @@ fn kept(evidence: &Evidence<'_>, turn: &TurnKey, writer: &Owner, found: &mut Vec
             by == writer || suspends
         }
         (_, Some(Verdict::Ended(Reason::Cancelled))) => true,
+        // Its calls were answered: what became of the turn since is another attempt's matter.
+        _ if suspends && was_answered(evidence, turn, writer) => true,
         (_, Some(Verdict::Ended(Reason::Superseded | Reason::ToolDeadline))) => suspends,
         // Its writer was never told that it is durable, and the store was gone until its time was over.
         (_, Some(Verdict::Ended(Reason::StorageUnavailable))) => !acknowledged(evidence, turn, writer),
@@ -72,32 +80,43 @@ fn kept(evidence: &Evidence<'_>, turn: &TurnKey, writer: &Owner, found: &mut Vec
     }
 }
 
+/// Whether results for the calls of this writer's outcome object were accepted.
+fn was_answered(evidence: &Evidence<'_>, turn: &TurnKey, writer: &Owner) -> bool {
+    evidence.heads().any(|(_, _, _, head)| {
+        head.key == *turn && head.answered.as_ref().is_some_and(|answered| answered.suspended_by == *writer)
+    })
+}
+
 fn acknowledged(evidence: &Evidence<'_>, turn: &TurnKey, writer: &Owner) -> bool {
     let payload = Payload { turn: turn.clone(), kind: payload::Kind::Outcome(writer.clone()) };
     let told = |event: &Event| matches!(event, Event::StoreAcknowledged(told) if *told == payload);
     evidence.entries.iter().any(|entry| told(&entry.event))
 }
 
+/// What the client is told of a suspension.
+fn suspension(payload: &Payload, stored: &[u8]) -> Option<Vec<u8>> {
+    let payload::Kind::Outcome(_) = payload.kind else { return None };
+    let outcome = Outcome::from_json(stored).ok()?;
+    (outcome.kind == outcome::Kind::Suspended).then(|| outcome.response.to_bytes())
+}
+
 /// I5: at the instant of the answer the store says the same, and it can't say anything else later.
-fn durable(evidence: &Evidence<'_>, head: &Turn, body: &[u8], found: &mut Vec<Violation>) {
+///
+/// `calls` are the bodies of all suspensions that were stored by now.
+fn durable(
+    evidence: &Evidence<'_>,
+    head: &Turn,
+    body: &[u8],
+    calls: &BTreeSet<(&TurnKey, Vec<u8>)>,
+    found: &mut Vec<Violation>,
+) {
     let turn = &head.key.turn;
     let same = |stored: Option<Response>| stored.is_some_and(|response| response.to_bytes() == body);
     // Tool calls stay a true answer for the round they belong to, whatever the turn comes to later.
-    let calls = evidence.entries.iter().any(|entry| match &entry.event {
-        Event::Stored { payload, body: stored } if payload.turn == head.key => {
-            matches!(payload.kind, payload::Kind::Outcome(_))
-                && outcome::Outcome::from_json(stored).is_ok_and(|outcome| {
-                    outcome.kind == outcome::Kind::Suspended && outcome.response.to_bytes() == body
-                })
-        }
-        _ => false,
-    });
+    let calls = calls.iter().any(|(of, calls)| **of == head.key && calls == body);
     let stands = match &head.state {
-        State::Running { .. } => {
-            found.push(violation("I5", format!("{turn} was answered while it ran")));
-            return;
-        }
-        State::AwaitingTools { .. } => calls,
+        // The calls of a round that was answered since.
+        State::Running { .. } | State::AwaitingTools { .. } => calls,
         State::Settled(settlement) | State::Finalized(settlement) => {
             calls
                 || same(match &settlement.verdict {

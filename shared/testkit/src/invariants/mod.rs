@@ -8,6 +8,7 @@ mod attempts;
 mod bounds;
 mod payloads;
 mod sessions;
+mod tools;
 mod turns;
 
 use std::{collections::BTreeMap, fmt};
@@ -58,7 +59,7 @@ pub struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Everything that is wrong, whatever the state: I1 to I5, I8 to I10 and the roll-ups. The bounds
+    /// Everything that is wrong, whatever the state: I1 to I6, I8 to I10 and the roll-ups. The bounds
     /// (I12, I16) need to know when faults stopped: [`open_turns`], [`started_within`].
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
@@ -68,6 +69,7 @@ impl Evidence<'_> {
         attempts::check(self, &mut found);
         payloads::check(self, &mut found);
         sessions::check(self, &mut found);
+        tools::check(self, &mut found);
         found
     }
 

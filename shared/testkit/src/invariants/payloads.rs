@@ -52,6 +52,9 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
 /// The objects that a head says are there.
 fn named_by(turn: &Turn) -> Vec<Kind> {
     let mut kinds = vec![Kind::Instruction(turn.fingerprint)];
+    kinds.extend(turn.answered.iter().flat_map(|answered| {
+        [Kind::Outcome(answered.suspended_by.clone()), Kind::ToolResults(answered.resumed_by.clone())]
+    }));
     match &turn.state {
         State::Running { .. } => {}
         State::AwaitingTools { .. } => kinds.push(Kind::Outcome(turn.owner.clone())),

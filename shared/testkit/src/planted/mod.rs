@@ -54,10 +54,15 @@ pub enum Bug {
     InstructionPerTurn,
     /// A settled turn leaves the sparse index, so nobody finds it when its announcement is lost (I12).
     SettledLeavesIndex,
+    /// A suspension keeps the client's calls alone, so what the server ran of a mixed reply stays without an
+    /// output upstream (I6).
+    ServerShareForgotten,
+    /// Tool results lie under the turn, not under the attempt that they resume (I6).
+    ToolResultsPerTurn,
 }
 
 impl Bug {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::OwnerIgnored,
         Self::PhaseIgnored,
         Self::AbsenceIgnored,
@@ -73,6 +78,8 @@ impl Bug {
         Self::OutcomePerTurn,
         Self::InstructionPerTurn,
         Self::SettledLeavesIndex,
+        Self::ServerShareForgotten,
+        Self::ToolResultsPerTurn,
     ];
 
     /// The key under which an object lies.
@@ -81,6 +88,9 @@ impl Bug {
             (Some(Self::OutcomePerTurn), Kind::Outcome(_)) => Kind::Outcome(Owner::new("any".to_owned())),
             (Some(Self::InstructionPerTurn), Kind::Instruction(_)) => {
                 Kind::Instruction(Fingerprint::of_bytes(b"any"))
+            }
+            (Some(Self::ToolResultsPerTurn), Kind::ToolResults(_)) => {
+                Kind::ToolResults(Owner::new("any".to_owned()))
             }
             _ => payload.kind.clone(),
         };

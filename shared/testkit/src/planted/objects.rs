@@ -4,12 +4,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use turns::{
+    outcome::Outcome,
     payload::{Kind, Payload},
     ports::{Link, Payloads, Unavailable},
 };
 
 use super::{Bug, Planted};
 use crate::memory::Objects;
+
+/// A suspension without the calls that were answered already.
+fn clients_share(outcome: &[u8]) -> Option<Bytes> {
+    let mut outcome = Outcome::from_json(outcome).ok()?;
+    outcome.step.as_mut()?.progress.calls.retain(|call| call.outcome.is_none());
+    Some(outcome.to_json().into())
+}
 
 impl Payloads for Planted<Objects> {
     async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
@@ -21,6 +29,10 @@ impl Payloads for Planted<Objects> {
             });
             return Ok(());
         }
+        let body = match payload.kind {
+            Kind::Outcome(_) if self.has(Bug::ServerShareForgotten) => clients_share(&body).unwrap_or(body),
+            _ => body,
+        };
         Payloads::put(&self.faulty, &payload, body).await
     }
 

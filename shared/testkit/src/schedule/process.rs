@@ -26,6 +26,8 @@ pub enum Faults {
     At(BTreeMap<usize, Fault>),
     /// Every effect of this kind.
     Reaching(Effect, Fault),
+    /// The effect of this kind before which so many of its kind were reached.
+    Nth(Effect, usize, Fault),
     /// Any, as the seed has it.
     Drawn(Rates),
 }
@@ -52,13 +54,13 @@ impl Process {
     pub fn new(id: ProcessId, name: String, clock: Clock, ledger: Ledger, faults: Faults) -> Self {
         let cut_off = match &faults {
             Faults::Drawn(rates) => clock.draw(|chance| rates.cut_off(chance)),
-            Faults::None | Faults::At(_) | Faults::Reaching(..) => None,
+            Faults::None | Faults::At(_) | Faults::Reaching(..) | Faults::Nth(..) => None,
         };
         let cut_off = cut_off.map(|(from, to)| clock.monotonic() + from..clock.monotonic() + to);
         // Clocks of different machines differ by a little.
         let wall_ahead_millis = match faults {
             Faults::Drawn(_) => clock.draw(|chance| chance.i64(-400..=400)),
-            Faults::None | Faults::At(_) | Faults::Reaching(..) => 0,
+            Faults::None | Faults::At(_) | Faults::Reaching(..) | Faults::Nth(..) => 0,
         };
         Self(Arc::new(Inner {
             id,
@@ -139,10 +141,11 @@ impl Process {
     }
 
     fn fault(&self, effect: Effect) -> Option<Fault> {
-        let index = {
+        let (index, of_its_kind) = {
             let mut reached = self.0.reached.lock().unwrap_or_else(PoisonError::into_inner);
+            let of_its_kind = reached.iter().filter(|one| **one == effect).count();
             reached.push(effect);
-            reached.len() - 1
+            (reached.len() - 1, of_its_kind)
         };
         let mut throttled = self.0.throttled.lock().unwrap_or_else(PoisonError::into_inner);
         if *throttled > 0 {
@@ -153,6 +156,7 @@ impl Process {
             Faults::None => None,
             Faults::At(faults) => faults.get(&index).copied(),
             Faults::Reaching(kind, fault) => (effect == *kind).then_some(*fault),
+            Faults::Nth(kind, nth, fault) => (effect == *kind && of_its_kind == *nth).then_some(*fault),
             Faults::Drawn(_) if self.0.clock.is_calm() => None,
             Faults::Drawn(rates) => self.0.clock.draw(|chance| rates.draw(chance)),
         };

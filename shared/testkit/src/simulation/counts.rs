@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use turns::turn::{Reason, State, Turn, Verdict};
 
 use super::drive::Driver;
-use crate::{faulty::Fault, ledger::Event};
+use crate::{faulty::Fault, ledger::Event, model::is_clients};
 
 macro_rules! counts {
     ($($name:ident),* $(,)?) => {
@@ -35,7 +35,8 @@ counts! {
     turns, model_calls, answers, refusals, crashes, kills, not_applied, lost_replies, late_landings,
     throttled, clock_jumps, renewals, takeovers, fenced_to_salvage, settled_from_an_earlier_outcome,
     suspended, superseded, cancelled, abandoned, past_tool_deadline, storage_unavailable, completed,
-    failed, folded, moved_due,
+    failed, folded, moved_due, resumed, continued, mismatches,
+    answered_calls, mixed_replies,
 }
 
 pub(super) fn count(driver: &Driver) -> Counts {
@@ -43,6 +44,7 @@ pub(super) fn count(driver: &Driver) -> Counts {
         crashes: driver.crashes,
         kills: driver.kills,
         refusals: driver.refused,
+        mismatches: driver.mismatches,
         not_applied: driver.struck(|fault| *fault == Fault::NotApplied),
         lost_replies: driver.struck(|fault| matches!(fault, Fault::ReplyLost | Fault::RepliedLost)),
         late_landings: driver.struck(|fault| *fault == Fault::LandsLate),
@@ -62,6 +64,12 @@ pub(super) fn count(driver: &Driver) -> Counts {
             }
             Event::ModelCalled { .. } => counts.model_calls += 1,
             Event::Answered { .. } => counts.answers += 1,
+            Event::Continued { .. } => counts.continued += 1,
+            Event::Chained { calls, .. } => {
+                counts.answered_calls += calls.len() as u64;
+                let clients = calls.iter().filter(|call| is_clients(call)).count();
+                counts.mixed_replies += u64::from(clients > 0 && clients < calls.len());
+            }
             _ => {}
         }
         born_just_now = matches!(&entry.event, Event::Head { before: None, .. });
@@ -82,6 +90,7 @@ fn step(before: &Turn, after: &Turn, counts: &mut Counts) {
             }
         }
         (State::Running { .. }, State::AwaitingTools { .. }) => counts.suspended += 1,
+        (State::AwaitingTools { .. }, State::Running { .. }) => counts.resumed += 1,
         _ => {}
     }
     if before.settlement().is_none()

@@ -5,18 +5,24 @@ use std::{
     time::Duration,
 };
 
-use super::plan::{Client, Plan};
+use super::{
+    conversation::Conversation,
+    plan::{Client, Plan, Sends},
+};
 use crate::{
     deployment::{Deployment, Done},
     faulty::Fault,
     schedule::{Cue, Faults, Happened, ProcessId},
 };
+use turns::flow::Refusal;
 
 /// Something to do at an instant.
 #[derive(Debug, Clone, Copy)]
 enum Action {
-    /// A client sends its request.
+    /// A client sends its request: the user turn, or the results of its tools.
     Send(usize),
+    /// A client sends wrong results.
+    SendWrong(usize),
     Cancel(usize),
     Kill(ProcessId),
     Jump(i64),
@@ -34,9 +40,11 @@ pub(super) struct Driver {
     /// Whose request a process works on.
     serves: BTreeMap<ProcessId, usize>,
     tries: Vec<u32>,
+    pub(super) conversations: Vec<Conversation>,
     pub(super) answered: BTreeSet<usize>,
     pub(super) kills: u64,
     pub(super) refused: u64,
+    pub(super) mismatches: u64,
     pub(super) crashes: u64,
     /// What recovery sends again until it is answered.
     pub(super) patient: bool,
@@ -46,6 +54,7 @@ impl Driver {
     pub(super) fn new(deployment: Deployment, plan: Plan) -> Self {
         Self {
             tries: vec![0; plan.clients.len()],
+            conversations: vec![Conversation::default(); plan.clients.len()],
             deployment,
             plan,
             actions: BTreeMap::new(),
@@ -53,6 +62,7 @@ impl Driver {
             answered: BTreeSet::new(),
             kills: 0,
             refused: 0,
+            mismatches: 0,
             crashes: 0,
             patient: false,
         }
@@ -103,6 +113,7 @@ impl Driver {
     fn act(&mut self, action: Action) {
         match action {
             Action::Send(client) => self.send(client),
+            Action::SendWrong(client) => self.send_wrong(client),
             Action::Cancel(client) => {
                 let sent = self.plan.clients[client].sent.clone();
                 let faults = self.faults();
@@ -128,13 +139,11 @@ impl Driver {
     /// Sends a client's request once more.
     pub(super) fn send(&mut self, client: usize) {
         self.tries[client] += 1;
-        let (sent, suspends) = (self.plan.clients[client].sent.clone(), self.plan.clients[client].suspends);
         let (faults, budget) = (self.faults(), self.plan.budget);
-        let calm = self.deployment.schedule.clock().is_calm();
-        let process = if suspends && self.tries[client] == 1 && !calm {
-            self.deployment.suspend(&sent, faults)
-        } else {
-            self.deployment.execute(&sent, budget, faults)
+        let sent = self.plan.clients[client].sent.clone();
+        let process = match self.conversations[client].results.clone() {
+            Some(results) => self.deployment.resume(&sent.caller, &results, budget, faults),
+            None => self.deployment.execute(&sent, budget, faults),
         };
         self.serves.insert(process.id(), client);
         let (killed, at) = self
@@ -142,27 +151,65 @@ impl Driver {
             .schedule
             .clock()
             .draw(|chance| (chance.u32(0..100), Duration::from_millis(chance.u64(0..40_000))));
-        if killed < self.plan.killed && !calm {
+        if killed < self.plan.killed && !self.deployment.schedule.clock().is_calm() {
             self.after(at, Action::Kill(process.id()));
         }
         // No function outlasts its time.
         self.after(budget, Action::Kill(process.id()));
     }
 
+    /// Nobody waits for the answer: the invariants judge it.
+    fn send_wrong(&mut self, client: usize) {
+        let Sends::WrongFirst(mutation, at) = self.plan.clients[client].manner.sends else { return };
+        let Some(wrong) = self.conversations[client].wrong(mutation, at) else { return };
+        let caller = self.plan.clients[client].sent.caller.clone();
+        let process = self.deployment.resume(&caller, &wrong, self.plan.budget, self.faults());
+        self.after(self.plan.budget, Action::Kill(process.id()));
+    }
+
     fn finished(&mut self, process: ProcessId, done: &Done) {
+        let mismatch = matches!(done, Done::Executed(Err(Refusal::ToolResultsMismatch(_))));
+        self.mismatches += u64::from(mismatch);
         let Some(client) = self.serves.remove(&process) else { return };
         match done {
-            Done::Executed(Ok(_)) => {
-                self.answered.insert(client);
-            }
+            Done::Executed(Ok(body)) => self.heard(client, body),
             Done::Executed(Err(refusal)) => {
                 self.refused += 1;
-                if let Some(wait) = refusal.retry_after() {
-                    self.again(client, wait);
+                match refusal.retry_after() {
+                    Some(wait) => self.again(client, wait),
+                    // Another's results were faster, so it asks what became of the turn.
+                    None if self.conversations[client].results.take().is_some() => {
+                        self.again(client, Duration::ZERO);
+                    }
+                    None => {}
                 }
             }
-            // The stand-in for a suspending executor answers nothing.
-            _ => self.again(client, Duration::from_secs(1)),
+            _ => {}
+        }
+    }
+
+    /// A client has an answer: it is done, or runs its tools.
+    fn heard(&mut self, client: usize, body: &[u8]) {
+        let manner = self.plan.clients[client].manner;
+        let is_calm = self.deployment.schedule.clock().is_calm();
+        let goes_on = self.patient || !is_calm;
+        if !self.conversations[client].hears(body, manner.says) || manner.sends == Sends::Nothing {
+            self.answered.insert(client);
+            return;
+        }
+        let takes = if is_calm { Duration::ZERO } else { manner.takes };
+        match manner.sends {
+            _ if !goes_on => {}
+            Sends::WrongFirst(..) => {
+                self.after(takes, Action::SendWrong(client));
+                self.after(takes + Duration::from_secs(1), Action::Send(client));
+            }
+            Sends::Twice => {
+                self.after(takes, Action::Send(client));
+                self.after(takes, Action::Send(client));
+            }
+            Sends::Once => self.after(takes, Action::Send(client)),
+            Sends::Nothing => {}
         }
     }
 
@@ -185,6 +232,7 @@ impl Driver {
     pub(super) fn add(&mut self, client: Client) {
         self.plan.clients.push(client);
         self.tries.push(0);
+        self.conversations.push(Conversation::default());
         self.send(self.tries.len() - 1);
     }
 
@@ -195,7 +243,9 @@ impl Driver {
 
     /// Kills every function process that works for a client, and the clients' patience with it.
     pub(super) fn cut_power(&mut self) {
-        self.actions.retain(|_, action| !matches!(action, Action::Send(_) | Action::Cancel(_)));
+        self.actions.retain(|_, action| {
+            !matches!(action, Action::Send(_) | Action::SendWrong(_) | Action::Cancel(_))
+        });
         for process in std::mem::take(&mut self.serves).into_keys() {
             self.kills += u64::from(self.deployment.schedule.kill(process));
         }

@@ -1,6 +1,7 @@
 //! One seed, one run: clients, executors, finalizers, a sweep timer and bad luck, then calm, then the
 //! invariants.
 
+mod conversation;
 mod counts;
 mod drive;
 mod plan;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use turns::timing::Timing;
 
 use crate::{
+    client::Mutation,
     deployment::{Sent, Temper},
     faulty::Rates,
     model::Script,
@@ -17,8 +18,31 @@ pub(super) struct Client {
     pub(super) at: Duration,
     /// How often it sends its request before it gives up.
     pub(super) tries: u32,
-    /// Its turn calls a client tool.
-    pub(super) suspends: bool,
+    /// What it does with calls of its tools.
+    pub(super) manner: Manner,
+}
+
+/// How a client deals with a continuation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Manner {
+    /// Tells its results from another client's of the same turn.
+    pub(super) says: u32,
+    /// How long its tools take.
+    pub(super) takes: Duration,
+    pub(super) sends: Sends,
+}
+
+/// What a client sends for a continuation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sends {
+    /// The right results.
+    Once,
+    /// The right results, from two connections.
+    Twice,
+    /// Wrong results first.
+    WrongFirst(Mutation, usize),
+    /// Nothing at all.
+    Nothing,
 }
 
 /// How the run recovers once faults stop.
@@ -70,6 +94,7 @@ pub(super) fn draw(seed: u64) -> Plan {
         .map(|(client, _, at)| (client, at))
         .collect();
     let short_grace = chance.bool();
+    let tool_wait = (chance.u32(0..3) == 0).then(|| SECOND * chance.u32(5..60));
     Plan {
         cancels,
         jumps: jumps(chance),
@@ -79,7 +104,7 @@ pub(super) fn draw(seed: u64) -> Plan {
         faults_stop: SECOND * chance.u32(90..180),
         recovery: [Recovery::ClientsReturn, Recovery::NewTurnAfterPowerCut, Recovery::SweepAlone]
             [chance.usize(0..3)],
-        timing: Timing::configured(None, short_grace.then_some(SECOND * 5)),
+        timing: Timing::configured(None, short_grace.then_some(SECOND * 5), tool_wait),
         script: Script {
             slowest: SECOND * if chance.u32(0..4) == 0 { 100 } else { 20 },
             errors: 8,
@@ -103,23 +128,55 @@ fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
         for turn in 0..chance.u32(1..=4) {
             let turn = format!("t{turn}");
             let user = if chance.u32(0..4) == 0 { "ben" } else { "ann" };
-            let sent = Sent::new(user, &session, &turn, &format!("{session} {turn}"));
-            let suspends = chance.u32(0..6) == 0;
+            let sent = Sent::new(user, &session, &turn, &format!("{session} {turn}{}", calls(chance)));
             let tries = chance.u32(1..6);
             for _ in 0..[1, 1, 2, 3][chance.usize(0..4)] {
                 let late = Duration::from_millis(chance.u64(0..4_000));
-                clients.push(Client { sent: sent.clone(), at: at + late, tries, suspends });
+                clients.push(Client { sent: sent.clone(), at: at + late, tries, manner: manner(chance) });
             }
             if chance.u32(0..8) == 0 {
                 // Another request under the same ids.
                 let other = Sent::new(user, &session, &turn, "Something else");
                 let late = Duration::from_millis(chance.u64(0..4_000));
-                clients.push(Client { sent: other, at: at + late, tries: 2, suspends: false });
+                clients.push(Client { sent: other, at: at + late, tries: 2, manner: Manner::PROMPT });
             }
             at += SECOND * chance.u32(0..40);
         }
     }
     clients
+}
+
+/// What the turn's model calls, see [`crate::model`]: nothing, or up to three replies of calls.
+fn calls(chance: &mut fastrand::Rng) -> String {
+    let replies = ["s", "c", "ss", "sc", "cc", "csc", "m", "mc", "f", "uc"];
+    let mut reply = || format!(" {}", replies[chance.usize(0..replies.len())]);
+    let (some, more, most) = (reply(), reply(), reply());
+    match chance.u32(0..8) {
+        0..5 => String::new(),
+        5 => format!(" calls:{some}"),
+        6 => format!(" calls:{some}{more}"),
+        _ => format!(" calls:{some}{more}{most}"),
+    }
+}
+
+impl Manner {
+    /// The right results at once.
+    pub(super) const PROMPT: Self = Self { says: 0, takes: Duration::ZERO, sends: Sends::Once };
+}
+
+fn manner(chance: &mut fastrand::Rng) -> Manner {
+    let late = chance.u32(0..5) == 0;
+    let wrong = Mutation::OF_THE_LIST[chance.usize(0..Mutation::OF_THE_LIST.len())];
+    Manner {
+        says: chance.u32(0..2),
+        takes: Duration::from_millis(chance.u64(0..if late { 60_000 } else { 3_000 })),
+        sends: match chance.u32(0..10) {
+            0..5 => Sends::Once,
+            5..7 => Sends::Twice,
+            7..9 => Sends::WrongFirst(wrong, chance.usize(0..3)),
+            _ => Sends::Nothing,
+        },
+    }
 }
 
 fn jumps(chance: &mut fastrand::Rng) -> Vec<(Duration, i64)> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     drive::{Driver, SWEEP_EVERY},
-    plan::{Client, Recovery},
+    plan::{Client, Manner, Recovery},
 };
 use crate::{
     deployment::Sent,
@@ -13,6 +13,7 @@ use crate::{
 
 /// What latencies, jitter and clock skew may add to a bound.
 const SLACK: Duration = Duration::from_secs(15);
+const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn recover(driver: &mut Driver) -> Vec<Violation> {
@@ -58,7 +59,7 @@ fn new_turns(driver: &mut Driver) -> Vec<Violation> {
     for session in sessions {
         let sent = Sent::new("ann", session.session.as_str(), "probe", "Are you there?");
         probes.push(sent.turn());
-        driver.add(Client { sent, at: Duration::ZERO, tries: 1, suspends: false });
+        driver.add(Client { sent, at: Duration::ZERO, tries: 1, manner: Manner::PROMPT });
     }
     driver.run_until(latest);
     let entries = driver.deployment.ledger.entries();
@@ -93,11 +94,15 @@ fn a_day_later(driver: &mut Driver) {
 /// I5, I9: every request once more; the answers are compared with everything that was said before.
 fn replay_all(driver: &mut Driver) {
     let heads = driver.deployment.table.contents().heads.clone();
-    for client in driver.plan.clients.clone() {
-        let started = heads.get(&client.sent.turn());
-        if started.is_some_and(|head| head.fingerprint == client.sent.request.fingerprint()) {
+    for (client, plan) in driver.plan.clients.clone().into_iter().enumerate() {
+        let started = heads.get(&plan.sent.turn());
+        if started.is_some_and(|head| head.fingerprint == plan.sent.request.fingerprint()) {
+            let process = driver.deployment.execute(&plan.sent, MINUTE, crate::schedule::Faults::None);
+            driver.deployment.finish(&process);
+        }
+        for results in driver.conversations[client].accepted.clone() {
             let faults = crate::schedule::Faults::None;
-            let process = driver.deployment.execute(&client.sent, Duration::from_secs(60), faults);
+            let process = driver.deployment.resume(&plan.sent.caller, &results, MINUTE, faults);
             driver.deployment.finish(&process);
         }
     }

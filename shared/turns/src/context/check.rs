@@ -12,10 +12,12 @@ use super::{
     },
     tools,
 };
-use crate::mode::{
-    Catalog, Mode,
+use crate::{
     fault::Found,
-    wording::{line, passage},
+    mode::{
+        Catalog, Mode,
+        wording::{line, passage},
+    },
 };
 
 /// Checks one context.

@@ -1,7 +1,7 @@
 //! The contexts of sessions that name none: data that comes with the service.
 
 use super::{AgentContext, ConversationContext, Document, parse_documents};
-use crate::mode::{Catalog, Faults};
+use crate::{fault::Faults, mode::Catalog};
 
 const DEFAULTS: &str = include_str!("../../data/contexts.json");
 

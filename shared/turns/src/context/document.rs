@@ -5,7 +5,10 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{AgentContext, ConversationContext, check, limits::MAX_FILE_BYTES};
-use crate::mode::{Catalog, Faults, fault::Found, shape};
+use crate::{
+    fault::{Faults, Found},
+    mode::{Catalog, shape},
+};
 
 const MINIMAL_AGENT: &str = r#"{"Kind":"agent","Id":"a","Name":""}"#;
 const MINIMAL_CONVERSATION: &str = r#"{"Kind":"conversation","Id":"a","Name":"","System":""}"#;

@@ -17,7 +17,6 @@ mod price;
 mod tests;
 mod tools;
 
-pub use crate::mode::{Fault, Faults};
 pub use agent::AgentContext;
 pub use conversation::{Budgets, ChainPolicy, ConversationContext, Effort, ToolsOnContinuation};
 pub use defaults::{Defaults, defaults};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::limits::{MAX_CLIENT_TOOLS, MAX_TOOL_DESCRIPTION_CHARS, MAX_TOOL_USAGE_CHARS};
 use crate::{
-    mode::fault::Found,
+    fault::Found,
     tool::{self, Definition, ExecutedBy},
 };
 
@@ -36,8 +36,8 @@ pub(super) fn check(tools: &[Definition], server_tools: &[&str], at: &str, found
 
 /// What holds for every tool, and what more for one that a context brings.
 fn one(tool: &Definition, at: &str, found: &mut Found) {
-    for fault in tool::check(tool) {
-        found.add(at, fault.why);
+    for why in tool::check(tool) {
+        found.add(at, why);
     }
     found.unless(
         tool.executed_by == ExecutedBy::Client,

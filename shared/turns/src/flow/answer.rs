@@ -1,5 +1,7 @@
 //! What a model's reply comes to: pure, from the reply to the outcome that is stored.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use contracts::{
     AgentExecuteResponse, ContentHash, Error, ErrorCode, NonEmpty, Timestamp,
@@ -82,7 +84,7 @@ pub(super) fn answered(
     let answer = Final {
         metadata: metadata(turn, mode_display_name),
         primary_output_text: guarded.text,
-        files: progress.files.into_iter().chain(embedded).collect(),
+        files: distinct(progress.files.into_iter().chain(embedded)),
         tool_results: progress.tool_results,
         user_warnings: progress.warnings,
         usage: progress.usage,
@@ -100,6 +102,13 @@ pub(super) fn answered(
     }
 }
 
+/// Each file once: a link names the turn, the bytes and the name, so equal links are one file. The first
+/// description stays.
+fn distinct(files: impl Iterator<Item = FileRef>) -> Vec<FileRef> {
+    let mut known = BTreeSet::new();
+    files.filter(|file| known.insert(file.url.clone())).collect()
+}
+
 /// Calls for the client. Everything gathered so far is reported in the final response.
 pub(super) fn suspended(
     turn: &Turn,
@@ -112,7 +121,10 @@ pub(super) fn suspended(
     let calls = progress.pending().map(|call| ToolCall {
         tool_call_id: call.call_id.clone(),
         name: call.name.clone(),
-        arguments_json: call.arguments.clone(),
+        // Some models spell a call without arguments as no text at all.
+        arguments_json: Some(call.arguments.trim())
+            .filter(|text| !text.is_empty())
+            .map_or_else(|| "{}".to_owned(), |_| call.arguments.clone()),
     });
     let Ok(tool_calls) = NonEmpty::new(calls.collect()) else {
         return failed(failure(&model::Error::Malformed), progress, &plan, received);
@@ -153,6 +165,7 @@ fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
         usage: progress.usage,
         cost: progress.usage.and_then(|usage| cost(plan.prices.as_ref(), &usage)),
         raw_payloads: plan.store_raw_payloads.then_some(progress.model_calls),
+        client_tool_ms: Some(progress.client_tool_ms).filter(|millis| *millis > 0),
         warnings: progress.warnings.clone(),
         ..Report::default()
     }

@@ -77,6 +77,17 @@ impl Design {
 }
 
 impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P, A, M, W> {
+    /// The contexts of a new session: an agent brings a conversation context where the request names none.
+    /// They are fixed from then on, whatever becomes of the agent.
+    pub(super) async fn first_contexts(&self, org: &OrgId, named: &Contexts) -> Result<Contexts, Refusal> {
+        let (Some(id), None) = (&named.agent, &named.conversation) else {
+            return Ok(named.clone());
+        };
+        let agent = self.store.agent_context(org, id).await?;
+        let agent = agent.ok_or_else(|| Refusal::AgentContextNotFound(id.clone()))?;
+        Ok(Contexts { agent: named.agent.clone(), conversation: agent.default_conversation_context_id })
+    }
+
     /// What a turn of a session with these contexts uses.
     pub(super) async fn effective(&self, org: &OrgId, contexts: &Contexts) -> Result<Effective, Refusal> {
         let agent = async {

@@ -138,7 +138,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         ask: &Ask,
         request: &UserTurn,
     ) -> Result<Step, Refusal> {
-        let contexts = session.map_or(&ask.contexts, |session| &session.contexts);
+        let contexts = session.map_or(&ask.first_contexts, |session| &session.contexts);
         let effective = self.effective(&turn.key.session.org, contexts).await?;
         let chain = session.and_then(|session| session.chain.as_ref());
         let chain = chain.filter(|_| turn.previous_response_id.is_some());
@@ -190,8 +190,12 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         ask: &mut Ask,
         request: &UserTurn,
     ) -> Result<Option<Held>, Refusal> {
-        let contexts = seen.session.as_ref().map_or(&ask.contexts, |session| &session.contexts);
-        let effective = self.effective(&ask.key.session.org, contexts).await?;
+        let org = &ask.key.session.org;
+        if seen.session.is_none() {
+            ask.first_contexts = self.first_contexts(org, &ask.contexts).await?;
+        }
+        let contexts = seen.session.as_ref().map_or(&ask.first_contexts, |session| &session.contexts);
+        let effective = self.effective(org, contexts).await?;
         ask.first_mode = self.design.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
         ask.active_file_refs = self.choose_files(seen.session.as_ref(), request, &effective.budgets).await?;
         ask.upstream = self.design.upstream(&effective);
@@ -294,15 +298,17 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
 
 /// What the request asks. Whom it goes to and the first mode follow from its contexts, once they are known.
 fn ask(caller: &Caller, request: &UserTurn) -> Ask {
+    let contexts = Contexts {
+        agent: request.agent_context_id.clone(),
+        conversation: request.conversation_context_id.clone(),
+    };
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     Ask {
         key: session.turn(request.turn_id.clone()),
         by: caller.user.clone(),
         fingerprint: request.fingerprint(),
-        contexts: Contexts {
-            agent: request.agent_context_id.clone(),
-            conversation: request.conversation_context_id.clone(),
-        },
+        first_contexts: contexts.clone(),
+        contexts,
         hints: Hints {
             workspace: request.workspace_id.clone(),
             repo: request.repo.clone(),

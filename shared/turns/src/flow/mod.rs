@@ -15,6 +15,7 @@ mod finalize;
 mod follow;
 mod history;
 mod lease;
+mod names;
 mod outcome;
 mod publish;
 mod read;

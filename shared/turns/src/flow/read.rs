@@ -9,7 +9,7 @@ use futures::future::try_join3;
 
 use crate::{
     detail::Report,
-    flow::{Refusal, outcome},
+    flow::{Refusal, names, outcome},
     id::{Owner, SessionKey, TurnKey},
     payload::{Kind, Payload},
     ports::{Link, ListError, Payloads, Record, Shelf, Unavailable},
@@ -79,7 +79,8 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
         }
         let next =
             records.get(TURNS_PAGE - 1).filter(|_| more).map(|record| record.turn.sequence.to_string());
-        Ok(view::session(&session, modes, turns, next))
+        let names = names::of(&self.store, &caller.org, [&session.contexts]).await;
+        Ok(view::session(&session, &names, modes, turns, next))
     }
 
     /// Sessions of the caller's org, or those that a user owns or takes part in.
@@ -95,7 +96,9 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
     ) -> Result<ListResponse<AgentSessionSummary>, Refusal> {
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
         let page = self.store.sessions(&caller.org, user, most, token).await?;
-        Ok(ListResponse::new(page.items.iter().map(view::session_summary).collect(), page_size, page.next))
+        let names = names::of(&self.store, &caller.org, page.items.iter().map(|item| &item.contexts)).await;
+        let items = page.items.iter().map(|session| view::session_summary(session, &names)).collect();
+        Ok(ListResponse::new(items, page_size, page.next))
     }
 
     /// One turn, whole.

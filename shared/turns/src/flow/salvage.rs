@@ -65,7 +65,8 @@ pub(crate) fn from_outcome(
         Some(verdict) => settle::settle(turn, verdict, outcome.report.received.unwrap_or(now), now, timing),
         None => {
             let seconds = outcome.step.as_ref().map_or(0, |step| step.plan.tool_deadline_seconds);
-            suspend::suspend(turn, writer, now.after(Duration::from_secs(seconds)))
+            let wait = Duration::from_secs(seconds).min(timing.longest_tool_wait);
+            suspend::suspend(turn, writer, now.after(wait))
         }
     }
 }

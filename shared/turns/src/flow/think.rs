@@ -49,11 +49,9 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
                 // ends this.
                 return std::future::pending().await;
             }
-            let deadline =
-                stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic());
             let mut deltas = |piece: &str| live.text(&turn.key, piece);
             let mut heard = Heard::by(&mut deltas).keeping_raw(plan.store_raw_payloads);
-            let reply = self.model.reply(&request, deadline, &mut heard);
+            let reply = self.model.reply(&request, self.left(stop_at), &mut heard);
             let reply =
                 join3(reply, self.record(turn, &plan, &progress, unrecorded), self.keep(&raw)).await.0;
             progress.model_calls += 1;
@@ -95,13 +93,18 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             }
             progress.rounds += 1;
             unrecorded = true;
-            progress = self.run_tools(turn, &plan, reply.calls, progress).await;
+            progress = self.run_tools(turn, &plan, reply.calls, progress, self.left(stop_at)).await;
             if progress.pending().next().is_some() {
                 let mode = self.design.catalog.display_name(progress.mode(turn));
                 let now = self.world.now();
                 return answer::suspended(turn, &mode, &reply.text, progress, plan, now).beside(raw);
             }
         }
+    }
+
+    /// What the turn has left for models and tools, before it must be settled.
+    fn left(&self, stop_at: Duration) -> Duration {
+        stop_at.saturating_sub(self.timing.settle_reserve).saturating_sub(self.world.monotonic())
     }
 
     /// Records how far the turn has come. It costs nobody a wait; should it fail, a takeover runs the

@@ -1,30 +1,38 @@
 //! The server's share of a model reply's calls, and what they change.
 
+use std::time::Duration;
+
+use contracts::{ContentHash, response::FileRef};
+
 use super::Executor;
 use crate::{
     link,
     model::{FunctionCall, Model},
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, Unavailable, World},
-    progress::{Called, Plan, Progress},
-    tool::{self, AvailableMode, Effect, Facts, Limits, PublishFile, Ran},
+    progress::{Plan, Progress},
+    tool::{self, AvailableMode, Effect, ExecutedBy, Facts, Limits, PublishFile, Ran},
     turn::Turn,
 };
-use contracts::{ContentHash, response::FileRef};
 
 impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P, A, M, W> {
     /// Runs what the server runs, refuses what fits no tool, and leaves the client's calls open.
+    ///
+    /// No tool outlasts `deadline`, which is what the turn has left.
     pub(super) async fn run_tools(
         &self,
         turn: &Turn,
         plan: &Plan,
         calls: Vec<FunctionCall>,
         mut progress: Progress,
+        deadline: Duration,
     ) -> Progress {
-        progress.begin_round(calls.iter().cloned());
-        let ours = tool::shares(&plan.tools, calls).server;
+        let limits = Limits::default().within(deadline);
+        let by = tool::answerers(&plan.tools, &calls, &limits);
+        let is_ours = |(call, by)| (by == &ExecutedBy::Server).then_some(call);
+        let ours: Vec<FunctionCall> = calls.iter().zip(&by).filter_map(is_ours).cloned().collect();
+        progress.begin_round(calls.into_iter());
         let facts = self.facts(progress.mode(turn));
-        let limits = Limits::default();
         let ran = tool::run_all(&self.design.tools, &plan.tools, &ours, &facts, &limits, &self.world);
         let mut performed = Vec::new();
         for ran in ran.await {
@@ -38,12 +46,10 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         }
         progress.staged_mode = staged;
         progress.tool_results.extend(performed.iter().map(Ran::result));
-        for ran in performed {
-            // Calls are answered in the model's order, so of two with one id the first is answered first.
-            let open = |called: &&mut Called| called.call_id == ran.call.call_id && called.outcome.is_none();
-            if let Some(called) = progress.calls.iter_mut().find(open) {
-                called.outcome = Some(ran.outcome);
-            }
+        // By place, not by id: ids are the model's words, and two calls may have the same.
+        let places = progress.calls.iter_mut().zip(by).filter(|(_, by)| *by == ExecutedBy::Server);
+        for ((called, _), ran) in places.zip(performed) {
+            called.outcome = Some(ran.outcome);
         }
         progress
     }

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{
-    Mode, RagHint, check,
-    fault::{Faults, Found},
-    prompt, shape,
-};
+use super::{Mode, RagHint, check, prompt, shape};
+use crate::fault::{Faults, Found};
 
 const SEED: &str = include_str!("../../data/modes.json");
 const MAX_BYTES: usize = 1024 * 1024;

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use super::{
     Mode, Status,
-    fault::Found,
     wording::{line, passage, snake_case},
 };
+use crate::fault::Found;
 
 /// How many modes a catalog may hold; with the limits below it bounds the catalog block (I13).
 pub(super) const MAX_MODES: usize = 32;

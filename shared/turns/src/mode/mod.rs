@@ -7,7 +7,6 @@
 mod catalog;
 mod check;
 mod definition;
-pub(crate) mod fault;
 mod prompt;
 mod rag_hint;
 pub(crate) mod shape;
@@ -17,7 +16,6 @@ pub(crate) mod wording;
 
 pub use catalog::Catalog;
 pub use definition::{Mode, Status};
-pub use fault::{Fault, Faults};
 pub use rag_hint::{InvalidHint, RagHint};
 
 /// The mode that new sessions start in (AGN-011 §3.1).

@@ -7,7 +7,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::fault::Found;
+use crate::fault::Found;
 
 /// The entries of a JSON array, unread; a lone object counts as an array of one.
 ///

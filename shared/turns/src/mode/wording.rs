@@ -1,6 +1,6 @@
 //! Rules for single strings in documents that an operator wrote.
 
-use super::fault::Found;
+use crate::fault::Found;
 
 /// Something to read in one line: not blank, no line break or other control character.
 pub(crate) fn line(text: &str, max_chars: usize, at: &str, found: &mut Found) {

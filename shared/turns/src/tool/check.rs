@@ -3,25 +3,12 @@
 //! Found when the function starts or when a context is written, since the provider refuses a whole
 //! request for one bad tool, and would then do so in every turn.
 
-use std::fmt;
-
-use contracts::NonEmpty;
 use serde_json::Value;
 
 use super::{Definition, schema::Schema};
 
 /// How long a tool's name may be.
 const MAX_NAME_CHARS: usize = 64;
-
-/// What is wrong with a tool.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("tool {tool:?} {why}")]
-pub struct Fault {
-    /// Its name.
-    pub tool: String,
-    /// What is wrong.
-    pub why: Why,
-}
 
 /// What can be wrong with a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,29 +48,16 @@ pub enum Why {
     Missing,
 }
 
-/// Everything that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Faults(pub NonEmpty<Fault>);
-
-impl fmt::Display for Faults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let faults: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-        f.write_str(&faults.join("; "))
-    }
-}
-
-impl std::error::Error for Faults {}
-
 /// Everything that is wrong with one definition; none when it is good.
 #[must_use]
-pub fn check(tool: &Definition) -> Vec<Fault> {
+pub fn check(tool: &Definition) -> Vec<Why> {
     inspect(tool).1
 }
 
 /// As [`check`], with the compiled schema when there is one.
-pub(super) fn inspect(tool: &Definition) -> (Option<Schema>, Vec<Fault>) {
+pub(super) fn inspect(tool: &Definition) -> (Option<Schema>, Vec<Why>) {
     let mut faults = Vec::new();
-    let mut add = |why| faults.push(Fault { tool: tool.name.clone(), why });
+    let mut add = |why| faults.push(why);
     if !is_name(&tool.name) {
         add(Why::Name);
     }
@@ -162,7 +136,7 @@ mod tests {
     }
 
     fn whys(tool: &Definition) -> Vec<Why> {
-        check(tool).into_iter().map(|fault| fault.why).collect()
+        check(tool)
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::{AGENT_CHANGE_MODE, Definition, ExecutedBy, Registry};
-use crate::model::{FunctionCall, Tool};
+use crate::model::Tool;
 
 /// A turn's tools.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,26 +104,6 @@ pub fn usage_metadata_block(tools: &[Definition]) -> Option<String> {
     lines.insert(0, "<<<APTIX_SERVER_TOOL_USAGE_METADATA_BEGIN>>>".to_owned());
     lines.push("<<<APTIX_SERVER_TOOL_USAGE_METADATA_END>>>".to_owned());
     Some(lines.join("\n"))
-}
-
-/// A reply's calls, by who answers them; each part in the model's order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shares {
-    /// Answered within the turn. A call of a tool that was not offered is here too: its answer is that
-    /// there is no such tool.
-    pub server: Vec<FunctionCall>,
-    /// Answered by the client, while the turn is suspended.
-    pub client: Vec<FunctionCall>,
-}
-
-/// Divides a reply's calls by the turn's stored tools.
-#[must_use]
-pub fn shares(offered: &[Definition], calls: Vec<FunctionCall>) -> Shares {
-    let is_clients = |call: &FunctionCall| {
-        offered.iter().any(|tool| tool.name == call.name && tool.executed_by == ExecutedBy::Client)
-    };
-    let (client, server) = calls.into_iter().partition(is_clients);
-    Shares { server, client }
 }
 
 #[cfg(test)]

@@ -2,13 +2,12 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use contracts::NonEmpty;
-
 use super::{
     AGENT_CHANGE_MODE, Definition, ExecutedBy, ServerTool,
-    check::{Fault, Faults, Why, inspect},
+    check::{Why, inspect},
     schema::Schema,
 };
+use crate::fault::{Faults, Found};
 
 /// Every tool that this service can run.
 #[derive(Debug)]
@@ -29,11 +28,12 @@ impl Registry {
     /// All faults: of every definition, of doubled names, of tools that are not the server's, and of a
     /// missing `agent_change_mode`.
     pub fn new(tools: Vec<Box<dyn ServerTool>>) -> Result<Self, Faults> {
-        let mut faults = Vec::new();
+        let mut found = Found::default();
         let mut known: BTreeMap<String, Entry> = BTreeMap::new();
         for tool in tools {
             let name = tool.definition().name.clone();
-            let mut add = |why| faults.push(Fault { tool: name.clone(), why });
+            let at = place(&name);
+            let mut add = |why: Why| found.add(at.as_str(), why);
             if known.contains_key(&name) {
                 add(Why::Doubled);
             }
@@ -41,18 +41,15 @@ impl Registry {
                 add(Why::NotRunByServer);
             }
             let (schema, its) = inspect(tool.definition());
-            faults.extend(its);
+            its.into_iter().for_each(add);
             if let Some(schema) = schema {
                 known.entry(name).or_insert(Entry { tool, schema });
             }
         }
         if !known.contains_key(AGENT_CHANGE_MODE) {
-            faults.push(Fault { tool: AGENT_CHANGE_MODE.to_owned(), why: Why::Missing });
+            found.add(place(AGENT_CHANGE_MODE), Why::Missing);
         }
-        match NonEmpty::new(faults) {
-            Ok(faults) => Err(Faults(faults)),
-            Err(_) => Ok(Self { tools: known }),
-        }
+        found.check().map(|()| Self { tools: known })
     }
 
     /// The tool of this name.
@@ -74,6 +71,11 @@ impl Registry {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)
     }
+}
+
+/// A tool, as faults name it.
+fn place(name: &str) -> String {
+    format!("tool {name:?}")
 }
 
 impl fmt::Debug for Entry {
@@ -109,13 +111,18 @@ mod tests {
             Box::new(open),
         ];
         let faults = Registry::new(tools).unwrap_err();
-        let told: Vec<(&str, &Why)> =
-            faults.0.iter().map(|fault| (fault.tool.as_str(), &fault.why)).collect();
-        assert_eq!(told[0], ("twice", &Why::Doubled));
-        assert_eq!(told[1], ("of_client", &Why::NotRunByServer));
-        assert_eq!(told[2], ("open", &Why::NotAnObject));
-        assert!(matches!(told[3], ("open", Why::Schema(_))));
-        assert_eq!(told[4], (AGENT_CHANGE_MODE, &Why::Missing));
-        assert!(faults.to_string().contains("tool \"twice\" is there more than once; "), "{faults}");
+        let told: Vec<(&str, &str)> =
+            faults.as_slice().iter().map(|fault| (fault.at.as_str(), fault.what.as_str())).collect();
+        let expected = [
+            ("tool \"twice\"", "is there more than once"),
+            ("tool \"of_client\"", "is said to be run by the client"),
+            ("tool \"open\"", "needs parameters with"),
+            ("tool \"open\"", "has parameters that are no usable JSON schema"),
+            ("tool \"agent_change_mode\"", "is missing"),
+        ];
+        assert_eq!(told.len(), expected.len(), "{faults}");
+        for ((at, what), (expected_at, expected_what)) in told.into_iter().zip(expected) {
+            assert!(at == expected_at && what.starts_with(expected_what), "{at}: {what}");
+        }
     }
 }

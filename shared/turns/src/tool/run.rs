@@ -15,6 +15,7 @@ use futures::{
 
 use super::{
     Definition, Effect, ExecutedBy, Facts, Failure, Invocation, Produced, Registry,
+    answerer::{Unanswerable, unanswerable},
     arguments::{self, Unfit},
     text::cut,
 };
@@ -50,6 +51,14 @@ impl Default for Limits {
             argument_bytes: 2 * 1024 * 1024,
             result_bytes: 256 * 1024,
         }
+    }
+}
+
+impl Limits {
+    /// These limits for a turn that has so much time left.
+    #[must_use]
+    pub fn within(self, left: Duration) -> Self {
+        Self { timeout: self.timeout.min(left), ..self }
     }
 }
 
@@ -112,6 +121,8 @@ enum Stopped {
     TooMany(usize),
     #[error("There is no such tool in this turn. There are: {0}.")]
     NotOffered(String),
+    #[error(transparent)]
+    Unanswerable(#[from] Unanswerable),
     #[error("This tool is no longer available. Go on without it.")]
     Gone,
     #[error(transparent)]
@@ -151,8 +162,14 @@ impl<W: World> Bench<'_, W> {
     }
 
     async fn run(&self, call: &FunctionCall) -> Result<(String, Vec<Effect>), Stopped> {
-        if !self.offered.iter().any(|tool| is_ours(tool) && tool.name == call.name) {
-            return Err(Stopped::NotOffered(self.names()));
+        match self.offered.iter().find(|tool| tool.name == call.name) {
+            None => return Err(Stopped::NotOffered(self.names())),
+            // A client's call is here because the client can't answer it, or has enough of them.
+            Some(tool) if tool.executed_by == ExecutedBy::Client => {
+                let why = unanswerable(self.offered, call, self.limits);
+                return Err(why.map_or(Stopped::TooMany(self.limits.calls), Stopped::Unanswerable));
+            }
+            Some(_) => {}
         }
         // The list was stored with the turn; a redeploy since may have taken the tool away.
         let entry = self.registry.entry(&call.name).ok_or(Stopped::Gone)?;
@@ -175,10 +192,6 @@ impl<W: World> Bench<'_, W> {
         let names: Vec<&str> = self.offered.iter().map(|tool| tool.name.as_str()).collect();
         names.join(", ")
     }
-}
-
-fn is_ours(tool: &Definition) -> bool {
-    tool.executed_by == ExecutedBy::Server
 }
 
 #[cfg(test)]

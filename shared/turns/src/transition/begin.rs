@@ -33,6 +33,9 @@ pub struct Ask {
     pub fingerprint: Fingerprint,
     /// The contexts that the request names.
     pub contexts: Contexts,
+    /// The contexts of a session that this turn creates: those, and the agent's own conversation context
+    /// where the request names none.
+    pub first_contexts: Contexts,
     /// The hints that the request gives.
     pub hints: Hints,
     /// What the session is called if this turn creates it.
@@ -258,7 +261,7 @@ fn created(ask: &Ask, now: Timestamp) -> Session {
         mode: ask.first_mode.clone(),
         usage: Usage::default(),
         costs: Vec::new(),
-        contexts: ask.contexts.clone(),
+        contexts: ask.first_contexts.clone(),
         hints: Hints::default(),
         solution: None,
     }

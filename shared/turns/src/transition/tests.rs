@@ -44,6 +44,7 @@ fn ask(turn: &str, instruction: &str) -> Ask {
         by: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
         fingerprint: Fingerprint::of_bytes(instruction.as_bytes()),
         contexts: Contexts::default(),
+        first_contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: instruction.to_owned(),
         instruction_summary: instruction.to_owned(),

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use contracts::ToolContinuation;
 use testkit::{
     build,
-    deployment::{Delivery, Deployment, Sent},
+    client::{Calls, Mutation, mutated},
+    deployment::{Delivery, Deployment, Done, Sent},
     faulty::{Effect, Fault},
+    ledger::Event,
     schedule::{Faults, Process},
 };
 
@@ -13,6 +16,8 @@ use testkit::{
 pub(crate) const BUDGET: Duration = Duration::from_secs(840);
 /// Long enough that a lease is over for everybody.
 const DEAD: Duration = Duration::from_secs(33);
+/// A tool deadline, which is a day by default, is past.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A flow, put into its situation.
 pub(crate) struct Flow {
@@ -21,39 +26,60 @@ pub(crate) struct Flow {
     pub(crate) before: fn(&mut Deployment),
     /// The process that meets the faults.
     pub(crate) act: fn(&mut Deployment, Faults) -> Process,
-    /// The request that the flow is about: its client sends it again.
+    /// The user turn that the flow is about: its client sends it again.
     pub(crate) request: fn() -> Sent,
+    /// Whether its client sends results again, not the user turn.
+    pub(crate) continues: bool,
+}
+
+const fn flow(
+    name: &'static str,
+    before: fn(&mut Deployment),
+    act: fn(&mut Deployment, Faults) -> Process,
+    request: fn() -> Sent,
+) -> Flow {
+    Flow { name, before, act, request, continues: false }
+}
+
+const fn resume(
+    name: &'static str,
+    before: fn(&mut Deployment),
+    act: fn(&mut Deployment, Faults) -> Process,
+    request: fn() -> Sent,
+) -> Flow {
+    Flow { name, before, act, request, continues: true }
 }
 
 pub(crate) const FLOWS: &[Flow] = &[
-    Flow { name: "execute a new session", before: |_| {}, act: send_first, request: first },
-    Flow { name: "execute, folding a settled turn", before: answered, act: send_second, request: second },
-    Flow { name: "execute after a finalized turn", before: finalized, act: send_second, request: second },
-    Flow { name: "execute as another user", before: finalized, act: send_third, request: third },
-    Flow {
-        name: "execute with a file that the turn before carried",
-        before: finalized_with_file,
-        act: send_second_with_file,
-        request: second_with_file,
-    },
-    Flow {
-        name: "take over a dead turn with a file",
-        before: died_with_file,
-        act: send_second_with_file,
-        request: second_with_file,
-    },
-    Flow { name: "replay a settled turn", before: answered, act: send_first, request: first },
-    Flow { name: "take over a dead turn", before: died_thinking, act: send_first, request: first },
-    Flow { name: "take over with an outcome", before: died_settling, act: send_first, request: first },
-    Flow { name: "take over without an attempt left", before: died_thrice, act: send_first, request: first },
-    Flow { name: "abandon a dead turn on the way", before: died_thinking, act: send_second, request: second },
-    Flow { name: "salvage an outcome on the way", before: died_settling, act: send_second, request: second },
-    Flow { name: "supersede an awaiting turn", before: awaiting, act: send_second, request: second },
-    Flow { name: "suspend a turn", before: |_| {}, act: suspend_first, request: first },
-    Flow { name: "cancel a running turn", before: died_just_now, act: cancel_first, request: first },
-    Flow { name: "cancel an awaiting turn", before: awaiting, act: cancel_first, request: first },
-    Flow { name: "finalize", before: answered, act: finalize_first, request: first },
-    Flow { name: "sweep", before: overdue, act: sweep, request: first },
+    flow("execute a new session", |_| {}, send_first, first),
+    flow("execute, folding a settled turn", answered, send_second, second),
+    flow("execute after a finalized turn", finalized, send_second, second),
+    flow("execute as another user", finalized, send_third, third),
+    flow("execute with a server tool", |_| {}, |d, faults| send(d, &served(), faults), served),
+    flow(
+        "execute with a file that the turn before carried",
+        finalized_with_file,
+        send_second_with_file,
+        second_with_file,
+    ),
+    flow("take over a dead turn with a file", died_with_file, send_second_with_file, second_with_file),
+    flow("replay a settled turn", answered, send_first, first),
+    flow("take over a dead turn", died_thinking, send_first, first),
+    flow("take over after a tool round", died_in_round, |d, faults| send(d, &served(), faults), served),
+    flow("take over with an outcome", died_settling, send_first, first),
+    flow("take over without an attempt left", died_thrice, send_first, first),
+    flow("abandon a dead turn on the way", died_thinking, send_second, second),
+    flow("salvage an outcome on the way", died_settling, send_second, second),
+    flow("suspend a turn", |_| {}, |d, faults| send(d, &calling(), faults), calling),
+    flow("supersede an awaiting turn", awaiting, send_second, second),
+    flow("cancel a running turn", died_just_now, cancel_first, first),
+    flow("cancel an awaiting turn", awaiting, cancel_first, calling),
+    resume("resume with the results", awaiting, |d, faults| answer(d, &calling(), faults), calling),
+    resume("resume into another round", awaiting_twice, |d, faults| answer(d, &twice(), faults), twice),
+    resume("take over a dead resume", died_resuming, |d, faults| answer(d, &calling(), faults), calling),
+    resume("resume with wrong results", awaiting, answer_wrongly, calling),
+    flow("finalize", answered, finalize_first, first),
+    flow("sweep", overdue, sweep, first),
 ];
 
 fn first() -> Sent {
@@ -76,12 +102,31 @@ fn third() -> Sent {
     Sent::new("ben", "s", "t3", "three")
 }
 
+/// The server runs a tool, then there is an answer.
+fn served() -> Sent {
+    Sent::new("ann", "s", "t1", "one calls: s")
+}
+
+/// A mixed reply, then an answer.
+fn calling() -> Sent {
+    Sent::new("ann", "s", "t1", "one calls: csc")
+}
+
+/// Two rounds for the client.
+fn twice() -> Sent {
+    Sent::new("ann", "s", "t1", "one calls: c sc")
+}
+
+fn send(deployment: &mut Deployment, sent: &Sent, faults: Faults) -> Process {
+    deployment.execute(sent, BUDGET, faults)
+}
+
 fn send_first(deployment: &mut Deployment, faults: Faults) -> Process {
-    deployment.execute(&first(), BUDGET, faults)
+    send(deployment, &first(), faults)
 }
 
 fn send_second(deployment: &mut Deployment, faults: Faults) -> Process {
-    deployment.execute(&second(), BUDGET, faults)
+    send(deployment, &second(), faults)
 }
 
 fn send_second_with_file(deployment: &mut Deployment, faults: Faults) -> Process {
@@ -89,11 +134,33 @@ fn send_second_with_file(deployment: &mut Deployment, faults: Faults) -> Process
 }
 
 fn send_third(deployment: &mut Deployment, faults: Faults) -> Process {
-    deployment.execute(&third(), BUDGET, faults)
+    send(deployment, &third(), faults)
 }
 
-fn suspend_first(deployment: &mut Deployment, faults: Faults) -> Process {
-    deployment.suspend(&first(), faults)
+/// The calls that the turn first waited for, as its client was told them.
+pub(crate) fn calls(deployment: &Deployment) -> Calls {
+    let entries = deployment.ledger.entries();
+    let told = entries.iter().find_map(|entry| match &entry.event {
+        Event::Answered { body, .. } => Calls::read(body),
+        _ => None,
+    });
+    told.expect("the turn was suspended")
+}
+
+/// The right results of the first suspension.
+pub(crate) fn right(deployment: &Deployment) -> ToolContinuation {
+    calls(deployment).answered("client")
+}
+
+fn answer(deployment: &mut Deployment, sent: &Sent, faults: Faults) -> Process {
+    let results = right(deployment);
+    deployment.resume(&sent.caller, &results, BUDGET, faults)
+}
+
+fn answer_wrongly(deployment: &mut Deployment, faults: Faults) -> Process {
+    let calls = calls(deployment);
+    let wrong = mutated(&calls.results("client"), Mutation::Swapped, 0, &[]).expect("there are two calls");
+    deployment.resume(&calling().caller, &calls.request(&wrong), BUDGET, faults)
 }
 
 fn cancel_first(deployment: &mut Deployment, faults: Faults) -> Process {
@@ -110,8 +177,7 @@ fn sweep(deployment: &mut Deployment, faults: Faults) -> Process {
 
 /// Settled and announced, its message not delivered yet.
 fn answered(deployment: &mut Deployment) {
-    let process = deployment.execute(&first(), BUDGET, Faults::None);
-    deployment.finish(&process);
+    finishes(deployment, &first());
 }
 
 fn finalized(deployment: &mut Deployment) {
@@ -132,8 +198,11 @@ fn died_with_file(deployment: &mut Deployment) {
 }
 
 fn awaiting(deployment: &mut Deployment) {
-    let process = deployment.suspend(&first(), Faults::None);
-    deployment.finish(&process);
+    finishes(deployment, &calling());
+}
+
+fn awaiting_twice(deployment: &mut Deployment) {
+    finishes(deployment, &twice());
 }
 
 /// Its process crashed in the model call, a moment ago.
@@ -143,6 +212,24 @@ fn died_just_now(deployment: &mut Deployment) {
 
 fn died_thinking(deployment: &mut Deployment) {
     died_just_now(deployment);
+    deployment.wait(DEAD);
+}
+
+/// Its tool ran and the round is recorded, as the second object after the instruction; the model's reply to
+/// it was lost with the process.
+fn died_in_round(deployment: &mut Deployment) {
+    let process = send(deployment, &served(), Faults::Nth(Effect::PutPayload, 2, Fault::CrashBefore));
+    assert!(deployment.finish(&process).is_none(), "it crashes");
+    deployment.wait(DEAD);
+}
+
+/// Its results were accepted, and then its process crashed.
+fn died_resuming(deployment: &mut Deployment) {
+    awaiting(deployment);
+    let results = right(deployment);
+    let faults = Faults::Reaching(Effect::CallModel, Fault::CrashBefore);
+    let process = deployment.resume(&calling().caller, &results, BUDGET, faults);
+    assert!(deployment.finish(&process).is_none(), "it crashes");
     deployment.wait(DEAD);
 }
 
@@ -160,9 +247,8 @@ fn died_thrice(deployment: &mut Deployment) {
 
 /// One turn of each kind that a sweep has to do with.
 fn overdue(deployment: &mut Deployment) {
-    let process = deployment.suspend(&Sent::new("ann", "s-awaiting", "t", "wait"), Faults::None);
-    deployment.finish(&process);
-    deployment.wait(Duration::from_secs(24 * 60 * 60));
+    finishes(deployment, &Sent::new("ann", "s-awaiting", "t", "wait calls: c"));
+    deployment.wait(DAY);
     dies_at(deployment, &Sent::new("ann", "s-outcome", "t", "settle"), Effect::WriteTurn, Fault::CrashBefore);
     died_just_now(deployment);
     deployment.wait(Duration::from_secs(200));
@@ -171,8 +257,14 @@ fn overdue(deployment: &mut Deployment) {
     deployment.wait(Duration::from_secs(31));
 }
 
+fn finishes(deployment: &mut Deployment, sent: &Sent) {
+    let process = send(deployment, sent, Faults::None);
+    let done = deployment.finish(&process);
+    assert!(matches!(done, Some(Done::Executed(Ok(_)))), "{done:?}");
+}
+
 /// Executes a turn whose process meets a fault at its first effect of this kind.
 fn dies_at(deployment: &mut Deployment, sent: &Sent, effect: Effect, fault: Fault) {
-    let process = deployment.execute(sent, BUDGET, Faults::Reaching(effect, fault));
+    let process = send(deployment, sent, Faults::Reaching(effect, fault));
     deployment.finish(&process);
 }

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use contracts::ToolContinuation;
 use testkit::{
+    client::Calls,
     deployment::{Deployment, Done, Sent, Settings},
     faulty::Fault,
     invariants::{self, Violation},
@@ -10,7 +12,7 @@ use testkit::{
 };
 use turns::flow::Refusal;
 
-use crate::flows::{BUDGET, Flow};
+use crate::flows::{BUDGET, Flow, right};
 
 /// Which effect meets which fault, counted through the flow and then its recovery.
 pub(crate) type Plan = BTreeMap<usize, Fault>;
@@ -66,6 +68,10 @@ fn recover(
     violations: &mut Vec<Violation>,
 ) -> Process {
     match recovery {
+        Recovery::SameRequest if flow.continues => {
+            let (sent, results) = ((flow.request)(), right(deployment));
+            converse(deployment, &sent, Some(results), faults)
+        }
         Recovery::SameRequest => send(deployment, &(flow.request)(), faults),
         Recovery::NewTurn => {
             let probe = Sent::new("cleo", "s", "probe", "Are you there?");
@@ -88,27 +94,56 @@ fn recover(
     }
 }
 
-/// Sends a request until it is answered or refused for good; the first try meets the faults.
+/// Sends a user turn, and whatever its calls need, until it is over or refused for good; the first try
+/// meets the faults.
 fn send(deployment: &mut Deployment, sent: &Sent, faults: Faults) -> Process {
-    let first = deployment.execute(sent, BUDGET, faults);
-    let mut done = deployment.finish(&first);
+    converse(deployment, sent, None, faults)
+}
+
+/// A client that goes on from these results, or from its user turn.
+fn converse(
+    deployment: &mut Deployment,
+    sent: &Sent,
+    mut results: Option<ToolContinuation>,
+    faults: Faults,
+) -> Process {
+    let say = |deployment: &mut Deployment, results: &Option<ToolContinuation>, faults| {
+        let process = match results {
+            Some(results) => deployment.resume(&sent.caller, results, BUDGET, faults),
+            None => deployment.execute(sent, BUDGET, faults),
+        };
+        let done = deployment.finish(&process);
+        (process, done)
+    };
+    let (first, mut done) = say(deployment, &results, faults);
     for _ in 0..20 {
         let wait = match &done {
-            Some(Done::Executed(Err(refusal))) => match refusal.retry_after() {
-                Some(wait) => wait,
-                None => break,
+            Some(Done::Executed(Ok(body))) => match Calls::read(body) {
+                Some(calls) => {
+                    results = Some(calls.answered("client"));
+                    Duration::ZERO
+                }
+                None => return first,
             },
-            Some(_) => break,
+            Some(Done::Executed(Err(refusal))) => match (refusal.retry_after(), results.take()) {
+                (Some(wait), again) => {
+                    results = again;
+                    wait
+                }
+                // Somebody moved the turn on: what became of it?
+                (None, Some(_)) => Duration::ZERO,
+                (None, None) => {
+                    assert!(matches!(refusal, Refusal::TurnIdConflict), "a refusal for good: {refusal:?}");
+                    return first;
+                }
+            },
+            Some(other) => panic!("not an answer: {other:?}"),
             None => Duration::from_secs(1),
         };
         deployment.wait(wait);
-        let again = deployment.execute(sent, BUDGET, Faults::None);
-        done = deployment.finish(&again);
+        (_, done) = say(deployment, &results, Faults::None);
     }
-    if let Some(Done::Executed(Err(refusal))) = &done {
-        assert!(matches!(refusal, Refusal::TurnIdConflict), "a request without end: {refusal:?}");
-    }
-    first
+    panic!("a conversation without end: {done:?}");
 }
 
 /// The queue delivers what it has, the sweep runs, and then a day is over.
@@ -122,12 +157,9 @@ fn end(deployment: &mut Deployment, recovery: Recovery, violations: &mut Vec<Vio
     violations.extend(invariants::open_turns(&deployment.table.contents(), false));
     // I9: whoever comes back now gets the same as everybody before.
     if recovery == Recovery::SameRequest {
-        let turns: Vec<_> = ["t1", "t2"].map(|turn| testkit::build::turn_key("s", turn)).to_vec();
-        for turn in turns {
-            let instruction = if turn.turn.as_str() == "t1" { "one" } else { "two" };
-            let there = deployment.table.contents().heads.contains_key(&turn);
-            if there {
-                send(deployment, &Sent::new("ann", "s", turn.turn.as_str(), instruction), Faults::None);
+        for turn in ["t1", "t2"].map(|turn| testkit::build::turn_key("s", turn)) {
+            if let Some(sent) = deployment.asked(&turn) {
+                send(deployment, &sent, Faults::None);
             }
         }
     }

@@ -56,6 +56,7 @@ pub(crate) fn timing() -> Timing {
         replay_wait: ticks(0),
         settle_reserve: ticks(0),
         stream_hold: ticks(0),
+        longest_tool_wait: ticks(10_000),
         chain_life: ticks(10_000),
     }
 }
@@ -138,6 +139,7 @@ fn make_ask(turn: u8, body: u8) -> Ask {
         by: User { id: UserId::new("u").expect("an id"), name: "u".to_owned() },
         fingerprint: Fingerprint::of_bytes(&[body]),
         contexts: Contexts::default(),
+        first_contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: String::new(),
         instruction_summary: String::new(),

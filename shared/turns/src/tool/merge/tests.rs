@@ -93,17 +93,3 @@ Use this.
     assert_eq!(usage_metadata_block(&tools).as_deref(), Some(expected));
     assert_eq!(usage_metadata_block(&[client("a")]), None);
 }
-
-#[test]
-fn calls_go_to_who_runs_them_and_unknown_ones_are_answered_here() {
-    let call = |id: &str, name: &str| FunctionCall {
-        call_id: id.to_owned(),
-        name: name.to_owned(),
-        arguments: String::new(),
-    };
-    let offered = merged(&[client("read")], &["publish_file"]).tools;
-    let calls = vec![call("1", "read"), call("2", "publish_file"), call("3", "none"), call("4", "read")];
-    let shares = shares(&offered, calls);
-    assert_eq!(shares.client, [call("1", "read"), call("4", "read")]);
-    assert_eq!(shares.server, [call("2", "publish_file"), call("3", "none")]);
-}

@@ -292,3 +292,10 @@ proptest! {
         prop_assert_eq!(matches!(ran[0].outcome, ToolOutcome::ResultJson(_)), fits(&value));
     }
 }
+
+#[test]
+fn no_call_may_take_longer_than_its_turn() {
+    let limits = Limits::default();
+    assert_eq!(limits.within(Duration::from_secs(3)).timeout, Duration::from_secs(3));
+    assert_eq!(limits.within(Duration::from_secs(300)), limits);
+}

@@ -1,9 +1,10 @@
-//! A scripted model: every call gets another answer, so that no two can be taken for each other.
+//! A scripted model: every call gets another answer, so that no two can be taken for each other. It calls
+//! the tools that the instruction spells, and holds whoever chains from a reply to answering its calls.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+mod calls;
+mod provider;
+
+use std::time::Duration;
 
 use contracts::Usage;
 use turns::{
@@ -11,6 +12,11 @@ use turns::{
     model::{Chain, Error, Heard, Instruction, Model, Reply, Request},
     ports::World,
 };
+
+use provider::Stored;
+
+pub use calls::is_clients;
+pub use provider::Provider;
 
 use crate::{
     faulty::{Effect, Fault},
@@ -34,29 +40,11 @@ impl Script {
     pub const PROMPT: Self = Self { slowest: Duration::ZERO, errors: 0, forgets: 0 };
 }
 
-/// The calls of a run so far. Handles share it.
-#[derive(Debug, Clone, Default)]
-pub struct Calls(Arc<Mutex<u64>>);
-
-impl Calls {
-    fn next(&self) -> u64 {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *calls += 1;
-        *calls
-    }
-
-    /// How many there were.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The model as one process of one turn reaches it.
 #[derive(Debug, Clone)]
 pub struct ScriptedModel {
     pub script: Script,
-    pub calls: Calls,
+    pub provider: Provider,
     pub process: Process,
     pub turn: TurnKey,
 }
@@ -109,18 +97,20 @@ impl ScriptedModel {
     }
 
     fn answer(&self, request: &Request, heard: &mut Heard<'_>) -> Result<Reply, Error> {
-        let chained = matches!(request.chain, Chain::Continues { .. });
+        let earlier = self.earlier(request)?;
         let draw = self.process.clock().draw(|chance| chance.u32(0..100));
-        if chained && draw < self.script.forgets {
+        if earlier.is_some() && draw < self.script.forgets {
             return Err(Error::ChainLost);
         }
         if draw >= 100 - self.script.errors {
             return Err(Error::Unavailable);
         }
-        let number = self.calls.next();
-        let asked = match &request.instruction {
-            Instruction::User(text) => text.as_str(),
-            Instruction::FilesAlone | Instruction::ToolResults => "",
+        let number = self.provider.next();
+        let (asked, mut to_come) = match &request.instruction {
+            Instruction::User(text) => (text.as_str(), calls::script(text)),
+            Instruction::FilesAlone | Instruction::ToolResults => {
+                ("", earlier.map(|stored| stored.to_come).unwrap_or_default())
+            }
         };
         heard.usage = Some(Usage {
             prompt_tokens: number,
@@ -128,11 +118,30 @@ impl ScriptedModel {
             total_tokens: number + 1,
             ..Usage::default()
         });
+        let word = if to_come.is_empty() { String::new() } else { to_come.remove(0) };
+        let calls = calls::of(&word, number);
+        assert!(calls::are_offered(&calls, request), "a scripted tool is not offered: {calls:?}");
+        let response_id = format!("resp_{number}");
+        self.provider.store(response_id.clone(), Stored { calls: calls.clone(), to_come });
         Ok(Reply {
-            response_id: format!("resp_{number}"),
+            response_id,
             model: request.model.clone(),
             text: format!("Answer {number} to: {asked}"),
-            calls: Vec::new(),
+            calls,
         })
+    }
+
+    /// What is stored of the response that the request chains from. Like the real one, the provider refuses
+    /// a request that leaves one of its calls without an output; I6 is judged by what is noted here.
+    fn earlier(&self, request: &Request) -> Result<Option<Stored>, Error> {
+        let Chain::Continues { previous_response_id, .. } = &request.chain else {
+            return Ok(None);
+        };
+        let stored = self.provider.recall(previous_response_id).ok_or(Error::ChainLost)?;
+        let is_answered = stored.calls.iter().eq(request.tool_outputs.iter().map(|output| &output.call));
+        let (turn, calls) = (self.turn.clone(), stored.calls.clone());
+        let outputs = request.tool_outputs.clone();
+        self.process.ledger().note(Event::Chained { turn, calls, outputs });
+        if is_answered { Ok(Some(stored)) } else { Err(Error::Rejected { status: 400 }) }
     }
 }

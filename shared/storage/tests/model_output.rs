@@ -1,0 +1,196 @@
+//! What a model writes is data (I15): it never becomes a key, a path outside its turn, or another
+//! tenant's id (I7). Real flows over in-memory ports, with a model that says anything at all.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use contracts::request::limits::MAX_TOOL_CALL_ID_CHARS;
+use futures::FutureExt;
+use proptest::{prelude::*, sample::select};
+use serde_json::{Value, json};
+use storage::key::{Item, object};
+use testkit::{
+    build,
+    client::Calls,
+    deployment::{Queue, Sent, Temper},
+    ledger::Ledger,
+    memory::{Objects, Table},
+    schedule::{Faults, Pace, Process, ProcessId, Schedule},
+};
+use turns::{
+    flow::{Executor, Finalizer},
+    model::{Error, FunctionCall, Heard, Model, Reply, Request},
+    stream::Live,
+    timing::Timing,
+};
+
+const MINUTES: Duration = Duration::from_secs(840);
+
+/// Gives these replies, one per request, and then an answer.
+struct Anything(Mutex<VecDeque<Reply>>);
+
+impl Model for Anything {
+    async fn reply(&self, _: &Request, _: Duration, _: &mut Heard<'_>) -> Result<Reply, Error> {
+        let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        Ok(next.unwrap_or_else(|| reply("Done.".to_owned(), "resp".to_owned(), Vec::new())))
+    }
+}
+
+fn reply(text: String, response_id: String, calls: Vec<FunctionCall>) -> Reply {
+    Reply { response_id, model: "m".to_owned(), text, calls }
+}
+
+/// Text that tries to be somewhere else, or nothing in particular.
+fn anything() -> impl Strategy<Value = String> {
+    let sly = [
+        "",
+        ".",
+        "..",
+        "../../globex/s/t",
+        "..\\..\\x",
+        "/etc/passwd",
+        "a/../b.txt",
+        "%2e%2e%2f",
+        "O#globex#S#s",
+        "TURN#t#ENDED",
+        "SESSION",
+        "globex",
+        "files/../result.json",
+        "x\0y",
+        "\u{202e}txt.exe",
+        "CON",
+        "a#b#c",
+        "https://evil.example/x",
+        "{\"SessionId\":\"other\"}",
+    ];
+    prop_oneof![
+        select(sly.to_vec()).prop_map(str::to_owned),
+        "\\PC{0,24}",
+        "[a-z]{1,8}\\.[a-z]{1,4}",
+        any::<char>().prop_map(|letter| letter.to_string().repeat(300)),
+    ]
+}
+
+fn call() -> impl Strategy<Value = FunctionCall> {
+    let publish = (anything(), anything(), anything()).prop_map(|(name, kind, contents)| {
+        let media_type = if kind.len() % 2 == 0 { "text/plain".to_owned() } else { kind };
+        let arguments = json!({
+            "name": name, "media_type": media_type, "contents": contents, "encoding": "utf8", "description": name,
+        });
+        ("publish_file".to_owned(), arguments.to_string())
+    });
+    let modes = prop_oneof![anything(), Just("ddr_authoring".to_owned())];
+    let change = (modes, anything()).prop_map(|(mode, reason)| {
+        let arguments = json!({ "mode": mode, "branch": true, "reason": reason });
+        ("agent_change_mode".to_owned(), arguments.to_string())
+    });
+    let of_client =
+        anything().prop_map(|path| ("workspace_read_file".to_owned(), json!({ "path": path }).to_string()));
+    let other = (anything(), anything());
+    (anything(), prop_oneof![3 => publish, 1 => change, 1 => of_client, 1 => other])
+        .prop_map(|(call_id, (name, arguments))| FunctionCall { call_id, name, arguments })
+}
+
+/// An answer, now and then with a file in it, as models write them although nobody asked.
+fn text() -> impl Strategy<Value = String> {
+    let blob = (anything(), anything()).prop_map(|(name, kind)| {
+        format!("{name} data:{kind};name={name};base64,{} ![{name}]", "QUJD".repeat(200))
+    });
+    prop_oneof![anything(), blob]
+}
+
+fn replies() -> impl Strategy<Value = Vec<Reply>> {
+    let one = (text(), anything(), prop::collection::vec(call(), 1..5))
+        .prop_map(|(text, response_id, calls)| reply(text, response_id, calls));
+    let last = (text(), anything()).prop_map(|(text, response_id)| reply(text, response_id, Vec::new()));
+    (prop::collection::vec(one, 0..4), last).prop_map(|(mut replies, last)| {
+        replies.push(last);
+        replies
+    })
+}
+
+/// Runs a turn of these replies to its end: what it answered, what is stored.
+fn run(replies: Vec<Reply>, sent: &Sent) -> (Value, Table, Objects) {
+    let schedule: Schedule<()> = Schedule::new(1, Pace::Instant, false);
+    let clock = schedule.clock().clone();
+    let ledger = Ledger::new(clock.clone());
+    let (table, objects) = (Table::new(ledger.clone()), Objects::new(ledger.clone()));
+    let world = Process::new(ProcessId(0), "one".to_owned(), clock.clone(), ledger, Faults::None);
+    let executor = Executor {
+        store: table.clone(),
+        payloads: objects.clone(),
+        announcements: Queue::new(clock, Temper::RELIABLE),
+        model: Anything(Mutex::new(replies.into())),
+        world: world.clone(),
+        timing: Timing::default(),
+        design: build::design(),
+    };
+    // In-memory ports never wait, so neither does a flow over them.
+    let first = executor.execute(&sent.caller, &sent.request, MINUTES, &Live::silent()).now_or_never();
+    let mut body = first.unwrap().unwrap().to_bytes();
+    while let Some(calls) = Calls::read(&body) {
+        assert!(calls.ids.iter().all(|id| id.chars().count() <= MAX_TOOL_CALL_ID_CHARS), "{calls:?}");
+        let results = calls.answered("ann");
+        let next = executor.resume(&sent.caller, &results, MINUTES, &Live::silent()).now_or_never();
+        body = next.unwrap().unwrap().to_bytes();
+    }
+    let finalizer =
+        Finalizer { store: table.clone(), payloads: objects.clone(), world, timing: Timing::default() };
+    assert!(finalizer.finalize(&sent.turn()).now_or_never().unwrap().unwrap());
+    (serde_json::from_slice(&body).unwrap(), table, objects)
+}
+
+/// One segment of a path that means nothing but itself.
+fn is_segment(segment: &str) -> bool {
+    let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte);
+    !segment.is_empty() && segment != "." && segment != ".." && segment.bytes().all(unreserved)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_model_writes_stays_in_its_turn(replies in replies()) {
+        let sent = Sent::new("ann", "s", "t", "Go");
+        let key = sent.turn();
+        let (body, table, objects) = run(replies, &sent);
+
+        for payload in objects.stored().keys() {
+            prop_assert_eq!(&payload.turn, &key);
+            let path = object(payload);
+            let within = path.strip_prefix("org/s/t/");
+            prop_assert!(within.is_some_and(|path| path.split('/').all(is_segment)), "{}", path);
+            prop_assert!(path.len() <= 1_024, "the bucket takes no longer key: {}", path);
+        }
+
+        let contents = table.contents();
+        prop_assert_eq!(contents.sessions.keys().collect::<Vec<_>>(), [&key.session]);
+        prop_assert_eq!(contents.heads.keys().collect::<Vec<_>>(), [&key]);
+        let session = &contents.sessions[&key.session];
+        prop_assert!(["general", "ddr_authoring"].contains(&session.mode.as_str()), "{}", session.mode);
+        for ((of, sequence), change) in &contents.modes {
+            prop_assert_eq!((of, &change.key, *sequence), (&key.session, &key, 1));
+            let item = Item::ModeChange(of, *sequence);
+            prop_assert_eq!((item.pk(), item.sk()), ("O#org#S#s".to_owned(), "MODE#0000000001#0".to_owned()));
+        }
+
+        if body["Successful"] == json!(true) {
+            let result = &body["Result"];
+            prop_assert_eq!((&result["SessionId"], &result["TurnId"]), (&json!("s"), &json!("t")));
+            let stored: Vec<String> = objects.stored().keys().map(object).collect();
+            for file in result["Files"].as_array().into_iter().flatten() {
+                let url = file["Url"].as_str().unwrap();
+                let path = url.strip_prefix("/api/ai/agent/sessions/s/turns/t/payloads/").unwrap();
+                let segments: Vec<&str> = path.split('/').collect();
+                prop_assert_eq!((segments.len(), segments[0]), (3, "files"));
+                prop_assert!(segments.iter().all(|segment| is_segment(segment)), "{}", url);
+                prop_assert!(stored.contains(&format!("org/s/t/{path}")), "{} has no object", url);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Functions start: each invocation is a process of its own.
+
+use std::time::Duration;
+
+use contracts::{Caller, ToolContinuation, queue::FinalizeMessage};
+use turns::{
+    id::{SessionKey, TurnKey},
+    stream::Live,
+};
+
+use super::{Delivery, Deployment, Done, Sent};
+use crate::{
+    ledger::Event,
+    schedule::{Faults, Process},
+};
+
+impl Deployment {
+    /// A function starts to execute a user turn.
+    pub fn execute(&mut self, sent: &Sent, budget: Duration, faults: Faults) -> Process {
+        let process = self.process("execute", faults);
+        let executor = self.executor(&process, sent.turn());
+        let (sent, ledger) = (sent.clone(), self.ledger.clone());
+        self.schedule.spawn(&process, async move {
+            let answer = executor.execute(&sent.caller, &sent.request, budget, &Live::silent()).await;
+            Done::Executed(answer.map(|response| {
+                let (turn, asked, body) = (sent.turn(), sent.request.fingerprint(), response.to_bytes());
+                ledger.note(Event::Answered { turn, asked, body: body.clone() });
+                body
+            }))
+        });
+        process
+    }
+
+    /// A function starts to go on with a turn from the results of its client's tools.
+    pub fn resume(
+        &mut self,
+        caller: &Caller,
+        results: &ToolContinuation,
+        budget: Duration,
+        faults: Faults,
+    ) -> Process {
+        let process = self.process("resume", faults);
+        let session = SessionKey { org: caller.org.clone(), session: results.session_id.clone() };
+        let turn = session.turn(results.turn_id.clone());
+        let executor = self.executor(&process, turn.clone());
+        let (caller, sent, ledger) = (caller.clone(), results.clone(), self.ledger.clone());
+        self.schedule.spawn(&process, async move {
+            let answer = executor.resume(&caller, &sent, budget, &Live::silent()).await;
+            Done::Executed(answer.map(|response| {
+                let (results, body) = (sent.fingerprint(), response.to_bytes());
+                ledger.note(Event::Continued { turn, results, body: body.clone() });
+                body
+            }))
+        });
+        process
+    }
+
+    /// A function starts to cancel a turn.
+    pub fn cancel(&mut self, caller: &Caller, turn: &TurnKey, faults: Faults) -> Process {
+        let process = self.process("cancel", faults);
+        let executor = self.executor(&process, turn.clone());
+        let (caller, turn, ledger) = (caller.clone(), turn.clone(), self.ledger.clone());
+        self.schedule.spawn(&process, async move {
+            let (session, id) = (turn.session.session.clone(), turn.turn.clone());
+            let told = executor.cancel(&caller, session, id).await;
+            if told.is_ok() {
+                ledger.note(Event::CancelTold(turn));
+            }
+            Done::Cancelled(told)
+        });
+        process
+    }
+
+    /// The finalizer starts to handle a message about a turn.
+    pub fn finalize(&mut self, delivery: Delivery, faults: Faults) -> Process {
+        let process = self.process("finalize", faults);
+        let finalizer = self.finalizer(&process);
+        let ledger = self.ledger.clone();
+        self.handled.insert(process.id(), delivery.clone());
+        self.schedule.spawn(&process, async move {
+            let FinalizeMessage::TurnSettled { org, session, turn, .. } = &delivery.message else {
+                return Done::Finalized(delivery, Ok(false));
+            };
+            let key = SessionKey { org: org.clone(), session: session.clone() }.turn(turn.clone());
+            let done = finalizer.finalize(&key).await;
+            if matches!(done, Ok(true)) {
+                ledger.note(Event::FinalizeTold(key));
+            }
+            Done::Finalized(delivery, done)
+        });
+        process
+    }
+
+    /// The finalizer starts to sweep.
+    pub fn sweep(&mut self, faults: Faults) -> Process {
+        let process = self.process("sweep", faults);
+        let finalizer = self.finalizer(&process);
+        self.schedule
+            .spawn(&process, async move { Done::Swept(finalizer.sweep(Duration::from_secs(50)).await) });
+        process
+    }
+}

@@ -1,0 +1,179 @@
+//! Contexts: what sessions are bound to, and what readers are told of them (DD-002A, DD-007).
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde_json::{Value, json};
+
+use crate::support::{System, said, session_path, tools, turn, turn_in};
+
+fn contexts() -> Value {
+    let tool = json!({
+        "Name": "editor_open", "Description": "Opens a file.", "ExecutedBy": "client",
+        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    });
+    json!([
+        {"Kind": "agent", "Id": "engineer", "Name": "Engineer", "DefaultConversationContextId": "backend", "ClientTools": [tool]},
+        {"Kind": "conversation", "Id": "backend", "Name": "Backend", "System": "You know the backend.", "DefaultMode": "ddr_authoring"},
+        {"Kind": "conversation", "Id": "frontend", "Name": "Frontend", "System": "You know the frontend."},
+    ])
+}
+
+fn system_message(call: &Value) -> String {
+    call["input"].as_array().unwrap().iter().find(|item| item["role"] == "system").unwrap().to_string()
+}
+
+#[tokio::test]
+async fn an_agents_default_conversation_is_the_sessions_from_its_first_turn_on() {
+    let system = System::start().await;
+    system.put_contexts("acme", &contexts()).await;
+    let ada = system.client("acme", "ada");
+    let mut asked = turn("hello");
+    asked["AgentContextId"] = json!("engineer");
+    assert_eq!(ada.execute(&asked).await.result()["ModeDisplayName"], "DDR Authoring");
+    let call = &system.model_calls()[0];
+    assert!(system_message(call).contains("You know the backend."));
+    assert_eq!(tools(call).first(), Some(&"editor_open"));
+
+    let session = asked["SessionId"].as_str().unwrap();
+    let in_session = |conversation: &str| {
+        let mut next = turn_in(session, "go on");
+        next["ConversationContextId"] = json!(conversation);
+        next
+    };
+    let refused = ada.execute(&in_session("frontend")).await;
+    assert_eq!((refused.status, refused.error().as_str()), (409, "SessionContextMismatch"));
+    ada.execute(&in_session("backend")).await.result();
+    assert!(said(&system.model_calls()[1]).starts_with("[MODE: ddr_authoring]"));
+
+    let mut named = in_session("frontend");
+    (named["SessionId"], named["AgentContextId"]) = (json!("another"), json!("engineer"));
+    ada.execute(&named).await.result();
+    assert!(system_message(&system.model_calls()[2]).contains("frontend"), "a named one goes first");
+}
+
+#[tokio::test]
+async fn readers_are_told_what_contexts_are_called_and_the_id_where_nobody_knows() {
+    let system = System::start().await;
+    system.put_contexts("acme", &contexts()).await;
+    let ada = system.client("acme", "ada");
+    let mut asked = turn("hello");
+    (asked["AgentContextId"], asked["ConversationContextId"]) = (json!("engineer"), json!("frontend"));
+    ada.execute(&asked).await.result();
+    // Gone before any reader has seen it.
+    let keys = [("PK", "O#acme"), ("SK", "CONV#frontend")];
+    let mut delete = system.cloud.dynamodb().delete_item().table_name(system.cloud.table());
+    for (name, value) in keys {
+        delete = delete.key(name, AttributeValue::S(value.to_owned()));
+    }
+    delete.send().await.expect("deleted");
+
+    let read = ada.get(&session_path(&asked)).await.result();
+    let listed = ada.get("/api/ai/agent/sessions").await.result();
+    let line = listed["Items"][0].clone();
+    for shown in [&read, &line] {
+        assert_eq!(
+            (&shown["AgentContextName"], &shown["ConversationContextName"]),
+            (&json!("Engineer"), &json!("frontend")),
+            "{shown}"
+        );
+    }
+    let plain = turn("hello");
+    ada.execute(&plain).await.result();
+    let read = ada.get(&session_path(&plain)).await.result();
+    assert!(read.get("AgentContextName").is_none() && read.get("ConversationContextName").is_none());
+}
+
+#[tokio::test]
+async fn a_file_with_faults_is_refused_with_every_one_of_them_and_nothing_is_written() {
+    let system = System::start().await;
+    let mut wrong = contexts();
+    wrong[0]["ClientTools"][0]["Name"] = json!("publish_file");
+    wrong[1]["System"] = json!(" \n");
+    wrong[1]["DefaultMode"] = json!("banana");
+    wrong[2]["Temperatur"] = json!(1);
+    let refused = system.try_put_contexts("acme", &wrong).await;
+    assert_eq!(refused.status.code(), Some(1));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    for fault in [
+        "contexts[0].ClientTools[0].Name: \"publish_file\" is the name of a server tool",
+        "contexts[1].System: ",
+        "contexts[1].DefaultMode: \"banana\" is no mode",
+        "contexts[2].Temperatur",
+    ] {
+        assert!(told.contains(fault), "{fault} is not in {told}");
+    }
+    assert!(system.items().await.is_empty(), "not even the one that was right");
+}
+
+#[tokio::test]
+async fn a_context_that_is_not_there_or_another_orgs_is_refused_before_anything_starts() {
+    let system = System::start().await;
+    system.put_contexts("acme", &contexts()).await;
+    let eve = system.client("globex", "eve");
+    for (member, code) in
+        [("AgentContextId", "AgentContextNotFound"), ("ConversationContextId", "ConversationContextNotFound")]
+    {
+        let mut asked = turn("hello");
+        asked[member] = json!("backend");
+        let refused = eve.execute(&asked).await;
+        assert_eq!((refused.status, refused.error().as_str()), (404, code));
+    }
+    assert!(system.model_calls().is_empty());
+}
+
+/// The JSON blocks of the documentation that carry this word.
+fn documented(word: &str) -> Vec<Value> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/contexts.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let blocks = page.split("```").skip(1).step_by(2);
+    let of_word = blocks.filter_map(|block| block.strip_prefix(&format!("json {word}\n")));
+    of_word.map(|json| serde_json::from_str(json).expect("JSON")).collect()
+}
+
+/// What a table holds of contexts: keys, version, and the context as it is read.
+async fn kept(system: &System) -> Vec<(String, String, String, turns::context::Document)> {
+    let text = |item: &std::collections::HashMap<String, AttributeValue>, name: &str| match &item[name] {
+        AttributeValue::S(text) | AttributeValue::N(text) => text.clone(),
+        other => panic!("{name} is {other:?}"),
+    };
+    let mut kept: Vec<_> = system
+        .items()
+        .await
+        .iter()
+        .map(|item| {
+            assert_eq!(item.len(), 4, "{item:?}");
+            let mut document: Value = serde_json::from_str(&text(item, "Document")).expect("JSON");
+            let sk = text(item, "SK");
+            document["Kind"] = json!(if sk.starts_with("AGENT#") { "agent" } else { "conversation" });
+            let document = serde_json::from_value(document).expect("a context");
+            (text(item, "PK"), sk, text(item, "V"), document)
+        })
+        .collect();
+    kept.sort_by(|one, other| one.1.cmp(&other.1));
+    kept
+}
+
+#[tokio::test]
+async fn the_documented_items_are_what_contexts_put_writes() {
+    let (by_hand, by_command) = (System::start().await, System::start().await);
+    for item in documented("item") {
+        let mut put = by_hand.cloud.dynamodb().put_item().table_name(by_hand.cloud.table());
+        for (name, value) in item.as_object().unwrap() {
+            let (kind, text) = value.as_object().unwrap().iter().next().unwrap();
+            let text = text.as_str().unwrap().to_owned();
+            let value = if kind == "N" { AttributeValue::N(text) } else { AttributeValue::S(text) };
+            put = put.item(name, value);
+        }
+        put.send().await.expect("it is put");
+    }
+    let [file] = &documented("contexts")[..] else { panic!("one file") };
+    by_command.put_contexts("acme", file).await;
+    assert_eq!(kept(&by_hand).await, kept(&by_command).await);
+
+    let ada = by_hand.client("acme", "ada");
+    let mut asked = turn("hello");
+    asked["AgentContextId"] = json!("engineer");
+    ada.execute(&asked).await.result();
+    let call = &by_hand.model_calls()[0];
+    assert_eq!((call["model"].as_str(), tools(call).first()), (Some("gpt-5"), Some(&"editor_open")));
+    assert!(system_message(call).contains("You help the team of the backend."));
+}

@@ -1,0 +1,185 @@
+//! Modes, section by section of AGN-011.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, System, said, session_path, tools, turn, turn_in, turn_path};
+
+const CHANGE: &str = "agent_change_mode";
+
+fn change(mode: &str, branch: bool, reason: &str) -> String {
+    format!("call {CHANGE} {}", json!({ "mode": mode, "branch": branch, "reason": reason }))
+}
+
+/// The session, once a turn after the one in question has folded that one into it.
+async fn session(ada: &Client, asked: &Value) -> Value {
+    ada.execute(&turn_in(asked["SessionId"].as_str().unwrap(), "go on")).await.result();
+    ada.get(&session_path(asked)).await.result()
+}
+
+#[tokio::test]
+async fn section_3_1_a_new_session_starts_in_general_or_in_its_contexts_default_mode() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("hello");
+    assert_eq!(ada.execute(&asked).await.result()["ModeDisplayName"], "General");
+    assert_eq!(ada.get(&session_path(&asked)).await.result()["Mode"], "general");
+
+    let context = json!({"Kind": "conversation", "Id": "ddr", "Name": "DDRs", "System": "Write.", "DefaultMode": "ddr_authoring"});
+    system.put_contexts("acme", &context).await;
+    let mut asked = turn("hello");
+    asked["ConversationContextId"] = json!("ddr");
+    assert_eq!(ada.execute(&asked).await.result()["ModeDisplayName"], "DDR Authoring");
+    let read = ada.get(&session_path(&asked)).await.result();
+    assert_eq!(
+        (&read["Mode"], &read["Turns"][0]["Mode"]),
+        (&json!("ddr_authoring"), &json!("ddr_authoring"))
+    );
+    assert_eq!(read["ModeHistory"], json!([]), "to start in a mode is no change");
+    assert!(said(&system.model_calls()[1]).starts_with("[MODE: ddr_authoring]"));
+}
+
+#[tokio::test]
+async fn section_3_2_a_change_is_kept_on_the_session_with_all_members_of_its_history() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked =
+        turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("ddr_authoring", true, "design")));
+    ada.execute(&asked).await.result();
+    let read = session(&ada, &asked).await;
+    assert_eq!((&read["Mode"], &read["Turns"][0]["Mode"]), (&json!("ddr_authoring"), &json!("general")));
+    let [entry] = &read["ModeHistory"].as_array().unwrap()[..] else { panic!("one entry: {read}") };
+    let mut members: Vec<_> = entry.as_object().unwrap().keys().map(String::as_str).collect();
+    members.sort_unstable();
+    assert_eq!(
+        members,
+        ["Branch", "ChangedByUser", "NewMode", "PreviousMode", "Reason", "TimeStamp", "TurnId"]
+    );
+    assert_eq!(
+        (&entry["PreviousMode"], &entry["NewMode"], &entry["Reason"], &entry["Branch"], &entry["TurnId"]),
+        (&json!("general"), &json!("ddr_authoring"), &json!("design"), &json!(true), &asked["TurnId"])
+    );
+    assert_eq!(entry["ChangedByUser"]["Id"], "ada");
+    assert!(entry["TimeStamp"].as_str().unwrap() >= read["Turns"][0]["CreationDate"].as_str().unwrap());
+}
+
+#[tokio::test]
+async fn section_3_3_a_follow_up_has_the_sessions_mode_and_a_clients_own_is_refused_by_name() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked =
+        turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("workflow_authoring", false, "w")));
+    ada.execute(&asked).await.result();
+    for spelling in ["Mode", "mode"] {
+        let mut next = turn_in(asked["SessionId"].as_str().unwrap(), "go on");
+        next[spelling] = json!("general");
+        let refused = ada.execute(&next).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, "MemberForbidden"));
+        assert_eq!(refused.errors()[0]["Details"], spelling);
+    }
+    let next = turn_in(asked["SessionId"].as_str().unwrap(), "go on");
+    assert_eq!(ada.execute(&next).await.result()["ModeDisplayName"], "Workflow Authoring");
+    assert_eq!(ada.get(&turn_path(&next)).await.result()["Mode"], "workflow_authoring");
+    let calls = system.model_calls();
+    assert_eq!(calls.len(), 3, "what was refused reached no model");
+    assert!(said(&calls[2]).starts_with("[MODE: workflow_authoring]"));
+}
+
+#[tokio::test]
+async fn sections_3_4_and_4_5_the_response_names_the_mode_the_turn_ended_in() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let script = change("ddr_authoring", false, "r");
+    let asked =
+        turn(&format!("[[script: {script}; call workspace_read_file {{\"path\":\"a\"}}; then; say \"x\"]]"));
+    let continuation = ada.execute(&asked).await.result();
+    assert_eq!(continuation["Kind"], "client_tool_continuation");
+    assert_eq!(continuation["ModeDisplayName"], "DDR Authoring", "a continuation shows it already");
+    let answer = ada.execute(&turn("hello")).await.result();
+    assert_eq!(answer["ModeDisplayName"], "General", "without a change it is the mode of the start");
+    assert!(answer.get("Mode").is_none(), "the key is the server's");
+}
+
+#[tokio::test]
+async fn sections_4_2_to_4_4_tools_are_the_clients_then_the_modes_then_the_change_and_stay_for_the_turn() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let script = change("ddr_authoring", false, "r");
+    let asked = turn(&format!("[[script: {script}; then; call agent_list_modes {{}}; then; say \"x\"]]"));
+    ada.execute(&asked).await.result();
+    ada.execute(&turn_in(asked["SessionId"].as_str().unwrap(), "go on")).await.result();
+    let calls = system.model_calls();
+    let (first, next) = (tools(&calls[0]), tools(&calls[3]));
+    assert_eq!(first[..2], ["workspace_read_file", "workspace_write_patch"]);
+    assert_eq!(first.last(), Some(&CHANGE));
+    assert_eq!((tools(&calls[1]), tools(&calls[2])), (first.clone(), first.clone()), "not changed mid-turn");
+    assert_ne!(first, next, "the new mode's tools come with the next turn");
+    assert_eq!((&next[..2], next.last()), (&first[..2], Some(&CHANGE)), "no mode removes these");
+}
+
+#[tokio::test]
+async fn section_5_1_of_two_changes_the_last_successful_one_counts_and_the_user_is_warned() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn(&format!(
+        "[[script: {}; {}; {}; then; say \"Ready.\"]]",
+        change("workflow_authoring", false, "first"),
+        change("ddr_authoring", false, "second"),
+        change("banana", false, "third"),
+    ));
+    let answer = ada.execute(&asked).await.result();
+    assert_eq!(answer["ModeDisplayName"], "DDR Authoring");
+    let warnings = answer["UserWarnings"].to_string();
+    assert!(warnings.contains("more than once") && warnings.contains("ddr_authoring"), "{warnings}");
+    let read = session(&ada, &asked).await;
+    assert_eq!(read["ModeHistory"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&read["Mode"], &read["ModeHistory"][0]["Reason"]),
+        (&json!("ddr_authoring"), &json!("second"))
+    );
+    assert!(said(&system.model_calls()[1]).contains("banana"), "the model is told why the third failed");
+}
+
+#[tokio::test]
+async fn section_5_3_the_next_model_call_of_the_turn_has_the_new_mode_and_its_instructions() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let script = change("ddr_authoring", false, "r");
+    ada.execute(&turn(&format!("[[script: {script}; then; call agent_list_modes {{}}; then; say \"x\"]]")))
+        .await
+        .result();
+    let told: Vec<String> = system.model_calls().iter().map(said).collect();
+    assert!(told[0].starts_with("[MODE: general]"));
+    for later in &told[1..] {
+        assert!(later.starts_with("[MODE: ddr_authoring]"), "{later}");
+    }
+    let instructed: Vec<bool> =
+        told.iter().map(|said| said.contains("[MODE_INSTRUCTIONS: ddr_authoring]")).collect();
+    assert_eq!(instructed, [false, true, false], "told once, when the chain does not know them yet");
+}
+
+#[tokio::test]
+async fn section_5_5_a_failed_turn_changes_no_mode() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn(&format!("[[script: {}; then; status 400]]", change("ddr_authoring", false, "why")));
+    let failed = ada.execute(&asked).await;
+    assert_eq!(failed.status, 502, "{}", failed.text);
+    let read = session(&ada, &asked).await;
+    assert_eq!((&read["Mode"], &read["ModeHistory"]), (&json!("general"), &json!([])));
+    assert!(said(&system.model_calls()[2]).starts_with("[MODE: general]"));
+}
+
+#[tokio::test]
+async fn section_5_6_a_suggested_branch_is_surfaced_and_nothing_more() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked =
+        |branch| turn(&format!("[[script: {}; then; say \"x\"]]", change("ddr_authoring", branch, "r")));
+    let (with, without) = (asked(true), asked(false));
+    let answer = ada.execute(&with).await.result();
+    assert!(answer["UserWarnings"].to_string().contains("new branch"), "{answer}");
+    let other = ada.execute(&without).await.result();
+    assert!(!other.to_string().contains("new branch"), "{other}");
+    let read = session(&ada, &with).await;
+    assert_eq!((&read["TurnCount"], &read["ModeHistory"][0]["Branch"]), (&json!(2), &json!(true)));
+}

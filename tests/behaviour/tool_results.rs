@@ -1,0 +1,100 @@
+//! Tool results: exact, or refused with the reason and without a trace (AGN-033 §3.3, AGN-034 §5).
+
+use serde_json::{Value, json};
+
+use crate::{
+    client_tools::{result, results, submit},
+    support::{System, turn},
+};
+
+#[tokio::test]
+async fn every_mutation_of_the_right_results_is_refused_and_the_right_ones_still_work() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn(
+        "Read [[script: call workspace_read_file {\"path\":\"0\"}; then; call workspace_read_file {\"path\":\"a\"}; \
+         call workspace_read_file {\"path\":\"b\"}; then; say \"Both read.\"]]",
+    );
+    let first = ada.execute(&asked).await.result();
+    // The very list that was accepted gets this continuation again, so another that answers the same call.
+    let mut earlier = result(&first["ToolCalls"][0], "contents");
+    let old = first["ToolCalls"][0]["ToolCallId"].as_str().unwrap();
+    let continuation = submit(&ada, &results(&first, "contents")).await.result();
+    earlier["ExecutionMs"] = json!(6);
+    let calls = continuation["ToolCalls"].as_array().unwrap();
+    let right = results(&continuation, "contents");
+    let list = right["ToolResults"].as_array().unwrap().clone();
+    let with = |list: Vec<Value>| json!({"SessionId": right["SessionId"], "TurnId": right["TurnId"], "ToolResults": list});
+    let edited = |edit: &dyn Fn(&mut Value)| {
+        let mut one = list[0].clone();
+        edit(&mut one);
+        with(vec![one, list[1].clone()])
+    };
+    let foreign = json!({"ToolCallId": "call_of_another", "ExecutionMs": 1, "ResultJson": "1"});
+    let call = |at: usize| calls[at]["ToolCallId"].as_str().unwrap();
+    let place = |at: usize, expected: &str, got: &str| {
+        format!("; ToolResults[{at}] must answer {expected}, it answers {got}")
+    };
+    let lengths = |count: usize| format!("2 results were expected, {count} came");
+    let (a, b, x) = (call(0), call(1), "call_of_another");
+    let mismatches = [
+        ("missing", vec![list[0].clone()], lengths(1) + &place(1, b, "nothing")),
+        (
+            "extra",
+            vec![list[0].clone(), list[1].clone(), foreign.clone()],
+            lengths(3) + &place(2, "nothing", x),
+        ),
+        ("swapped", vec![list[1].clone(), list[0].clone()], lengths(2) + &place(0, a, b) + &place(1, b, a)),
+        ("doubled", vec![list[0].clone(), list[0].clone()], lengths(2) + &place(1, b, a)),
+        ("foreign", vec![foreign, list[1].clone()], lengths(2) + &place(0, a, x)),
+        (
+            "an earlier round's",
+            vec![earlier.clone()],
+            lengths(1) + &place(0, a, old) + &place(1, b, "nothing"),
+        ),
+    ];
+    let broken = [
+        ("none", with(vec![]), "MemberInvalid", "ToolResults"),
+        ("both", edited(&|one| one["ErrorMessage"] = json!("no")), "MemberForbidden", "ToolResults[0]"),
+        (
+            "neither",
+            edited(&|one| drop(one.as_object_mut().unwrap().remove("ResultJson"))),
+            "MemberRequired",
+            "ToolResults[0]",
+        ),
+        (
+            "not JSON",
+            edited(&|one| one["ResultJson"] = json!("{")),
+            "MemberInvalid",
+            "ToolResults[0].ResultJson",
+        ),
+        (
+            "negative",
+            edited(&|one| one["ExecutionMs"] = json!(-1)),
+            "MemberInvalid",
+            "ToolResults[0].ExecutionMs",
+        ),
+        (
+            "no time",
+            edited(&|one| drop(one.as_object_mut().unwrap().remove("ExecutionMs"))),
+            "MemberRequired",
+            "ToolResults[0].ExecutionMs",
+        ),
+        ("unknown", edited(&|one| one["Comment"] = json!("x")), "MemberUnknown", "ToolResults[0].Comment"),
+    ];
+    let stored = (system.objects().await, system.items().await);
+    let calls_before = system.model_calls().len();
+    for (name, list, details) in mismatches {
+        let refused = submit(&ada, &with(list)).await;
+        assert_eq!((refused.status, refused.error().as_str()), (409, "ToolResultsMismatch"), "{name}");
+        assert_eq!(refused.errors()[0]["Details"], details, "{name}");
+    }
+    for (name, body, code, details) in broken {
+        let refused = submit(&ada, &body).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, code), "{name}: {}", refused.text);
+        assert_eq!((refused.errors().len(), &refused.errors()[0]["Details"]), (1, &json!(details)), "{name}");
+    }
+    assert_eq!(system.model_calls().len(), calls_before, "the model was not called");
+    assert_eq!((system.objects().await, system.items().await), stored, "nothing was stored");
+    assert_eq!(submit(&ada, &right).await.result()["Kind"], "final");
+}
