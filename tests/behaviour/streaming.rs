@@ -228,7 +228,8 @@ async fn a_late_answer_begins_with_whitespace_however_it_ends() {
         let late = ada.execute(&asked).await;
         assert_eq!((late.status, late.header("content-type")), (200, Some("application/json")));
         assert!(late.text.starts_with("\n\n\n"), "{:?}", late.text);
-        assert_eq!(late.text.trim_start(), ada.execute(&asked).await.text, "the stored response");
+        let again = ada.execute(&asked).await;
+        assert_eq!(late.text.trim_start(), again.text.trim_start(), "the stored response");
     }
     let asked = turn("Think [[script: delay 1s; say \"At last.\"]]").to_string();
     let headers = [("content-type", "application/json"), ("accept", "text/plain")];
