@@ -181,9 +181,10 @@ fn markdown() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Paragraphs enough that a stream of them is broken off in between.
+/// So long that a stream of it is broken off in between: as paragraphs, as lines, or in one go.
 fn long_markdown() -> impl Strategy<Value = String> {
-    prop::collection::vec(markdown(), 1..12).prop_map(|parts| parts.join("\n\n"))
+    let parts = prop::collection::vec(markdown(), 1..12);
+    (parts, prop::sample::select(vec!["\n\n", "\n", " ", ""])).prop_map(|(parts, by)| parts.join(by))
 }
 
 proptest! {

@@ -91,12 +91,11 @@ impl Outcome {
         response: AgentExecuteResponse,
         report: Report,
         staged_mode: Option<StagedMode>,
-        segment: Option<Segment>,
     ) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
             kind: Kind::Completed,
-            response: Response { segment, ..Response::new(&InvokeResult::ok(response), None) },
+            response: Response::new(&InvokeResult::ok(response), None),
             report,
             staged_mode,
             step: None,
@@ -108,6 +107,12 @@ impl Outcome {
     #[must_use]
     pub fn with_exchanges(self, exchanges: Vec<Called>) -> Self {
         Self { exchanges, ..self }
+    }
+
+    /// The same, with the segment of the turn's stream that became the answer.
+    #[must_use]
+    pub fn streamed(self, segment: Option<Segment>) -> Self {
+        Self { response: Response { segment, ..self.response }, ..self }
     }
 
     /// Calls for the client to run. What was gathered so far is reported in the final response.

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 /// What a line opened, until it is closed.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Open {
     mark: char,
     length: usize,
@@ -27,36 +27,39 @@ pub(super) struct Fences {
     pub(super) ends_undecided: bool,
 }
 
-/// Where a text can be taken apart so that what follows is guarded as if it stood alone: the last line
-/// start up to `until` that comes after a blank line, outside of every fence and list.
-pub(super) fn last_break(text: &str, until: usize) -> Option<usize> {
-    let mut scan = Scan::default();
-    let mut found = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        at += line.len();
-        scan.line(line);
-        if at > until || !line.ends_with('\n') {
-            break;
-        }
-        if scan.open.is_none() && !scan.in_list && line.trim_end().is_empty() {
-            found = Some(at);
-        }
-    }
-    found
-}
-
-/// What the lines so far have opened.
-#[derive(Default)]
-struct Scan {
+/// What a text has opened up to some place.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Scan {
     open: Option<Open>,
     in_list: bool,
     undecided: bool,
+    /// The place is within a line that opens nothing.
+    within_line: bool,
 }
 
 impl Scan {
-    /// Takes a line; whether it lies outside of every fence.
-    fn line(&mut self, line: &str) -> bool {
+    /// Whether the place lies within a fence.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The same, further on in a line.
+    pub(super) fn within_line(self) -> Self {
+        Self { within_line: true, ..self }
+    }
+
+    /// Whether a line's beginning tells what the whole line opens: nothing, since its first word is one.
+    pub(super) fn is_prose(&self, beginning: &str) -> bool {
+        let words = LineStart::of(beginning).rest;
+        let has_whole_word = words.trim_start().contains(' ');
+        self.within_line || has_whole_word && !words.starts_with(['`', '~'])
+    }
+
+    /// Takes a line, or the rest of one; whether it lies outside of every fence.
+    pub(super) fn line(&mut self, line: &str) -> bool {
+        if std::mem::take(&mut self.within_line) {
+            return true;
+        }
         let start = LineStart::of(line);
         // A fence that was opened within a quote ends with the quote.
         self.open = self.open.filter(|open| start.quotes >= open.quotes);
@@ -78,10 +81,9 @@ impl Scan {
 }
 
 impl Fences {
-    /// Finds the fences of a text.
-    pub(super) fn of(text: &str) -> Self {
+    /// Finds the fences of a text that goes on after `scan`.
+    pub(super) fn after(mut scan: Scan, text: &str) -> Self {
         let mut unfenced: Vec<Range<usize>> = Vec::new();
-        let mut scan = Scan::default();
         let mut at = 0;
         for line in text.split_inclusive('\n') {
             let here = at..at + line.len();
@@ -178,7 +180,7 @@ mod tests {
     use super::*;
 
     fn outside(text: &str) -> String {
-        Fences::of(text).unfenced.into_iter().map(|part| &text[part]).collect()
+        Fences::after(Scan::default(), text).unfenced.into_iter().map(|part| &text[part]).collect()
     }
 
     #[test]
@@ -201,8 +203,8 @@ mod tests {
     #[test]
     fn an_unclosed_fence_reaches_to_the_end() {
         assert_eq!(outside("a\n```\nx\n\ny"), "a\n");
-        assert!(Fences::of("```\n").ends_open);
-        assert!(!Fences::of("```\n```").ends_open);
+        assert!(Fences::after(Scan::default(), "```\n").ends_open);
+        assert!(!Fences::after(Scan::default(), "```\n```").ends_open);
     }
 
     #[test]

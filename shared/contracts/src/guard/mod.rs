@@ -12,7 +12,10 @@ mod stream;
 pub use find::MIN_EMBEDDED_CHARS;
 pub use stream::Stream;
 
-use self::{fence::Fences, find::Found};
+use self::{
+    fence::{Fences, Scan},
+    find::Found,
+};
 
 /// A file that was embedded in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,14 +43,14 @@ pub struct Guarded {
 /// the file's name does. An unclosed fence reaches to the end of the text, as CommonMark has it.
 #[must_use]
 pub fn guard(text: &str, url_of: impl FnMut(&Blob) -> String) -> Guarded {
-    guard_after(0, text, url_of)
+    guard_after(Scan::default(), 0, text, url_of)
 }
 
-/// Guards a text that goes on after so many blobs.
-fn guard_after(blobs: usize, text: &str, mut url_of: impl FnMut(&Blob) -> String) -> Guarded {
+/// Guards a text that goes on after `scan` and so many blobs.
+fn guard_after(scan: Scan, blobs: usize, text: &str, mut url_of: impl FnMut(&Blob) -> String) -> Guarded {
     let mut guarded = Guarded { text: String::with_capacity(text.len().min(1 << 20)), blobs: Vec::new() };
     let mut copied = 0;
-    for part in Fences::of(text).unfenced {
+    for part in Fences::after(scan, text).unfenced {
         let unfenced = text.get(..part.end).unwrap_or_default();
         let mut from = part.start;
         while let Some(found) = find::first(unfenced, from) {
@@ -80,7 +83,11 @@ fn guard_after(blobs: usize, text: &str, mut url_of: impl FnMut(&Blob) -> String
 /// unfinished line that begins with backticks, since those that follow decide whether it is a fence.
 #[must_use]
 pub fn settled(text: &str) -> usize {
-    let fences = Fences::of(text);
+    settled_after(Scan::default(), text)
+}
+
+fn settled_after(scan: Scan, text: &str) -> usize {
+    let fences = Fences::after(scan, text);
     let line = text.rfind('\n').map_or(0, |end| end + 1);
     if fences.ends_undecided {
         return find::wrapped_before(text, line);

@@ -44,6 +44,11 @@ pub(super) struct File {
 }
 
 impl Answer {
+    /// The same, with the segment of the turn's stream that it was told in.
+    pub(super) fn streamed(self, segment: Option<Segment>) -> Self {
+        Self { outcome: self.outcome.streamed(segment), ..self }
+    }
+
     /// The same, with what is stored beside it.
     pub(super) fn beside(self, beside: Vec<File>) -> Self {
         Self { beside, ..self }
@@ -70,7 +75,6 @@ pub(super) fn answered(
     plan: &Plan,
     received: Timestamp,
     timing: &Timing,
-    segment: Option<Segment>,
 ) -> Answer {
     let guarded = guard(&text, |blob| link::embedded(&turn.key, blob));
     let report = Report {
@@ -90,13 +94,8 @@ pub(super) fn answered(
         usage: progress.usage,
     };
     Answer {
-        outcome: Outcome::completed(
-            AgentExecuteResponse::Final(answer),
-            report,
-            progress.staged_mode,
-            segment,
-        )
-        .with_exchanges(exchanges),
+        outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode)
+            .with_exchanges(exchanges),
         files: guarded.blobs.into_iter().map(|blob| file(&turn.key, blob)).collect(),
         beside: Vec::new(),
     }

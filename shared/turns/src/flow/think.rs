@@ -59,7 +59,10 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             raw = heard.raw.map_or_else(Vec::new, |raw| answer::raw(turn, progress.model_calls, raw));
             let reply = match reply {
                 Ok(reply) => reply,
-                Err(error) if conversation.can_recover(&error, &request) => continue,
+                Err(error) if conversation.can_recover(&error, &request) => {
+                    live.reset();
+                    continue;
+                }
                 Err(error) => {
                     tracing::warn!(%error, "the model call failed");
                     let failed = answer::failed(answer::failure(&error), progress, &plan, self.world.now());
@@ -73,18 +76,10 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             progress.provider = Some(provider.clone());
             if reply.calls.is_empty() {
                 let mode = self.design.catalog.display_name(progress.mode(turn));
-                let (now, segment) = (self.world.now(), live.segment());
-                return answer::answered(
-                    turn,
-                    &mode,
-                    reply.text,
-                    progress,
-                    &plan,
-                    now,
-                    &self.timing,
-                    segment,
-                )
-                .beside(raw);
+                let now = self.world.now();
+                return answer::answered(turn, &mode, reply.text, progress, &plan, now, &self.timing)
+                    .streamed(live.segment())
+                    .beside(raw);
             }
             live.reset();
             if progress.rounds >= plan.max_rounds {

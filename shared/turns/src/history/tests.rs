@@ -43,7 +43,7 @@ fn answered(text: &str) -> Outcome {
         user_warnings: Vec::new(),
         usage: None,
     };
-    Outcome::completed(AgentExecuteResponse::Final(answer), Report::default(), None, None)
+    Outcome::completed(AgentExecuteResponse::Final(answer), Report::default(), None)
 }
 
 #[test]

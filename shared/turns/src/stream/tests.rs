@@ -60,7 +60,9 @@ fn completed(text: &str, segment: Option<Segment>) -> Response {
         user_warnings: Vec::new(),
         usage: None,
     };
-    Outcome::completed(AgentExecuteResponse::Final(answer), Report::default(), None, segment).response
+    Outcome::completed(AgentExecuteResponse::Final(answer), Report::default(), None)
+        .streamed(segment)
+        .response
 }
 
 /// What a client makes of its events.
