@@ -12,7 +12,7 @@ use testkit::{
 };
 
 /// The most seeds that a bug may hide in.
-const SEEDS: u64 = 12_000;
+const SEEDS: u64 = 30_000;
 
 /// The first seed that shows the bug, and what it broke there.
 fn caught(bug: Bug) -> Option<(u64, Vec<&'static str>)> {
