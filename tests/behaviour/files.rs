@@ -28,12 +28,11 @@ fn with_files(mut turn: Value, files: &[Value]) -> Value {
     turn
 }
 
-/// The parts of the one user message of a model call.
+/// The parts of the turn's own user message in a model call: the last one, after those of earlier turns.
 fn parts(call: &Value) -> Vec<Value> {
     let input = call["input"].as_array().unwrap();
-    let messages: Vec<&Value> = input.iter().filter(|item| item["role"] == "user").collect();
-    assert_eq!(messages.len(), 1, "{call}");
-    messages[0]["content"].as_array().unwrap().clone()
+    let own = input.iter().rfind(|item| item["role"] == "user").unwrap();
+    own["content"].as_array().unwrap().clone()
 }
 
 /// The `[ACTIVE_FILES]` part of a model call, if it has one.
