@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use axum::{Router, body::Bytes, extract::State, http::HeaderMap, response::IntoResponse};
@@ -11,6 +11,9 @@ use local::{Cloud, Options};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, System, options, turn, turn_in, turn_path};
+
+/// What the meter calls the writes of checkpoints.
+const CHECKPOINT: &str = "Checkpoint";
 
 /// Stands between the functions and the table, asks for every call's consumed capacity, and adds it up.
 #[derive(Clone, Default)]
@@ -58,18 +61,29 @@ async fn pass(State(meter): State<Meter>, headers: HeaderMap, body: Bytes) -> im
         Value::Null => Vec::new(),
         table => vec![table.clone()],
     };
+    // What a stream costs is told apart from what every turn costs.
+    let is_checkpoint = request["Item"]["SK"]["S"].as_str().is_some_and(|key| key.starts_with("STREAM#"));
+    let operation = if is_checkpoint { CHECKPOINT.to_owned() } else { operation };
     let units: f64 = consumed.iter().filter_map(|table| table["CapacityUnits"].as_f64()).sum();
     *meter.units.lock().unwrap().entry(operation).or_default() += units;
     (status, [("content-type", kind)], text)
 }
 
+impl Meter {
+    /// A running system whose functions are metered.
+    async fn system() -> (Self, System) {
+        let (meter, url) = Self::start().await;
+        let mut options: Options = options();
+        options.environment.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url);
+        let system = System { cloud: Cloud::start(options).await.unwrap() };
+        *meter.table.lock().unwrap() = system.cloud.endpoints().dynamodb.clone();
+        (meter, system)
+    }
+}
+
 #[tokio::test]
 async fn an_ordinary_turn_costs_at_most_25_write_units_and_4_read_units_finalization_included() {
-    let (meter, url) = Meter::start().await;
-    let mut options: Options = options();
-    options.environment.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url);
-    let system = System { cloud: Cloud::start(options).await.unwrap() };
-    *meter.table.lock().unwrap() = system.cloud.endpoints().dynamodb.clone();
+    let (meter, system) = Meter::system().await;
     let ada = system.client("acme", "ada");
 
     let first = turn(&"A question of some length. ".repeat(20));
@@ -92,4 +106,33 @@ async fn an_ordinary_turn_costs_at_most_25_write_units_and_4_read_units_finaliza
     }
     let done = |answer: &Answer| answer.json()["Result"]["Status"]["Id"] == "completed";
     assert!(done(&ada.get(&turn_path(&second)).await));
+}
+
+#[tokio::test]
+async fn a_stream_costs_a_small_write_a_second_and_none_within_the_first() {
+    let (meter, system) = Meter::system().await;
+    let ada = system.client("acme", "ada");
+    for script in ["words 20", "pace 25ms; words 140"] {
+        meter.take();
+        let asked = turn(&format!("Count [[script: {script}]]"));
+        let started = Instant::now();
+        let events = ada.execute_streaming(&asked, None).await.unwrap_or_else(|_| panic!("it is streamed"));
+        events.rest().await;
+        let seconds = started.elapsed().as_secs();
+        let (_, _, units) = meter.take();
+        let key = format!("STREAM#{}#", asked["TurnId"].as_str().unwrap());
+        let items = system.items().await;
+        let checkpoints: Vec<_> =
+            items.into_iter().filter(|item| item["SK"].as_s().unwrap().starts_with(&key)).collect();
+        let cost = units.get(CHECKPOINT).copied().unwrap_or_default();
+        println!("{script}: {} checkpoints in {seconds} s, {cost} write units", checkpoints.len());
+        assert!(checkpoints.len() as u64 <= seconds, "{} in {seconds} s", checkpoints.len());
+        assert!(script == "words 20" || !checkpoints.is_empty(), "a stream of seconds leaves checkpoints");
+        assert!(cost <= 2.0 * checkpoints.len() as f64, "{cost} units for {}", checkpoints.len());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        for checkpoint in checkpoints {
+            let expires: u64 = checkpoint["ExpiresAt"].as_n().unwrap().parse().unwrap();
+            assert!((now..=now + 3_700).contains(&expires), "{expires} at {now}");
+        }
+    }
 }

@@ -60,7 +60,8 @@ impl Feed {
         F: Future<Output = Result<Response, Refusal>> + Unpin + Send + 'static,
     {
         // Whether a continuation is streamed is known once its turn was read, long before that.
-        let waits = [patience.streamed, patience.buffered.saturating_sub(patience.streamed)];
+        let known = patience.streamed.min(patience.buffered);
+        let waits = [known, patience.buffered.saturating_sub(known)];
         for wait in waits {
             match tokio::time::timeout(wait, self.first(&mut work)).await {
                 Ok(First::Event(event)) => return Opened::Streaming(self.events(vec![event], work)),
