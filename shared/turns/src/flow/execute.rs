@@ -3,36 +3,24 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use contracts::{Caller, Fingerprint, request::UserTurn};
+use contracts::{Caller, request::UserTurn};
 use futures::future::{join, try_join};
 
 use crate::{
-    chain::Upstream,
     flow::{
         Design, Refusal,
-        attempt::Held,
-        lease::Lease,
-        outcome, publish,
+        ask::ask,
         replay::{self, Waited},
         salvage,
         think::Work,
-        write::{self, Written},
     },
-    id::SessionKey,
-    material,
     model::Model,
     outcome::Response,
     payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
-    progress::{Plan, Progress, Step},
-    session::{Contexts, Hints, Session, SolutionChange, SolutionContext},
     stream::Live,
-    summary,
     timing::Timing,
-    transition::{
-        begin::{self, Ask, Closing, Decision, Seen},
-        take::{self, Purpose},
-    },
+    transition::begin::{self, Ask, Decision, Seen},
     turn::{State, Turn},
 };
 
@@ -129,36 +117,6 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         Err(Refusal::Contended)
     }
 
-    /// A turn's set-up, and no progress yet. What the chain was told comes from the session as it stands
-    /// while the turn is open: nothing but the turn's own end changes that.
-    async fn set_up(
-        &self,
-        turn: &Turn,
-        session: Option<&Session>,
-        ask: &Ask,
-        request: &UserTurn,
-    ) -> Result<Step, Refusal> {
-        let contexts = session.map_or(&ask.first_contexts, |session| &session.contexts);
-        let effective = self.effective(&turn.key.session.org, contexts).await?;
-        let chain = session.and_then(|session| session.chain.as_ref());
-        let chain = chain.filter(|_| turn.previous_response_id.is_some());
-        let progress = Progress {
-            told_mode: chain.and_then(|chain| chain.told_mode.clone()),
-            told_solution: chain.and_then(|chain| chain.told_solution),
-            warnings: material::warnings(request, &ask.active_file_refs, &effective.budgets),
-            ..Progress::default()
-        };
-        let solution = session.and_then(|session| session.solution.clone());
-        Ok(Step {
-            plan: Plan {
-                solution,
-                active_files: ask.active_file_refs.clone(),
-                ..self.design.plan(&effective, &turn.mode)
-            },
-            progress,
-        })
-    }
-
     /// Session and turn beside each other; the session's open turn only when there is one.
     async fn look(&self, ask: &Ask) -> Result<Seen, Refusal> {
         let (session, turn) =
@@ -181,109 +139,6 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         self.payloads.put(&payload, Bytes::from(request.canonical_json())).await
     }
 
-    /// Starts the turn, and has `seen` the session as that leaves it; none when somebody else changed the
-    /// session first.
-    async fn begin(
-        &self,
-        seen: &mut Seen,
-        open: Option<Turn>,
-        ask: &mut Ask,
-        request: &UserTurn,
-    ) -> Result<Option<Held>, Refusal> {
-        let org = &ask.key.session.org;
-        if seen.session.is_none() {
-            ask.first_contexts = self.first_contexts(org, &ask.contexts).await?;
-        }
-        let contexts = seen.session.as_ref().map_or(&ask.first_contexts, |session| &session.contexts);
-        let effective = self.effective(org, contexts).await?;
-        ask.first_mode = self.design.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
-        ask.active_file_refs = self.choose_files(seen.session.as_ref(), request, &effective.budgets).await?;
-        ask.upstream = self.design.upstream(&effective);
-        let closing = match (&seen.session, open) {
-            (Some(session), Some(open)) => {
-                let outcome = outcome::load(&self.payloads, &open).await?;
-                let now = self.world.now();
-                let Ok(closing) = Closing::of(session, &open, outcome.as_ref(), now, &self.timing) else {
-                    return Ok(None);
-                };
-                match closing.ended_before() {
-                    Some(ended) => {
-                        publish::details(&self.store, &self.payloads, &open, outcome.as_ref(), ended).await?;
-                    }
-                    None => publish::activity(&self.store, &open).await?,
-                }
-                Some(closing)
-            }
-            _ => None,
-        };
-        let newcomer = self.is_newcomer(seen, ask).await?;
-        let asked = self.world.monotonic();
-        let owner = self.world.nonce();
-        let commit = begin::begin(
-            seen.session.as_ref(),
-            closing,
-            ask,
-            owner,
-            newcomer,
-            self.world.now(),
-            &self.timing,
-        );
-        let Some(turn) = commit.turns.first().map(|change| change.after.clone()) else {
-            return Ok(None);
-        };
-        Ok(match write::commit(&self.store, &self.world, &commit).await? {
-            Written::Applied => {
-                seen.session = Some(commit.session.after);
-                Some(Held { turn, lease: Lease::held_since(asked, &self.timing) })
-            }
-            Written::Stands(_) => None,
-        })
-    }
-
-    async fn is_newcomer(&self, seen: &Seen, ask: &Ask) -> Result<bool, Refusal> {
-        match &seen.session {
-            None => Ok(true),
-            Some(session) if session.owner.id == ask.by.id => Ok(false),
-            Some(session) => Ok(!self.store.takes_part(&session.key, &ask.by.id).await?),
-        }
-    }
-
-    /// Takes over a turn whose attempt died: settles it from an earlier outcome, or goes on with it.
-    /// None when there is nothing to work on: looking again tells why.
-    pub(super) async fn take_over(&self, dead: &Turn) -> Result<Option<(Held, Option<Step>)>, Refusal> {
-        let asked = self.world.monotonic();
-        let fence = match take::take(dead, self.world.nonce(), Purpose::Retry, self.world.now(), &self.timing)
-        {
-            Ok(fence) => fence,
-            Err(take::Refused::NoAttemptLeft) => {
-                let stands =
-                    salvage::salvage(&self.store, &self.payloads, &self.world, &self.timing, dead).await?;
-                if let Some(turn) = stands {
-                    self.announce(&turn).await;
-                }
-                return Ok(None);
-            }
-            Err(take::Refused::Alive { .. } | take::Refused::Illegal(_)) => return Ok(None),
-        };
-        if let Written::Stands(_) = write::turn(&self.store, &self.world, &fence).await? {
-            return Ok(None);
-        }
-        let held = Held { turn: fence.after, lease: Lease::held_since(asked, &self.timing) };
-        let State::Running { stage, .. } = &held.turn.state else {
-            return Ok(None);
-        };
-        let Some((writer, found)) = outcome::find(&self.payloads, &held.turn.key, stage).await? else {
-            let step = self.recover(&held.turn).await?;
-            return Ok(Some((held, step)));
-        };
-        // I4, I9: an answer that was durable is used, not bought again.
-        if let Ok(change) = salvage::from_outcome(&held.turn, writer, &found, &self.world, &self.timing) {
-            write::turn(&self.store, &self.world, &change).await?;
-            self.announce(&held.turn).await;
-        }
-        Ok(None)
-    }
-
     pub(super) async fn replay(&self, turn: &Turn, live: &Live) -> Result<Response, Refusal> {
         live.of(turn);
         let left = match &turn.state {
@@ -293,46 +148,5 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         replay::response(&self.payloads, turn)
             .await?
             .ok_or(Refusal::TurnInProgress { retry_after: replay::retry_after(left) })
-    }
-}
-
-/// What the request asks. Whom it goes to and the first mode follow from its contexts, once they are known.
-fn ask(caller: &Caller, request: &UserTurn) -> Ask {
-    let contexts = Contexts {
-        agent: request.agent_context_id.clone(),
-        conversation: request.conversation_context_id.clone(),
-    };
-    let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
-    Ask {
-        key: session.turn(request.turn_id.clone()),
-        by: caller.user.clone(),
-        fingerprint: request.fingerprint(),
-        first_contexts: contexts.clone(),
-        contexts,
-        hints: Hints {
-            workspace: request.workspace_id.clone(),
-            repo: request.repo.clone(),
-            language: request.language.clone(),
-        },
-        session_name: summary::name_of(request.instruction.as_deref()),
-        instruction_summary: summary::summarize(request.instruction.as_deref().unwrap_or_default()),
-        active_file_refs: Vec::new(),
-        first_mode: String::new(),
-        streamed: request.streaming,
-        upstream: Upstream::default(),
-        solution: solution(request),
-    }
-}
-
-/// AGN-034 §4.5: a text replaces the session's, an empty one removes it, none leaves it.
-fn solution(request: &UserTurn) -> SolutionChange {
-    match request.solution_context_text.as_deref() {
-        None => SolutionChange::Stays,
-        Some(text) if text.trim().is_empty() => SolutionChange::Removed,
-        Some(text) => SolutionChange::Replaced(SolutionContext {
-            turn: request.turn_id.clone(),
-            request: request.fingerprint(),
-            text: Fingerprint::of_bytes(text.as_bytes()),
-        }),
     }
 }

@@ -3,6 +3,7 @@
 //! Each flow owns one entry of the system and needs only the ports it names.
 
 mod answer;
+mod ask;
 mod attempt;
 mod cancel;
 mod checkpoint;
@@ -24,6 +25,8 @@ mod refusal;
 mod replay;
 mod resume;
 mod salvage;
+mod start;
+mod take_over;
 mod think;
 mod tools;
 mod write;
