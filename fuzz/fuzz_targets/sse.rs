@@ -7,6 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use llm::{
+    Heard,
     fold::Progress,
     reader::Reader,
     sse::{Decoder, Event, Limits},
@@ -40,7 +41,9 @@ fn read(stream: &[u8], size: usize) -> (String, String) {
     let mut reader = Reader::new(LIMITS);
     let mut text = String::new();
     for piece in stream.chunks(size) {
-        match reader.push(piece, &mut |delta| text.push_str(delta)) {
+        let mut deltas = |delta: &str| text.push_str(delta);
+        let read = reader.push(piece, &mut Heard::by(&mut deltas));
+        match read {
             Ok(Progress::More) => assert_eq!(reader.has_text(), !text.is_empty()),
             ended => return (text, format!("{ended:?}")),
         }

@@ -25,4 +25,4 @@ pub mod wire;
 
 pub use client::{Client, Config};
 pub use key::ApiKey;
-pub use turns::model::Error;
+pub use turns::model::{Error, Heard};
