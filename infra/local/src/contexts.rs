@@ -30,7 +30,7 @@ pub enum Error {
     #[error("--org {0}")]
     Org(contracts::id::InvalidId),
     /// The built-in modes or tools are wrong, or the file's contexts are: every fault.
-    #[error("{0}")]
+    #[error("nothing was written, since there are faults:\n{0}")]
     Faults(String),
     /// The table does not take them.
     #[error("the local cloud on the data folder {folder} does not answer; start it first")]

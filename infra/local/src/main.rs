@@ -154,7 +154,8 @@ fn with_sources(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        let cause_text = cause.to_string();
+        // What others say is told on one line; our own lists stay lists.
+        let cause_text = cause.to_string().replace('\n', " ");
         // Some messages already hold their cause.
         if !line.contains(&cause_text) {
             line.push_str(": ");
@@ -162,5 +163,5 @@ fn with_sources(error: &dyn std::error::Error) -> String {
         }
         source = cause.source();
     }
-    line.replace('\n', " ")
+    line
 }
