@@ -30,7 +30,7 @@ use crate::model::Attachment;
 /// What goes with a request to the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Material {
-    /// The `[ACTIVE_FILES]` block; see [`block`] for its format. None when no file can be shown in it.
+    /// The `[ACTIVE_FILES]` block. None when no file can be shown in it.
     pub files_block: Option<String>,
     /// Files and images that the model reads itself: artifacts in the request's order, then pasted images.
     pub attachments: Vec<Attachment>,
