@@ -59,7 +59,9 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
     let sweep = Duration::from_secs(2);
     let system = System::with(Options { lease: Some(LEASE), sweep: Some(sweep), ..options() }).await;
     let ada = system.client("acme", "ada");
-    let give_up = Instant::now() + Duration::from_secs(240);
+    // Kills come by the clock, so a machine that is busy with other work gets less done between them. These
+    // bounds end a test that hangs; how long it takes proves nothing.
+    let give_up = Instant::now() + Duration::from_secs(900);
     let sessions: Vec<String> = (0..SESSIONS).map(|_| id()).collect();
 
     let done = AtomicBool::new(false);
@@ -93,7 +95,7 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
     };
     let (turns, kills) = join(work, killer).await;
 
-    let terminal_by = Instant::now() + LEASE + sweep + Duration::from_secs(10);
+    let terminal_by = Instant::now() + LEASE + sweep + Duration::from_secs(60);
     let objects = system.objects().await;
     let outcomes = |turn: &Value| {
         let prefix =
@@ -115,7 +117,7 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
     }
     for session in &sessions {
         let next =
-            insist(&ada, &turn_in(session, "Still there?"), Instant::now() + Duration::from_secs(20)).await;
+            insist(&ada, &turn_in(session, "Still there?"), Instant::now() + Duration::from_secs(120)).await;
         assert_eq!(next.result()["Kind"], "final");
         let read = ada.get(&format!("/api/ai/agent/sessions/{session}")).await.result();
         let numbers: Vec<u64> = read["Turns"]
