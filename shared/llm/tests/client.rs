@@ -11,8 +11,6 @@ use std::time::Duration;
 
 use contracts::{Usage, response::ToolOutcome};
 use llm::client::Timeouts;
-use llm::key::Keys;
-use llm::retry::Policy;
 use llm::{ApiKey, Client, Config, Error};
 use scripted_model::Recorder;
 use tokio::net::TcpListener;
@@ -91,10 +89,6 @@ fn asking(instruction: &str) -> Request {
     }
 }
 
-fn quick() -> Policy {
-    Policy { shortest: Duration::from_millis(1), ..Policy::default() }
-}
-
 fn after(reply: &Reply) -> Chain {
     Chain::Continues { previous_response_id: reply.response_id.clone(), update: None }
 }
@@ -170,21 +164,6 @@ async fn an_unanswered_call_and_a_lost_chain_are_told_apart() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_asked_again_twice() {
-    let upstream = Upstream::new().await;
-    for status in [408, 409, 429, 500, 503] {
-        upstream.recorder.clear();
-        let script = format!(r#"[[script: status {status} retry-after-ms 1 times 2; say "ok"]]"#);
-        assert_eq!(upstream.ask(&script).await.unwrap().text, "ok");
-        assert_eq!(upstream.recorder.count(), 3);
-    }
-    upstream.recorder.clear();
-    let reply = upstream.ask("[[script: status 503 retry-after-ms 1]]").await;
-    assert_eq!(reply, Err(Error::Unavailable));
-    assert_eq!(upstream.recorder.count(), 3);
-}
-
-#[tokio::test]
 async fn what_stands_is_asked_once() {
     let upstream = Upstream::new().await;
     let limited = Error::RateLimited { retry_after: Some(Duration::from_secs(600)) };
@@ -222,25 +201,6 @@ async fn a_response_that_began_is_never_asked_for_again() {
         assert_eq!(reply, Err(expected), "{script}");
         assert_eq!(upstream.recorder.count(), 1, "{script}");
     }
-}
-
-#[tokio::test]
-async fn a_connection_that_can_not_be_made_is_tried_again_and_then_unavailable() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    drop(listener);
-    let config = Config { base, retry: quick(), ..Config::default() };
-    let client = Client::new(config, ApiKey::new("key")).unwrap();
-    let reply = client.reply(&asking("Hello."), DEADLINE, &mut Heard::by(&mut |_| {})).await;
-    assert_eq!(reply, Err(Error::Unavailable));
-}
-
-#[tokio::test]
-async fn a_connection_that_breaks_before_a_response_is_tried_again() {
-    let upstream = Upstream::with(Config { retry: quick(), ..Config::default() }).await;
-    let reply = upstream.ask(r#"[[script: drop times 2; say "ok"]]"#).await.unwrap();
-    assert_eq!(reply.text, "ok");
-    assert_eq!(upstream.recorder.count(), 3);
 }
 
 #[tokio::test]
@@ -316,31 +276,6 @@ async fn calls_share_a_connection() {
         client.reply(&asking("Hello."), DEADLINE, &mut Heard::by(&mut |_| {})).await.unwrap();
     }
     assert_eq!(*accepted.lock().unwrap(), 1);
-}
-
-/// Gives a key that is refused first.
-struct Rotated(Mutex<Vec<Option<ApiKey>>>);
-
-impl Keys for Rotated {
-    async fn key(&self, refused: Option<&ApiKey>) -> Result<ApiKey, Error> {
-        self.0.lock().unwrap().push(refused.cloned());
-        Ok(ApiKey::new(match refused {
-            None => "invalid-since-it-was-rotated",
-            Some(_) => "fresh",
-        }))
-    }
-}
-
-#[tokio::test]
-async fn a_refused_key_is_fetched_anew_once() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    let recorder = Recorder::default();
-    tokio::spawn(scripted_model::serve(listener, recorder.clone()));
-    let config = Config { base, ..Config::default() };
-    let client = Client::new(config, Rotated(Mutex::default())).unwrap();
-    client.reply(&asking("Hello."), DEADLINE, &mut Heard::by(&mut |_| {})).await.unwrap();
-    assert_eq!(recorder.count(), 2);
 }
 
 #[tokio::test]

@@ -159,17 +159,6 @@ impl Outcome {
         }
     }
 
-    /// The answer's text, of a completed turn.
-    #[must_use]
-    pub fn answer(&self) -> Option<String> {
-        let result: InvokeResult<AgentExecuteResponse> =
-            serde_json::from_str(self.response.body.get()).ok()?;
-        match result.into_outcome().ok()? {
-            AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
-            AgentExecuteResponse::ClientToolContinuation(_) => None,
-        }
-    }
-
     /// The object as it is stored.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
@@ -205,6 +194,16 @@ impl Response {
         // Serializing these types can't fail: they hold strings, numbers and lists alone.
         let body = serde_json::value::to_raw_value(result).unwrap_or_default();
         Self { body, error_code, segment: None }
+    }
+
+    /// The answer's text, of a completed turn.
+    #[must_use]
+    pub fn answer(&self) -> Option<String> {
+        let result: InvokeResult<AgentExecuteResponse> = serde_json::from_str(self.body.get()).ok()?;
+        match result.into_outcome().ok()? {
+            AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
+            AgentExecuteResponse::ClientToolContinuation(_) => None,
+        }
     }
 
     /// The body's bytes.

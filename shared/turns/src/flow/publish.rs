@@ -27,7 +27,7 @@ pub(crate) async fn details(
 /// The answer as an object of its own, to be read by link.
 async fn answer(payloads: &impl Payloads, turn: &Turn, outcome: Option<&Outcome>) -> Result<(), Unavailable> {
     let writer = turn.settlement().and_then(|settlement| settlement.verdict.writer());
-    let (Some(writer), Some(text)) = (writer, outcome.and_then(Outcome::answer)) else {
+    let (Some(writer), Some(text)) = (writer, outcome.and_then(|outcome| outcome.response.answer())) else {
         return Ok(());
     };
     let payload = Payload { turn: turn.key.clone(), kind: Kind::Answer(writer.clone()) };

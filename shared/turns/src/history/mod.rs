@@ -41,7 +41,7 @@ impl Exchange {
 #[must_use]
 pub fn exchange(request: &UserTurn, outcome: &Outcome) -> Option<Exchange> {
     let outputs: Vec<_> = outcome.exchanges.iter().filter_map(Called::output).collect();
-    let told = [tool::results_block(&outputs), Some(outcome.answer()?)];
+    let told = [tool::results_block(&outputs), Some(outcome.response.answer()?)];
     Some(Exchange {
         asked: request.instruction.clone().unwrap_or_else(|| NO_WORDS.to_owned()),
         answered: told.into_iter().flatten().collect::<Vec<_>>().join("\n"),

@@ -1,9 +1,6 @@
 //! How a stream ends: what is left of the answer, then the result. Pure.
 
-use contracts::{
-    AgentExecuteResponse, InvokeResult,
-    stream::{Delta, Event, Kind},
-};
+use contracts::stream::{Delta, Event, Kind};
 
 use super::{Place, Segment, live::utf16_length};
 use crate::outcome::Response;
@@ -11,7 +8,7 @@ use crate::outcome::Response;
 /// The last events for a reader who stands at `place`: after the last reset the deltas concatenate to
 /// the answer, of which a turn that did not complete has none.
 pub(super) fn conclude(place: Option<Place>, round: u32, response: &Response) -> Vec<Event> {
-    let answer = answer(response).unwrap_or_default();
+    let answer = response.answer().unwrap_or_default();
     let mut events = Vec::new();
     let epilogue = Segment::epilogue(round);
     match rest(place, [response.segment, Some(epilogue)], &answer) {
@@ -44,13 +41,4 @@ fn reset(start: Place) -> Event {
 fn delta(from: Place, index: u64, text: &str) -> Event {
     let ends = Place { offset: from.offset + text.len(), ..from };
     Event { id: ends.id(), kind: Kind::Delta(Delta { index, text: text.to_owned() }) }
-}
-
-/// The answer's text, of a turn that completed.
-fn answer(response: &Response) -> Option<String> {
-    let result: InvokeResult<AgentExecuteResponse> = serde_json::from_str(response.body.get()).ok()?;
-    match result.into_outcome().ok()? {
-        AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
-        AgentExecuteResponse::ClientToolContinuation(_) => None,
-    }
 }
