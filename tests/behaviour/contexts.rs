@@ -130,7 +130,7 @@ fn documented(word: &str) -> Vec<Value> {
 }
 
 /// What a table holds of contexts: keys, version, and the context as it is read.
-async fn kept(system: &System) -> Vec<(String, String, String, turns::context::Document)> {
+async fn kept(system: &System) -> Vec<(String, String, String, agent::context::Document)> {
     let text = |item: &std::collections::HashMap<String, AttributeValue>, name: &str| match &item[name] {
         AttributeValue::S(text) | AttributeValue::N(text) => text.clone(),
         other => panic!("{name} is {other:?}"),

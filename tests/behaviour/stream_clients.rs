@@ -1,5 +1,5 @@
 //! Clients of other makes, unmodified, read our streams. Skipped where they are not installed:
-//! `.ci/stream-clients` installs them and runs this.
+//! `scripts/stream-clients` installs them and runs this.
 
 use std::{path::PathBuf, process::Stdio};
 
@@ -16,7 +16,7 @@ use crate::support::{Client, Event, LEASE, System, amounts_to, answer_of, option
 fn installed() -> Option<PathBuf> {
     let folder = std::env::var_os("STREAM_CLIENTS").map(PathBuf::from);
     if folder.is_none() {
-        println!("skipped: STREAM_CLIENTS is not set; run .ci/stream-clients");
+        println!("skipped: STREAM_CLIENTS is not set; run scripts/stream-clients");
     }
     folder
 }

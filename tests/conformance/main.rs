@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 
-use contracts::queue::FinalizeMessage;
 use local::{Cloud, Options};
+use protocol::announcement::FinalizeMessage;
 use storage::{Objects, Queue, Table};
 use testkit::conformance;
 

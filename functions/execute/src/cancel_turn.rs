@@ -3,7 +3,7 @@
 use axum::extract::State;
 use runtime::{Identified, Reply, path::OfTurn};
 
-use crate::app::{App, refused};
+use service::app::{App, refused};
 
 pub(crate) async fn cancel_turn(
     State(app): State<App>,

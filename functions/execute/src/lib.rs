@@ -1,15 +1,12 @@
 //! The `execute` function: everything that writes on a client's behalf.
 //!
-//! [`app`] wires the adapters to the flows; each route is a file that reads as a paragraph.
+//! Each route is a file that reads as a paragraph; the wiring is `service`'s.
 
-pub mod answer;
-pub mod app;
 mod cancel_turn;
-mod provider;
-pub mod provider_key;
 mod run_turn;
 
 use axum::{Router, middleware::from_fn, routing::post};
+use service::app::App;
 
 /// Serves invocations until the Lambda service ends the process.
 ///
@@ -17,7 +14,7 @@ use axum::{Router, middleware::from_fn, routing::post};
 /// When the function's settings are wrong, or the Runtime API is gone.
 pub async fn run() -> Result<(), lambda_http::Error> {
     runtime::telemetry::start();
-    let app = app::App::start().await?;
+    let app = App::start().await?;
     let routes = Router::new()
         .route(
             "/api/ai/agent/execute",

@@ -3,7 +3,7 @@
 use axum::{extract::State, response::Response};
 use runtime::{Identified, Reply, api::TimeLeft, ask::Asked, last_event::After};
 
-use crate::{answer::answer, app::App};
+use service::{answer::answer, app::App};
 
 pub(crate) async fn run_turn(
     State(app): State<App>,

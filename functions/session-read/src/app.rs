@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use protocol::timing::Timing;
 use runtime::{ClaimNames, Env, Reply, stream::Pace};
 use storage::{Clients, Objects, Table};
-use turns::{
-    flow::{Reader, Refusal},
-    timing::Timing,
-};
+use turns::{flow::Reader, refusal::Refusal};
 
 /// What the handlers share.
 #[derive(Clone, FromRef)]

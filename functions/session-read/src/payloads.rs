@@ -6,7 +6,7 @@ use contracts::read::PayloadLink;
 use http::{HeaderMap, header::ACCEPT};
 use runtime::{Identified, Reply, path::OfTurn};
 use serde::Deserialize;
-use turns::flow::{PayloadName, Refusal};
+use turns::{flow::PayloadName, refusal::Refusal};
 
 use crate::app::{App, refused};
 

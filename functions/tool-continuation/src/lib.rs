@@ -1,12 +1,12 @@
 //! The `tool-continuation` function: the results of a turn's client tools (AGN-034 §2.2).
 //!
-//! A turn that goes on runs exactly as one that starts, so this function is wired as `execute` is and
-//! opens one route to it.
+//! A turn that goes on runs exactly as one that starts: the wiring is `service`'s, and this opens one
+//! route to it.
 
 mod submit_results;
 
 use axum::{Router, routing::post};
-use execute::app::App;
+use service::app::App;
 
 /// Serves invocations until the Lambda service ends the process.
 ///

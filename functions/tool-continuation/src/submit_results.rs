@@ -1,8 +1,8 @@
 //! `POST /api/ai/agent/tool-results`: the results of a turn's client tools, and nothing else.
 
 use axum::{extract::State, response::Response};
-use execute::{answer::answer, app::App};
 use runtime::{Identified, Reply, api::TimeLeft, ask::Submitted, last_event::After};
+use service::{answer::answer, app::App};
 
 pub(crate) async fn submit_results(
     State(app): State<App>,

@@ -1,9 +1,10 @@
 //! The wiring: settings to adapters to the finalizing flow, once per process.
 
 use lambda_runtime::Error;
+use protocol::timing::Timing;
 use runtime::Env;
 use storage::{Clients, Objects, Table};
-use turns::{flow::Finalizer, system::System, timing::Timing};
+use turns::{flow::Finalizer, system::System};
 
 /// Finalizes over the real adapters.
 pub(crate) type TurnFinalizer = Finalizer<Table, Objects, System>;

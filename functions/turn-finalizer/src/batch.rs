@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use contracts::queue::FinalizeMessage;
 use futures::{StreamExt, stream};
 use lambda_runtime::LambdaEvent;
-use turns::{id::SessionKey, ports::Unavailable};
+use protocol::announcement::FinalizeMessage;
+use protocol::id::SessionKey;
+use turns::ports::Unavailable;
 
 use crate::app::TurnFinalizer;
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use agent::{context, mode::Catalog, tool};
 use contracts::id::OrgId;
 use storage::Table;
-use turns::{context, mode::Catalog, tool};
 
 use crate::services::provision::{Clients, TABLE};
 

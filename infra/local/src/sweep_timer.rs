@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
-use contracts::queue::FinalizeMessage;
+use protocol::announcement::FinalizeMessage;
 
 /// The first sweep after a start finds what was announced before it, since the queue forgets.
 const FIRST: Duration = Duration::from_secs(1);

@@ -1,19 +1,16 @@
-//! What a client may send and see, and what the functions say to each other.
+//! The wire: what a client may send and see.
 //!
 //! The leaf room: every other room may depend on it, it depends on none. A client could depend on
 //! it too. Deliberately absent: I/O, AWS types, HTTP types, and any rule about what happens to a
-//! turn; those live in `storage`, `runtime` and `turns`.
+//! turn; those live in `storage`, `runtime` and `protocol`.
 
-pub mod caller;
 pub mod error;
-pub mod guard;
 pub mod hash;
 pub mod id;
 pub mod invoke_result;
 pub mod non_empty;
 #[cfg(feature = "openapi")]
 pub mod openapi;
-pub mod queue;
 pub mod read;
 pub mod request;
 pub mod response;
@@ -22,7 +19,6 @@ pub mod stream;
 pub mod timestamp;
 pub mod usage;
 
-pub use caller::Caller;
 pub use error::{Error, ErrorCode};
 pub use hash::{ContentHash, Fingerprint};
 pub use invoke_result::InvokeResult;

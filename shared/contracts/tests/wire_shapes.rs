@@ -6,7 +6,6 @@ use contracts::{
     AgentExecuteRequest, AgentExecuteResponse, ContentHash, Error, ErrorCode, InvokeResult, NonEmpty,
     Timestamp, Usage,
     invoke_result::Warning,
-    queue::FinalizeMessage,
     read::{
         AgentSession, AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionSummary, AgentSessionTurn,
         AgentSessionTurnSummary, Cost, EntityHeader, ListResponse, ModeChange, PayloadLink, TurnStatus,
@@ -367,17 +366,6 @@ fn read_payload_link() {
     let link =
         PayloadLink { url: "https://bucket.example/x?X-Amz-Signature=0".to_owned(), expires_at: at(300) };
     insta::assert_snapshot!(shape(&link));
-}
-
-#[test]
-fn queue_messages() {
-    let settled = FinalizeMessage::TurnSettled {
-        org: contracts::id::OrgId::new("o1").unwrap(),
-        session: "s1".parse().unwrap(),
-        turn: "t1".parse().unwrap(),
-        correlation: Some("r1".to_owned()),
-    };
-    insta::assert_snapshot!(format!("{}\n{}", shape(&settled), shape(&FinalizeMessage::Sweep)));
 }
 
 #[test]

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
+use agent::model::{Error, Heard, Model, Reply, Request};
 use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Response, Url, redirect};
 use tokio::time::{Instant, timeout, timeout_at};
-use turns::model::{Error, Heard, Model, Reply, Request};
 
 use crate::fold::Progress;
 use crate::key::{ApiKey, Keys};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::future::Future;
 
+use agent::model::Error;
 use reqwest::header::HeaderValue;
-use turns::model::Error;
 
 /// An API key. Debug prints nothing of it.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! The language model behind an OpenAI-compatible Responses API: the adapter of
-//! [`turns::model::Model`].
+//! [`agent::model::Model`].
 //!
 //! What decides is pure and stands alone: [`builder`] lays out a request (AGN-003), [`sse`] reads an
 //! event stream, [`fold`] makes one reply of its events, [`failure`] names what went wrong, and
@@ -23,6 +23,6 @@ pub mod sse;
 pub mod wait;
 pub mod wire;
 
+pub use agent::model::{Error, Heard};
 pub use client::{Client, Config};
 pub use key::ApiKey;
-pub use turns::model::{Error, Heard};

@@ -1,8 +1,8 @@
 //! What is kept of the wire where an operator wants it: bodies, never a header, and bounded.
 
+use agent::model::Heard;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use turns::model::Heard;
 
 /// A larger body is told of, not kept.
 const MOST_KEPT: usize = 8 << 20;

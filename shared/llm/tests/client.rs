@@ -9,12 +9,12 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use agent::model::{Chain, Heard, Instruction, Model, Raw, Reply, Request, Tool, ToolOutput};
 use contracts::{Usage, response::ToolOutcome};
 use llm::client::Timeouts;
 use llm::{ApiKey, Client, Config, Error};
 use scripted_model::Recorder;
 use tokio::net::TcpListener;
-use turns::model::{Chain, Heard, Instruction, Model, Raw, Reply, Request, Tool, ToolOutput};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -138,7 +138,7 @@ async fn a_tool_round_and_a_next_turn_keep_the_chain() {
     let mut results = asking("");
     results.instruction = Instruction::ToolResults;
     results.chain = after(&called);
-    let output = |call: &turns::model::FunctionCall| ToolOutput {
+    let output = |call: &agent::model::FunctionCall| ToolOutput {
         call: call.clone(),
         outcome: ToolOutcome::ResultJson("{}".to_owned()),
     };

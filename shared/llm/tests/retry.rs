@@ -6,13 +6,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use agent::model::{Chain, Heard, Instruction, Model, Request};
 use llm::key::Keys;
 use llm::wait::Wait;
 use llm::{ApiKey, Client, Config, Error};
 use scripted_model::Recorder;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
-use turns::model::{Chain, Heard, Instruction, Model, Request};
 
 /// Time that passes by waiting alone.
 #[derive(Clone)]

@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
+use agent::context::Effort;
+use agent::model::{
+    Attachment, Chain, Exchange, FunctionCall, Heard, Instruction, Model, Reply, Request, Tool, ToolOutput,
+};
 use contracts::response::ToolOutcome;
 use llm::{ApiKey, Client, Config};
 use scripted_model::Recorder;
 use tokio::net::TcpListener;
-use turns::context::Effort;
-use turns::model::{
-    Attachment, Chain, Exchange, FunctionCall, Heard, Instruction, Model, Reply, Request, Tool, ToolOutput,
-};
 
 async fn client() -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

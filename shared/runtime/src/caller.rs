@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use axum::extract::{FromRef, FromRequestParts};
 use contracts::{
-    Caller, Error, ErrorCode,
-    caller::User,
+    Error, ErrorCode,
     id::{OrgId, UserId},
 };
 use http::request::Parts;
 use lambda_http::{RequestExt, request::RequestContext};
+use protocol::{Caller, caller::User};
 use serde_json::{Map, Value};
 
 use crate::{Env, Reply};

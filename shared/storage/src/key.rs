@@ -9,7 +9,7 @@ use contracts::{
     stream::EventId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use turns::{
+use protocol::{
     id::{SessionKey, TurnKey},
     payload::{Kind, Payload},
 };
@@ -202,7 +202,7 @@ mod tests {
         let sly = turn("acme#S#s1", "x", "t");
         assert_eq!(Item::Turn(&sly).pk(), "O#acme%23S%23s1#S#x");
         let payload =
-            Payload { turn: turn("a/b", "s", "t"), kind: Kind::Answer(turns::id::Owner::new("n".into())) };
+            Payload { turn: turn("a/b", "s", "t"), kind: Kind::Answer(protocol::id::Owner::new("n".into())) };
         assert_eq!(object(&payload), "a%2Fb/s/t/n/answer.md");
     }
 

@@ -11,10 +11,8 @@ use aws_sdk_s3::{
 };
 use bytes::Bytes;
 use contracts::Timestamp;
-use turns::{
-    payload::Payload,
-    ports::{Link, Payloads, Source, Unavailable},
-};
+use protocol::payload::Payload;
+use turns::ports::{Link, Payloads, Source, Unavailable};
 
 use crate::key;
 

@@ -1,7 +1,7 @@
 //! Announcements on SQS.
 
 use aws_sdk_sqs::Client;
-use contracts::queue::FinalizeMessage;
+use protocol::announcement::FinalizeMessage;
 use turns::ports::{Announcements, Unavailable};
 
 /// The announcement travels beside the settle, so it may be faster: a second lets the settle land.

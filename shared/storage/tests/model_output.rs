@@ -9,9 +9,11 @@ use std::{
     time::Duration,
 };
 
+use agent::model::{Error, FunctionCall, Heard, Model, Reply, Request};
 use contracts::request::limits::MAX_TOOL_CALL_ID_CHARS;
 use futures::FutureExt;
 use proptest::{prelude::*, sample::select};
+use protocol::timing::Timing;
 use serde_json::{Value, json};
 use storage::key::{Item, object};
 use testkit::{
@@ -24,9 +26,7 @@ use testkit::{
 };
 use turns::{
     flow::{Executor, Finalizer},
-    model::{Error, FunctionCall, Heard, Model, Reply, Request},
     stream::Live,
-    timing::Timing,
 };
 
 const MINUTES: Duration = Duration::from_secs(840);

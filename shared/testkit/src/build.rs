@@ -5,22 +5,24 @@ use std::{
     time::Duration,
 };
 
+use agent::{
+    context,
+    mode::Catalog,
+    tool::{self, Registry},
+};
 use contracts::{
-    AgentExecuteRequest, Caller, Timestamp, UserTurn,
-    caller::User,
+    AgentExecuteRequest, Timestamp, UserTurn,
     id::{OrgId, SessionId, TurnId, UserId},
     request::{Artifact, Contents, FileName, Origin, RelativePath},
 };
-use turns::{
-    chain::Upstream,
-    context::{self, ChainPolicy},
-    flow::Design,
+use protocol::{Caller, caller::User};
+use protocol::{
+    chain::{ChainPolicy, Upstream},
     id::{SessionKey, TurnKey},
-    mode::Catalog,
     session::{Contexts, Hints, SolutionChange},
-    tool::{self, Registry},
     transition::begin::Ask,
 };
+use turns::flow::Design;
 
 /// The model every test turn is sent to.
 pub const MODEL: &str = "model-1";

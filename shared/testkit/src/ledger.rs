@@ -5,12 +5,12 @@ use std::{
     time::Duration,
 };
 
+use agent::model::{FunctionCall, ToolOutput};
 use bytes::Bytes;
 use contracts::{Fingerprint, Timestamp};
-use turns::{
+use protocol::{
     detail::Ended,
     id::{Owner, TurnKey},
-    model::{FunctionCall, ToolOutput},
     payload::Payload,
     session::Session,
     turn::Turn,

@@ -3,22 +3,24 @@
 
 use std::{future::Future, time::Duration};
 
+pub use agent::timer::Timer;
+
 use bytes::Bytes;
 use contracts::{
     Timestamp,
-    caller::User,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
-    queue::FinalizeMessage,
 };
+use protocol::{announcement::FinalizeMessage, caller::User};
 
-use crate::{
+use crate::stream::Checkpoint;
+use agent::context::{AgentContext, ConversationContext};
+use protocol::{
     change::{Commit, TurnChange},
-    context::{AgentContext, ConversationContext},
     detail::{Asked, Ended, ModeChange, Participant},
     id::{Owner, SessionKey, TurnKey},
     payload::Payload,
+    place::Place,
     session::Session,
-    stream::{Checkpoint, Place},
     turn::Turn,
 };
 
@@ -214,15 +216,11 @@ pub trait Announcements: Send + Sync {
 }
 
 /// Time and chance, so that a simulation can own both.
-pub trait World: Send + Sync {
+pub trait World: Timer {
     /// The wall clock.
     fn now(&self) -> Timestamp;
-    /// A clock that never jumps, for the holder of a lease.
-    fn monotonic(&self) -> Duration;
     /// A fresh random nonce.
     fn nonce(&self) -> Owner;
     /// A random duration below `most`.
     fn jitter(&self, most: Duration) -> Duration;
-    /// Waits.
-    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
 }

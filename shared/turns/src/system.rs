@@ -4,7 +4,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use contracts::Timestamp;
 
-use crate::{id::Owner, ports::World};
+use crate::ports::{Timer, World};
+use protocol::id::Owner;
 
 /// Time and chance as the operating system has them.
 #[derive(Debug, Clone)]
@@ -26,14 +27,20 @@ impl Default for System {
     }
 }
 
+impl Timer for System {
+    fn monotonic(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+}
+
 impl World for System {
     fn now(&self) -> Timestamp {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.started.elapsed()
     }
 
     fn nonce(&self) -> Owner {
@@ -42,9 +49,5 @@ impl World for System {
 
     fn jitter(&self, most: Duration) -> Duration {
         most.mul_f64(fastrand::f64())
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        tokio::time::sleep(duration).await;
     }
 }

@@ -10,11 +10,10 @@ use contracts::{
     },
 };
 
-use crate::{
-    context,
+use crate::ports::Record;
+use protocol::{
     detail::{ModeChange, Report},
     link,
-    ports::Record,
     session::Session,
     turn::State,
 };
@@ -81,7 +80,7 @@ pub fn session(
     }
 }
 
-fn cost(cost: &context::Cost) -> Cost {
+fn cost(cost: &protocol::cost::Cost) -> Cost {
     Cost { amount: cost.amount.to_string(), currency: cost.currency.clone() }
 }
 

@@ -35,9 +35,3 @@ impl EntityHeader {
         Self { id: id.into(), text: text.into() }
     }
 }
-
-impl From<&crate::caller::User> for EntityHeader {
-    fn from(user: &crate::caller::User) -> Self {
-        Self::new(user.id.as_str(), user.name.as_str())
-    }
-}

@@ -30,7 +30,7 @@ pub use artifact::{Artifact, Contents, Origin};
 pub use image::{ClipboardImage, ImageType};
 pub use path::{FileName, InvalidPath, RelativePath};
 pub use rag::{RagCondition, RagOperator, RagValue};
-pub(crate) use value::is_mime_type;
+pub use value::is_mime_type;
 
 use self::{
     json::{Json, Unreadable},

@@ -112,7 +112,7 @@ pub(super) fn mime_type(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Op
 }
 
 /// Whether the text is `type/subtype`, with or without parameters.
-pub(crate) fn is_mime_type(text: &str) -> bool {
+pub fn is_mime_type(text: &str) -> bool {
     let token = |part: &str| {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
     };

@@ -1,7 +1,7 @@
 //! Files and images within the message, as `data:` URLs.
 
+use agent::model::Attachment;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use turns::model::Attachment;
 
 use crate::wire::request as wire;
 

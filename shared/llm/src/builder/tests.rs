@@ -1,9 +1,9 @@
 //! AGN-003 §8, a test per line, as READING.md rules it.
 
+use agent::context::Effort;
+use agent::model::{Attachment, FunctionCall};
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
-use turns::context::Effort;
-use turns::model::{Attachment, FunctionCall};
 
 use super::*;
 

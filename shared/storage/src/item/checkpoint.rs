@@ -1,11 +1,9 @@
 //! The item of a stream's checkpoint.
 
 use contracts::{Timestamp, stream::EventId};
+use protocol::{id::TurnKey, place::Place};
 use serde::{Deserialize, Serialize};
-use turns::{
-    id::TurnKey,
-    stream::{Checkpoint, Place},
-};
+use turns::stream::Checkpoint;
 
 use super::Head;
 use crate::key;

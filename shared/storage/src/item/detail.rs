@@ -2,15 +2,15 @@
 
 use contracts::{
     Fingerprint, Timestamp,
-    caller::User,
     id::{TurnId, UserId},
     read::{AgentSessionActiveFileRef, AgentSessionChunkRef},
 };
-use serde::{Deserialize, Serialize};
-use turns::{
+use protocol::caller::User;
+use protocol::{
     detail::{Asked, Ended, ModeChange, Participant, Report},
     id::{SessionKey, TurnKey},
 };
+use serde::{Deserialize, Serialize};
 
 use super::Head;
 use crate::key;

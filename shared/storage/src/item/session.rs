@@ -2,16 +2,16 @@
 
 use contracts::{
     Fingerprint, Timestamp, Usage,
-    caller::User,
     id::{AgentContextId, ConversationContextId, TurnId, UserId},
     read::TurnStatus,
 };
-use serde::{Deserialize, Serialize};
-use turns::{
-    context::Cost,
+use protocol::caller::User;
+use protocol::{
+    cost::Cost,
     id::SessionKey,
     session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
 };
+use serde::{Deserialize, Serialize};
 
 use super::Head;
 use crate::key;

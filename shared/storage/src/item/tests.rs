@@ -3,13 +3,13 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{
     Fingerprint, Timestamp, Usage,
-    caller::User,
     id::{OrgId, SessionId, TurnId, UserId},
     read::TurnStatus,
 };
-use turns::{
+use protocol::caller::User;
+use protocol::{
     chain::Rebuild,
-    context::{Amount, Cost},
+    cost::{Amount, Cost},
     id::{Owner, SessionKey, TurnKey},
     session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
     turn::{Answered, Reason, Settlement, Stage, State, Turn, Verdict},

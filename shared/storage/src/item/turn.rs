@@ -1,12 +1,12 @@
 //! The turn head's item.
 
 use contracts::{Fingerprint, Timestamp, id::UserId, read::TurnStatus};
-use serde::{Deserialize, Serialize};
-use turns::{
+use protocol::{
     chain::Rebuild,
     id::{Owner, TurnKey},
     turn::{Answered, Phase, Reason, Settlement, Stage, State, Turn, Verdict},
 };
+use serde::{Deserialize, Serialize};
 
 use super::{Head, Unreadable};
 use crate::key;

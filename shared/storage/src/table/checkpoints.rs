@@ -2,10 +2,10 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::stream::EventId;
+use protocol::{id::TurnKey, place::Place};
 use turns::{
-    id::TurnKey,
     ports::{CHECKPOINTS_PAGE, Unavailable},
-    stream::{Checkpoint, Place},
+    stream::Checkpoint,
 };
 
 use super::{Table, WHAT, read::unreadable};

@@ -6,10 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use agent::context::Document;
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::id::OrgId;
 use serde::de::DeserializeOwned;
-use turns::{context::Document, ports::Unavailable};
+use turns::ports::Unavailable;
 
 use super::{Table, WHAT};
 use crate::{failure, item::VERSION, key::Item};

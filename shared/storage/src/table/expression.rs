@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use turns::{change::Given, turn::Phase};
+use protocol::{change::Given, turn::Phase};
 
 use crate::item::Attributes;
 

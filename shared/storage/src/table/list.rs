@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use contracts::id::{OrgId, UserId};
-use turns::{
+use protocol::{
     detail::ModeChange,
     id::{SessionKey, TurnKey},
-    ports::{ListError, Page, Record, Shelf, Unavailable},
     session::Session,
     turn::Turn,
 };
+use turns::ports::{ListError, Page, Record, Shelf, Unavailable};
 
 use super::{
     Table, WHAT,

@@ -1,19 +1,22 @@
 //! Single reads, and the store port itself.
 
+use agent::context::{AgentContext, ConversationContext};
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{
     Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
-use turns::{
+use protocol::{
     change::{Commit, TurnChange},
-    context::{AgentContext, ConversationContext},
     detail::{Asked, Ended, Participant},
     id::{SessionKey, TurnKey},
-    ports::{Page, Store, Unavailable, WriteError},
+    place::Place,
     session::Session,
-    stream::{Checkpoint, Place},
     turn::Turn,
+};
+use turns::{
+    ports::{Page, Store, Unavailable, WriteError},
+    stream::Checkpoint,
 };
 
 use super::{Table, WHAT};

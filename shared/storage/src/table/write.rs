@@ -4,11 +4,11 @@ use aws_sdk_dynamodb::{
     error::BuildError,
     types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update},
 };
-use turns::{
+use protocol::{
     change::{Commit, Given, SessionChange, TurnChange},
     detail::{Ended, Participant},
-    ports::{Source, Unavailable, WriteError},
 };
+use turns::ports::{Source, Unavailable, WriteError};
 
 use super::{
     Table, WHAT,

@@ -1,10 +1,10 @@
 //! Checkpoints of a stream: in order, after a place, of one turn.
 
 use contracts::stream::EventId;
+use protocol::{id::TurnKey, place::Place};
 use turns::{
-    id::TurnKey,
     ports::{CHECKPOINTS_PAGE, Shelf},
-    stream::{Checkpoint, Place},
+    stream::Checkpoint,
 };
 
 use super::{Tenant, at};

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use turns::{
+use protocol::{
     detail::Participant,
     id::Owner,
-    ports::{Shelf, WriteError},
     transition::take::{self, Purpose},
 };
+use turns::ports::{Shelf, WriteError};
 
 use super::{Tenant, at};
 use crate::build;

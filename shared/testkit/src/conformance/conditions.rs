@@ -1,12 +1,12 @@
 //! Conditions hold or nothing is written.
 
-use turns::{
+use protocol::{
     change::{Given, TurnChange},
     id::Owner,
-    ports::{Shelf, WriteError},
     transition::{renew, settle},
     turn::{Phase, Reason, State, Turn},
 };
+use turns::ports::{Shelf, WriteError};
 
 use super::{Tenant, at, later};
 use crate::build;

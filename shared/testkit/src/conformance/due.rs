@@ -1,11 +1,8 @@
 //! The sparse index: what is due and nothing else, in order, page by page.
 
 use contracts::Timestamp;
-use turns::{
-    id::TurnKey,
-    ports::{DUE_SHARDS, Shelf},
-    transition::sweep,
-};
+use protocol::{id::TurnKey, transition::sweep};
+use turns::ports::{DUE_SHARDS, Shelf};
 
 use super::{Tenant, at, later};
 
@@ -33,7 +30,7 @@ pub(super) async fn check(store: &impl Shelf, run: &str) {
     // A live turn moves, a terminal one leaves.
     let now = later(first, TURNS);
     let (moved, gone) = (&started[1], &started[2]);
-    let alive = turns::transition::renew::renew(moved, later(now, 30)).unwrap();
+    let alive = protocol::transition::renew::renew(moved, later(now, 30)).unwrap();
     assert!(tenant.write(&alive).await);
     let sweep::Action::MoveDue(change) = sweep::action(&alive.after, now, &tenant.timing) else {
         panic!("a live turn is looked at again later");

@@ -1,10 +1,8 @@
 //! Lists: turns in order, mode changes in order, sessions by activity, page by page.
 
 use contracts::id::UserId;
-use turns::{
-    detail::{ModeChange, Participant},
-    ports::{ListError, Shelf},
-};
+use protocol::detail::{ModeChange, Participant};
+use turns::ports::{ListError, Shelf};
 
 use super::{Tenant, at};
 use crate::build;

@@ -13,13 +13,13 @@ mod stored;
 use std::time::Duration;
 
 use contracts::{
-    Caller, Timestamp,
+    Timestamp,
     id::{OrgId, SessionId, TurnId},
 };
-use turns::{
+use protocol::Caller;
+use protocol::{
     change::{Commit, TurnChange},
     id::{Owner, SessionKey, TurnKey},
-    ports::{Announcements, Shelf, Store},
     session::Session,
     timing::Timing,
     transition::{
@@ -29,6 +29,7 @@ use turns::{
     },
     turn::{Reason, Turn, Verdict},
 };
+use turns::ports::{Announcements, Shelf, Store};
 
 pub use payloads::payloads;
 
@@ -45,8 +46,8 @@ pub async fn table(store: &impl Shelf, run: &str) {
 }
 
 /// Sends a message; whoever owns the queue's other end looks whether it arrives.
-pub async fn announcement(queue: &impl Announcements) -> contracts::queue::FinalizeMessage {
-    let message = contracts::queue::FinalizeMessage::TurnSettled {
+pub async fn announcement(queue: &impl Announcements) -> protocol::announcement::FinalizeMessage {
+    let message = protocol::announcement::FinalizeMessage::TurnSettled {
         org: OrgId::new("an org/with|odd#signs").unwrap(),
         session: SessionId::new("s").unwrap(),
         turn: TurnId::new("t").unwrap(),

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use contracts::{ContentHash, Fingerprint};
-use turns::{
+use protocol::{
     id::Owner,
     payload::{Kind, Payload},
-    ports::Payloads,
 };
+use turns::ports::Payloads;
 
 use crate::build;
 

@@ -1,13 +1,13 @@
 //! What is written is what is read.
 
 use contracts::{ContentHash, Fingerprint, read::AgentSessionActiveFileRef};
-use turns::{
+use protocol::{
     detail::Report,
     id::Owner,
-    ports::Shelf,
     transition::{finalize::finalize, renew, resume, settle, suspend},
     turn::{Reason, State, Verdict},
 };
+use turns::ports::Shelf;
 
 use super::{Tenant, at, later};
 use crate::build;

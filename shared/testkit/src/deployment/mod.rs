@@ -5,13 +5,17 @@ mod start;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use contracts::{Caller, UserTurn};
-use turns::{
-    flow::{Executor, Finalizer, Refusal, Swept},
+use contracts::UserTurn;
+use protocol::Caller;
+use protocol::{
     id::{SessionKey, TurnKey},
     payload::{Kind, Payload},
-    ports::Unavailable,
     timing::Timing,
+};
+use turns::{
+    flow::{Executor, Finalizer, Swept},
+    ports::Unavailable,
+    refusal::Refusal,
 };
 
 pub use queue::{Delivery, Queue, Temper};

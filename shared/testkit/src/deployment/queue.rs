@@ -6,11 +6,9 @@ use std::{
     time::Duration,
 };
 
-use contracts::queue::FinalizeMessage;
-use turns::{
-    id::TurnKey,
-    ports::{Announcements, Unavailable},
-};
+use protocol::announcement::FinalizeMessage;
+use protocol::id::TurnKey;
+use turns::ports::{Announcements, Unavailable};
 
 use crate::schedule::{Clock, Cue};
 

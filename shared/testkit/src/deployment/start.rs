@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use contracts::{Caller, ToolContinuation, queue::FinalizeMessage};
-use turns::{
-    id::{SessionKey, TurnKey},
-    stream::Live,
-};
+use contracts::ToolContinuation;
+use protocol::id::{SessionKey, TurnKey};
+use protocol::{Caller, announcement::FinalizeMessage};
+use turns::stream::Live;
 
 use super::{Delivery, Deployment, Done, Sent};
 use crate::{

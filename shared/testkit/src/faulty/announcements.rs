@@ -1,6 +1,6 @@
 //! The queue behind faults.
 
-use contracts::queue::FinalizeMessage;
+use protocol::announcement::FinalizeMessage;
 use turns::ports::{Announcements, Unavailable};
 
 use super::{Effect, Faulty};

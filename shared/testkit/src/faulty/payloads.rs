@@ -1,10 +1,8 @@
 //! The bucket behind faults.
 
 use bytes::Bytes;
-use turns::{
-    payload::Payload,
-    ports::{Link, Payloads, Unavailable},
-};
+use protocol::payload::Payload;
+use turns::ports::{Link, Payloads, Unavailable};
 
 use super::{Effect, Faulty};
 use crate::ledger::Event;

@@ -1,14 +1,17 @@
 //! The table behind faults.
 
 use contracts::{Timestamp, id::UserId};
-use turns::{
+use protocol::{
     change::{Commit, TurnChange},
     detail::{Asked, Ended, Participant},
     id::{SessionKey, TurnKey},
-    ports::{Page, Store, Unavailable, WriteError},
+    place::Place,
     session::Session,
-    stream::{Checkpoint, Place},
     turn::Turn,
+};
+use turns::{
+    ports::{Page, Store, Unavailable, WriteError},
+    stream::Checkpoint,
 };
 
 use super::{Effect, Faulty};

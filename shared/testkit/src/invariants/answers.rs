@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use turns::{
+use agent::outcome::{self, Outcome, Response};
+use protocol::{
     id::{Owner, TurnKey},
-    outcome::{self, Outcome, Response},
     payload::{self, Payload},
     turn::{Reason, State, Turn, Verdict},
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use turns::{
+use protocol::{
     id::{Owner, TurnKey},
     payload::{Kind, Payload},
     transition::take::takeable_at,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use turns::{
+use protocol::{
     id::TurnKey,
     turn::{State, Turn},
 };

@@ -13,14 +13,14 @@ mod turns;
 
 use std::{collections::BTreeMap, fmt};
 
-use ::turns::{
+use agent::outcome::Outcome;
+use bytes::Bytes;
+use protocol::{
     id::{Owner, TurnKey},
-    outcome::Outcome,
     payload::{Kind, Payload},
     timing::Timing,
     turn::Turn,
 };
-use bytes::Bytes;
 
 pub use self::bounds::{open_turns, started_within};
 use crate::{

@@ -1,9 +1,10 @@
 //! I10: committed metadata never points at a missing payload, and points at the right one.
 
+use agent::outcome::Outcome;
 use std::collections::BTreeSet;
 
 use contracts::Fingerprint;
-use turns::{
+use protocol::{
     id::TurnKey,
     payload::{Kind, Payload},
     transition::finalize::report,
@@ -78,7 +79,7 @@ fn shows(evidence: &Evidence<'_>, turn: &Turn, ended: &BTreeSet<&TurnKey>, found
         return;
     }
     let outcome = turn.told_by().and_then(|writer| evidence.outcome(&turn.key, writer));
-    let expected = report(&settlement.verdict, outcome.as_ref());
+    let expected = report(&settlement.verdict, outcome.as_ref().map(Outcome::findings).as_ref());
     if evidence.table.ended.get(&turn.key).is_none_or(|detail| detail.report != expected) {
         found.push(violation("I10", format!("{}'s detail is not its outcome's", turn.key.turn)));
     }

@@ -1,7 +1,7 @@
 //! The roll-ups: totals once (I8), the last turn, the chain, the open turn, the participants.
 
 use contracts::{Usage, read::TurnStatus};
-use turns::{
+use protocol::{
     session::Session,
     turn::{State, Turn, Verdict},
 };

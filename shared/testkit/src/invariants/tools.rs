@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use contracts::{Fingerprint, ToolContinuation, response::ToolOutcome};
-use turns::{
-    id::{Owner, TurnKey},
+use agent::{
     model::{FunctionCall, ToolOutput},
     outcome::{Outcome, Response},
+};
+use contracts::{Fingerprint, ToolContinuation, response::ToolOutcome};
+use protocol::{
+    id::{Owner, TurnKey},
     payload::{Kind, Payload},
     turn::{Answered, Reason},
 };

@@ -1,6 +1,6 @@
 //! I1, I2, I3: one decision, one end, one place in the session.
 
-use turns::turn::{State, Turn};
+use protocol::turn::{State, Turn};
 
 use super::{Evidence, Violation, violation};
 

@@ -7,10 +7,8 @@ use std::{
 
 use bytes::Bytes;
 use contracts::Timestamp;
-use turns::{
-    payload::Payload,
-    ports::{Link, Payloads, Unavailable},
-};
+use protocol::payload::Payload;
+use turns::ports::{Link, Payloads, Unavailable};
 
 use crate::ledger::{Event, Ledger};
 

@@ -1,12 +1,12 @@
 //! The table as readers see it.
 
 use contracts::id::{OrgId, UserId};
-use turns::{
+use protocol::{
     detail::ModeChange,
     id::{SessionKey, TurnKey},
-    ports::{ListError, Page, Record, Shelf, Unavailable},
     session::Session,
 };
+use turns::ports::{ListError, Page, Record, Shelf, Unavailable};
 
 use super::{Contents, Table};
 

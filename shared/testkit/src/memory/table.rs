@@ -6,14 +6,17 @@ use std::{
 };
 
 use contracts::{Timestamp, id::UserId};
-use turns::{
+use protocol::{
     change::{Commit, TurnChange},
     detail::{Asked, Ended, ModeChange, Participant},
     id::{SessionKey, TurnKey},
-    ports::{CHECKPOINTS_PAGE, Page, Store, Unavailable, WriteError},
+    place::Place,
     session::Session,
-    stream::{Checkpoint, Place},
     turn::Turn,
+};
+use turns::{
+    ports::{CHECKPOINTS_PAGE, Page, Store, Unavailable, WriteError},
+    stream::Checkpoint,
 };
 
 use crate::ledger::{Event, Ledger};

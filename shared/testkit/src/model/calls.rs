@@ -3,8 +3,8 @@
 //! After `calls:` each word is one reply, each letter of it one call; the reply after the last word is
 //! text. `"Go calls: sc c"` is a mixed reply, then one that calls a client tool, then the answer.
 
+use agent::model::{FunctionCall, Request};
 use serde_json::json;
-use turns::model::{FunctionCall, Request};
 
 /// Introduces the calls in an instruction.
 const OPENING: &str = "calls:";

@@ -6,12 +6,10 @@ mod provider;
 
 use std::time::Duration;
 
+use agent::model::{Chain, Error, Heard, Instruction, Model, Reply, Request};
 use contracts::Usage;
-use turns::{
-    id::TurnKey,
-    model::{Chain, Error, Heard, Instruction, Model, Reply, Request},
-    ports::World,
-};
+use protocol::id::TurnKey;
+use turns::ports::Timer;
 
 use provider::Stored;
 

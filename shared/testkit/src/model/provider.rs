@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use turns::model::FunctionCall;
+use agent::model::FunctionCall;
 
 /// A stored response.
 #[derive(Debug, Clone, Default)]

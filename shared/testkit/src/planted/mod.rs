@@ -9,7 +9,7 @@ use std::{
 };
 
 use contracts::Fingerprint;
-use turns::{
+use protocol::{
     id::{Owner, TurnKey},
     payload::{Kind, Payload},
 };

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
+use agent::outcome::Outcome;
 use bytes::Bytes;
-use turns::{
-    outcome::Outcome,
-    payload::{Kind, Payload},
-    ports::{Link, Payloads, Unavailable},
-};
+use protocol::payload::{Kind, Payload};
+use turns::ports::{Link, Payloads, Unavailable};
 
 use super::{Bug, Planted};
 use crate::memory::Objects;

@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use contracts::{Timestamp, id::UserId};
-use turns::{
+use protocol::{
     change::{Commit, Given, TurnChange},
     detail::{Asked, Ended, Participant},
     id::{SessionKey, TurnKey},
-    ports::{Page, Store, Unavailable, WriteError},
+    place::Place,
     session::Session,
-    stream::{Checkpoint, Place},
     turn::{Phase, Settlement, State, Turn, Verdict},
+};
+use turns::{
+    ports::{Page, Store, Unavailable, WriteError},
+    stream::Checkpoint,
 };
 
 use super::{Bug, Planted, Role};

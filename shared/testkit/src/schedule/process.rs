@@ -8,7 +8,8 @@ use std::{
 };
 
 use contracts::Timestamp;
-use turns::{id::Owner, ports::World};
+use protocol::id::Owner;
+use turns::ports::{Timer, World};
 
 use super::{Clock, ProcessId};
 use crate::{
@@ -167,13 +168,19 @@ impl Process {
     }
 }
 
+impl Timer for Process {
+    fn monotonic(&self) -> Duration {
+        self.0.clock.monotonic()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.pass(duration).await;
+    }
+}
+
 impl World for Process {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.clock.wall().as_millis() + self.0.wall_ahead_millis)
-    }
-
-    fn monotonic(&self) -> Duration {
-        self.0.clock.monotonic()
     }
 
     fn nonce(&self) -> Owner {
@@ -185,9 +192,5 @@ impl World for Process {
 
     fn jitter(&self, most: Duration) -> Duration {
         most.mul_f64(self.0.clock.draw(fastrand::Rng::f64))
-    }
-
-    async fn sleep(&self, duration: Duration) {
-        self.pass(duration).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use turns::turn::{Reason, State, Turn, Verdict};
+use protocol::turn::{Reason, State, Turn, Verdict};
 
 use super::drive::Driver;
 use crate::{faulty::Fault, ledger::Event, model::is_clients};

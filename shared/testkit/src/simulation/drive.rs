@@ -14,7 +14,7 @@ use crate::{
     faulty::Fault,
     schedule::{Cue, Faults, Happened, ProcessId},
 };
-use turns::flow::Refusal;
+use turns::refusal::Refusal;
 
 /// Something to do at an instant.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use turns::timing::Timing;
+use protocol::timing::Timing;
 
 use crate::{
     client::Mutation,

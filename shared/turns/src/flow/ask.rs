@@ -1,12 +1,13 @@
 //! What a request asks, as far as a turn's fate depends on it.
 
-use contracts::{Caller, Fingerprint, request::UserTurn};
+use contracts::{Fingerprint, request::UserTurn};
+use protocol::Caller;
 
-use crate::{
+use agent::summary;
+use protocol::{
     chain::Upstream,
     id::SessionKey,
     session::{Contexts, Hints, SolutionChange, SolutionContext},
-    summary,
     transition::begin::Ask,
 };
 

@@ -2,23 +2,27 @@
 
 use std::{pin::pin, time::Duration};
 
-use contracts::queue::FinalizeMessage;
 use futures::future::{Either, join, join_all, select, try_join_all};
+use protocol::announcement::FinalizeMessage;
 
 use crate::{
     flow::{
-        Executor, Refusal,
-        answer::File,
-        checkpoint,
+        Executor, checkpoint,
         lease::{self, Lease},
         outcome, replay, salvage,
         think::Work,
         write::{self, Written},
     },
+    ports::{Announcements, Payloads, Store, Unavailable, World},
+    refusal::Refusal,
+    stream::Live,
+};
+use agent::answer::File;
+use agent::{
     model::Model,
     outcome::{Outcome, Response},
-    ports::{Announcements, Payloads, Store, Unavailable, World},
-    stream::Live,
+};
+use protocol::{
     transition::settle::settle,
     turn::{Reason, Turn, Verdict},
 };

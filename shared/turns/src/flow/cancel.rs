@@ -1,21 +1,18 @@
 //! Cancel: end an open turn on the caller's word.
 
-use contracts::{
-    Caller,
-    id::{SessionId, TurnId},
-};
+use contracts::id::{SessionId, TurnId};
+use protocol::Caller;
 
 use crate::{
     flow::{
-        Executor, Refusal,
+        Executor,
         write::{self, Written},
     },
-    id::SessionKey,
-    model::Model,
     ports::{Announcements, Payloads, Store, World},
-    transition::settle,
-    turn::Reason,
+    refusal::Refusal,
 };
+use agent::model::Model;
+use protocol::{id::SessionKey, transition::settle, turn::Reason};
 
 /// How often a cancel decides anew because the turn moved on meanwhile.
 const ROUNDS: usize = 8;

@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 
 use crate::{
-    id::TurnKey,
     ports::{Store, Unavailable, World},
     stream::{CHECKPOINT_EVERY, Live},
 };
+use protocol::id::TurnKey;
 
 /// Writes a checkpoint a second while the model writes. One that can't be written is part of the next.
 pub(crate) async fn keep(store: &impl Store, world: &impl World, turn: &TurnKey, live: &Live) -> Infallible {

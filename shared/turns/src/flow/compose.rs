@@ -4,13 +4,15 @@
 use contracts::Fingerprint;
 
 use super::{Executor, conversation::Conversation};
-use crate::{
-    context::ChainPolicy,
+use crate::ports::{Announcements, Payloads, Store, World};
+use agent::{
     material::Material,
     model::{Chain, Instruction, Model, Request},
-    payload::{Kind, Payload},
-    ports::{Announcements, Payloads, Store, World},
     progress::{Plan, Progress},
+};
+use protocol::{
+    chain::ChainPolicy,
+    payload::{Kind, Payload},
     turn::Turn,
 };
 
@@ -78,7 +80,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             attachments,
             tools: match previous {
                 Some(_) if !plan.tools_on_continuation => Vec::new(),
-                _ => crate::tool::to_model(&plan.tools),
+                _ => agent::tool::to_model(&plan.tools),
             },
             // Forced again after its results, the tool would be called for ever.
             tool_choice: plan.tool_choice.clone().filter(|_| progress.rounds == 0),

@@ -3,12 +3,13 @@
 use contracts::request::UserTurn;
 
 use super::history::{Earlier, LeftOut};
-use crate::{
-    chain::Rebuild,
-    context::ChainPolicy,
+use agent::{
     history,
     model::{Chain, Error, Exchange, Request},
     progress::{Plan, Progress},
+};
+use protocol::{
+    chain::{ChainPolicy, Rebuild},
     turn::Turn,
 };
 

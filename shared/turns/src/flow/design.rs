@@ -3,17 +3,17 @@
 use contracts::id::OrgId;
 use futures::future::try_join;
 
-use super::{Executor, Refusal};
-use crate::{
-    chain::Upstream,
+use super::Executor;
+use crate::ports::{Announcements, Payloads, Store, World};
+use crate::refusal::Refusal;
+use agent::{
     context::{Defaults, Effective, ToolsOnContinuation},
     mode::Catalog,
     model::Model,
-    ports::{Announcements, Payloads, Store, World},
     progress::Plan,
-    session::Contexts,
     tool::{self, Registry},
 };
+use protocol::{chain::Upstream, session::Contexts};
 
 /// Fixed for the life of a process and checked at its start.
 #[derive(Debug)]

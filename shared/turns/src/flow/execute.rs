@@ -3,22 +3,25 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use contracts::{Caller, request::UserTurn};
+use contracts::request::UserTurn;
 use futures::future::{join, try_join};
+use protocol::Caller;
 
 use crate::{
     flow::{
-        Design, Refusal,
+        Design,
         ask::ask,
         replay::{self, Waited},
         salvage,
         think::Work,
     },
-    model::Model,
-    outcome::Response,
-    payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
+    refusal::Refusal,
     stream::Live,
+};
+use agent::{model::Model, outcome::Response};
+use protocol::{
+    payload::{Kind, Payload},
     timing::Timing,
     transition::begin::{self, Ask, Decision, Seen},
     turn::{State, Turn},

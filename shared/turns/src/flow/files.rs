@@ -2,15 +2,11 @@
 
 use contracts::{read::AgentSessionActiveFileRef, request::UserTurn};
 
-use super::{Executor, Refusal};
-use crate::{
-    context::Budgets,
-    id::TurnKey,
-    material,
-    model::Model,
-    ports::{Announcements, Payloads, Store, World},
-    session::Session,
-};
+use super::Executor;
+use crate::ports::{Announcements, Payloads, Store, World};
+use crate::refusal::Refusal;
+use agent::{context::Budgets, material, model::Model};
+use protocol::{id::TurnKey, session::Session};
 
 impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P, A, M, W> {
     /// Which of the request's files go to the model, for the next turn of the session.

@@ -1,5 +1,6 @@
 //! Finalize: settled turns become terminal; the sweep finds what nobody announced (I12).
 
+use agent::outcome::Outcome;
 use std::time::Duration;
 
 use futures::future::try_join;
@@ -9,8 +10,10 @@ use crate::{
         outcome, publish, salvage,
         write::{self, Written},
     },
-    id::TurnKey,
     ports::{DUE_SHARDS, Payloads, Store, Unavailable, World},
+};
+use protocol::{
+    id::TurnKey,
     session::Session,
     timing::Timing,
     transition::{finalize::finalize, sweep},
@@ -77,7 +80,7 @@ impl<S: Store, P: Payloads, W: World> Finalizer<S, P, W> {
     /// One try. Details first, then the transaction that makes them count.
     async fn publish(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
         let outcome = outcome::load(&self.payloads, turn).await?;
-        let Ok(finalized) = finalize(session, turn, outcome.as_ref()) else {
+        let Ok(finalized) = finalize(session, turn, outcome.as_ref().map(Outcome::findings).as_ref()) else {
             return Ok(false);
         };
         publish::details(&self.store, &self.payloads, turn, outcome.as_ref(), &finalized.ended).await?;

@@ -2,22 +2,20 @@
 
 use std::time::Duration;
 
-use contracts::{
-    Caller,
-    id::{SessionId, TurnId},
-};
+use contracts::id::{SessionId, TurnId};
+use protocol::Caller;
 
 use super::{
-    Reader, Refusal,
+    Reader,
     replay::{self, Waited},
 };
+use crate::refusal::Refusal;
 use crate::{
-    id::SessionKey,
-    outcome::Response,
     ports::{Payloads, Shelf, World},
     stream::{CHECKPOINT_EVERY, Live},
-    timing::Timing,
 };
+use agent::outcome::Response;
+use protocol::{id::SessionKey, timing::Timing};
 
 impl<S: Shelf, P: Payloads> Reader<S, P> {
     /// What a turn comes to; meanwhile what is kept of its stream, for at most [`Timing::stream_hold`].

@@ -4,11 +4,13 @@ use contracts::request::UserTurn;
 use futures::future::{join_all, try_join};
 
 use super::{Executor, outcome};
-use crate::{
+use crate::ports::{Announcements, Payloads, Store, Unavailable, World};
+use agent::{
     history,
     model::{Exchange, Model},
+};
+use protocol::{
     payload::{Kind, Payload},
-    ports::{Announcements, Payloads, Store, Unavailable, World},
     turn::{Turn, Verdict},
 };
 

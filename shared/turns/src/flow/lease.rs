@@ -11,10 +11,8 @@ use futures::future::{Either, select};
 use crate::{
     flow::write::{self, Written},
     ports::{Store, World},
-    timing::Timing,
-    transition::renew::renew,
-    turn::Turn,
 };
+use protocol::{timing::Timing, transition::renew::renew, turn::Turn};
 
 /// A lease as its holder sees it: by its own clock, which never jumps, and a little shorter than
 /// everybody else's view of it.

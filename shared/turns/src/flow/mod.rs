@@ -2,7 +2,6 @@
 //!
 //! Each flow owns one entry of the system and needs only the ports it names.
 
-mod answer;
 mod ask;
 mod attempt;
 mod cancel;
@@ -21,7 +20,6 @@ mod outcome;
 mod publish;
 mod read;
 mod recover;
-mod refusal;
 mod replay;
 mod resume;
 mod salvage;
@@ -35,4 +33,3 @@ pub use design::Design;
 pub use execute::Executor;
 pub use finalize::{Finalizer, Swept};
 pub use read::{PayloadName, Reader};
-pub use refusal::Refusal;

@@ -7,9 +7,9 @@ use futures::{StreamExt, future::join, stream};
 
 use crate::{
     ports::{Store, Unavailable},
-    session::Contexts,
     view::Names,
 };
+use protocol::session::Contexts;
 
 /// How many contexts are looked up at once. A page of sessions names a handful, and the store keeps what
 /// it read lately.

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use crate::{
+use crate::ports::{Payloads, Unavailable};
+use agent::outcome::{Outcome, Response};
+use protocol::{
     id::{Owner, TurnKey},
-    outcome::{Outcome, Response},
     payload::{Kind, Payload},
-    ports::{Payloads, Unavailable},
     turn::{Stage, Turn, Verdict},
 };
 

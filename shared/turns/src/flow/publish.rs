@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use futures::future::try_join3;
 
-use crate::{
+use crate::ports::{Payloads, Store, Unavailable};
+use agent::outcome::Outcome;
+use protocol::{
     detail::{Ended, Participant},
-    outcome::Outcome,
     payload::{Kind, Payload},
-    ports::{Payloads, Store, Unavailable},
     turn::Turn,
 };
 

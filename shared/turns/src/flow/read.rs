@@ -1,21 +1,26 @@
 //! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Never writes.
 
+use agent::outcome::Outcome;
 use contracts::{
-    Caller, ContentHash,
+    ContentHash,
     id::{SessionId, TurnId, UserId},
     read::{AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse},
 };
 use futures::future::try_join3;
+use protocol::Caller;
 
 use crate::{
+    flow::{names, outcome},
+    ports::{Link, ListError, Payloads, Record, Shelf, Unavailable},
+    refusal::Refusal,
+    view,
+};
+use protocol::{
     detail::Report,
-    flow::{Refusal, names, outcome},
     id::{Owner, SessionKey, TurnKey},
     payload::{Kind, Payload},
-    ports::{Link, ListError, Payloads, Record, Shelf, Unavailable},
     transition::finalize::report,
     turn::{State, Verdict},
-    view,
 };
 
 /// The most turns that a session's detail holds at once.
@@ -205,7 +210,7 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
             (State::Finalized(_), Some(ended)) => Ok(ended.report.clone()),
             (State::Settled(settlement) | State::Finalized(settlement), _) => {
                 let outcome = outcome::load(&self.payloads, &record.turn).await?;
-                Ok(report(&settlement.verdict, outcome.as_ref()))
+                Ok(report(&settlement.verdict, outcome.as_ref().map(Outcome::findings).as_ref()))
             }
             (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
         }

@@ -4,12 +4,11 @@ use contracts::{ToolContinuation, response::ToolResult};
 use futures::future::try_join_all;
 
 use super::{Executor, outcome};
-use crate::{
+use crate::ports::{Announcements, Payloads, Store, Unavailable, World};
+use agent::{model::Model, progress::Step};
+use protocol::{
     id::Owner,
-    model::Model,
     payload::{Kind, Payload},
-    ports::{Announcements, Payloads, Store, Unavailable, World},
-    progress::Step,
     turn::{Stage, State, Turn},
 };
 

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use crate::{
-    flow::{Refusal, checkpoint, outcome},
-    outcome::Response,
+    flow::{checkpoint, outcome},
     ports::{Payloads, Store, Unavailable, World},
+    refusal::Refusal,
     stream::{CHECKPOINT_EVERY, Live},
+};
+use agent::outcome::Response;
+use protocol::{
     timing::Timing,
     transition::take::takeable_at,
     turn::{State, Turn},

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use contracts::{Caller, ToolContinuation};
+use contracts::ToolContinuation;
+use protocol::Caller;
 
 use super::{
-    Executor, Refusal,
+    Executor,
     attempt::Held,
     lease::Lease,
     outcome,
@@ -14,15 +15,15 @@ use super::{
     think::Work,
     write::{self, Written},
 };
+use crate::refusal::Refusal;
 use crate::{
-    id::SessionKey,
-    matching,
-    model::Model,
-    outcome::Response,
-    payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
-    progress::Step,
     stream::Live,
+};
+use agent::{matching, model::Model, outcome::Response, progress::Step};
+use protocol::{
+    id::SessionKey,
+    payload::{Kind, Payload},
     transition::resume::resume,
     turn::{State, Turn, Verdict},
 };

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use crate::{
-    change::TurnChange,
     flow::{
         outcome,
         write::{self, Written},
     },
-    id::Owner,
-    outcome::Outcome,
     ports::{Payloads, Store, Unavailable, World},
+};
+use agent::outcome::Outcome;
+use protocol::{
+    change::TurnChange,
+    id::Owner,
     timing::Timing,
     transition::{Illegal, settle, suspend, take},
     turn::{Reason, State, Turn, Verdict},

@@ -1,19 +1,23 @@
 //! Start: the transaction that makes a turn exist, and what the turn is set up with.
 
+use agent::outcome::Outcome;
 use contracts::request::UserTurn;
 
 use super::{
-    Executor, Refusal,
+    Executor,
     attempt::Held,
     lease::Lease,
     outcome, publish,
     write::{self, Written},
 };
-use crate::{
+use crate::ports::{Announcements, Payloads, Store, World};
+use crate::refusal::Refusal;
+use agent::{
     material,
     model::Model,
-    ports::{Announcements, Payloads, Store, World},
     progress::{Plan, Progress, Step},
+};
+use protocol::{
     session::Session,
     transition::begin::{self, Ask, Closing, Seen},
     turn::Turn,
@@ -73,7 +77,13 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     /// when it is no longer as it was seen.
     async fn close(&self, session: &Session, open: &Turn) -> Result<Option<Closing>, Refusal> {
         let outcome = outcome::load(&self.payloads, open).await?;
-        let closing = Closing::of(session, open, outcome.as_ref(), self.world.now(), &self.timing);
+        let closing = Closing::of(
+            session,
+            open,
+            outcome.as_ref().map(Outcome::findings).as_ref(),
+            self.world.now(),
+            &self.timing,
+        );
         let Ok(closing) = closing else { return Ok(None) };
         match closing.ended_before() {
             Some(ended) => {

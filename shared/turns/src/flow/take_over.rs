@@ -1,16 +1,16 @@
 //! Take over: go on with a turn whose attempt died (LIFECYCLE rules 5 and 9).
 
 use super::{
-    Executor, Refusal,
+    Executor,
     attempt::Held,
     lease::Lease,
     outcome, salvage,
     write::{self, Written},
 };
-use crate::{
-    model::Model,
-    ports::{Announcements, Payloads, Store, World},
-    progress::Step,
+use crate::ports::{Announcements, Payloads, Store, World};
+use crate::refusal::Refusal;
+use agent::{model::Model, progress::Step};
+use protocol::{
     transition::take::{self, Purpose},
     turn::{State, Turn},
 };

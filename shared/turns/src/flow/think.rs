@@ -6,23 +6,22 @@
 
 use std::time::Duration;
 
+use agent::answer::{self, Answer};
 use bytes::Bytes;
 use contracts::request::UserTurn;
 use futures::future::join3;
 
-use super::{
-    Executor,
-    answer::{self, Answer},
-    attempt::Held,
-    compose::Composed,
-    conversation::Conversation,
-};
+use super::{Executor, attempt::Held, compose::Composed, conversation::Conversation};
 use crate::{
-    model::{Heard, Model},
-    payload::{Kind, Payload},
     ports::{Announcements, Payloads, Store, World},
-    progress::{Plan, Progress, Step},
     stream::Live,
+};
+use agent::{
+    model::{Heard, Model},
+    progress::{Plan, Progress, Step},
+};
+use protocol::{
+    payload::{Kind, Payload},
     turn::Turn,
 };
 

@@ -5,13 +5,15 @@ use std::time::Duration;
 use contracts::{ContentHash, response::FileRef};
 
 use super::Executor;
-use crate::{
-    link,
+use crate::ports::{Announcements, Payloads, Store, Unavailable, World};
+use agent::{
     model::{FunctionCall, Model},
-    payload::{Kind, Payload},
-    ports::{Announcements, Payloads, Store, Unavailable, World},
     progress::{Plan, Progress},
-    tool::{self, AvailableMode, Effect, ExecutedBy, Facts, Limits, PublishFile, Ran},
+    tool::{self, AvailableMode, Effect, Executed, ExecutedBy, Facts, Limits, PublishFile},
+};
+use protocol::{
+    link,
+    payload::{Kind, Payload},
     turn::Turn,
 };
 
@@ -45,7 +47,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             progress.warnings.extend(staged.as_ref().and_then(tool::branch_note));
         }
         progress.staged_mode = staged;
-        progress.tool_results.extend(performed.iter().map(Ran::result));
+        progress.tool_results.extend(performed.iter().map(Executed::result));
         // By place, not by id: ids are the model's words, and two calls may have the same.
         let places = progress.calls.iter_mut().zip(by).filter(|(_, by)| *by == ExecutedBy::Server);
         for ((called, _), ran) in places.zip(performed) {
@@ -65,7 +67,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
     }
 
     /// Does what a tool wants done; the call counts as failed if that can't be.
-    async fn perform(&self, turn: &Turn, ran: Ran, progress: &mut Progress) -> Ran {
+    async fn perform(&self, turn: &Turn, ran: Executed, progress: &mut Progress) -> Executed {
         for effect in &ran.effects {
             match effect {
                 // The turn's modes are folded over all of a reply's calls.

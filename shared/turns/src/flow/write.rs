@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{
+use crate::ports::{Store, Unavailable, World, WriteError};
+use protocol::{
     change::{Commit, TurnChange},
     id::TurnKey,
-    ports::{Store, Unavailable, World, WriteError},
     turn::Turn,
 };
 

@@ -1,11 +1,11 @@
 //! What of a stream is durable while its turn runs.
 
+use protocol::place::Place;
 use std::time::Duration;
 
 use contracts::Timestamp;
 
-use super::Place;
-use crate::id::TurnKey;
+use protocol::id::TurnKey;
 
 /// How often a checkpoint is written at most; a turn that is shorter writes none.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);

@@ -1,9 +1,10 @@
 //! How a stream ends: what is left of the answer, then the result. Pure.
 
 use contracts::stream::{Delta, Event, Kind};
+use protocol::place::{Place, Segment};
 
-use super::{Place, Segment, live::utf16_length};
-use crate::outcome::Response;
+use super::live::utf16_length;
+use agent::outcome::Response;
 
 /// The last events for a reader who stands at `place`: after the last reset the deltas concatenate to
 /// the answer, of which a turn that did not complete has none.

@@ -1,5 +1,6 @@
 //! The half of a stream that a connection reads.
 
+use protocol::place::Place;
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use contracts::stream::Event;
@@ -9,8 +10,9 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use super::{Live, Place, conclude::conclude, live::Cursor};
-use crate::{flow::Refusal, outcome::Response};
+use super::{Live, conclude::conclude, live::Cursor};
+use crate::refusal::Refusal;
+use agent::outcome::Response;
 
 /// The rest of a stream: deltas and resets as they come, then exactly one result. It ends without one
 /// when the turn outlasts the wait of this connection: whoever wants the rest comes back.

@@ -1,16 +1,18 @@
 //! The half of a stream that the flows write.
 
+use agent::answer::embedded_link;
+use protocol::place::{Place, Segment};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use agent::guard::{Blob, Stream};
 use contracts::{
     Timestamp,
-    guard::{Blob, Stream},
     stream::{Delta, Event, Kind},
 };
 use tokio::sync::Notify;
 
-use super::{CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES, Place, Segment};
-use crate::{id::TurnKey, link, turn::Turn};
+use super::{CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES};
+use protocol::{id::TurnKey, turn::Turn};
 
 /// What the answer looks like so far.
 #[derive(Debug)]
@@ -97,7 +99,7 @@ impl Live {
         if !state.streamed {
             return;
         }
-        let url_of = |blob: &Blob| link::embedded(turn, blob);
+        let url_of = |blob: &Blob| embedded_link(turn, blob);
         let new = state.guard.push(piece, url_of);
         if new.is_empty() {
             return;

@@ -14,10 +14,10 @@ mod checkpoint;
 mod conclude;
 mod feed;
 mod live;
-mod place;
 #[cfg(test)]
 mod tests;
 
+use protocol::place::Place;
 use std::sync::Arc;
 
 use contracts::stream::EventId;
@@ -25,7 +25,6 @@ use contracts::stream::EventId;
 pub use checkpoint::{CHECKPOINT_EVERY, CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES};
 pub use feed::{Events, Feed, Opened, Patience};
 pub use live::Live;
-pub use place::{Place, Segment};
 
 /// Both halves of a stream. `streamed` says whether the client asked for one; `after` is the last event
 /// that it has seen.

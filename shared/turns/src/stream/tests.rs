@@ -1,10 +1,12 @@
 //! Whatever is cut, killed and read again: a client ends with the answer.
 
+use agent::answer::embedded_link;
+use protocol::place::Segment;
 use std::collections::BTreeMap;
 
+use agent::guard::guard;
 use contracts::{
     AgentExecuteResponse, Error, ErrorCode, Fingerprint, Timestamp,
-    guard::guard,
     id::{OrgId, SessionId, TurnId, UserId},
     response::{Final, Metadata},
     stream::{Event, EventId, Kind},
@@ -12,11 +14,10 @@ use contracts::{
 use proptest::prelude::*;
 
 use super::{conclude::conclude, live::Cursor, *};
-use crate::{
+use agent::outcome::{Outcome, Response};
+use protocol::{
     detail::Report,
     id::{Owner, SessionKey},
-    link,
-    outcome::{Outcome, Response},
     turn::{Stage, State, Turn},
 };
 
@@ -47,7 +48,7 @@ fn turn(attempts: usize) -> Turn {
 
 fn completed(text: &str, segment: Option<Segment>) -> Response {
     let key = turn(1).key;
-    let guarded = guard(text, |blob| link::embedded(&key, blob));
+    let guarded = guard(text, |blob| embedded_link(&key, blob));
     let answer = Final {
         metadata: Metadata {
             session_id: key.session.session,
@@ -249,7 +250,7 @@ proptest! {
         let mut world = World::new();
         steps.iter().for_each(|step| world.step(step));
         let response = completed(&world.written, world.live.segment());
-        let expected = guard(&world.written, |blob| link::embedded(&turn(1).key, blob)).text;
+        let expected = guard(&world.written, |blob| embedded_link(&turn(1).key, blob)).text;
         let client = world.end(&response, cut);
         prop_assert_eq!(client.text, expected);
         prop_assert_eq!(client.results, [response.body.get()]);

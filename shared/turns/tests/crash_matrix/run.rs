@@ -10,7 +10,7 @@ use testkit::{
     invariants::{self, Violation},
     schedule::{Faults, Process},
 };
-use turns::flow::Refusal;
+use turns::refusal::Refusal;
 
 use crate::flows::{BUDGET, Flow, right};
 

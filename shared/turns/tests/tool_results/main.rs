@@ -22,7 +22,7 @@ use testkit::{
     deployment::{Deployment, Done, Sent},
     schedule::Faults,
 };
-use turns::flow::Refusal;
+use turns::refusal::Refusal;
 
 /// What a function has of its own time.
 const BUDGET: Duration = Duration::from_secs(840);

@@ -6,16 +6,16 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use contracts::{ErrorCode, ToolContinuation};
+use protocol::{
+    timing::Timing,
+    turn::{Reason, Verdict},
+};
 use testkit::{
     client::Calls,
     deployment::{Deployment, Done, Sent, Settings},
     schedule::{Faults, Happened, Pace, Process},
 };
-use turns::{
-    flow::Refusal,
-    timing::Timing,
-    turn::{Reason, Verdict},
-};
+use turns::refusal::Refusal;
 
 use super::{BUDGET, calls, error, execute};
 

@@ -1,0 +1,254 @@
+//! What a model's reply comes to: pure, from the reply to the outcome that is stored.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use contracts::{
+    AgentExecuteResponse, ContentHash, Error, ErrorCode, NonEmpty, Timestamp,
+    response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall},
+};
+
+use crate::{
+    context::cost,
+    guard::{Blob, guard},
+    model,
+    outcome::Outcome,
+    progress::{Plan, Progress, Step},
+    summary::summarize,
+};
+use protocol::{
+    chain::ChainPolicy,
+    detail::Report,
+    id::TurnKey,
+    link,
+    payload::{Kind, Payload},
+    place::Segment,
+    timing::Timing,
+    turn::Turn,
+};
+
+/// An outcome, and the files that have to be stored before it.
+#[derive(Debug)]
+pub struct Answer {
+    /// What the turn came to.
+    pub outcome: Outcome,
+    /// Files that its response refers to.
+    pub files: Vec<File>,
+    /// What is stored beside it and may be missing: nothing refers to it.
+    pub beside: Vec<File>,
+}
+
+/// A file to be stored, addressed by its content.
+#[derive(Debug)]
+pub struct File {
+    /// Under which key.
+    pub payload: Payload,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+impl Answer {
+    /// The same, with the segment of the turn's stream that it was told in.
+    pub fn streamed(self, segment: Option<Segment>) -> Self {
+        Self { outcome: self.outcome.streamed(segment), ..self }
+    }
+
+    /// The same, with what is stored beside it.
+    pub fn beside(self, beside: Vec<File>) -> Self {
+        Self { beside, ..self }
+    }
+}
+
+/// What went over the wire in the turn's n-th model call, under the attempt that made it.
+pub fn raw(turn: &Turn, call: u32, raw: model::Raw) -> Vec<File> {
+    let model::Raw { request, response } = raw;
+    let owner = || turn.owner.clone();
+    [(Kind::ModelRequest(owner(), call), request), (Kind::ModelResponse(owner(), call), response)]
+        .into_iter()
+        .filter(|(_, bytes)| !bytes.is_empty())
+        .map(|(kind, bytes)| File { payload: Payload { turn: turn.key.clone(), kind }, bytes })
+        .collect()
+}
+
+/// A whole reply. Files that the model wrote into its text become files (AGN-033 §6.1).
+pub fn answered(
+    turn: &Turn,
+    mode_display_name: &str,
+    text: String,
+    progress: Progress,
+    plan: &Plan,
+    received: Timestamp,
+    timing: &Timing,
+) -> Answer {
+    let guarded = guard(&text, |blob| embedded_link(&turn.key, blob));
+    let report = Report {
+        answer_summary: Some(summarize(&guarded.text)),
+        // Where nothing is left with the provider there is no chain to go on from.
+        chain_expires: (plan.chain == ChainPolicy::Provider).then(|| received.after(timing.chain_life)),
+        ..report(&progress, plan, received)
+    };
+    let exchanges = progress.exchanges();
+    let embedded = guarded.blobs.iter().map(|blob| file_ref(&turn.key, blob));
+    let answer = Final {
+        metadata: metadata(turn, mode_display_name),
+        primary_output_text: guarded.text,
+        files: distinct(progress.files.into_iter().chain(embedded)),
+        tool_results: progress.tool_results,
+        user_warnings: progress.warnings,
+        usage: progress.usage,
+    };
+    Answer {
+        outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode)
+            .with_exchanges(exchanges),
+        files: guarded.blobs.into_iter().map(|blob| file(&turn.key, blob)).collect(),
+        beside: Vec::new(),
+    }
+}
+
+/// Each file once: a link names the turn, the bytes and the name, so equal links are one file. The first
+/// description stays.
+fn distinct(files: impl Iterator<Item = FileRef>) -> Vec<FileRef> {
+    let mut known = BTreeSet::new();
+    files.filter(|file| known.insert(file.url.clone())).collect()
+}
+
+/// Calls for the client. Everything gathered so far is reported in the final response.
+pub fn suspended(
+    turn: &Turn,
+    mode_display_name: &str,
+    text: &str,
+    progress: Progress,
+    plan: Plan,
+    received: Timestamp,
+) -> Answer {
+    let calls = progress.pending().map(|call| ToolCall {
+        tool_call_id: call.call_id.clone(),
+        name: call.name.clone(),
+        // Some models spell a call without arguments as no text at all.
+        arguments_json: Some(call.arguments.trim())
+            .filter(|text| !text.is_empty())
+            .map_or_else(|| "{}".to_owned(), |_| call.arguments.clone()),
+    });
+    let Ok(tool_calls) = NonEmpty::new(calls.collect()) else {
+        return failed(failure(&model::Error::Malformed), progress, &plan, received);
+    };
+    let continuation = ClientToolContinuation {
+        metadata: metadata(turn, mode_display_name),
+        tool_calls,
+        tool_continuation_message: Some(text.to_owned()).filter(|text| !text.trim().is_empty()),
+    };
+    let response = AgentExecuteResponse::ClientToolContinuation(continuation);
+    let outcome = Outcome::suspended(response, received, Step { plan, progress });
+    Answer { outcome, files: Vec::new(), beside: Vec::new() }
+}
+
+/// No answer.
+pub fn failed(error: Error, progress: Progress, plan: &Plan, received: Timestamp) -> Answer {
+    let outcome = Outcome::failed(error, report(&progress, plan, received));
+    Answer { outcome, files: Vec::new(), beside: Vec::new() }
+}
+
+/// The model went on calling tools for longer than a turn may.
+pub fn too_many_rounds(plan: &Plan) -> Error {
+    let message = format!(
+        "The model called tools more than {} times in a row without an answer. Ask for less at once, with a new TurnId.",
+        plan.max_rounds
+    );
+    Error::new(ErrorCode::ToolRoundsExceeded, message)
+}
+
+fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
+    Report {
+        response_id: progress.response_id.clone(),
+        model: Some(plan.model.clone()),
+        provider: progress.provider.clone(),
+        told_mode: progress.told_mode.clone(),
+        told_solution: progress.told_solution,
+        received: Some(received),
+        usage: progress.usage,
+        cost: progress.usage.and_then(|usage| cost(plan.prices.as_ref(), &usage)),
+        raw_payloads: plan.store_raw_payloads.then_some(progress.model_calls),
+        client_tool_ms: Some(progress.client_tool_ms).filter(|millis| *millis > 0),
+        warnings: progress.warnings.clone(),
+        ..Report::default()
+    }
+}
+
+/// The mode shows as it is after the turn's own changes (AGN-011 §3.4).
+fn metadata(turn: &Turn, mode_display_name: &str) -> Metadata {
+    Metadata {
+        session_id: turn.key.session.session.clone(),
+        turn_id: turn.key.turn.clone(),
+        mode_display_name: mode_display_name.to_owned(),
+    }
+}
+
+/// Where a file that the model wrote into its text is read.
+#[must_use]
+pub fn embedded_link(key: &TurnKey, blob: &Blob) -> String {
+    link::file(key, &ContentHash::of_bytes(&blob.bytes), &blob.name)
+}
+
+fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {
+    FileRef {
+        name: blob.name.clone(),
+        mime_type: blob.mime_type.clone(),
+        url: embedded_link(key, blob),
+        size_bytes: u64::try_from(blob.bytes.len()).unwrap_or(u64::MAX),
+        content_hash: ContentHash::of_bytes(&blob.bytes),
+        description: None,
+        content_expires: None,
+    }
+}
+
+fn file(key: &TurnKey, blob: Blob) -> File {
+    let kind = Kind::File { hash: ContentHash::of_bytes(&blob.bytes), name: blob.name };
+    File { payload: Payload { turn: key.clone(), kind }, bytes: blob.bytes.into() }
+}
+
+/// What the user is told about a model that gave no answer. Never the provider's words (I14).
+pub fn failure(error: &model::Error) -> Error {
+    let (code, message) = match error {
+        model::Error::RateLimited { .. } => (
+            ErrorCode::ModelRateLimited,
+            "The model provider is limiting requests. Wait a little and send the instruction again with a new TurnId.",
+        ),
+        model::Error::QuotaExceeded => (
+            ErrorCode::ModelQuotaExceeded,
+            "The model provider's quota is used up. Ask your operator to raise it.",
+        ),
+        model::Error::ContextTooLong => (
+            ErrorCode::ModelContextTooLong,
+            "The conversation is too long for the model. Send fewer or smaller files, or start a new session.",
+        ),
+        model::Error::ContentFiltered => (
+            ErrorCode::ModelContentFiltered,
+            "The model provider's content filter refused this turn. Rephrase the instruction.",
+        ),
+        model::Error::Unauthenticated | model::Error::ModelNotFound => (
+            ErrorCode::ModelMisconfigured,
+            "The model provider refused the service's credentials or model. Ask your operator to check them.",
+        ),
+        model::Error::ChainLost | model::Error::Rejected { .. } => (
+            ErrorCode::ModelRejected,
+            "The model provider rejected the request. Send the instruction again with a new TurnId.",
+        ),
+        model::Error::Unavailable => (
+            ErrorCode::ModelUnavailable,
+            "The model provider is unavailable. Send the instruction again with a new TurnId.",
+        ),
+        model::Error::TimedOut => (
+            ErrorCode::ModelTimedOut,
+            "The model did not answer in time. Send the instruction again with a new TurnId.",
+        ),
+        model::Error::Malformed => (
+            ErrorCode::ModelReplyMalformed,
+            "The model provider's reply broke off or was malformed. Send the instruction again with a new TurnId.",
+        ),
+        model::Error::Incomplete => (
+            ErrorCode::ModelReplyIncomplete,
+            "The model stopped before its answer was complete. Ask for a shorter answer with a new TurnId.",
+        ),
+    };
+    Error::new(code, message)
+}

@@ -1,0 +1,137 @@
+//! How a session's turns are run.
+
+use contracts::id::ConversationContextId;
+use protocol::chain::ChainPolicy;
+use serde::{Deserialize, Serialize};
+
+use super::{Prices, limits};
+use crate::tool::Definition;
+
+/// The settings of a conversation (AGN-003 §2; READING.md).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct ConversationContext {
+    /// What requests call it (AGN-034 §2.1, `ConversationContextId`).
+    pub id: ConversationContextId,
+    /// What session lists call it (DD-007).
+    pub name: String,
+    /// The provider's model id; absent: the configured one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model_name: Option<String>,
+    /// The base system prompt; never blank (AGN-003 §4.1).
+    pub system: String,
+    /// Sent when set; some models refuse it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub temperature: Option<f64>,
+    /// The most tokens that one reply may have.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_output_tokens: Option<u32>,
+    /// How much a reasoning model may think; sent when set.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reasoning_effort: Option<Effort>,
+    /// The mode that sessions start in; absent: the catalog's default.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub default_mode: Option<String>,
+    /// The tools that clients of this conversation run.
+    #[serde(default)]
+    pub client_tools: Vec<Definition>,
+    /// A tool that a turn's first model call must use (AGN-003 §6.2).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool_choice_name: Option<String>,
+    /// The vector collection that is searched; absent: the configured one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub collection: Option<String>,
+    /// Who remembers the conversation.
+    #[serde(default)]
+    pub chain: ChainPolicy,
+    /// Whether chained requests carry the tools.
+    #[serde(default)]
+    pub tools_on_continuation: ToolsOnContinuation,
+    /// Whether the provider's raw requests and responses are kept (DD-005).
+    #[serde(default)]
+    pub store_raw_payloads: bool,
+    /// How long a turn waits for the client's tool results.
+    #[serde(default = "limits::default_tool_deadline_seconds")]
+    pub tool_deadline_seconds: u32,
+    /// How many rounds of server tools a turn may take.
+    #[serde(default = "limits::default_max_rounds")]
+    pub max_rounds: u32,
+    /// How much of each kind of material a request may carry.
+    #[serde(default)]
+    pub budgets: Budgets,
+    /// What tokens cost; absent: no cost is reported.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub prices: Option<Prices>,
+}
+
+/// How much a reasoning model may think, in the provider's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// Not at all.
+    None,
+    /// As little as possible.
+    Minimal,
+    /// Little.
+    Low,
+    /// The usual amount.
+    Medium,
+    /// Much.
+    High,
+    /// As much as the model can.
+    Xhigh,
+}
+
+impl Effort {
+    /// The word on the provider's wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+        }
+    }
+}
+
+/// Whether chained requests carry the tools (READING.md, tools on a chained request).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolsOnContinuation {
+    /// They do, since the API carries none over.
+    #[default]
+    Send,
+    /// They do not: AGN-003 §6.1 to the letter.
+    Omit,
+}
+
+/// How much of each kind of material a request may carry; zero is none of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields, default)]
+pub struct Budgets {
+    /// Tokens of earlier turns, when the history has to be sent again.
+    pub history_tokens: u32,
+    /// Tokens of one active file.
+    pub file_tokens: u32,
+    /// Tokens of all active files together.
+    pub total_file_tokens: u32,
+    /// Tokens of the `[CONTEXT]` block.
+    pub context_tokens: u32,
+    /// Chunks in the `[CONTEXT]` block.
+    pub context_chunks: u32,
+}
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            history_tokens: 32_000,
+            file_tokens: 16_000,
+            total_file_tokens: 48_000,
+            context_tokens: 8_000,
+            context_chunks: 12,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What a turn uses, once its session's contexts and the defaults are put together.
+
+use std::time::Duration;
+
+use protocol::chain::ChainPolicy;
+
+use super::{AgentContext, Budgets, ConversationContext, Defaults, Effort, Prices, ToolsOnContinuation};
+use crate::tool::Definition;
+
+/// The settings of one turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effective {
+    /// The provider's model id.
+    pub model: String,
+    /// The base system prompt (AGN-003 §4.1).
+    pub system: String,
+    /// Sent when set.
+    pub temperature: Option<f64>,
+    /// The most tokens that one reply may have.
+    pub max_output_tokens: Option<u32>,
+    /// How much a reasoning model may think.
+    pub reasoning_effort: Option<Effort>,
+    /// The mode that the context wants a new session to start in, for
+    /// [`Catalog::first_mode`](crate::mode::Catalog::first_mode).
+    pub first_mode: Option<String>,
+    /// The tools that the client runs: the agent's, then the conversation's (AGN-011 §4.3).
+    pub client_tools: Vec<Definition>,
+    /// A tool that the turn's first model call must use, if the turn has it (AGN-003 §6.2).
+    pub tool_choice: Option<String>,
+    /// The vector collection that is searched; none: the configured one.
+    pub collection: Option<String>,
+    /// Who remembers the conversation.
+    pub chain: ChainPolicy,
+    /// Whether chained requests carry the tools.
+    pub tools_on_continuation: ToolsOnContinuation,
+    /// Whether the provider's raw requests and responses are kept.
+    pub store_raw_payloads: bool,
+    /// How long the turn waits for the client's tool results.
+    pub tool_deadline: Duration,
+    /// How many rounds of server tools the turn may take.
+    pub max_rounds: u32,
+    /// How much of each kind of material a request may carry.
+    pub budgets: Budgets,
+    /// What tokens cost.
+    pub prices: Option<Prices>,
+}
+
+impl Effective {
+    /// Puts a turn's settings together.
+    ///
+    /// A context that the session has stands as a whole: the default of its kind fills no gaps in it,
+    /// so that what an operator wrote is what runs. Only the model's name comes from the configuration.
+    #[must_use]
+    pub fn resolve(
+        agent: Option<&AgentContext>,
+        conversation: Option<&ConversationContext>,
+        defaults: &Defaults,
+        configured_model: &str,
+    ) -> Self {
+        let agent = agent.unwrap_or(&defaults.agent);
+        let context = conversation.unwrap_or(&defaults.conversation);
+        Self {
+            model: context.model_name.as_deref().unwrap_or(configured_model).to_owned(),
+            system: context.system.clone(),
+            temperature: context.temperature,
+            max_output_tokens: context.max_output_tokens,
+            reasoning_effort: context.reasoning_effort,
+            first_mode: context.default_mode.clone(),
+            client_tools: merged(&agent.client_tools, &context.client_tools),
+            tool_choice: context.tool_choice_name.clone(),
+            collection: context.collection.clone(),
+            chain: context.chain,
+            tools_on_continuation: context.tools_on_continuation,
+            store_raw_payloads: context.store_raw_payloads,
+            tool_deadline: Duration::from_secs(context.tool_deadline_seconds.into()),
+            max_rounds: context.max_rounds,
+            budgets: context.budgets,
+            prices: context.prices.clone(),
+        }
+    }
+}
+
+/// The agent's tools, then those of the conversation that the agent does not bring itself.
+fn merged(agents: &[Definition], conversations: &[Definition]) -> Vec<Definition> {
+    let new = |tool: &&Definition| agents.iter().all(|known| known.name != tool.name);
+    agents.iter().chain(conversations.iter().filter(new)).cloned().collect()
+}

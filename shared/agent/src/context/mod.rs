@@ -1,0 +1,25 @@
+//! Contexts: what an operator sets for the sessions of an organisation (DD-002A, DD-007).
+//!
+//! An [`AgentContext`] says who works: its name and the tools that its clients bring. A
+//! [`ConversationContext`] says how: model, prompt, limits, prices. A session is bound to one of each
+//! by its first turn; [`Effective`] is what a turn makes of them. Deliberately absent: reading and
+//! storing them, and which session has which.
+
+mod agent;
+mod check;
+mod conversation;
+mod defaults;
+mod document;
+mod effective;
+mod limits;
+mod price;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+pub use agent::AgentContext;
+pub use conversation::{Budgets, ConversationContext, Effort, ToolsOnContinuation};
+pub use defaults::{Defaults, defaults};
+pub use document::{Document, parse_documents};
+pub use effective::Effective;
+pub use price::{Prices, cost};

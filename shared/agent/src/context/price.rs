@@ -1,0 +1,122 @@
+//! What tokens cost.
+
+use contracts::Usage;
+use protocol::cost::{Amount, Cost};
+use serde::{Deserialize, Serialize};
+
+const TOKENS_PER_PRICE: u128 = 1_000_000;
+
+/// What a million tokens cost.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct Prices {
+    /// Input tokens.
+    pub prompt_per_million: Amount,
+    /// Input tokens from the provider's cache; absent: they cost what the others do.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cached_prompt_per_million: Option<Amount>,
+    /// Output tokens, those of reasoning among them.
+    pub completion_per_million: Amount,
+    /// The currency's ISO 4217 code.
+    pub currency: String,
+}
+
+/// What the tokens of a turn cost. None without prices, or when the tokens are
+/// absurdly many.
+///
+/// Rounded once, to the nearest millionth. A session's cost is the sum of its turns', since each turn may
+/// have had another model and other prices; it is off by at most half a millionth per turn.
+#[must_use]
+pub fn cost(prices: Option<&Prices>, usage: &Usage) -> Option<Cost> {
+    let prices = prices?;
+    let cached = usage.cached_tokens.unwrap_or(0).min(usage.prompt_tokens);
+    let uncached = usage.prompt_tokens - cached;
+    let cached_price = prices.cached_prompt_per_million.unwrap_or(prices.prompt_per_million);
+    let total = [
+        (uncached, prices.prompt_per_million),
+        (cached, cached_price),
+        (usage.completion_tokens, prices.completion_per_million),
+    ]
+    .into_iter()
+    .try_fold(0u128, |sum, (tokens, price)| {
+        sum.checked_add(u128::from(tokens).checked_mul(u128::from(price.micros()))?)
+    })?;
+    let rounded = total.checked_add(TOKENS_PER_PRICE / 2)? / TOKENS_PER_PRICE;
+    Some(Cost {
+        amount: Amount::from_micros(u64::try_from(rounded).ok()?),
+        currency: prices.currency.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn prices(prompt: &str, cached: Option<&str>, completion: &str) -> Prices {
+        Prices {
+            prompt_per_million: prompt.parse().unwrap(),
+            cached_prompt_per_million: cached.map(|amount| amount.parse().unwrap()),
+            completion_per_million: completion.parse().unwrap(),
+            currency: "USD".to_owned(),
+        }
+    }
+
+    fn usage(prompt: u64, cached: Option<u64>, completion: u64) -> Usage {
+        Usage {
+            prompt_tokens: prompt,
+            completion_tokens: completion,
+            total_tokens: prompt.saturating_add(completion),
+            cached_tokens: cached,
+            reasoning_tokens: None,
+        }
+    }
+
+    fn amount(prices: &Prices, usage: &Usage) -> Option<String> {
+        cost(Some(prices), usage).map(|cost| cost.amount.to_string())
+    }
+
+    #[test]
+    fn tokens_cost_what_the_table_says() {
+        let table = prices("1.25", Some("0.125"), "10");
+        assert_eq!(amount(&table, &usage(1_000_000, None, 1_000_000)).unwrap(), "11.25");
+        assert_eq!(amount(&table, &usage(1_000, Some(600), 0)).unwrap(), "0.000575");
+        let without_cache_price = prices("1.25", None, "10");
+        assert_eq!(amount(&without_cache_price, &usage(1_000, Some(600), 0)).unwrap(), "0.00125");
+        assert_eq!(cost(None, &usage(1, None, 1)), None);
+    }
+
+    #[test]
+    fn a_cost_is_rounded_once_and_to_the_nearest() {
+        let table = prices("0.5", None, "0.5");
+        assert_eq!(amount(&table, &usage(1, None, 0)).unwrap(), "0.000001");
+        assert_eq!(amount(&table, &usage(1, None, 1)).unwrap(), "0.000001");
+        assert_eq!(amount(&prices("0.4", None, "0"), &usage(1, None, 0)).unwrap(), "0");
+    }
+
+    #[test]
+    fn more_cached_tokens_than_tokens_cost_no_more() {
+        let table = prices("2", Some("1"), "0");
+        assert_eq!(amount(&table, &usage(10, Some(u64::MAX), 0)), amount(&table, &usage(10, Some(10), 0)));
+    }
+
+    #[test]
+    fn absurd_amounts_have_no_cost() {
+        let dear = prices("18446744073709", None, "18446744073709");
+        assert_eq!(amount(&dear, &usage(u64::MAX, Some(u64::MAX), u64::MAX)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_usage_has_a_cost_or_none(prompt: u64, cached: Option<u64>, completion: u64, price: u64) {
+            let table = Prices {
+                prompt_per_million: Amount::from_micros(price),
+                cached_prompt_per_million: None,
+                completion_per_million: Amount::from_micros(price),
+                currency: "EUR".to_owned(),
+            };
+            let _ = cost(Some(&table), &usage(prompt, cached, completion));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! History: a session's earlier turns as they are told again, where the provider can't be asked to
+//! remember them (DESIGN §5).
+//!
+//! Pure. Deliberately absent: reading the turns, and how a request spells them.
+
+#[cfg(test)]
+mod tests;
+
+use contracts::request::UserTurn;
+
+use crate::{call::Called, model::Exchange, outcome::Outcome, tool};
+
+/// Stands for the words of a user who sent files or images alone.
+const NO_WORDS: &str = "(Files or images came without an instruction.)";
+
+/// What an exchange takes besides its texts.
+const FRAME_TOKENS: u32 = 8;
+
+/// About how many tokens a text has: its UTF-8 bytes by four, rounded up.
+///
+/// Four bytes make a token of English text and of code. Other scripts take more bytes a character and
+/// more tokens a character too, so the estimate stays of the right size without a model's own tokenizer.
+#[must_use]
+pub fn tokens(text: &str) -> u32 {
+    u32::try_from(text.len().div_ceil(4)).unwrap_or(u32::MAX)
+}
+
+impl Exchange {
+    /// About how many tokens it takes to tell.
+    #[must_use]
+    pub fn tokens(&self) -> u32 {
+        tokens(&self.asked).saturating_add(tokens(&self.answered)).saturating_add(FRAME_TOKENS)
+    }
+}
+
+/// A completed turn as it is told: the user's words, then what tools returned and the answer. None when
+/// the outcome holds no answer.
+#[must_use]
+pub fn exchange(request: &UserTurn, outcome: &Outcome) -> Option<Exchange> {
+    let outputs: Vec<_> = outcome.exchanges.iter().filter_map(Called::output).collect();
+    let told = [tool::results_block(&outputs), Some(outcome.response.answer()?)];
+    Some(Exchange {
+        asked: request.instruction.clone().unwrap_or_else(|| NO_WORDS.to_owned()),
+        answered: told.into_iter().flatten().collect::<Vec<_>>().join("\n"),
+    })
+}
+
+/// The newest of some exchanges that together take at most `room` tokens; `exchanges` are oldest first.
+#[must_use]
+pub fn newest_within(exchanges: &[Exchange], room: u32) -> &[Exchange] {
+    let mut left = room;
+    let fitting = exchanges.iter().rev().take_while(|exchange| match left.checked_sub(exchange.tokens()) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    });
+    let dropped = exchanges.len() - fitting.count();
+    exchanges.split_at(dropped).1
+}
+
+/// About how many tokens some exchanges take.
+#[must_use]
+pub fn total(exchanges: &[Exchange]) -> u32 {
+    exchanges.iter().map(Exchange::tokens).fold(0, u32::saturating_add)
+}

@@ -1,0 +1,22 @@
+//! What an agent is told, what it may call, and what its answer comes to.
+//!
+//! [`mode`], [`context`] and [`tool`] are what a turn is made of besides its request; [`material`] is the
+//! files that go with it, [`history`] what came before it. [`model`] is the port to the language model,
+//! [`progress`] how far a turn's work has come, [`outcome`] what is stored of its end. Deliberately
+//! absent: I/O, a provider's wire, and every rule about who may write what: those are the `protocol`'s.
+
+pub mod answer;
+pub mod call;
+pub mod context;
+pub mod fault;
+pub mod guard;
+pub mod history;
+pub mod matching;
+pub mod material;
+pub mod mode;
+pub mod model;
+pub mod outcome;
+pub mod progress;
+pub mod summary;
+pub mod timer;
+pub mod tool;

@@ -1,0 +1,219 @@
+//! The outcome object: everything an attempt found out, durable before it is decided (I4, I10).
+//!
+//! One JSON object under the attempt's own nonce. Whoever takes a turn over fences first, then looks
+//! for it and settles from it, so an answer that reached storage is neither paid for twice nor lost.
+
+use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, Timestamp};
+use protocol::detail::{Findings, StagedMode};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::{call::Called, context::cost, progress::Step};
+use protocol::{
+    detail::Report,
+    id::Owner,
+    place::Segment,
+    turn::{Reason, Verdict},
+};
+
+/// The version this code writes.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What one attempt came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Outcome {
+    /// The version of this shape.
+    schema_version: u32,
+    /// What kind of end.
+    pub kind: Kind,
+    /// The very body that the client gets, now and in every replay.
+    pub response: Response,
+    /// What the table keeps of it.
+    pub report: Report,
+    /// A mode change that takes effect when the turn completes (LIFECYCLE rule 8).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub staged_mode: Option<StagedMode>,
+    /// Of a suspension: the pending calls, what the server already ran, and the tool list, so that any
+    /// process can go on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub step: Option<Step>,
+    /// Of a completed turn: its tool calls with what came of each, bounded, for when the session's
+    /// history has to be told again.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub exchanges: Vec<Called>,
+}
+
+/// What an attempt ended with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// An answer.
+    Completed,
+    /// Errors.
+    Failed,
+    /// Calls for the client to run.
+    Suspended,
+}
+
+/// A stored response: bytes, so that a replay can't differ from the first reply.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Response {
+    /// The `InvokeResult`, as it was first written.
+    pub body: Box<RawValue>,
+    /// The error it reports, which decides the status code.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error_code: Option<ErrorCode>,
+    /// The segment of the turn's stream whose text is the beginning of the answer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segment: Option<Segment>,
+}
+
+impl Outcome {
+    /// An answer.
+    #[must_use]
+    pub fn completed(
+        response: AgentExecuteResponse,
+        report: Report,
+        staged_mode: Option<StagedMode>,
+    ) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            kind: Kind::Completed,
+            response: Response::new(&InvokeResult::ok(response), None),
+            report,
+            staged_mode,
+            step: None,
+            exchanges: Vec::new(),
+        }
+    }
+
+    /// The same, with the turn's tool calls.
+    #[must_use]
+    pub fn with_exchanges(self, exchanges: Vec<Called>) -> Self {
+        Self { exchanges, ..self }
+    }
+
+    /// The same, with the segment of the turn's stream that became the answer.
+    #[must_use]
+    pub fn streamed(self, segment: Option<Segment>) -> Self {
+        Self { response: Response { segment, ..self.response }, ..self }
+    }
+
+    /// Calls for the client to run. What was gathered so far is reported in the final response.
+    #[must_use]
+    pub fn suspended(response: AgentExecuteResponse, received: Timestamp, step: Step) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION,
+            kind: Kind::Suspended,
+            response: Response::new(&InvokeResult::ok(response), None),
+            report: Report {
+                received: Some(received),
+                usage: step.progress.usage,
+                cost: step.progress.usage.and_then(|usage| cost(step.plan.prices.as_ref(), &usage)),
+                ..Report::default()
+            },
+            staged_mode: None,
+            step: Some(step),
+            exchanges: Vec::new(),
+        }
+    }
+
+    /// Errors. What a failed turn must not keep is cleared (DD-002C).
+    #[must_use]
+    pub fn failed(error: Error, report: Report) -> Self {
+        let report = Report { answer_summary: None, errors: vec![error.message.clone()], ..report };
+        Self {
+            schema_version: SCHEMA_VERSION,
+            kind: Kind::Failed,
+            response: Response::error(error),
+            report,
+            staged_mode: None,
+            step: None,
+            exchanges: Vec::new(),
+        }
+    }
+
+    /// The verdict that a turn is settled with from this object; none for a suspension.
+    #[must_use]
+    pub fn verdict(&self, writer: Owner) -> Option<Verdict> {
+        match self.kind {
+            Kind::Completed => Some(Verdict::Completed { writer }),
+            Kind::Failed => Some(Verdict::Failed { writer }),
+            Kind::Suspended => None,
+        }
+    }
+
+    /// What a finalization needs of it.
+    #[must_use]
+    pub fn findings(&self) -> Findings {
+        Findings { report: self.report.clone(), staged_mode: self.staged_mode.clone() }
+    }
+
+    /// The object as it is stored.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Reads a stored object.
+    ///
+    /// # Errors
+    /// When the bytes are no outcome object of a version this code knows.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let outcome: Self = serde_json::from_slice(bytes).map_err(Unreadable::Malformed)?;
+        if outcome.schema_version > SCHEMA_VERSION {
+            return Err(Unreadable::Newer(outcome.schema_version));
+        }
+        Ok(outcome)
+    }
+}
+
+/// The stored object can't be read by this version.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// Not the JSON it should be.
+    #[error("the outcome object is malformed")]
+    Malformed(#[source] serde_json::Error),
+    /// Written by a later version.
+    #[error("the outcome object has schema version {0}, this code reads up to {SCHEMA_VERSION}")]
+    Newer(u32),
+}
+
+impl Response {
+    fn new(result: &InvokeResult<AgentExecuteResponse>, error_code: Option<ErrorCode>) -> Self {
+        // Serializing these types can't fail: they hold strings, numbers and lists alone.
+        let body = serde_json::value::to_raw_value(result).unwrap_or_default();
+        Self { body, error_code, segment: None }
+    }
+
+    /// The answer's text, of a completed turn.
+    #[must_use]
+    pub fn answer(&self) -> Option<String> {
+        let result: InvokeResult<AgentExecuteResponse> = serde_json::from_str(self.body.get()).ok()?;
+        match result.into_outcome().ok()? {
+            AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
+            AgentExecuteResponse::ClientToolContinuation(_) => None,
+        }
+    }
+
+    /// The body's bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.body.get().as_bytes().to_vec()
+    }
+
+    /// An unsuccessful result.
+    #[must_use]
+    pub fn error(error: Error) -> Self {
+        let code = error.error_code;
+        Self::new(&InvokeResult::err(error), Some(code))
+    }
+
+    /// What a turn that was ended from outside answers: the same bytes every time.
+    #[must_use]
+    pub fn ended(reason: Reason) -> Self {
+        Self::error(reason.error())
+    }
+}

@@ -1,0 +1,191 @@
+//! How far a turn's work has come: everything the next model call needs, durable between calls.
+//!
+//! Stored after every tool round as a step under the attempt's own nonce, and within the outcome of a
+//! suspension. Whoever goes on, after a crash or with the client's results, goes on from here: what was
+//! executed is recorded and does not run again, and no recorded model call is paid for twice.
+
+use contracts::{
+    Fingerprint, Usage,
+    read::AgentSessionActiveFileRef,
+    response::{FileRef, ToolResult},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    call::{self, Bounds, Called},
+    context::{Effort, Prices},
+    model::{FunctionCall, ToolOutput},
+    tool::Definition,
+};
+use protocol::{chain::ChainPolicy, detail::StagedMode, session::SolutionContext, turn::Turn};
+
+/// What a turn was set up with: fixed at its start, so that neither a redeploy nor a mode change alters
+/// it midway (AGN-011 §4.4).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Plan {
+    /// The provider's model id.
+    pub model: String,
+    /// The base system prompt.
+    pub system: String,
+    /// What else the system message of an initial request says, in order.
+    pub system_parts: Vec<String>,
+    /// Sent when set.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub temperature: Option<f64>,
+    /// The most tokens a reply may have.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_output_tokens: Option<u32>,
+    /// The merged tools: the client's, the mode's, `agent_change_mode` (AGN-011 §4.3).
+    pub tools: Vec<Definition>,
+    /// The files that came with the turn, and which of them go to the model.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub active_files: Vec<AgentSessionActiveFileRef>,
+    /// A tool that the first model call must call (AGN-003 §6.2).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool_choice: Option<String>,
+    /// Whether tools are sent on chained requests too.
+    pub tools_on_continuation: bool,
+    /// How much a reasoning model may think.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reasoning_effort: Option<Effort>,
+    /// Who remembers the conversation.
+    #[serde(default)]
+    pub chain: ChainPolicy,
+    /// How many tokens of earlier turns a request may tell.
+    #[serde(default)]
+    pub history_tokens: u32,
+    /// The session's solution context as it stood at the start (AGN-034 §4.5).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub solution: Option<SolutionContext>,
+    /// Whether what goes over the wire is kept.
+    #[serde(default)]
+    pub store_raw_payloads: bool,
+    /// What tokens cost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub prices: Option<Prices>,
+    /// The most tool rounds.
+    pub max_rounds: u32,
+    /// How long the client has for its tools, in seconds.
+    pub tool_deadline_seconds: u64,
+}
+
+/// What came of the model calls so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Progress {
+    /// Tool rounds so far.
+    pub rounds: u32,
+    /// The last reply, to chain from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// The provider that gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Model calls so far.
+    pub model_calls: u32,
+    /// The calls of earlier rounds with what came of each, oldest first, for when they have to be told
+    /// again; long values are cut.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Called>,
+    /// The last reply's calls in the model's order, with what came of each; without an outcome while the
+    /// client runs it.
+    pub calls: Vec<Called>,
+    /// Tokens used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// For the user, in the final response.
+    pub warnings: Vec<String>,
+    /// The last successful mode change of the turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub staged_mode: Option<StagedMode>,
+    /// The mode whose instructions the chain was last told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_mode: Option<String>,
+    /// The solution context that the chain was last told, by its text's hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_solution: Option<Fingerprint>,
+    /// What server tools returned, for the final response (AGN-033 §5.3).
+    pub tool_results: Vec<ToolResult>,
+    /// Files that were published.
+    pub files: Vec<FileRef>,
+    /// How long the client's tools took together.
+    pub client_tool_ms: u64,
+}
+
+/// How far an attempt got, as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Step {
+    /// What the turn was set up with.
+    pub plan: Plan,
+    /// How far it has come.
+    pub progress: Progress,
+}
+
+impl Progress {
+    /// The mode that the turn is in by now: a staged change shows at once (AGN-011 §5.3).
+    #[must_use]
+    pub fn mode<'a>(&'a self, turn: &'a Turn) -> &'a str {
+        self.staged_mode.as_ref().map_or(&turn.mode, |staged| &staged.mode)
+    }
+
+    /// The calls that the client has to run, in the model's order.
+    pub fn pending(&self) -> impl Iterator<Item = &Called> {
+        self.calls.iter().filter(|call| call.outcome.is_none())
+    }
+
+    /// The answers to the last reply's calls, in the model's order: what the next request begins with.
+    #[must_use]
+    pub fn outputs(&self) -> Vec<ToolOutput> {
+        self.calls.iter().filter_map(Called::output).collect()
+    }
+
+    /// What came of every call of the turn so far, oldest first: what a request tells that can't go on
+    /// from the reply that called.
+    #[must_use]
+    pub fn every_output(&self) -> Vec<ToolOutput> {
+        self.earlier.iter().chain(&self.calls).filter_map(Called::output).collect()
+    }
+
+    /// Goes on with the calls of another reply.
+    pub fn begin_round(&mut self, calls: impl Iterator<Item = FunctionCall>) {
+        let before = std::mem::take(&mut self.earlier).into_iter().chain(std::mem::take(&mut self.calls));
+        self.earlier = call::kept(before.collect::<Vec<_>>().into_iter(), Bounds::IN_TURN);
+        self.calls = calls.map(Called::open).collect();
+    }
+
+    /// The turn's calls, as its outcome keeps them.
+    #[must_use]
+    pub fn exchanges(&self) -> Vec<Called> {
+        call::kept(self.earlier.iter().chain(&self.calls).cloned(), Bounds::COMPLETED)
+    }
+
+    /// Adds what a model call used.
+    pub fn spent(&mut self, usage: Option<Usage>) {
+        self.usage = match (self.usage, usage) {
+            (Some(before), Some(now)) => Some(before.plus(now)),
+            (before, now) => before.or(now),
+        };
+    }
+
+    /// Warns the user, once.
+    pub fn warn(&mut self, warning: &str) {
+        if !self.warnings.iter().any(|known| known == warning) {
+            self.warnings.push(warning.to_owned());
+        }
+    }
+
+    /// Fills in the client's results, which match the pending calls one by one.
+    #[must_use]
+    pub fn answered(mut self, results: &[ToolResult]) -> Self {
+        let mut results = results.iter();
+        for call in self.calls.iter_mut().filter(|call| call.outcome.is_none()) {
+            if let Some(result) = results.next() {
+                call.outcome = Some(result.outcome.clone());
+                self.client_tool_ms = self.client_tool_ms.saturating_add(result.execution_ms);
+            }
+        }
+        self
+    }
+}

@@ -1,0 +1,33 @@
+//! Tools: what the model may call, and who runs it (AGN-011 §4, AGN-033 §5).
+//!
+//! [`Registry`] holds the server's tools, [`merge()`] selects a turn's, [`answerers`] tells who
+//! answers each of a reply's calls, and [`run_all`] answers the server's share. Deliberately absent: the loop
+//! that calls the model again, and the stores that effects end up in; both are the flow's.
+
+mod answerer;
+mod arguments;
+mod built_in;
+mod check;
+mod definition;
+pub mod diagnostics;
+mod merge;
+mod registry;
+mod results;
+mod run;
+mod schema;
+mod server;
+mod staged;
+mod text;
+
+pub use answerer::answerers;
+pub use built_in::{AGENT_CHANGE_MODE, built_in};
+pub use check::{Why, check};
+pub use definition::{Definition, ExecutedBy};
+pub use merge::{Dropped, Merged, merge, to_model, usage_metadata_block};
+pub use registry::Registry;
+pub use results::results_block;
+pub use run::{Executed, Limits, run_all};
+pub use server::{
+    AvailableMode, Effect, Facts, Failure, Invocation, Produced, PublishFile, ServerTool, StageMode,
+};
+pub use staged::{branch_note, fold_mode};

@@ -1,0 +1,241 @@
+//! The guard on outgoing text (AGN-033 §4.1, §6.1).
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use agent::guard::{Blob, Guarded, MIN_EMBEDDED_CHARS, Stream, guard, settled};
+use proptest::prelude::*;
+
+/// Base64 of so many characters.
+fn run(chars: usize) -> String {
+    "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNk".chars().cycle().take(chars).collect()
+}
+
+fn link(blob: &Blob) -> String {
+    format!("/files/{}", blob.name)
+}
+
+fn guarded(text: &str) -> Guarded {
+    guard(text, link)
+}
+
+fn untouched(text: &str) {
+    assert_eq!(guarded(text), Guarded { text: text.to_owned(), blobs: Vec::new() });
+}
+
+#[test]
+fn ordinary_markdown_passes_as_it_is() {
+    for text in [
+        "",
+        "# Title\r\n\r\nSome `code` and [a link](https://example.org/a?b=c#d).\n",
+        "| a | b |\n|---|---|\n",
+        "metadata: x, data: y, data:z, data:,",
+        &"-".repeat(2_000),
+        &"word ".repeat(2_000),
+        &"日本語".repeat(500),
+    ] {
+        untouched(text);
+    }
+}
+
+#[test]
+fn the_limit_is_512_characters() {
+    untouched(&run(MIN_EMBEDDED_CHARS - 1));
+    assert_eq!(guarded(&run(MIN_EMBEDDED_CHARS)).blobs.len(), 1);
+    let head = "data:image/png;base64,";
+    untouched(&format!("{head}{}", run(MIN_EMBEDDED_CHARS - head.len() - 1)));
+    assert_eq!(guarded(&format!("{head}{}", run(MIN_EMBEDDED_CHARS - head.len()))).blobs.len(), 1);
+}
+
+#[test]
+fn a_run_becomes_a_link_with_the_files_name() {
+    let guarded = guarded(&format!("See {}== here.", run(1_024)));
+    assert_eq!(guarded.text, "See [embedded-1.bin](/files/embedded-1.bin) here.");
+    assert_eq!(guarded.blobs[0].mime_type, "application/octet-stream");
+    assert!(guarded.blobs[0].bytes.starts_with(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcd"));
+}
+
+#[test]
+fn a_uri_in_a_link_an_image_or_an_attribute_becomes_the_url() {
+    let uri = format!("data:image/png;base64,{}", run(600));
+    for (before, after) in [
+        ("![alt](", ")"),
+        ("[x](<", ">)"),
+        ("<img src=\"", "\">"),
+        ("<img src='", "'>"),
+        ("<img src=", ">"),
+        ("[ref]: ", "\n"),
+        ("url(", ")"),
+    ] {
+        let found = guarded(&format!("{before}{uri}{after}"));
+        assert_eq!(found.text, format!("{before}/files/embedded-1.png{after}"));
+        assert_eq!(found.blobs[0].mime_type, "image/png");
+    }
+}
+
+#[test]
+fn a_uri_on_its_own_becomes_a_link() {
+    let uri = format!("DATA:text/csv;charset=utf-8,{}", "a%2Cb%0A".repeat(100));
+    for (text, expected) in [
+        (format!("at {uri}."), "at [embedded-1.csv](/files/embedded-1.csv)"),
+        (format!("at <{uri}>."), "at [embedded-1.csv](/files/embedded-1.csv)."),
+        (format!("({uri})"), "([embedded-1.csv](/files/embedded-1.csv))"),
+    ] {
+        let found = guarded(&text);
+        assert_eq!(found.text, expected);
+        assert!(found.blobs[0].bytes.starts_with(b"a,b\na,b\n"));
+    }
+}
+
+#[test]
+fn an_svg_uri_with_parentheses_is_taken_whole() {
+    let svg = format!("%3Csvg transform='translate(1)'%3E{}%3C/svg%3E", "x".repeat(600)).replace(' ', "%20");
+    let found = guarded(&format!("![a](data:image/svg+xml,{svg})"));
+    assert_eq!(found.text, "![a](/files/embedded-1.svg)");
+    assert!(found.blobs[0].bytes.ends_with(b"</svg>"));
+}
+
+#[test]
+fn a_run_wrapped_into_lines_is_one_file() {
+    for end in ["\n", "\r\n"] {
+        let wrapped = [run(76), run(76), run(76), run(76), run(76), run(76), run(76), run(40)].join(end);
+        let found = guarded(&format!("PEM:\n{wrapped}{end}Next word."));
+        assert_eq!(found.text, format!("PEM:\n[embedded-1.bin](/files/embedded-1.bin){end}Next word."));
+        assert_eq!(found.blobs[0].bytes.len(), (76 * 7 + 40) * 3 / 4);
+    }
+    untouched(&vec![run(50); 40].join("\n"));
+}
+
+#[test]
+fn fenced_text_passes_as_it_is() {
+    let payload = run(4_096);
+    untouched(&format!("Bundle:\n\n```aptix-json\n{{\"a\":\"{payload}\"}}\n```\n\nDone."));
+    untouched(&format!("~~~\ndata:image/png;base64,{payload}\n~~~"));
+    untouched(&format!("```\n{payload}"));
+    untouched(&format!("> ```\n> {payload}\n> ```"));
+    untouched(&format!("- x\n  ```\n  {payload}\n  ```"));
+}
+
+#[test]
+fn what_only_looks_fenced_does_not_pass() {
+    let payload = run(600);
+    for text in [
+        format!("```{payload}```"),
+        format!("`{payload}`"),
+        format!("    {payload}"),
+        format!("```\nx\n```\n{payload}"),
+        format!("> ```\n{payload}"),
+    ] {
+        assert_eq!(guarded(&text).blobs.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_decoded_is_stored_as_it_stands() {
+    let run = run(513);
+    let found = guarded(&run);
+    assert_eq!(found.blobs[0].mime_type, "text/plain");
+    assert_eq!(found.blobs[0].bytes, run.as_bytes());
+}
+
+#[test]
+fn files_are_numbered_and_typed_by_signature() {
+    let png = format!("iVBORw0KGgoA{}", run(600));
+    let found = guarded(&format!("{png} {}", run(600)));
+    let names: Vec<_> = found.blobs.iter().map(|blob| blob.name.as_str()).collect();
+    assert_eq!(names, ["embedded-1.png", "embedded-2.bin"]);
+}
+
+#[test]
+fn prose_is_settled_up_to_its_last_word() {
+    assert_eq!(settled("Hello wor"), "Hello ".len());
+    assert_eq!(settled("Hello world. "), "Hello world. ".len());
+    assert_eq!(settled("日本語"), "日本語".len());
+    assert_eq!(settled("```json\n{\"a"), "```json\n{\"a".len());
+    assert_eq!(settled("a\n```js"), "a\n".len());
+}
+
+/// Pieces that the guard looks at, in any order.
+fn markdown() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("\n".to_owned()),
+        Just("\r\n".to_owned()),
+        Just(" ".to_owned()),
+        Just("```".to_owned()),
+        Just("~~~".to_owned()),
+        Just("`".to_owned()),
+        Just("> ".to_owned()),
+        Just("- ".to_owned()),
+        Just("    ".to_owned()),
+        Just("](".to_owned()),
+        Just(")".to_owned()),
+        Just("<".to_owned()),
+        Just(">".to_owned()),
+        Just("=".to_owned()),
+        Just("é".to_owned()),
+        Just("data:image/png;base64,".to_owned()),
+        Just("data:,".to_owned()),
+        (50_usize..80).prop_map(run),
+        (500_usize..540).prop_map(run),
+        "[a-z]{1,6}",
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+/// So long that a stream of it is broken off in between: as paragraphs, as lines, or in one go.
+fn long_markdown() -> impl Strategy<Value = String> {
+    let parts = prop::collection::vec(markdown(), 1..12);
+    (parts, prop::sample::select(vec!["\n\n", "\n", " ", ""])).prop_map(|(parts, by)| parts.join(by))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn a_guarded_text_needs_no_guard(text in markdown()) {
+        let once = guarded(&text);
+        let twice = guarded(&once.text);
+        prop_assert_eq!(once.text, twice.text);
+    }
+
+    #[test]
+    fn what_is_settled_stays_whatever_follows(text in markdown(), cut in 0.0..1.0_f64) {
+        let mut cut = (text.len() as f64 * cut) as usize;
+        while !text.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        let prefix = &text[..settled(&text[..cut])];
+        let (part, whole) = (guarded(prefix), guarded(&text));
+        prop_assert!(whole.text.starts_with(&part.text), "{:?}\n{:?}\n{:?}", &text[..cut], part.text, whole.text);
+        prop_assert_eq!(&whole.blobs[..part.blobs.len()], &part.blobs[..]);
+    }
+
+    #[test]
+    fn a_text_in_pieces_is_guarded_as_a_whole(
+        text in long_markdown(),
+        cuts in prop::collection::vec(0.0..1.0_f64, 0..12),
+    ) {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| (text.len() as f64 * cut) as usize).collect();
+        cuts.push(text.len());
+        cuts.sort_unstable();
+        let whole = guarded(&text).text;
+        let (mut stream, mut written, mut from) = (Stream::default(), String::new(), 0);
+        for mut cut in cuts {
+            while !text.is_char_boundary(cut) {
+                cut -= 1;
+            }
+            let until = settled(&text[..cut]);
+            written.push_str(&stream.push(&text[from..cut], link));
+            from = cut;
+            prop_assert!(whole.starts_with(&written), "{written:?}\n{whole:?}");
+            let settled = guarded(&text[..until]).text.len();
+            prop_assert!(written.len() >= settled, "{} of {settled} bytes were held back", written.len());
+        }
+    }
+
+    #[test]
+    fn any_text_is_guarded_without_panic(text in any::<String>()) {
+        let settled = settled(&text);
+        prop_assert!(text.is_char_boundary(settled));
+        guarded(&text);
+    }
+}

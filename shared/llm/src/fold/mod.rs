@@ -1,0 +1,201 @@
+//! Makes one reply of a stream's events.
+//!
+//! Pure. The pieces of text handed on, joined, are the reply's text: segments (parts of messages) are
+//! joined by a blank line, and a refusal is text too. A stream has to end with a terminal event;
+//! whatever ends without one has no reply.
+
+use agent::model::{Error, FunctionCall, Heard, Reply};
+use contracts::Usage;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::wire::event::{self, Delta, Event, Item, Part, Response};
+use crate::{failure, raw};
+
+const MOST_TEXT: usize = 8 << 20;
+const MOST_ITEMS: usize = 1_024;
+const MOST_CALLS: usize = 128;
+
+/// Whether the stream goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// More events are to come.
+    More,
+    /// This was the terminal event.
+    Done(Reply),
+}
+
+/// What the stream has told so far.
+#[derive(Debug, Default)]
+pub struct Fold {
+    /// The text that was handed on.
+    text: String,
+    /// Where the last piece of it belongs.
+    segment: Option<(u32, u32)>,
+    /// The items that are whole, for servers whose terminal event leaves them out.
+    items: Vec<Item>,
+}
+
+impl Fold {
+    /// Whether any text was handed on.
+    pub fn has_text(&self) -> bool {
+        !self.text.is_empty()
+    }
+
+    /// Takes an event's data and hands the text in it on.
+    ///
+    /// # Errors
+    ///
+    /// What the event says went wrong; [`Error::Malformed`] when it can't be read.
+    pub fn push(&mut self, data: &str, heard: &mut Heard<'_>) -> Result<Progress, Error> {
+        // Some servers keep a stream alive with the one and end it with the other; neither is an event
+        // of the API.
+        if matches!(data.trim(), "" | "[DONE]") {
+            return Ok(Progress::More);
+        }
+        match serde_json::from_str(data).map_err(|_| Error::Malformed)? {
+            Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.write(&delta, heard)?,
+            Event::ItemDone { item } => {
+                if self.items.len() == MOST_ITEMS {
+                    return Err(Error::Malformed);
+                }
+                self.items.push(item);
+            }
+            Event::Completed { response } => {
+                ended(data, response.usage, heard);
+                return self.finish(response, heard).map(Progress::Done);
+            }
+            Event::Failed { response } => {
+                ended(data, response.usage, heard);
+                return Err(failure::of_failed(response.error.as_ref()));
+            }
+            Event::Incomplete { response } => {
+                ended(data, response.usage, heard);
+                return Err(failure::of_incomplete(response.incomplete_details.as_ref()));
+            }
+            Event::Error(error) => {
+                ended(data, None, heard);
+                return Err(failure::of_stream(error));
+            }
+            Event::Other => {}
+        }
+        Ok(Progress::More)
+    }
+
+    fn write(&mut self, delta: &Delta, heard: &mut Heard<'_>) -> Result<(), Error> {
+        if delta.delta.is_empty() {
+            return Ok(());
+        }
+        let segment = Some((delta.output_index, delta.content_index));
+        if self.segment.is_some() && self.segment != segment {
+            self.hand_on("\n\n", heard)?;
+        }
+        self.segment = segment;
+        self.hand_on(&delta.delta, heard)
+    }
+
+    fn hand_on(&mut self, piece: &str, heard: &mut Heard<'_>) -> Result<(), Error> {
+        if self.text.len().saturating_add(piece.len()) > MOST_TEXT {
+            return Err(Error::Malformed);
+        }
+        self.text.push_str(piece);
+        (heard.deltas)(piece);
+        Ok(())
+    }
+
+    fn finish(&mut self, response: Response, heard: &mut Heard<'_>) -> Result<Reply, Error> {
+        match response.status.as_deref() {
+            Some("failed" | "cancelled") => {
+                return Err(failure::of_failed(response.error.as_ref()));
+            }
+            Some("incomplete") => {
+                return Err(failure::of_incomplete(response.incomplete_details.as_ref()));
+            }
+            _ => {}
+        }
+        if response.id.is_empty() {
+            return Err(Error::Malformed);
+        }
+        let items = match response.output {
+            Some(output) if !output.is_empty() => output,
+            _ => std::mem::take(&mut self.items),
+        };
+        let calls = calls(&items)?;
+        // What was handed on can't be taken back: the whole text may only add to it.
+        let whole = text(&items);
+        if let Some(rest) = whole.strip_prefix(self.text.as_str()).filter(|rest| !rest.is_empty()) {
+            self.hand_on(rest, heard)?;
+        }
+        Ok(Reply {
+            response_id: response.id,
+            model: response.model.unwrap_or_default(),
+            text: std::mem::take(&mut self.text),
+            calls,
+        })
+    }
+}
+
+/// What a terminal event tells besides the reply: the tokens used, and the raw response where it is
+/// wanted. A bare error event has no response, and is kept as it is.
+fn ended(data: &str, used: Option<event::Usage>, heard: &mut Heard<'_>) {
+    heard.usage = used.map(usage);
+    if heard.raw.is_some() {
+        let response = serde_json::from_str(data).ok().and_then(|Terminal { response }| response);
+        raw::received(heard, response.map_or(data, RawValue::get));
+    }
+}
+
+#[derive(Deserialize)]
+struct Terminal<'a> {
+    #[serde(borrow, default)]
+    response: Option<&'a RawValue>,
+}
+
+/// The items' texts and refusals, joined by a blank line.
+fn text(items: &[Item]) -> String {
+    let parts = items.iter().flat_map(|item| match item {
+        Item::Message { content } => content.as_slice(),
+        Item::FunctionCall { .. } | Item::Other => &[],
+    });
+    let texts = parts.filter_map(|part| match part {
+        Part::OutputText { text } => Some(text.as_str()),
+        Part::Refusal { refusal } => Some(refusal.as_str()),
+        Part::Other => None,
+    });
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    texts.join("\n\n")
+}
+
+/// The calls in the model's order. Without an id or with a repeated one they could not be answered.
+fn calls(items: &[Item]) -> Result<Vec<FunctionCall>, Error> {
+    let mut calls: Vec<FunctionCall> = Vec::new();
+    for item in items {
+        let Item::FunctionCall { call_id, name, arguments } = item else {
+            continue;
+        };
+        let repeated = calls.iter().any(|call| call.call_id == *call_id);
+        if call_id.is_empty() || name.is_empty() || repeated || calls.len() == MOST_CALLS {
+            return Err(Error::Malformed);
+        }
+        calls.push(FunctionCall {
+            call_id: call_id.clone(),
+            name: name.clone(),
+            arguments: arguments.clone(),
+        });
+    }
+    Ok(calls)
+}
+
+fn usage(usage: event::Usage) -> Usage {
+    let sum = usage.input_tokens.saturating_add(usage.output_tokens);
+    Usage {
+        prompt_tokens: usage.input_tokens,
+        completion_tokens: usage.output_tokens,
+        total_tokens: usage.total_tokens.unwrap_or(sum),
+        cached_tokens: usage.input_tokens_details.and_then(|input| input.cached_tokens),
+        reasoning_tokens: usage.output_tokens_details.and_then(|output| output.reasoning_tokens),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! From the bytes of a stream to a reply: the decoder and the fold, one after the other. Pure.
+
+use agent::model::{Error, Heard};
+
+use crate::fold::{Fold, Progress};
+use crate::sse::{self, Decoder};
+
+/// What a whole stream may have. Many times the longest answer, since each word of it comes in an
+/// event of its own and the terminal event repeats it.
+const MOST_BYTES: usize = 256 << 20;
+
+/// A stream that is being read.
+#[derive(Debug)]
+pub struct Reader {
+    decoder: Decoder,
+    fold: Fold,
+    bytes: usize,
+}
+
+impl Reader {
+    /// A reader at the start of a stream.
+    pub fn new(limits: sse::Limits) -> Self {
+        Self { decoder: Decoder::new(limits), fold: Fold::default(), bytes: 0 }
+    }
+
+    /// Whether any text was handed on.
+    pub fn has_text(&self) -> bool {
+        self.fold.has_text()
+    }
+
+    /// Reads a piece and hands the text in it on. What follows the terminal event is ignored. A stream
+    /// that ends before [`Progress::Done`] has no reply.
+    ///
+    /// # Errors
+    ///
+    /// What the stream says went wrong; [`Error::Malformed`] when it can't be read.
+    pub fn push(&mut self, piece: &[u8], heard: &mut Heard<'_>) -> Result<Progress, Error> {
+        self.bytes = self.bytes.saturating_add(piece.len());
+        if self.bytes > MOST_BYTES {
+            return Err(Error::Malformed);
+        }
+        let fold = &mut self.fold;
+        let mut progress = Ok(Progress::More);
+        let decoded = self.decoder.push(piece, &mut |event| {
+            if progress == Ok(Progress::More) {
+                progress = fold.push(&event.data, heard);
+            }
+        });
+        match (progress, decoded) {
+            (Ok(Progress::More), Err(sse::TooLong)) => Err(Error::Malformed),
+            (progress, _) => progress,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! The chain: whether a turn can go on from what the provider remembers, or has to tell the session's
+//! earlier turns itself (DESIGN §5).
+//!
+//! Decided once, when a turn starts, on values alone; the turn's head keeps it, so that a takeover does
+//! the same.
+
+use contracts::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::session::Session;
+
+/// Who remembers the conversation between turns (DESIGN §5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChainPolicy {
+    /// The provider, by `previous_response_id`.
+    #[default]
+    Provider,
+    /// This service: nothing is stored upstream, and the history is sent each time.
+    Local,
+}
+
+/// Who is going to be asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Upstream {
+    /// The provider's model id.
+    pub model: String,
+    /// The provider: the host of its base URL.
+    pub provider: String,
+    /// Who remembers the conversation.
+    pub policy: ChainPolicy,
+}
+
+/// Why a turn tells the session's earlier turns itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rebuild {
+    /// Nothing was left with the provider: the context wants or wanted it so, or no turn was completed.
+    Unkept,
+    /// The provider keeps no response for that long.
+    Expired,
+    /// Another model wrote the chain.
+    OtherModel,
+    /// Another provider has the chain.
+    OtherProvider,
+    /// The provider does not know the chain, though it should.
+    Lost,
+    /// The chain has outgrown the model's context.
+    TooLong,
+}
+
+/// What a turn begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// The session's first turn: there is nothing to tell.
+    First,
+    /// The provider remembers: goes on from this response.
+    Continues(String),
+    /// The provider can't be asked to remember.
+    Rebuilds(Rebuild),
+}
+
+/// How a turn begins that goes to `upstream` after what `session` has behind it.
+#[must_use]
+pub fn start(session: &Session, sequence: u64, upstream: &Upstream, now: Timestamp) -> Start {
+    match &session.chain {
+        _ if sequence <= 1 => Start::First,
+        None => Start::Rebuilds(Rebuild::Unkept),
+        Some(_) if upstream.policy == ChainPolicy::Local => Start::Rebuilds(Rebuild::Unkept),
+        // A head without a provider was written before providers were told apart.
+        Some(head) if head.provider.as_ref().is_some_and(|provider| *provider != upstream.provider) => {
+            Start::Rebuilds(Rebuild::OtherProvider)
+        }
+        Some(head) if head.model != upstream.model => Start::Rebuilds(Rebuild::OtherModel),
+        Some(head) if now >= head.expires => Start::Rebuilds(Rebuild::Expired),
+        Some(head) => Start::Continues(head.response_id.clone()),
+    }
+}
+
+impl Start {
+    /// The response to go on from.
+    #[must_use]
+    pub fn previous_response_id(&self) -> Option<String> {
+        match self {
+            Self::Continues(id) => Some(id.clone()),
+            Self::First | Self::Rebuilds(_) => None,
+        }
+    }
+
+    /// Why the earlier turns have to be told.
+    #[must_use]
+    pub fn rebuild(&self) -> Option<Rebuild> {
+        match self {
+            Self::Rebuilds(why) => Some(*why),
+            Self::First | Self::Continues(_) => None,
+        }
+    }
+}
+
+impl Rebuild {
+    /// What the user is told; nothing where it is as the operator wants it.
+    #[must_use]
+    pub fn warning(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Unkept => return None,
+            Self::Expired => {
+                "The model provider keeps conversations for a limited time, and this one's is over. Its earlier turns \
+                 were sent again from the session's own records."
+            }
+            Self::OtherModel => {
+                "Another model answers now. The session's earlier turns were sent to it from the session's own records."
+            }
+            Self::OtherProvider => {
+                "Another model provider answers now. The session's earlier turns were sent to it from the session's own \
+                 records."
+            }
+            Self::Lost => {
+                "The model provider no longer has the earlier part of this conversation. Its earlier turns were sent \
+                 again from the session's own records."
+            }
+            Self::TooLong => {
+                "The conversation had outgrown the model. Its newest turns were sent again from the session's own records."
+            }
+        })
+    }
+}

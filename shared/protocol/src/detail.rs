@@ -1,0 +1,147 @@
+//! The details of a turn and of a session: write-once facts that a head or a session makes count.
+
+use crate::caller::User;
+use contracts::{
+    Fingerprint, Timestamp, Usage,
+    id::UserId,
+    read::{AgentSessionActiveFileRef, AgentSessionChunkRef},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cost::Cost,
+    id::{SessionKey, TurnKey},
+};
+
+/// What was asked: written with the turn's start, never again (DD-002A).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Which turn.
+    pub key: TurnKey,
+    /// Names the instruction payload (LIFECYCLE rule 2).
+    pub fingerprint: Fingerprint,
+    /// Who asked.
+    pub by: User,
+    /// The model it was to be sent to.
+    pub model: String,
+    /// The head of the instruction (DD-005).
+    pub instruction_summary: String,
+    /// Retrieved chunks that went with it.
+    pub chunk_refs: Vec<AgentSessionChunkRef>,
+    /// Files that came with it.
+    pub active_file_refs: Vec<AgentSessionActiveFileRef>,
+}
+
+/// What came of a turn: written when it is finalized (DD-002B, DD-002C).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Which turn.
+    pub key: TurnKey,
+    /// What the session's roll-up and the reader need.
+    pub report: Report,
+}
+
+/// What an attempt learned, as far as it is kept in the table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Report {
+    /// The head of the answer; completed turns only (DD-005).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_summary: Option<String>,
+    /// The provider's id of the response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
+    /// The model that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The provider that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The mode whose instructions the chain was last told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_mode: Option<String>,
+    /// The solution context that the chain was last told, by its text's hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_solution: Option<Fingerprint>,
+    /// When the provider answered, well or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<Timestamp>,
+    /// How long the response may be chained from; none for a failed turn, and where nothing was left
+    /// with the provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain_expires: Option<Timestamp>,
+    /// Tokens used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What they cost; none without prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// Which of the turn's model calls was the last, where raw payloads were to be kept: they lie under
+    /// the writer of the outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_payloads: Option<u32>,
+    /// How long the client's tools took together, in milliseconds; none when it ran none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_tool_ms: Option<u64>,
+    /// Warnings of this turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Errors of a failed turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+}
+
+/// A user who took part in a session (DD-003).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Participant {
+    /// Which session.
+    pub session: SessionKey,
+    /// Who.
+    pub user: UserId,
+    /// That user's own last turn: what that user's list is ordered by.
+    pub last_activity: Timestamp,
+}
+
+/// An entry of a session's mode history (AGN-011 §3.2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModeChange {
+    /// The turn that changed it.
+    pub key: TurnKey,
+    /// That turn's sequence number: orders the history.
+    pub sequence: u64,
+    /// The mode before.
+    pub previous: String,
+    /// The mode from now on.
+    pub new: String,
+    /// Why, in the model's words.
+    pub reason: String,
+    /// Whether the model suggested a new branch (AGN-011 §5.6).
+    pub branch: bool,
+    /// When the tool ran.
+    pub at: Timestamp,
+    /// Whose turn.
+    pub by: UserId,
+}
+
+/// A mode that a tool chose during the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct StagedMode {
+    /// The mode's key.
+    pub mode: String,
+    /// Why, in the model's words.
+    pub reason: String,
+    /// Whether a new branch was suggested.
+    pub branch: bool,
+    /// When the tool ran.
+    pub at: Timestamp,
+}
+
+/// What a finalization needs of the outcome object: the rest of it is the agent's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// What the table keeps of it.
+    pub report: Report,
+    /// A mode change that takes effect when the turn completes (rule 8).
+    pub staged_mode: Option<StagedMode>,
+}

@@ -1,0 +1,57 @@
+//! Whose turn it is: keys that carry their tenant, and the nonce that fences an attempt.
+
+use std::fmt;
+
+use contracts::id::{OrgId, SessionId, TurnId};
+use serde::{Deserialize, Serialize};
+
+/// A session within its tenant (I7).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey {
+    /// The tenant.
+    pub org: OrgId,
+    /// The session.
+    pub session: SessionId,
+}
+
+impl SessionKey {
+    /// A turn of this session.
+    #[must_use]
+    pub fn turn(&self, turn: TurnId) -> TurnKey {
+        TurnKey { session: self.clone(), turn }
+    }
+}
+
+/// A turn within its session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TurnKey {
+    /// The session it belongs to.
+    pub session: SessionKey,
+    /// The turn.
+    pub turn: TurnId,
+}
+
+/// The fresh random nonce of one attempt; it fences every other (LIFECYCLE rule 3).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Owner(String);
+
+impl Owner {
+    /// Wraps a nonce that [`turns::ports::World::nonce`] made or storage kept.
+    #[must_use]
+    pub fn new(nonce: String) -> Self {
+        Self(nonce)
+    }
+
+    /// The nonce as it stands in keys and items.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

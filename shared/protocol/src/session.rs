@@ -1,0 +1,178 @@
+//! A session: what a start or a finalize has to know and change.
+
+use crate::caller::User;
+use contracts::{
+    Fingerprint, Timestamp, Usage,
+    id::{AgentContextId, ConversationContextId, TurnId},
+    read::TurnStatus,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{cost::Cost, id::SessionKey};
+
+/// The most currencies in which a session's cost is kept.
+const MOST_CURRENCIES: usize = 4;
+
+/// A durable conversation (DD-002A).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Session {
+    /// Which session.
+    pub key: SessionKey,
+    /// Raised by every start, finalize, delete and purge; their condition (LIFECYCLE rule 4).
+    pub rev: u64,
+    /// What lists call it: the head of its first instruction.
+    pub name: String,
+    /// Who started it.
+    pub owner: User,
+    /// When it was created.
+    pub created: Timestamp,
+    /// What the session list is ordered by; moves when a turn is finalized.
+    pub last_activity: Timestamp,
+    /// How many turns it has: the last sequence number (I3).
+    pub turn_count: u64,
+    /// The turn that is not terminal yet, if any.
+    pub open_turn: Option<TurnId>,
+    /// The newest turn.
+    pub last_turn: LastTurn,
+    /// The response to continue from: the last *completed* turn's.
+    pub chain: Option<ChainHead>,
+    /// The mode, a catalog key (AGN-011 §3.2).
+    pub mode: String,
+    /// Tokens of all finalized turns.
+    pub usage: Usage,
+    /// What all finalized turns cost, one entry per currency; none for turns without prices.
+    pub costs: Vec<Cost>,
+    /// Fixed by the first turn.
+    pub contexts: Contexts,
+    /// Latched hints.
+    pub hints: Hints,
+    /// The latched solution context (AGN-034 §4.5).
+    pub solution: Option<SolutionContext>,
+}
+
+/// Where the text of a session's solution context is: in the request of the turn that brought it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct SolutionContext {
+    /// The turn that brought it.
+    pub turn: TurnId,
+    /// Names that turn's instruction payload (LIFECYCLE rule 2).
+    pub request: Fingerprint,
+    /// The hash of the text: what a chain was last told is compared by it.
+    pub text: Fingerprint,
+}
+
+/// What a request does to the solution context (AGN-034 §4.5).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SolutionChange {
+    /// The request says nothing of it.
+    #[default]
+    Stays,
+    /// The request gives an empty one.
+    Removed,
+    /// The request gives another one.
+    Replaced(SolutionContext),
+}
+
+impl SolutionChange {
+    /// What is latched afterwards. The same text again leaves the reference as it was.
+    #[must_use]
+    pub fn applied_to(&self, before: Option<&SolutionContext>) -> Option<SolutionContext> {
+        match self {
+            Self::Stays => before.cloned(),
+            Self::Removed => None,
+            Self::Replaced(now) => {
+                Some(before.filter(|before| before.text == now.text).unwrap_or(now).clone())
+            }
+        }
+    }
+}
+
+/// The newest turn of a session (DD-003).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LastTurn {
+    /// Which turn.
+    pub id: TurnId,
+    /// Its stored status: pending from its start until it is finalized.
+    pub status: TurnStatus,
+    /// Its creation, then its status timestamp.
+    pub at: Timestamp,
+}
+
+/// Where the provider's side of the conversation stands.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ChainHead {
+    /// The provider's id of the last completed turn's response.
+    pub response_id: String,
+    /// The model it came from.
+    pub model: String,
+    /// The provider that has it; none when it was not recorded.
+    pub provider: Option<String>,
+    /// The mode whose instructions it was last told.
+    pub told_mode: Option<String>,
+    /// The solution context that it was last told, by its text's hash.
+    pub told_solution: Option<Fingerprint>,
+    /// The last instant at which it may be relied on (DD-002B, `OpenAIChainExpiresDate`).
+    pub expires: Timestamp,
+}
+
+/// The contexts of a session: fixed by its first turn, another id later is a conflict.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Contexts {
+    /// The agent context.
+    pub agent: Option<AgentContextId>,
+    /// The conversation context.
+    pub conversation: Option<ConversationContextId>,
+}
+
+/// Advisory hints: the newest one given stays (AGN-034 §4.6).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Hints {
+    /// The workspace.
+    pub workspace: Option<String>,
+    /// The repository.
+    pub repo: Option<String>,
+    /// The language.
+    pub language: Option<String>,
+}
+
+impl Contexts {
+    /// Whether a later turn that names these contexts belongs to a session that has `fixed`.
+    #[must_use]
+    pub fn agree_with(&self, fixed: &Self) -> bool {
+        let agrees = |asked: Option<&str>, fixed: Option<&str>| asked.is_none() || asked == fixed;
+        agrees(
+            self.agent.as_ref().map(AgentContextId::as_str),
+            fixed.agent.as_ref().map(AgentContextId::as_str),
+        ) && agrees(
+            self.conversation.as_ref().map(ConversationContextId::as_str),
+            fixed.conversation.as_ref().map(ConversationContextId::as_str),
+        )
+    }
+}
+
+impl Hints {
+    /// These hints, and where one is absent the one that stood before.
+    #[must_use]
+    pub fn latched_over(self, before: &Self) -> Self {
+        Self {
+            workspace: self.workspace.or_else(|| before.workspace.clone()),
+            repo: self.repo.or_else(|| before.repo.clone()),
+            language: self.language.or_else(|| before.language.clone()),
+        }
+    }
+}
+
+/// The sum of costs, per currency: amounts of two currencies don't add up. A session of more than a few
+/// currencies is told of in the first ones alone.
+#[must_use]
+pub fn costs_with(mut costs: Vec<Cost>, cost: Option<&Cost>) -> Vec<Cost> {
+    let Some(cost) = cost else { return costs };
+    if let Some(known) = costs.iter_mut().find(|known| known.currency == cost.currency) {
+        known.amount = known.amount.plus(cost.amount);
+    } else if costs.len() < MOST_CURRENCIES {
+        costs.push(cost.clone());
+    }
+    costs
+}

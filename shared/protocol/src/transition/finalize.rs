@@ -1,0 +1,137 @@
+//! Finalize: the only transition that makes a status terminal, together with the session's roll-up.
+
+use super::Illegal;
+use crate::{
+    change::{Commit, Given, SessionChange, TurnChange},
+    detail::{Ended, Findings, ModeChange, Report},
+    session::{ChainHead, LastTurn, Session, costs_with},
+    turn::{Settlement, State, Turn, Verdict},
+};
+
+/// A turn that becomes terminal and the session that shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finalized {
+    /// The session afterwards, its `Rev` raised.
+    pub session: Session,
+    /// The head's change.
+    pub turn: TurnChange,
+    /// What came of the turn.
+    pub ended: Ended,
+    /// The mode change that the completed turn had staged.
+    pub mode_change: Option<ModeChange>,
+}
+
+/// Makes a settled turn terminal.
+///
+/// `found` is what the object that [`Turn::told_by`] names holds: of a turn ended from outside it is the last
+/// suspension's, which tells what the turn had used by then.
+///
+/// # Errors
+/// When the turn is not settled, or terminal already.
+pub fn finalize(session: &Session, turn: &Turn, found: Option<&Findings>) -> Result<Finalized, Illegal> {
+    let State::Settled(settlement) = &turn.state else {
+        return Err(Illegal { from: turn.state.phase() });
+    };
+    Ok(Finalized {
+        session: rolled_up(session, turn, settlement, found),
+        turn: TurnChange {
+            given: Given::owner_of(turn),
+            after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
+        },
+        ended: Ended { key: turn.key.clone(), report: report(&settlement.verdict, found) },
+        mode_change: mode_change(session, turn, settlement, found),
+    })
+}
+
+impl Finalized {
+    /// The transaction of a finalization on its own.
+    #[must_use]
+    pub fn commit(self, session_as_read: &Session) -> Commit {
+        Commit {
+            turns: vec![self.turn],
+            mode_change: self.mode_change,
+            ..Commit::on(SessionChange { given: Some(session_as_read.rev), after: self.session })
+        }
+    }
+}
+
+/// What the table keeps of a settled turn. The reader uses the same, before it is finalized.
+#[must_use]
+pub fn report(verdict: &Verdict, found: Option<&Findings>) -> Report {
+    match verdict {
+        Verdict::Completed { .. } | Verdict::Failed { .. } => {
+            found.map(|found| found.report.clone()).unwrap_or_default()
+        }
+        Verdict::Ended(reason) => {
+            let spent = found.map(|found| &found.report);
+            Report {
+                errors: vec![reason.error().message],
+                usage: spent.and_then(|spent| spent.usage),
+                cost: spent.and_then(|spent| spent.cost.clone()),
+                ..Report::default()
+            }
+        }
+    }
+}
+
+fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, found: Option<&Findings>) -> Session {
+    let mut after = session.clone();
+    after.rev = session.rev.saturating_add(1);
+    after.last_activity = session.last_activity.max(settlement.at);
+    if session.last_turn.id == turn.key.turn {
+        after.last_turn =
+            LastTurn { status: settlement.verdict.status(), at: settlement.at, ..session.last_turn.clone() };
+    }
+    // Only the turn that the session names as open may close it (LIFECYCLE rule 11).
+    if session.open_turn.as_ref() == Some(&turn.key.turn) {
+        after.open_turn = None;
+    }
+    if let Some(found) = found {
+        after.usage = session.usage.plus(found.report.usage.unwrap_or_default());
+        after.costs = costs_with(after.costs, found.report.cost.as_ref());
+    }
+    if let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) {
+        // A turn that left nothing with the provider ends the chain: what came before lacks it.
+        after.chain = chain_head(&found.report);
+        if let Some(staged) = &found.staged_mode {
+            after.mode.clone_from(&staged.mode);
+        }
+    }
+    after
+}
+
+fn chain_head(report: &Report) -> Option<ChainHead> {
+    Some(ChainHead {
+        response_id: report.response_id.clone()?,
+        model: report.model.clone().unwrap_or_default(),
+        provider: report.provider.clone(),
+        told_mode: report.told_mode.clone(),
+        told_solution: report.told_solution,
+        expires: report.chain_expires?,
+    })
+}
+
+fn mode_change(
+    session: &Session,
+    turn: &Turn,
+    settlement: &Settlement,
+    found: Option<&Findings>,
+) -> Option<ModeChange> {
+    let (Verdict::Completed { .. }, Some(staged)) = (&settlement.verdict, found?.staged_mode.as_ref()) else {
+        return None;
+    };
+    // A change to the mode that is there already changes nothing.
+    if staged.mode == session.mode {
+        return None;
+    }
+    Some(ModeChange {
+        key: turn.key.clone(),
+        sequence: turn.sequence,
+        previous: session.mode.clone(),
+        new: staged.mode.clone(),
+        reason: staged.reason.clone(),
+        branch: staged.branch,
+        at: staged.at,
+        by: turn.asked_by.clone(),
+    })
+}

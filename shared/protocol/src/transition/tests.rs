@@ -1,0 +1,383 @@
+//! The transitions, on values alone.
+
+use std::time::Duration;
+
+use crate::caller::User;
+use contracts::{
+    Fingerprint, Timestamp, Usage,
+    id::{OrgId, SessionId, TurnId, UserId},
+    read::TurnStatus,
+};
+
+use super::{
+    begin::{self, Ask, Closing, Decision, Seen},
+    finalize, renew, resume, settle, suspend, sweep, take,
+};
+use crate::{
+    chain::{ChainPolicy, Rebuild, Upstream},
+    change::Given,
+    cost::{Amount, Cost},
+    detail::{Findings, Report, StagedMode},
+    id::{Owner, SessionKey},
+    session::{ChainHead, Contexts, Hints, Session, SolutionChange, SolutionContext},
+    timing::Timing,
+    turn::{Phase, Reason, State, Turn, Verdict},
+};
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_millis(1_000_000_000_000).after(Duration::from_secs(seconds))
+}
+
+fn owner(name: &str) -> Owner {
+    Owner::new(name.to_owned())
+}
+
+fn upstream(model: &str, provider: &str) -> Upstream {
+    Upstream { model: model.to_owned(), provider: provider.to_owned(), policy: ChainPolicy::Provider }
+}
+
+fn ask(turn: &str, instruction: &str) -> Ask {
+    let session = SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() };
+    Ask {
+        key: session.turn(TurnId::new(turn).unwrap()),
+        by: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
+        fingerprint: Fingerprint::of_bytes(instruction.as_bytes()),
+        contexts: Contexts::default(),
+        first_contexts: Contexts::default(),
+        hints: Hints::default(),
+        session_name: instruction.to_owned(),
+        instruction_summary: instruction.to_owned(),
+        active_file_refs: Vec::new(),
+        first_mode: "general".to_owned(),
+        streamed: false,
+        upstream: upstream("m", "p"),
+        solution: SolutionChange::Stays,
+    }
+}
+
+/// A session whose first turn runs since `at(0)`.
+fn running() -> (Session, Turn) {
+    let timing = Timing::default();
+    let commit = begin::begin(None, None, &ask("t1", "one"), owner("a"), true, at(0), &timing);
+    (commit.session.after, commit.turns[0].after.clone())
+}
+
+fn answer(id: &str) -> Findings {
+    let report = Report {
+        response_id: Some(id.to_owned()),
+        model: Some("m".to_owned()),
+        received: Some(at(3)),
+        chain_expires: Some(at(1_000)),
+        usage: Some(Usage { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5, ..Usage::default() }),
+        ..Report::default()
+    };
+    Findings { report, staged_mode: None }
+}
+
+fn completed(writer: &str) -> Verdict {
+    Verdict::Completed { writer: owner(writer) }
+}
+
+#[test]
+fn a_first_turn_creates_the_session_with_sequence_one_and_its_owner_as_participant() {
+    let commit = begin::begin(None, None, &ask("t1", "one"), owner("a"), true, at(0), &Timing::default());
+    assert_eq!(commit.session.given, None);
+    let (session, turn) = (&commit.session.after, &commit.turns[0]);
+    assert_eq!((session.rev, session.turn_count, session.mode.as_str()), (1, 1, "general"));
+    assert_eq!(session.open_turn.as_ref().map(TurnId::as_str), Some("t1"));
+    assert_eq!((turn.after.sequence, &turn.given), (1, &Given::Absent));
+    assert_eq!(commit.participant.unwrap().user.as_str(), "ada");
+}
+
+#[test]
+fn the_same_request_replays_waits_or_takes_over_by_the_state_of_its_turn() {
+    let timing = Timing::default();
+    let (session, turn) = running();
+    let seen = |turn: &Turn| Seen { session: Some(session.clone()), turn: Some(turn.clone()), open: None };
+    let ask = ask("t1", "one");
+    assert!(matches!(begin::decide(&seen(&turn), &ask, at(31), &timing), Decision::Wait(_)));
+    assert!(matches!(begin::decide(&seen(&turn), &ask, at(32), &timing), Decision::TakeOver(_)));
+    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    assert!(matches!(begin::decide(&seen(&waiting), &ask, at(32), &timing), Decision::Replay(_)));
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
+    assert!(matches!(begin::decide(&seen(&settled), &ask, at(4), &timing), Decision::Replay(_)));
+}
+
+#[test]
+fn another_request_or_another_user_under_the_same_id_is_a_conflict() {
+    let (session, turn) = running();
+    let seen = Seen { session: Some(session), turn: Some(turn), open: None };
+    assert_eq!(begin::decide(&seen, &ask("t1", "two"), at(1), &Timing::default()), Decision::Conflict);
+    let mut stranger = ask("t1", "one");
+    stranger.by.id = UserId::new("bob").unwrap();
+    assert_eq!(begin::decide(&seen, &stranger, at(1), &Timing::default()), Decision::Conflict);
+}
+
+#[test]
+fn a_turn_that_only_the_session_names_yet_is_the_requests_own() {
+    let (session, turn) = running();
+    let seen = Seen { session: Some(session), turn: None, open: Some(turn) };
+    assert!(matches!(begin::decide(&seen, &ask("t1", "one"), at(1), &Timing::default()), Decision::Wait(_)));
+}
+
+#[test]
+fn the_sessions_open_turn_is_busy_salvaged_superseded_or_folded_by_its_state() {
+    let timing = Timing::default();
+    let (session, turn) = running();
+    let next = ask("t2", "two");
+    let decide = |open: &Turn, now| {
+        begin::decide(
+            &Seen { session: Some(session.clone()), turn: None, open: Some(open.clone()) },
+            &next,
+            now,
+            &timing,
+        )
+    };
+    assert!(matches!(decide(&turn, at(31)), Decision::Busy { .. }));
+    assert!(matches!(decide(&turn, at(32)), Decision::SalvageFirst(_)));
+    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    assert!(matches!(decide(&waiting, at(5)), Decision::BeginClosing(_)));
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
+    assert!(matches!(decide(&settled, at(5)), Decision::BeginClosing(_)));
+}
+
+#[test]
+fn a_start_folds_a_settled_turn_and_chains_from_its_response() {
+    let timing = Timing::default();
+    let (session, turn) = running();
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
+    let closing = Closing::of(&session, &settled, Some(&answer("resp_1")), at(5), &timing).unwrap();
+    assert!(closing.ended_before().is_some());
+    let commit =
+        begin::begin(Some(&session), Some(closing), &ask("t2", "two"), owner("b"), false, at(5), &timing);
+    let after = &commit.session.after;
+    assert_eq!((commit.session.given, after.rev, after.turn_count), (Some(1), 2, 2));
+    assert_eq!((after.usage.total_tokens, after.last_turn.status), (5, TurnStatus::Pending));
+    assert_eq!(commit.turns[0].after.previous_response_id.as_deref(), Some("resp_1"));
+    assert_eq!(commit.turns[1].after.state.phase(), Phase::Finalized);
+    assert_eq!(commit.ended, None);
+}
+
+#[test]
+fn a_start_supersedes_a_waiting_turn_within_its_own_transaction_and_chains_from_before_it() {
+    let timing = Timing::default();
+    let (session, turn) = running();
+    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    let spent = answer("resp_1");
+    let closing = Closing::of(&session, &waiting, Some(&spent), at(5), &timing).unwrap();
+    assert!(closing.ended_before().is_none(), "until the transaction it may still go another way");
+    let commit =
+        begin::begin(Some(&session), Some(closing), &ask("t2", "two"), owner("b"), false, at(5), &timing);
+    let superseded = &commit.turns[1];
+    assert_eq!(superseded.given, Given::owner_of(&waiting));
+    assert_eq!(superseded.after.settlement().unwrap().verdict, Verdict::Ended(Reason::Superseded));
+    assert_eq!(commit.ended.unwrap().report.usage, spent.report.usage, "what it used is not lost");
+    assert_eq!(commit.session.after.usage.total_tokens, 5);
+    assert_eq!(commit.turns[0].after.previous_response_id, None);
+}
+
+#[test]
+fn a_turn_ended_from_outside_is_told_by_its_last_suspension() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    assert_eq!(turn.told_by(), None);
+    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    let cancelled = settle::end(&waiting, Reason::Cancelled, at(6), &timing).unwrap().after;
+    assert_eq!(cancelled.told_by(), Some(&owner("a")));
+    let results = Fingerprint::of_bytes(b"results");
+    let resumed = resume::resume(&waiting, owner("b"), results, at(10), &timing).unwrap().after;
+    let cancelled = settle::end(&resumed, Reason::Cancelled, at(11), &timing).unwrap().after;
+    assert_eq!(cancelled.told_by(), Some(&owner("a")), "not by the attempt that was cut off");
+    let answered = settle::settle(&resumed, completed("b"), at(12), at(12), &timing).unwrap().after;
+    assert_eq!(answered.told_by(), Some(&owner("b")));
+}
+
+/// The session after its first turn came to this.
+fn after(found: &Findings) -> Session {
+    let (session, turn) = running();
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &Timing::default()).unwrap().after;
+    finalize::finalize(&session, &settled, Some(found)).unwrap().session
+}
+
+#[test]
+fn a_chain_is_used_by_the_model_and_provider_that_wrote_it_and_only_while_it_lasts() {
+    let mut first = answer("resp_1");
+    first.report.provider = Some("p".to_owned());
+    let session = after(&first);
+    let begun = |session: &Session, upstream: Upstream, now| {
+        let ask = Ask { upstream, ..ask("t2", "two") };
+        let commit = begin::begin(Some(session), None, &ask, owner("b"), false, now, &Timing::default());
+        let turn = &commit.turns[0].after;
+        (turn.previous_response_id.clone(), turn.rebuild)
+    };
+    let chained = (Some("resp_1".to_owned()), None);
+    assert_eq!(begun(&session, upstream("m", "p"), at(999)), chained);
+    assert_eq!(begun(&session, upstream("m", "p"), at(1_000)), (None, Some(Rebuild::Expired)));
+    assert_eq!(begun(&session, upstream("n", "p"), at(5)), (None, Some(Rebuild::OtherModel)));
+    assert_eq!(begun(&session, upstream("m", "q"), at(5)), (None, Some(Rebuild::OtherProvider)));
+    let local = Upstream { policy: ChainPolicy::Local, ..upstream("m", "p") };
+    assert_eq!(begun(&session, local, at(5)), (None, Some(Rebuild::Unkept)));
+
+    let recorded = session.chain.clone().unwrap();
+    let unrecorded = Session { chain: Some(ChainHead { provider: None, ..recorded }), ..session };
+    assert_eq!(begun(&unrecorded, upstream("m", "q"), at(5)), chained, "older sessions keep their chain");
+    first.report.chain_expires = None;
+    let unkept = (None, Some(Rebuild::Unkept));
+    assert_eq!(begun(&after(&first), upstream("m", "p"), at(5)), unkept, "nothing was left upstream");
+}
+
+#[test]
+fn a_first_turn_tells_nothing() {
+    let (_, turn) = running();
+    assert_eq!((turn.previous_response_id, turn.rebuild), (None, None));
+}
+
+#[test]
+fn a_solution_context_stays_until_it_is_replaced_or_removed() {
+    let brought = |turn: &str, text: &str| SolutionContext {
+        turn: TurnId::new(turn).unwrap(),
+        request: Fingerprint::of_bytes(turn.as_bytes()),
+        text: Fingerprint::of_bytes(text.as_bytes()),
+    };
+    let replaced = |turn: &str, text: &str| SolutionChange::Replaced(brought(turn, text));
+    let first = Ask { solution: replaced("t1", "rust"), ..ask("t1", "one") };
+    let session = begin::begin(None, None, &first, owner("a"), true, at(0), &Timing::default()).session.after;
+    assert_eq!(session.solution, Some(brought("t1", "rust")), "it counts for the turn that brings it");
+    let latched = |solution: SolutionChange| {
+        let next = Ask { solution, ..ask("t2", "two") };
+        let commit = begin::begin(Some(&session), None, &next, owner("b"), false, at(1), &Timing::default());
+        commit.session.after.solution
+    };
+    assert_eq!(latched(SolutionChange::Stays), Some(brought("t1", "rust")));
+    assert_eq!(latched(replaced("t2", "go")), Some(brought("t2", "go")));
+    assert_eq!(latched(replaced("t2", "rust")), Some(brought("t1", "rust")), "the same text changes nothing");
+    assert_eq!(latched(SolutionChange::Removed), None);
+}
+
+#[test]
+fn what_turns_cost_adds_up_per_currency() {
+    let cost =
+        |micros, currency: &str| Cost { amount: Amount::from_micros(micros), currency: currency.to_owned() };
+    let mut costly = answer("resp_1");
+    costly.report.cost = Some(cost(5, "USD"));
+    let session = after(&costly);
+    assert_eq!(session.costs, [cost(5, "USD")]);
+    let with = |next: Option<Cost>| crate::session::costs_with(session.costs.clone(), next.as_ref());
+    assert_eq!(with(Some(cost(7, "USD"))), [cost(12, "USD")]);
+    assert_eq!(with(Some(cost(7, "EUR"))), [cost(5, "USD"), cost(7, "EUR")]);
+    assert_eq!(with(None), [cost(5, "USD")]);
+}
+
+#[test]
+fn contexts_are_fixed_by_the_first_turn_and_hints_stay_until_replaced() {
+    let timing = Timing::default();
+    let hints = |repo: &str| Hints { repo: Some(repo.to_owned()), ..Hints::default() };
+    let first = Ask { hints: hints("one"), ..ask("t1", "one") };
+    let session = begin::begin(None, None, &first, owner("a"), true, at(0), &timing).session.after;
+    let latched = |hints: Hints| {
+        let next = Ask { hints, ..ask("t2", "two") };
+        begin::begin(Some(&session), None, &next, owner("b"), false, at(1), &timing)
+            .session
+            .after
+            .hints
+            .repo
+            .unwrap()
+    };
+    assert_eq!(latched(Hints::default()), "one");
+    assert_eq!(latched(hints("two")), "two");
+    let agent = Some(contracts::id::AgentContextId::new("other").unwrap());
+    let other = Ask { contexts: Contexts { agent, conversation: None }, ..ask("t2", "two") };
+    let seen = Seen { session: Some(session), ..Seen::default() };
+    assert_eq!(begin::decide(&seen, &other, at(1), &timing), Decision::OtherContexts);
+}
+
+#[test]
+fn a_lease_is_taken_late_by_at_most_three_attempts_and_then_only_salvaged() {
+    let timing = Timing::default();
+    let (_, mut turn) = running();
+    let alive = take::take(&turn, owner("b"), take::Purpose::Retry, at(31), &timing);
+    assert_eq!(alive, Err(take::Refused::Alive { takeable_at: at(32) }));
+    let mut now = 32;
+    for name in ["b", "c"] {
+        let change = take::take(&turn, owner(name), take::Purpose::Retry, at(now), &timing).unwrap();
+        assert_eq!(change.given, Given::lease_of(&turn));
+        turn = change.after;
+        now += 32;
+    }
+    let fourth = take::take(&turn, owner("d"), take::Purpose::Retry, at(now), &timing);
+    assert_eq!(fourth, Err(take::Refused::NoAttemptLeft));
+    let salvaged = take::take(&turn, owner("d"), take::Purpose::Salvage, at(now), &timing).unwrap().after;
+    let State::Running { stage, .. } = &salvaged.state else { panic!("it still runs") };
+    assert_eq!(stage.writers, [owner("a"), owner("b"), owner("c")]);
+}
+
+#[test]
+fn results_open_a_new_stage_and_are_remembered() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    assert_eq!(waiting.due, Some(at(500)));
+    let results = Fingerprint::of_bytes(b"results");
+    let resumed = resume::resume(&waiting, owner("b"), results, at(10), &timing).unwrap().after;
+    let answered = resumed.answered.clone().unwrap();
+    assert_eq!((answered.round, answered.results, answered.suspended_by), (1, results, owner("a")));
+    let State::Running { stage, .. } = &resumed.state else { panic!("it runs") };
+    assert_eq!((stage.round, stage.writers.as_slice()), (1, [owner("b")].as_slice()));
+    assert!(resume::resume(&resumed, owner("c"), results, at(11), &timing).is_err());
+}
+
+#[test]
+fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
+    let timing = Timing::default();
+    let (session, turn) = running();
+    let mut found = answer("resp_1");
+    found.staged_mode = Some(StagedMode {
+        mode: "ddr_authoring".to_owned(),
+        reason: "why".to_owned(),
+        branch: false,
+        at: at(2),
+    });
+    let settled = settle::settle(&turn, completed("a"), at(3), at(4), &timing).unwrap().after;
+    let done = finalize::finalize(&session, &settled, Some(&found)).unwrap();
+    assert_eq!((done.session.open_turn.clone(), done.session.mode.as_str()), (None, "ddr_authoring"));
+    assert_eq!((done.session.last_activity, done.session.last_turn.at), (at(3), at(3)));
+    assert_eq!(done.mode_change.as_ref().map(|change| change.previous.as_str()), Some("general"));
+    assert_eq!(done.turn.after.due, None);
+    found.staged_mode.as_mut().unwrap().mode = "general".to_owned();
+    let unchanged = finalize::finalize(&session, &settled, Some(&found)).unwrap();
+    assert_eq!(unchanged.mode_change, None, "a change to the mode that is there already is none");
+    assert!(finalize::finalize(&done.session, &done.turn.after, Some(&found)).is_err());
+
+    let failed = settle::end(&turn, Reason::Cancelled, at(4), &timing).unwrap().after;
+    let done = finalize::finalize(&session, &failed, None).unwrap();
+    assert_eq!((done.session.chain, done.session.mode.as_str()), (None, "general"));
+    assert_eq!((done.session.last_turn.status, done.ended.report.errors.len()), (TurnStatus::Failed, 1));
+}
+
+#[test]
+fn the_sweep_acts_on_the_head_as_read_and_not_on_the_index() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    assert_eq!(sweep::action(&turn, at(151), &timing), sweep::Action::Leave);
+    assert_eq!(sweep::action(&turn, at(152), &timing), sweep::Action::Salvage);
+    let renewed = renew::renew(&turn, at(170)).unwrap().after;
+    let sweep::Action::MoveDue(moved) = sweep::action(&renewed, at(152), &timing) else { panic!("it lives") };
+    assert_eq!((moved.given.clone(), moved.after.due), (Given::lease_of(&renewed), Some(at(292))));
+    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    assert_eq!(sweep::action(&waiting, at(499), &timing), sweep::Action::Leave);
+    assert!(matches!(sweep::action(&waiting, at(500), &timing), sweep::Action::End(_)));
+    let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
+    assert_eq!(sweep::action(&settled, at(40), &timing), sweep::Action::Finalize);
+}
+
+#[test]
+fn a_lost_renewal_is_not_proved_by_a_head_that_someone_else_settled() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    let renewal = renew::renew(&turn, at(60)).unwrap();
+    let cancelled = settle::end(&turn, Reason::Cancelled, at(10), &timing).unwrap().after;
+    assert!(!renewal.shows_in(&cancelled));
+    assert!(renewal.shows_in(&renew::renew(&turn, at(70)).unwrap().after), "a later renewal of ours");
+    let start = crate::change::TurnChange { given: Given::Absent, after: turn.clone() };
+    assert!(start.shows_in(&cancelled), "a start is proved by its owner, whatever came after");
+}

@@ -1,0 +1,246 @@
+//! A turn's head: everything that decides its fate, and nothing else.
+//!
+//! What was asked and what came of it are details ([`crate::detail`]) and payloads; the head stays
+//! under a kilobyte so that every conditional write on it is cheap.
+
+use contracts::{Error, ErrorCode, Fingerprint, Timestamp, id::UserId, read::TurnStatus};
+
+use crate::{
+    chain::Rebuild,
+    id::{Owner, TurnKey},
+};
+
+/// The most attempts one stage of a turn gets before it is abandoned.
+pub const MAX_ATTEMPTS: usize = 3;
+
+/// The head of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Turn {
+    /// Which turn.
+    pub key: TurnKey,
+    /// Its place in the session, from 1 (I3).
+    pub sequence: u64,
+    /// What was asked, as a hash (I9).
+    pub fingerprint: Fingerprint,
+    /// Who asked.
+    pub asked_by: UserId,
+    /// When it was accepted.
+    pub created: Timestamp,
+    /// The mode at its start, a catalog key.
+    pub mode: String,
+    /// The response its first model call continues from, frozen at the start; takeovers use it.
+    pub previous_response_id: Option<String>,
+    /// Why it tells the session's earlier turns itself, frozen likewise; none while the provider
+    /// remembers them, or when there are none.
+    pub rebuild: Option<Rebuild>,
+    /// Who wrote the head last as an attempt: every condition compares it (LIFECYCLE rule 3).
+    pub owner: Owner,
+    /// When the sweep should look at it; none once it is terminal.
+    pub due: Option<Timestamp>,
+    /// Whether its client asked for a stream: its tool continuations are answered in the same way.
+    pub streamed: bool,
+    /// Who suspended it last: should it be ended from outside, that outcome object tells what it had used.
+    pub suspended_by: Option<Owner>,
+    /// The latest accepted tool results, to recognise them when they come again.
+    pub answered: Option<Answered>,
+    /// Where it stands.
+    pub state: State,
+}
+
+/// Where a turn stands (DESIGN §3).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum State {
+    /// An attempt works on it while its lease lasts.
+    Running {
+        /// When the owner's lease ends.
+        lease_ends: Timestamp,
+        /// The work since the start or since the last tool results.
+        stage: Stage,
+    },
+    /// The client runs tools; the owner's outcome object holds the calls.
+    AwaitingTools {
+        /// Which suspension of the turn this is, from 1.
+        round: u32,
+        /// When the turn fails for want of results.
+        deadline: Timestamp,
+    },
+    /// The outcome is decided, irrevocably; the session does not show it yet.
+    Settled(Settlement),
+    /// Terminal: nothing changes any more (I2).
+    Finalized(Settlement),
+}
+
+/// The work between two suspensions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Stage {
+    /// How many suspensions came before.
+    pub round: u32,
+    /// The attempts of this stage, oldest first: any of them may have stored an outcome object.
+    /// At most [`MAX_ATTEMPTS`].
+    pub writers: Vec<Owner>,
+}
+
+/// The one decision about a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Settlement {
+    /// What was decided.
+    pub verdict: Verdict,
+    /// The turn's `StatusTimeStamp` (DD-002B, DD-002C).
+    pub at: Timestamp,
+}
+
+/// What became of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The writer's outcome object holds the answer.
+    Completed {
+        /// Whose outcome object.
+        writer: Owner,
+    },
+    /// The writer's outcome object holds the errors.
+    Failed {
+        /// Whose outcome object.
+        writer: Owner,
+    },
+    /// It was ended from outside, without an outcome object.
+    Ended(Reason),
+}
+
+/// Why a turn was ended from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The caller cancelled it.
+    Cancelled,
+    /// Its attempts died and nobody asked again.
+    Abandoned,
+    /// A new user turn came while it awaited tool results.
+    Superseded,
+    /// The tool results did not come in time.
+    ToolDeadline,
+    /// The outcome could not be stored.
+    StorageUnavailable,
+}
+
+/// Tool results that were accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Answered {
+    /// The suspension they answered.
+    pub round: u32,
+    /// Their fingerprint.
+    pub results: Fingerprint,
+    /// Who suspended: its outcome object holds the calls.
+    pub suspended_by: Owner,
+    /// Who resumed: the results are stored under it.
+    pub resumed_by: Owner,
+}
+
+/// The state's name, as conditions compare it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// [`State::Running`].
+    Running,
+    /// [`State::AwaitingTools`].
+    AwaitingTools,
+    /// [`State::Settled`].
+    Settled,
+    /// [`State::Finalized`].
+    Finalized,
+}
+
+impl State {
+    /// The state's name.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        match self {
+            Self::Running { .. } => Phase::Running,
+            Self::AwaitingTools { .. } => Phase::AwaitingTools,
+            Self::Settled(_) => Phase::Settled,
+            Self::Finalized(_) => Phase::Finalized,
+        }
+    }
+}
+
+impl Verdict {
+    /// The public status it leads to (DD-002B).
+    #[must_use]
+    pub fn status(&self) -> TurnStatus {
+        match self {
+            Self::Completed { .. } => TurnStatus::Completed,
+            Self::Failed { .. } | Self::Ended(_) => TurnStatus::Failed,
+        }
+    }
+
+    /// Whose outcome object tells the rest, where there is one.
+    #[must_use]
+    pub fn writer(&self) -> Option<&Owner> {
+        match self {
+            Self::Completed { writer } | Self::Failed { writer } => Some(writer),
+            Self::Ended(_) => None,
+        }
+    }
+}
+
+impl Turn {
+    /// The decision, once it is made.
+    #[must_use]
+    pub fn settlement(&self) -> Option<&Settlement> {
+        match &self.state {
+            State::Settled(settlement) | State::Finalized(settlement) => Some(settlement),
+            State::Running { .. } | State::AwaitingTools { .. } => None,
+        }
+    }
+
+    /// How often it was suspended before its latest stage of work.
+    #[must_use]
+    pub fn round(&self) -> u32 {
+        match &self.state {
+            State::Running { stage, .. } => stage.round,
+            State::AwaitingTools { round, .. } => round.saturating_sub(1),
+            State::Settled(_) | State::Finalized(_) => {
+                self.answered.as_ref().map_or(0, |answered| answered.round)
+            }
+        }
+    }
+
+    /// Whose outcome object tells what came of it so far: the verdict's writer, else who suspended it last.
+    #[must_use]
+    pub fn told_by(&self) -> Option<&Owner> {
+        let writer = self.settlement().and_then(|settlement| settlement.verdict.writer());
+        writer.or(self.suspended_by.as_ref())
+    }
+
+    /// The status that readers see: a settled turn shows its outcome, since nothing can change it.
+    #[must_use]
+    pub fn status(&self) -> TurnStatus {
+        self.settlement().map_or(TurnStatus::Pending, |settlement| settlement.verdict.status())
+    }
+}
+
+impl Reason {
+    /// The error that tells the client.
+    #[must_use]
+    pub fn error(self) -> Error {
+        let (code, message) = match self {
+            Self::Cancelled => (ErrorCode::TurnCancelled, "The turn was cancelled."),
+            Self::Abandoned => (
+                ErrorCode::TurnAbandoned,
+                "The turn was interrupted and did not recover. Send it again with a new TurnId.",
+            ),
+            Self::Superseded => (
+                ErrorCode::TurnSuperseded,
+                "A new turn of the session took over while this one awaited tool results. Follow the newer turn.",
+            ),
+            Self::ToolDeadline => (
+                ErrorCode::ToolDeadlineExpired,
+                "The tool results did not arrive in time. Send the instruction again with a new TurnId.",
+            ),
+            Self::StorageUnavailable => (
+                ErrorCode::TurnNotStored,
+                "The answer could not be stored. Send the instruction again with a new TurnId.",
+            ),
+        };
+        Error::new(code, message)
+    }
+}

@@ -1,0 +1,282 @@
+//! What must hold in every state, by the numbers of the design's invariants.
+
+use protocol::{
+    transition::begin::{self, Decision, Seen},
+    turn::{Reason, State as Standing, Turn, Verdict},
+};
+use stateright::Property;
+
+use crate::{
+    cast::{self, FIRST_MODE, TURNS, ask, at, number, response_id, results_fingerprint, timing},
+    model::Lifecycle,
+    scene::Role,
+    state::{Answer, At, Broken, Object, Said, State},
+};
+
+/// A decision is made once and a terminal head never changes.
+pub(crate) const DECIDED_ONCE: &str = "I1, I2: a turn is decided once and terminal for good";
+/// Sequence numbers are 1..n in order of creation.
+pub(crate) const GAP_FREE: &str = "I3: sequence numbers have no gap and no repeat";
+/// An outcome that the owner stored decides the turn, unless a cancel was faster.
+pub(crate) const NOT_LOST: &str = "I4: what the owner stored is what the turn ends with";
+/// What clients were told is what is stored.
+pub(crate) const TOLD_IS_STORED: &str = "I5, I8, I9: what was answered is what is stored";
+/// Tool results match the calls of the suspension they answer, and are stored.
+pub(crate) const EXACT_RESULTS: &str = "I6: tool results are exact or nothing";
+/// A request is never answered with another request's turn.
+pub(crate) const SAME_REQUEST: &str = "I9: an answer belongs to the request that was sent";
+/// A nonce has one holder, and a live lease is not taken.
+pub(crate) const ONE_HOLDER: &str = "I9: a lease has one holder until it is over";
+/// No model call where an outcome was durable for the owner to find.
+pub(crate) const PAID_ONCE: &str = "I9: no model call where an outcome was durable";
+/// Instruction, outcome, details and results are there when a head names them.
+pub(crate) const NOTHING_MISSING: &str = "I10: committed metadata never points at a missing payload";
+/// At most one turn is open, and the session names it.
+pub(crate) const ONE_OPEN: &str = "the session's open turn is the only one that is not terminal";
+/// What runs is what the session names: nothing runs beside it.
+pub(crate) const RUNNING_IS_NAMED: &str = "a turn that runs is the session's open turn";
+/// Session and turns continue from the last completed turn.
+pub(crate) const CHAIN: &str = "the chain continues from the last completed turn";
+/// The session's mode is what completed turns made it.
+pub(crate) const MODE: &str = "a mode changes with a completed turn only";
+/// Status of the newest turn and totals count every turn once.
+pub(crate) const ROLL_UP: &str = "I8: the session counts every turn once";
+/// A turn is superseded by a turn that there is.
+pub(crate) const SUPERSEDED_BY: &str = "a superseded turn has a successor";
+/// What a lost reply meant is told by what is stored.
+pub(crate) const READ_BACK: &str = "I11: what was not applied never counts as applied";
+/// Nothing stays open.
+pub(crate) const ALL_TERMINAL: &str = "I12: in the end every turn is terminal";
+/// A lease from now on at the latest, a new user turn is not refused.
+pub(crate) const USABLE: &str = "I16: within a lease the next user turn can start";
+/// A client that does not give up gets its answer.
+pub(crate) const ANSWERED: &str = "I16: who insists is answered";
+
+/// All that holds always.
+pub(crate) fn always() -> Vec<Property<Lifecycle>> {
+    vec![
+        Property::always(DECIDED_ONCE, |_, state: &State| {
+            none(state, &[Broken::DecisionChanged, Broken::TerminalChanged, Broken::IdentityChanged])
+        }),
+        Property::always(GAP_FREE, |_, state: &State| gap_free(state)),
+        Property::always(NOT_LOST, |_, state: &State| {
+            state.objects.iter().all(|object| decides(state, object))
+        }),
+        Property::always(TOLD_IS_STORED, |_, state: &State| {
+            none(state, &[Broken::AnsweredOther, Broken::CancelUnfounded]) && told_is_stored(state)
+        }),
+        Property::always(EXACT_RESULTS, |_, state: &State| {
+            turns(state).all(|turn| results_are_exact(state, turn))
+        }),
+        Property::always(SAME_REQUEST, |_, state: &State| none(state, &[Broken::AnsweredForeign])),
+        Property::always(ONE_HOLDER, |_, state: &State| {
+            none(state, &[Broken::LiveLeaseTaken]) && one_holder(state)
+        }),
+        Property::always(PAID_ONCE, |_, state: &State| none(state, &[Broken::PaidTwice])),
+        Property::always(NOTHING_MISSING, |_, state: &State| {
+            none(state, &[Broken::Missing]) && nothing_missing(state)
+        }),
+        Property::always(ONE_OPEN, |_, state: &State| one_open(state)),
+        Property::always(RUNNING_IS_NAMED, |_, state: &State| running_is_named(state)),
+        Property::always(CHAIN, |_, state: &State| chained(state)),
+        Property::always(MODE, |model, state: &State| mode(model, state)),
+        Property::always(ROLL_UP, |_, state: &State| rolled_up(state)),
+        Property::always(SUPERSEDED_BY, |_, state: &State| superseded_by(state)),
+        Property::always(READ_BACK, |_, state: &State| none(state, &[Broken::AppliedInThought])),
+        Property::always(ALL_TERMINAL, |model, state: &State| {
+            let swept = model.scene.roles.contains(&Role::Sweep);
+            !swept || !model.is_over(state) || turns(state).all(is_terminal)
+        }),
+        Property::always(USABLE, |_, state: &State| usable(state)),
+        Property::always(ANSWERED, |model, state: &State| {
+            let insists = |role: &Role| {
+                !matches!(role, Role::Executor { insists: true, .. }) || model.is_answered(state, role)
+            };
+            !model.is_over(state) || model.scene.roles.iter().all(insists)
+        }),
+    ]
+}
+
+fn none(state: &State, broken: &[Broken]) -> bool {
+    !state.broken.iter().any(|one| broken.contains(one))
+}
+
+fn turns(state: &State) -> impl Iterator<Item = &Turn> {
+    state.turns.iter().flatten().map(AsRef::as_ref)
+}
+
+fn is_terminal(turn: &Turn) -> bool {
+    matches!(turn.state, Standing::Finalized(_))
+}
+
+fn completed_by(turn: &Turn) -> Option<&protocol::id::Owner> {
+    match &turn.settlement()?.verdict {
+        Verdict::Completed { writer } => Some(writer),
+        Verdict::Failed { .. } | Verdict::Ended(_) => None,
+    }
+}
+
+fn object<'a>(state: &'a State, turn: &Turn, writer: &protocol::id::Owner) -> Option<&'a Object> {
+    let number = number(&turn.key.turn);
+    let own = state.objects.iter().find(|object| object.turn == number && object.key == *writer);
+    // Where payloads carry no writer (rule 1 taken out), there is one object for all.
+    own.or_else(|| {
+        state.objects.iter().find(|object| object.turn == number && object.key.as_str().is_empty())
+    })
+}
+
+fn gap_free(state: &State) -> bool {
+    let mut numbers: Vec<_> = turns(state).map(|turn| turn.sequence).collect();
+    numbers.sort_unstable();
+    let count = state.session.as_ref().map_or(0, |session| session.turn_count);
+    none(state, &[Broken::OutOfOrder]) && numbers.into_iter().eq(1..=count)
+}
+
+/// An object that was stored by the turn's owner while the turn ran. Suspensions are held by the head.
+fn decides(state: &State, object: &Object) -> bool {
+    let Some(turn) = state.turn(object.turn) else { return false };
+    let Some(settlement) = turn.settlement() else { return true };
+    if !object.by_owner || object.said == Said::Calls {
+        return true;
+    }
+    match &settlement.verdict {
+        Verdict::Completed { writer } => object.said == Said::Answer && *writer == object.writer,
+        Verdict::Failed { writer } => object.said == Said::Failure && *writer == object.writer,
+        Verdict::Ended(reason) => *reason == Reason::Cancelled,
+    }
+}
+
+fn told_is_stored(state: &State) -> bool {
+    state.told.iter().all(|told| {
+        let Some(turn) = state.turn(told.turn) else { return false };
+        let verdict = turn.settlement().map(|settlement| &settlement.verdict);
+        let holds = |writer, said, text| {
+            object(state, turn, writer).is_some_and(|object| object.said == said && object.text == text)
+        };
+        match (told.answer, verdict) {
+            (Answer::Text(text), Some(Verdict::Completed { writer })) => holds(writer, Said::Answer, text),
+            (Answer::Failure(text), Some(Verdict::Failed { writer })) => holds(writer, Said::Failure, text),
+            (Answer::Ended(end), Some(Verdict::Ended(reason))) => end == (*reason).into(),
+            // The turn may have gone on since; that it stood when it was told was held against the head.
+            (Answer::Calls(text), _) => {
+                state.objects.iter().any(|object| object.turn == told.turn && object.text == text)
+            }
+            (Answer::Text(_) | Answer::Failure(_) | Answer::Ended(_), _) => false,
+        }
+    })
+}
+
+fn results_are_exact(state: &State, turn: &Turn) -> bool {
+    let Some(answered) = &turn.answered else { return true };
+    let number = number(&turn.key.turn);
+    let calls = object(state, turn, &answered.suspended_by).filter(|object| object.said == Said::Calls);
+    let results =
+        state.results.iter().find(|results| results.turn == number && results.owner == answered.resumed_by);
+    let (Some(calls), Some(results)) = (calls, results) else { return false };
+    results.calls == calls.text && answered.results == results_fingerprint(results.calls, results.says)
+}
+
+fn one_holder(state: &State) -> bool {
+    let held = |at: &At| match at {
+        At::Thinking { turn } | At::Storing { turn, .. } | At::Fenced { turn, .. } => {
+            Some((turn.key.clone(), turn.owner.clone()))
+        }
+        _ => None,
+    };
+    let mut holders: Vec<_> = state.processes.iter().filter_map(|process| held(&process.at)).collect();
+    let all = holders.len();
+    holders.sort_unstable();
+    holders.dedup();
+    holders.len() == all
+}
+
+fn nothing_missing(state: &State) -> bool {
+    turns(state).all(|turn| {
+        let number = number(&turn.key.turn);
+        let body = cast::body(turn.fingerprint);
+        let instruction = state.instructions.iter().any(|stored| {
+            stored.turn == number && stored.key.is_none_or(|key| key == body) && stored.body == body
+        });
+        let writer = match &turn.state {
+            Standing::Running { .. } => None,
+            Standing::AwaitingTools { .. } => Some(&turn.owner),
+            Standing::Settled(settlement) | Standing::Finalized(settlement) => settlement.verdict.writer(),
+        };
+        let outcome = writer.is_none_or(|writer| object(state, turn, writer).is_some());
+        let details = !is_terminal(turn) || state.details[usize::from(number)].is_some();
+        instruction && outcome && details
+    })
+}
+
+fn one_open(state: &State) -> bool {
+    let named = state.session.as_ref().and_then(|session| session.open_turn.as_ref());
+    let mut open = turns(state).filter(|turn| !is_terminal(turn)).map(|turn| &turn.key.turn);
+    open.next() == named && open.next().is_none()
+}
+
+fn running_is_named(state: &State) -> bool {
+    let named = state.session.as_ref().and_then(|session| session.open_turn.as_ref());
+    let mut running = turns(state).filter(|turn| matches!(turn.state, Standing::Running { .. }));
+    running.all(|turn| named == Some(&turn.key.turn))
+}
+
+/// The response that the next turn continues from, after all terminal turns with a number below this.
+fn chain_before(state: &State, sequence: u64) -> Option<String> {
+    let before = turns(state).filter(|turn| turn.sequence < sequence && is_terminal(turn));
+    let last = before.filter(|turn| completed_by(turn).is_some()).max_by_key(|turn| turn.sequence)?;
+    let answer = object(state, last, completed_by(last)?)?;
+    Some(response_id(answer.turn, answer.text))
+}
+
+fn chained(state: &State) -> bool {
+    let session = state.session.as_ref().is_none_or(|session| {
+        session.chain.as_ref().map(|chain| chain.response_id.clone()) == chain_before(state, u64::MAX)
+    });
+    session && turns(state).all(|turn| turn.previous_response_id == chain_before(state, turn.sequence))
+}
+
+fn mode(model: &Lifecycle, state: &State) -> bool {
+    let stages = model.scene.stages_mode.and_then(|turn| Some((turn, state.turn(turn)?)));
+    let expected = match stages {
+        Some((number, turn)) if is_terminal(turn) && completed_by(turn).is_some() => cast::mode_of(number),
+        _ => FIRST_MODE.to_owned(),
+    };
+    state.session.as_ref().is_none_or(|session| session.mode == expected)
+}
+
+fn rolled_up(state: &State) -> bool {
+    let Some(session) = &state.session else { return turns(state).next().is_none() };
+    let told = |turn: &&Turn| is_terminal(turn) && turn.told_by().is_some();
+    let counted = turns(state).filter(told).count() as u64;
+    let Some(last) = turns(state).max_by_key(|turn| turn.sequence) else { return false };
+    let status = if is_terminal(last) { last.status() } else { contracts::read::TurnStatus::Pending };
+    session.usage.prompt_tokens == counted
+        && session.last_turn.id == last.key.turn
+        && session.last_turn.status == status
+}
+
+fn superseded_by(state: &State) -> bool {
+    let superseded = |turn: &&Turn| {
+        turn.settlement().is_some_and(|settlement| settlement.verdict == Verdict::Ended(Reason::Superseded))
+    };
+    turns(state).filter(superseded).all(|turn| turns(state).any(|other| other.sequence == turn.sequence + 1))
+}
+
+fn usable(state: &State) -> bool {
+    let open = state.session.as_ref().and_then(|session| session.open_turn.as_ref());
+    let open = open.and_then(|open| state.turn(number(open)));
+    let decision = |later: u8| {
+        let seen = Seen {
+            session: state.session.as_deref().cloned(),
+            turn: None,
+            open: open.map(|open| open.as_ref().clone()),
+        };
+        begin::decide(&seen, ask(TURNS, 0), at(later), &timing())
+    };
+    // A lease that begins now is over one tick later.
+    open.is_none()
+        || matches!(
+            decision(state.now + 1),
+            Decision::Begin | Decision::BeginClosing(_) | Decision::SalvageFirst(_)
+        )
+}

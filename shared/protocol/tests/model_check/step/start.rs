@@ -1,0 +1,175 @@
+//! A user turn: the instruction, the look, the decision, the start transaction.
+
+use std::sync::Arc;
+
+use protocol::{
+    session::Session,
+    transition::{
+        begin::{self, Closing, Decision, Seen},
+        settle,
+        take::Purpose,
+    },
+    turn::{Reason, State as Standing, Turn},
+};
+
+use super::{Step, says};
+use crate::{
+    cast::{self, ask, at, number, timing},
+    coverage::Event,
+    model::How,
+    rules::Rule,
+    scene::Role,
+    state::{At, Instruction, Read, Then, Write, insert},
+};
+
+impl Step<'_> {
+    /// Turn and body of the request that an executor runs for.
+    pub(super) fn request(&self) -> Option<(u8, u8)> {
+        let Role::Executor { requests, .. } = self.role() else { return None };
+        let process = &self.state.processes[usize::from(self.me)];
+        match process.insisted {
+            0 => requests.get(usize::from(process.calls).saturating_sub(1)).copied(),
+            _ => requests.last().copied(),
+        }
+    }
+
+    /// The client calls. The instruction is stored beside the look; nothing depends on which is first.
+    pub(super) fn call(&mut self) {
+        let at_the_end = self.state.now >= cast::CALM;
+        let process = self.process();
+        if at_the_end {
+            process.insisted += 1;
+        } else {
+            process.calls += 1;
+        }
+        process.renewals = 0;
+        if let Some((turn, body)) = self.request() {
+            let key = (!self.is_out(Rule::InstructionCarriesFingerprint)).then_some(body);
+            let there = |stored: &Instruction| stored.turn == turn && stored.key == key;
+            if !self.state.instructions.iter().any(there) {
+                insert(&mut self.state.instructions, Instruction { turn, key, body });
+            }
+        }
+        self.look_again();
+    }
+
+    /// Everything that was read is forgotten.
+    pub(super) fn look_again(&mut self) {
+        if self.model.scene.fine {
+            self.process().at = At::Looking { session: None, turn: None };
+        } else {
+            self.look(None, None, How::Go);
+        }
+    }
+
+    /// Reads; and decides as soon as everything is read.
+    pub(super) fn look(
+        &mut self,
+        session: Read<Option<Arc<Session>>>,
+        turn: Read<Option<Arc<Turn>>>,
+        how: How,
+    ) {
+        let Some((asked, _)) = self.request() else { return self.look_at_results() };
+        let session = match (session, how) {
+            (None, How::ReadSession | How::Go) => Some(self.state.session.clone()),
+            (session, _) => session,
+        };
+        let turn = match (turn, how) {
+            (None, How::ReadTurn | How::Go) => Some(self.state.turn(asked).cloned()),
+            (turn, _) => turn,
+        };
+        let (Some(seen_session), Some(seen_turn)) = (&session, &turn) else {
+            self.process().at = At::Looking { session, turn };
+            return;
+        };
+        let named = seen_session.as_ref().and_then(|session| session.open_turn.as_ref()).map(number);
+        let open = named.filter(|open| *open != asked || seen_turn.is_none());
+        match open {
+            None => self.decide(seen_session.clone(), seen_turn.clone(), None),
+            // The open turn is read after the session that names it, as an effect of its own.
+            Some(open) if how == How::Go => {
+                let open = self.state.turn(open).cloned();
+                self.decide(seen_session.clone(), seen_turn.clone(), open);
+            }
+            Some(_) => self.process().at = At::Looking { session, turn },
+        }
+    }
+
+    fn decide(&mut self, session: Option<Arc<Session>>, turn: Option<Arc<Turn>>, open: Option<Arc<Turn>>) {
+        let Some((asked, body)) = self.request() else { return };
+        let seen = Seen {
+            session: session.as_deref().cloned(),
+            turn: turn.as_deref().cloned(),
+            open: open.as_deref().cloned(),
+        };
+        let decision = begin::decide(&seen, ask(asked, body), at(self.state.now), &timing());
+        if self.is_out(Rule::ReplayDecidesOnHead)
+            && matches!(decision, Decision::Wait(_) | Decision::TakeOver(_))
+        {
+            let lies_there = self.state.objects.iter().find(|object| object.turn == asked);
+            if let Some(answer) = lies_there.map(|object| says(object.said, object.text)) {
+                return self.tell(asked, answer);
+            }
+        }
+        match decision {
+            Decision::Begin => self.begin(session, None),
+            Decision::BeginClosing(open) => self.begin(session, Some(open)),
+            Decision::SalvageFirst(_) if self.is_out(Rule::StartSalvages) => {}
+            Decision::SalvageFirst(open) => {
+                self.note(Event::StartSalvaged);
+                self.fence(&open, Purpose::Salvage);
+            }
+            Decision::Replay(turn) => {
+                self.note(Event::Replayed);
+                self.what_stands(&Arc::new(turn));
+            }
+            Decision::Wait(_) => self.process().at = At::Waiting { turn: asked },
+            Decision::TakeOver(turn) => self.fence(&turn, Purpose::Retry),
+            Decision::Conflict => self.note(Event::Conflict),
+            Decision::Busy { .. } => self.note(Event::Busy),
+            Decision::OtherContexts => unreachable!("all requests name the same contexts"),
+        }
+    }
+
+    /// Prepares the start transaction, and what has to be written before it.
+    pub(super) fn begin(&mut self, session: Option<Arc<Session>>, open: Option<Turn>) {
+        let Some((asked, body)) = self.request() else { return };
+        let (now, timing) = (at(self.state.now), timing());
+        let closing = match (&session, &open) {
+            (Some(session), Some(open)) => {
+                let awaits = matches!(open.state, Standing::AwaitingTools { .. });
+                if awaits && self.is_out(Rule::SupersedeInStart) {
+                    let change = settle::end(open, Reason::Superseded, now, &timing).expect("it awaits");
+                    let write = Arc::new(Write::Turn { change, take: false });
+                    let then = Then::SupersededFirst { session: session.clone() };
+                    self.process().at = At::Sending { write, then };
+                    return;
+                }
+                let outcome = self.load(open);
+                let closing = Closing::of(session, open, outcome.as_ref(), now, &timing);
+                Some(closing.expect("the decision looked at its phase"))
+            }
+            _ => None,
+        };
+        let settled_before = closing.as_ref().is_some_and(|closing| closing.ended_before().is_some());
+        let owner = self.nonce(1);
+        let commit = begin::begin(session.as_deref(), closing, ask(asked, body), owner, false, now, &timing);
+        let write = Arc::new(Write::Commit(commit));
+        match open.filter(|_| settled_before) {
+            Some(open) => self.publish_then_send(Arc::new(open), write, Then::Begun),
+            None => self.process().at = At::Sending { write, then: Then::Begun },
+        }
+    }
+
+    /// Looks whether the turn that was waited for has something to answer with, or died.
+    pub(super) fn poll(&mut self, turn: u8) {
+        match self.state.turn(turn).cloned() {
+            Some(head) if matches!(head.state, Standing::Running { .. }) => self.look_again(),
+            Some(head) => {
+                self.note(Event::Replayed);
+                self.what_stands(&head);
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A turn's request, worked on and answered: whole, late, or as events.
+
+use std::{panic::resume_unwind, sync::Arc, time::Duration};
+
+use agent::outcome;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use contracts::{AgentExecuteRequest, stream::EventId};
+use futures::FutureExt;
+use protocol::Caller;
+use runtime::{
+    Reply,
+    late::Late,
+    stream::{Seen, Streamed},
+};
+use turns::{
+    refusal::Refusal,
+    stream::{self, Opened, Patience},
+};
+
+use crate::app::{App, refused};
+
+/// Works on a request for at most `budget`, and answers with what that comes to. The work goes on whether
+/// or not anybody waits for it: a client that goes away ends no turn.
+///
+/// # Errors
+/// The refusal of a request, as long as its client was told nothing.
+pub async fn answer(
+    app: &App,
+    caller: Caller,
+    request: AgentExecuteRequest,
+    seen: Option<EventId>,
+    budget: Duration,
+) -> Result<Response, Reply> {
+    let streaming = matches!(&request, AgentExecuteRequest::UserTurn(turn) if turn.streaming);
+    let (live, feed) = stream::open(streaming, seen);
+    let (turns, pace) = (Arc::clone(&app.turns), app.pace);
+    let work = tokio::spawn(async move {
+        match request {
+            AgentExecuteRequest::UserTurn(turn) => turns.execute(&caller, &turn, budget, &live).await,
+            AgentExecuteRequest::ToolContinuation(results) => {
+                turns.resume(&caller, &results, budget, &live).await
+            }
+        }
+    });
+    // A panic goes on where the answer is waited for, and is handled there as any other.
+    let work = work.map(|ended| ended.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic())));
+    let patience = Patience { streamed: pace.heartbeat, buffered: pace.patience };
+    match feed.answer(work, patience).await {
+        Opened::Answered(response) => Ok(whole(Ok(response)).into_response()),
+        Opened::Refused(refusal) => Err(refused(refusal)),
+        Opened::Late(work) => Ok(Late::new(work.map(late), pace).into_response()),
+        Opened::Streaming(events) => Ok(Streamed::new(events, pace).into_response()),
+        Opened::Seen => Ok(Seen.into_response()),
+    }
+}
+
+fn whole(answered: Result<outcome::Response, Refusal>) -> Reply {
+    answered.map_or_else(refused, |response| Reply::stored(response.to_bytes(), response.error_code))
+}
+
+/// The status was said before.
+fn late(answered: Result<outcome::Response, Refusal>) -> Bytes {
+    whole(answered).into_body()
+}

@@ -1,0 +1,102 @@
+//! The wiring: settings to adapters to flows, once per process.
+
+use std::sync::Arc;
+
+use agent::{
+    context,
+    mode::Catalog,
+    tool::{
+        self, Registry,
+        diagnostics::{Sleep, diagnostics},
+    },
+};
+use axum::extract::FromRef;
+use protocol::timing::Timing;
+use runtime::{ClaimNames, Env, Reply, stream::Pace};
+use storage::{Clients, Objects, Queue, Table};
+use turns::{
+    flow::{Design, Executor, Reader},
+    refusal::Refusal,
+    system::System,
+};
+
+use crate::{
+    provider,
+    provider_key::{self, ProviderKey},
+};
+
+/// Runs turns over the real adapters.
+pub type Turns = Executor<Table, Objects, Queue, llm::Client<ProviderKey>, System>;
+
+/// What the handlers share.
+#[derive(Clone, FromRef)]
+pub struct App {
+    /// Runs turns.
+    pub turns: Arc<Turns>,
+    /// Reads what came of them.
+    pub reader: Arc<Reader<Table, Objects>>,
+    /// How long a client is left without a byte.
+    pub pace: Pace,
+    claims: Arc<ClaimNames>,
+}
+
+impl App {
+    /// Reads the settings and builds everything once.
+    ///
+    /// # Errors
+    /// When a setting, the mode catalog, a tool or a default context is wrong: with every fault named.
+    pub async fn start() -> Result<Self, lambda_http::Error> {
+        let mut env = Env::default();
+        let storage = storage::Settings::read(|name| env.required(name));
+        let timing = Timing::configured(
+            env.seconds("LEASE_SECONDS"),
+            env.seconds("ABANDON_GRACE_SECONDS"),
+            env.seconds("TOOL_WAIT_SECONDS"),
+        )
+        .with_chain_life(env.seconds("CHAIN_LIFE_SECONDS"));
+        let provider = provider::config(&mut env);
+        let key = provider_key::Source::read(&mut env);
+        let model = env.or("OPENAI_MODEL", "gpt-5");
+        let with_diagnostics = env.optional("DIAGNOSTIC_TOOLS").is_some_and(|on| on == "true");
+        let pace = Pace::read(&mut env);
+        let claims = Arc::new(ClaimNames::read(&mut env));
+        env.finish()?;
+
+        let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
+        let key = ProviderKey::new(key, secrets);
+        key.fetch_ahead();
+        let reader = Reader { store: table.clone(), payloads: objects.clone() };
+        let turns = Executor {
+            store: table,
+            payloads: objects,
+            announcements: queue,
+            design: Arc::new(design(model, provider.provider()?, with_diagnostics)?),
+            model: llm::Client::new(provider, key)?,
+            world: System::new(),
+            timing,
+        };
+        Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, claims })
+    }
+}
+
+/// Modes, tools and default contexts, checked at start-up.
+fn design(model: String, provider: String, with_diagnostics: bool) -> Result<Design, lambda_http::Error> {
+    let mut tools = tool::built_in();
+    let mut always = Vec::new();
+    if with_diagnostics {
+        let diagnostics = diagnostics(Sleep::new(tokio::time::sleep));
+        always.extend(diagnostics.iter().map(|tool| tool.definition().name.clone()));
+        tools.extend(diagnostics);
+    }
+    let tools = Registry::new(tools)?;
+    let names: Vec<&str> = tools.names().collect();
+    let catalog = Catalog::seed(&names)?;
+    let defaults = context::defaults(&catalog, &names)?;
+    Ok(Design { catalog, tools, defaults, model, provider, always })
+}
+
+/// The reply to a refused request.
+#[must_use]
+pub fn refused(refusal: Refusal) -> Reply {
+    Reply::refused(&refusal, refusal.error(), refusal.retry_after())
+}

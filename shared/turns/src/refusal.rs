@@ -1,0 +1,146 @@
+//! Why a request got no turn's answer: nothing was started, nothing was lost.
+
+use std::time::Duration;
+
+use contracts::{
+    Error, ErrorCode,
+    id::{AgentContextId, ConversationContextId, TurnId},
+};
+
+use crate::ports::Unavailable;
+use agent::matching::Mismatch;
+
+/// A refused request.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The turn id was used for another request.
+    #[error("the turn id belongs to another request")]
+    TurnIdConflict,
+    /// The same request still runs elsewhere.
+    #[error("the same request still runs")]
+    TurnInProgress {
+        /// When to ask again.
+        retry_after: Duration,
+    },
+    /// Another turn of the session runs.
+    #[error("another turn of the session runs")]
+    SessionBusy {
+        /// Which.
+        turn: TurnId,
+        /// When to ask again.
+        retry_after: Duration,
+    },
+    /// The turn does not await tool results.
+    #[error("the turn does not await tool results")]
+    NotAwaitingTools,
+    /// The results don't answer the turn's pending calls.
+    #[error("the tool results don't match: {0}")]
+    ToolResultsMismatch(Mismatch),
+    /// No such agent context for this caller.
+    #[error("no such agent context")]
+    AgentContextNotFound(AgentContextId),
+    /// No such conversation context for this caller.
+    #[error("no such conversation context")]
+    ConversationContextNotFound(ConversationContextId),
+    /// The session has other contexts.
+    #[error("the session has other contexts")]
+    OtherContexts,
+    /// No such session for this caller.
+    #[error("no such session")]
+    SessionNotFound,
+    /// No such turn for this caller.
+    #[error("no such turn")]
+    TurnNotFound,
+    /// The turn has no such payload, or not for this caller.
+    #[error("no such payload")]
+    PayloadNotFound,
+    /// The continuation token is not one of ours.
+    #[error("the continuation token is not valid")]
+    BadContinuationToken,
+    /// Everybody was in everybody's way for too long; nothing was started.
+    #[error("the session stayed contended")]
+    Contended,
+    /// A store can't be reached.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+impl Refusal {
+    /// When trying again makes sense.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::TurnInProgress { retry_after } | Self::SessionBusy { retry_after, .. } => {
+                Some(*retry_after)
+            }
+            Self::Contended | Self::Unavailable(_) => Some(Duration::from_secs(1)),
+            Self::TurnIdConflict
+            | Self::NotAwaitingTools
+            | Self::ToolResultsMismatch(_)
+            | Self::AgentContextNotFound(_)
+            | Self::ConversationContextNotFound(_)
+            | Self::OtherContexts
+            | Self::SessionNotFound
+            | Self::TurnNotFound
+            | Self::PayloadNotFound
+            | Self::BadContinuationToken => None,
+        }
+    }
+
+    /// The error the client sees.
+    #[must_use]
+    pub fn error(&self) -> Error {
+        match self {
+            Self::TurnIdConflict => Error::new(
+                ErrorCode::TurnIdConflict,
+                "This TurnId was used in this session with another request. Mint a new TurnId for a new turn.",
+            ),
+            Self::TurnInProgress { .. } => Error::new(
+                ErrorCode::TurnInProgress,
+                "The same request is still being worked on. Send it again, unchanged, after the time in Retry-After.",
+            ),
+            Self::SessionBusy { turn, .. } => Error::new(
+                ErrorCode::SessionBusy,
+                "Another turn of this session is still being worked on. Wait for it, or cancel it, then send this one again.",
+            )
+            .with_details(turn.as_str()),
+            Self::NotAwaitingTools => Error::new(
+                ErrorCode::TurnNotAwaitingTools,
+                "This turn does not await tool results. Read the turn to see where it stands.",
+            ),
+            Self::ToolResultsMismatch(mismatch) => Error::new(
+                ErrorCode::ToolResultsMismatch,
+                "ToolResults must answer exactly the calls of the continuation, in their order (AGN-033 §3.3). \
+                 Nothing was stored; send the right results.",
+            )
+            .with_details(mismatch.to_string()),
+            Self::AgentContextNotFound(id) => {
+                Error::from(ErrorCode::AgentContextNotFound).with_details(id.as_str())
+            }
+            Self::ConversationContextNotFound(id) => {
+                Error::from(ErrorCode::ConversationContextNotFound).with_details(id.as_str())
+            }
+            Self::OtherContexts => Error::new(
+                ErrorCode::SessionContextMismatch,
+                "The contexts of a session are fixed by its first turn. Leave AgentContextId and ConversationContextId \
+                 out, or start a new session.",
+            ),
+            Self::SessionNotFound => ErrorCode::SessionNotFound.into(),
+            Self::TurnNotFound => ErrorCode::TurnNotFound.into(),
+            Self::PayloadNotFound => ErrorCode::PayloadNotFound.into(),
+            Self::BadContinuationToken => Error::new(
+                ErrorCode::ParameterInvalid,
+                "continuationToken must be one that the previous page returned. Leave it out to start over.",
+            )
+            .with_details("continuationToken"),
+            Self::Contended => Error::new(
+                ErrorCode::StorageUnavailable,
+                "The session is in heavy use. Nothing was started; send the request again, unchanged.",
+            ),
+            Self::Unavailable(_) => Error::new(
+                ErrorCode::StorageUnavailable,
+                "The service can't reach its storage. Send the request again, unchanged, to get this turn's outcome.",
+            ),
+        }
+    }
+}
