@@ -12,9 +12,10 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use aws_lambda_events::sqs::SqsEvent;
-use contracts::{AgentExecuteRequest, ErrorCode, ToolContinuation, queue::FinalizeMessage};
+use contracts::{AgentExecuteRequest, ErrorCode, ToolContinuation};
 use lambda_http::{RequestExt, request::LambdaRequest};
 use local::{Cloud, Options, token::Identity};
+use protocol::announcement::FinalizeMessage;
 use serde_json::Value;
 
 const COMMAND: &str = "cargo run -p local -- openapi > infra/openapi.yaml";

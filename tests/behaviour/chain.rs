@@ -1,4 +1,4 @@
-//! A chain never dies: what the provider can't be asked to remember is told again (DESIGN §5).
+//! A chain never dies: what the provider can't be asked to remember is told again.
 
 use serde_json::{Value, json};
 

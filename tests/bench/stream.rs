@@ -1,7 +1,7 @@
 //! What a turn costs on top of the model: prints how long a request takes to reach the model, how long a
 //! delta takes from the model to the client, and how long an answer of a thousand deltas takes.
 //!
-//! `.ci/bench-stream [TURNS]`: so many turns one after the other, 200 by default, each with short pauses
+//! `scripts/bench-stream [TURNS]`: so many turns one after the other, 200 by default, each with short pauses
 //! between its deltas. Model and client are in this process, so both read the same clock.
 
 #![allow(

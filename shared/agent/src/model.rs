@@ -1,6 +1,6 @@
 //! The port to the language model: one reply per call.
 //!
-//! [`Request`] is AGN-003 §2 as READING.md rules it: what the orchestrator knows, not how a
+//! [`Request`] is AGN-003 §2 as our rulings have it: what the orchestrator knows, not how a
 //! provider spells it. The adapter in `llm` owns the wire, the retries and the timeouts.
 
 use std::{future::Future, time::Duration};
@@ -74,7 +74,7 @@ pub struct Request {
     pub max_output_tokens: Option<u32>,
     /// How much a reasoning model may think; sent when set.
     pub reasoning_effort: Option<Effort>,
-    /// Whether the provider may keep the reply, to chain from (DESIGN §5, `Chain: local`).
+    /// Whether the provider may keep the reply, to chain from (`Chain: local`).
     pub store: bool,
     /// Where the conversation stands upstream.
     pub chain: Chain,
@@ -112,7 +112,7 @@ pub enum Chain {
     Continues {
         /// `previous_response_id`.
         previous_response_id: String,
-        /// What changed since this chain was last told (READING.md, system text on a chained request).
+        /// What changed since this chain was last told (ruling: system text on a chained request).
         update: Option<String>,
     },
 }

@@ -31,7 +31,7 @@ pub struct Outcome {
     pub response: Response,
     /// What the table keeps of it.
     pub report: Report,
-    /// A mode change that takes effect when the turn completes (LIFECYCLE rule 8).
+    /// A mode change that takes effect when the turn completes (rule 8).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub staged_mode: Option<StagedMode>,
     /// Of a suspension: the pending calls, what the server already ran, and the tool list, so that any

@@ -1,4 +1,4 @@
-//! The envelope of every body (AGN-033 §2.1; READING.md, `InvokeResult`).
+//! The envelope of every body (AGN-033 §2.1; ruling: InvokeResult).
 //!
 //! Deliberately absent: a way to hold a result and errors at once, or neither.
 

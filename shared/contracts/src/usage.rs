@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Token counts, summed over a turn's model calls (READING.md, `Usage`).
+/// Token counts, summed over a turn's model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]

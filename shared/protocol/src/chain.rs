@@ -1,5 +1,5 @@
 //! The chain: whether a turn can go on from what the provider remembers, or has to tell the session's
-//! earlier turns itself (DESIGN §5).
+//! earlier turns itself.
 //!
 //! Decided once, when a turn starts, on values alone; the turn's head keeps it, so that a takeover does
 //! the same.
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::Session;
 
-/// Who remembers the conversation between turns (DESIGN §5).
+/// Who remembers the conversation between turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChainPolicy {

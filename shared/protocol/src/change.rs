@@ -31,7 +31,7 @@ pub enum Given {
         phase: Phase,
         /// under this owner,
         owner: Owner,
-        /// and, where the lease decides, with the lease end as read (LIFECYCLE rule 9).
+        /// and, where the lease decides, with the lease end as read (rule 9).
         lease_ends: Option<Timestamp>,
     },
 }

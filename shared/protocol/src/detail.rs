@@ -18,7 +18,7 @@ use crate::{
 pub struct Asked {
     /// Which turn.
     pub key: TurnKey,
-    /// Names the instruction payload (LIFECYCLE rule 2).
+    /// Names the instruction payload (rule 2).
     pub fingerprint: Fingerprint,
     /// Who asked.
     pub by: User,

@@ -31,7 +31,7 @@ pub struct TurnKey {
     pub turn: TurnId,
 }
 
-/// The fresh random nonce of one attempt; it fences every other (LIFECYCLE rule 3).
+/// The fresh random nonce of one attempt; it fences every other (rule 3).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Owner(String);

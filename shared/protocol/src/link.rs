@@ -1,4 +1,4 @@
-//! Links to payloads: paths of this API, stable and authorized, never a bucket's (DESIGN §2).
+//! Links to payloads: paths of this API, stable and authorized, never a bucket's.
 //!
 //! They are relative to the API's own base, so a stored response stays true when the API moves.
 

@@ -1,4 +1,4 @@
-//! What is stored as an object, and who its writer is (LIFECYCLE rules 1 and 2).
+//! What is stored as an object, and who its writer is (rules 1 and 2).
 
 use contracts::{ContentHash, Fingerprint};
 

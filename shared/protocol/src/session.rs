@@ -19,7 +19,7 @@ const MOST_CURRENCIES: usize = 4;
 pub struct Session {
     /// Which session.
     pub key: SessionKey,
-    /// Raised by every start, finalize, delete and purge; their condition (LIFECYCLE rule 4).
+    /// Raised by every start, finalize, delete and purge; their condition (rule 4).
     pub rev: u64,
     /// What lists call it: the head of its first instruction.
     pub name: String,
@@ -57,7 +57,7 @@ pub struct Session {
 pub struct SolutionContext {
     /// The turn that brought it.
     pub turn: TurnId,
-    /// Names that turn's instruction payload (LIFECYCLE rule 2).
+    /// Names that turn's instruction payload (rule 2).
     pub request: Fingerprint,
     /// The hash of the text: what a chain was last told is compared by it.
     pub text: Fingerprint,

@@ -1,4 +1,4 @@
-//! Every wait and bound of a turn's life (I13), with the values of LIFECYCLE.md as defaults.
+//! Every wait and bound of a turn's life (I13), with their defaults.
 
 use std::time::Duration;
 

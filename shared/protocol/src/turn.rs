@@ -33,7 +33,7 @@ pub struct Turn {
     /// Why it tells the session's earlier turns itself, frozen likewise; none while the provider
     /// remembers them, or when there are none.
     pub rebuild: Option<Rebuild>,
-    /// Who wrote the head last as an attempt: every condition compares it (LIFECYCLE rule 3).
+    /// Who wrote the head last as an attempt: every condition compares it (rule 3).
     pub owner: Owner,
     /// When the sweep should look at it; none once it is terminal.
     pub due: Option<Timestamp>,
@@ -47,7 +47,7 @@ pub struct Turn {
     pub state: State,
 }
 
-/// Where a turn stands (DESIGN §3).
+/// Where a turn stands (docs/lifecycle.md).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum State {
     /// An attempt works on it while its lease lasts.

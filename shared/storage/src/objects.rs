@@ -47,7 +47,7 @@ impl Payloads for Objects {
             .send();
         match put.await {
             Ok(_) => Ok(()),
-            // LIFECYCLE rule 1: the key carries its writer or its content, so what is there is ours.
+            // Rule 1: the key carries its writer or its content, so what is there is ours.
             Err(error) if error.code() == Some("PreconditionFailed") => Ok(()),
             Err(error) => Err(unavailable(error)),
         }

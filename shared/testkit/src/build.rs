@@ -86,8 +86,8 @@ pub fn with_file(mut request: UserTurn) -> UserTurn {
 /// The seed modes, the built-in tools and the default contexts; made once, since checking them takes time.
 #[must_use]
 pub fn design() -> Arc<Design> {
-    static DESIGN: OnceLock<Arc<Design>> = OnceLock::new();
-    let made = DESIGN.get_or_init(|| {
+    static SHARED: OnceLock<Arc<Design>> = OnceLock::new();
+    let made = SHARED.get_or_init(|| {
         let tools = Registry::new(tool::built_in()).unwrap();
         let names: Vec<&str> = tools.names().collect();
         let catalog = Catalog::seed(&names).unwrap();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Prices, limits};
 use crate::tool::Definition;
 
-/// The settings of a conversation (AGN-003 §2; READING.md).
+/// The settings of a conversation (AGN-003 §2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ConversationContext {
@@ -97,7 +97,7 @@ impl Effort {
     }
 }
 
-/// Whether chained requests carry the tools (READING.md, tools on a chained request).
+/// Whether chained requests carry the tools (ruling: tools on a chained request).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolsOnContinuation {

@@ -49,7 +49,7 @@ impl Document {
 /// Reads a JSON object that is one context, or an array of them.
 ///
 /// # Errors
-/// Every fault at once: of shape, and of what has to hold for a context (READING.md).
+/// Every fault at once: of shape, and of what has to hold for a context.
 pub fn parse_documents(
     json: &str,
     catalog: &Catalog,

@@ -1,4 +1,4 @@
-//! What has to hold for the tools that a context declares (READING.md, client tools).
+//! What has to hold for the tools that a context declares (ruling: client tools).
 
 use std::collections::HashSet;
 

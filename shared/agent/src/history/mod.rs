@@ -1,5 +1,5 @@
 //! History: a session's earlier turns as they are told again, where the provider can't be asked to
-//! remember them (DESIGN §5).
+//! remember them.
 //!
 //! Pure. Deliberately absent: reading the turns, and how a request spells them.
 

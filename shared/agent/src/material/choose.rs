@@ -23,7 +23,7 @@ const CUT: &str = "…";
 /// nothing from what the next ones may use.
 ///
 /// `before` are the refs of the session's previous turn: a file is touched when that turn carried its path
-/// with other contents (READING.md, `IsTouched`).
+/// with other contents (ruling: IsTouched).
 #[must_use]
 pub fn choose(
     request: &UserTurn,

@@ -67,7 +67,7 @@ impl Catalog {
     }
 
     /// The mode that a session starts in: its conversation context's, or the default when that names
-    /// none or one that has left the catalog (READING.md, first mode).
+    /// none or one that has left the catalog (ruling: first mode).
     #[must_use]
     pub fn first_mode(&self, wanted: Option<&str>) -> &Mode {
         wanted.and_then(|key| self.get(key)).unwrap_or(&self.default)
@@ -87,7 +87,7 @@ impl Catalog {
         self.get(key).map_or(&[], |mode| &mode.associated_tool_ids)
     }
 
-    /// What retrieval ranks higher in a mode; nothing for an unknown key (DESIGN §7).
+    /// What retrieval ranks higher in a mode; nothing for an unknown key.
     #[must_use]
     pub fn rag_hints(&self, key: &str) -> &[RagHint] {
         self.get(key).map_or(&[], |mode| &mode.rag_scope_hints)

@@ -1,4 +1,4 @@
-//! What has to hold for a catalog beyond its shape (READING.md, a mode).
+//! What has to hold for a catalog beyond its shape (ruling: a mode).
 
 use std::collections::HashSet;
 

@@ -43,7 +43,7 @@ pub struct Mode {
     /// Kinds of tools that suit it, for people who keep the catalog.
     #[serde(default)]
     pub tool_group_hints: Vec<String>,
-    /// What retrieval ranks higher in this mode; never a filter (DESIGN §7).
+    /// What retrieval ranks higher in this mode; never a filter.
     #[serde(default)]
     pub rag_scope_hints: Vec<RagHint>,
     /// Words that call for this mode on their own.

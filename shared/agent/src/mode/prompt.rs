@@ -25,7 +25,7 @@ pub(super) fn block<'a>(modes: impl Iterator<Item = &'a Mode>) -> String {
 }
 
 /// What holds in one mode. It says that other modes' instructions ended, since on a chained request
-/// the provider still has them (READING.md, system text on a chained request).
+/// the provider still has them (ruling: system text on a chained request).
 pub(super) fn instructions(mode: &Mode) -> String {
     let mut part = format!(
         "[MODE_INSTRUCTIONS: {}]\nThe current mode is {}. Instructions of other modes no longer apply.",

@@ -1,4 +1,4 @@
-//! What a mode tells retrieval: `Key=Value`, for ranking alone (DESIGN §7).
+//! What a mode tells retrieval: `Key=Value`, for ranking alone.
 
 use serde::{Deserialize, Serialize};
 

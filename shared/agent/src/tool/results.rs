@@ -1,4 +1,4 @@
-//! The `[TOOL_RESULTS]` block (AGN-003 §5.3, format in READING.md): what tools returned, as text.
+//! The `[TOOL_RESULTS]` block (AGN-003 §5.3; docs/formats.md): what tools returned, as text.
 
 use contracts::response::ToolOutcome;
 

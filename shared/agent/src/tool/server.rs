@@ -1,6 +1,6 @@
 //! A tool that this service runs: from arguments to a result and to effects that somebody else performs.
 //!
-//! After a crash a call can come again, under another call id (LIFECYCLE rule 8). So a tool only *says*
+//! After a crash a call can come again, under another call id (rule 8). So a tool only *says*
 //! what is to happen, and every effect is content-addressed or staged. Deliberately absent from what a
 //! tool can reach: the session, the org, the user and any store. What the model writes into arguments
 //! can therefore name none of them (TUL-007, I7).
@@ -82,7 +82,7 @@ impl From<Value> for Produced {
 /// What the loop does for a tool, once the call has succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// The turn stages a mode change (AGN-011 §5.2 as READING.md rules it).
+    /// The turn stages a mode change (AGN-011 §5.2; ruling: when a mode change is persisted).
     StageMode(StageMode),
     /// A file is stored under its content's hash and surfaced as a `FileRef` (AGN-033 §6).
     PublishFile(PublishFile),

@@ -32,7 +32,7 @@ macro_rules! codes {
             /// Every code, in the order of the catalogue.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// The HTTP status that repeats the outcome for machines (DESIGN §2).
+            /// The HTTP status that repeats the outcome for machines.
             #[must_use]
             pub const fn http_status(self) -> u16 {
                 match self { $(Self::$name => $status,)+ }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use code::{ErrorCode, Retry};
 
 /// One error of an [`crate::InvokeResult`]: `{ErrorCode, Message, Details?, SystemError}`
-/// (READING.md, `InvokeResult`).
+/// (ruling: InvokeResult).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(into = "Wire", from = "Wire")]
 #[error("{error_code}: {message}")]

@@ -1,4 +1,4 @@
-//! The envelope of every body, as schemas (READING.md, `InvokeResult`).
+//! The envelope of every body, as schemas (ruling: InvokeResult).
 //!
 //! The status tells a result from errors, so each has a schema of its own and neither allows the other.
 

@@ -1,4 +1,4 @@
-//! The HTTP surface as a table: one row per operation (DESIGN §2).
+//! The HTTP surface as a table: one row per operation.
 //!
 //! A row names what the operation takes, what it answers and what can go wrong; everything else in the
 //! document follows from the row.

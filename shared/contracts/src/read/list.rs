@@ -28,7 +28,7 @@ impl<T> ListResponse<T> {
     }
 }
 
-/// Where to read a payload for a few minutes (DD-005; DESIGN §2, payloads).
+/// Where to read a payload for a few minutes (DD-005).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]

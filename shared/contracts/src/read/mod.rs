@@ -18,7 +18,7 @@ pub use session::{AgentSession, AgentSessionSummary, ModeChange};
 pub use status::TurnStatus;
 pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn, AgentSessionTurnSummary};
 
-/// An id with the text that people read (READING.md, `EntityHeader`).
+/// An id with the text that people read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]

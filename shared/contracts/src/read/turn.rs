@@ -12,8 +12,7 @@ use crate::{
 
 /// One instruction and what came of it (DD-002B).
 ///
-/// The provider's ids and raw payloads are there for callers with the operator claim alone
-/// (READING.md, provider ids).
+/// The provider's ids and raw payloads are there for callers with the operator claim alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
@@ -40,7 +39,7 @@ pub struct AgentSessionTurn {
     pub openai_chain_expires_date: Option<Timestamp>,
     /// The mode's key at the start of the turn.
     pub mode: String,
-    /// The session (READING.md, the turn's `ConversationId`).
+    /// The session.
     pub conversation_id: SessionId,
     /// The provider's id of the response; operators only.
     #[serde(rename = "OpenAIResponseId", skip_serializing_if = "Option::is_none", default)]

@@ -1,4 +1,4 @@
-//! How large a request may be (DESIGN §8, I13). Every limit that a refusal can name is here.
+//! How large a request may be (I13). Every limit that a refusal can name is here.
 //!
 //! Lengths of text are counted in Unicode scalar values, as JSON Schema counts `maxLength`.
 //! Contents of artifacts and images have no limit of their own: the body's holds for them.

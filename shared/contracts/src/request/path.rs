@@ -1,4 +1,4 @@
-//! Paths and names of files that a client may name (AGN-034 §4.2; DESIGN §8, relative paths only).
+//! Paths and names of files that a client may name (AGN-034 §4.2, relative paths only).
 //!
 //! A path is a label for reasoning and display. Nothing here opens a file, and nothing may.
 

@@ -20,7 +20,7 @@ pub struct RagCondition {
     pub values: NonEmpty<RagValue>,
 }
 
-/// How a condition compares (AGN-034 §4.4; READING.md, RAG operators).
+/// How a condition compares (AGN-034 §4.4; ruling: RAG operators).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RagOperator {
     /// `==`: equals any of the values.

@@ -1,4 +1,4 @@
-//! The names that only the server may set (AGN-034 §2.1, §3; READING.md, request envelope).
+//! The names that only the server may set (AGN-034 §2.1, §3; ruling: request envelope).
 //!
 //! Any unknown member is refused; these are refused with the reason, because older clients and the
 //! internal turn request use them.

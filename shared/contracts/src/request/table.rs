@@ -78,7 +78,7 @@ impl<D> Member<D> {
     }
 }
 
-/// Whether `spelling` is the PascalCase name or its camelCase twin (READING.md, names on the wire).
+/// Whether `spelling` is the PascalCase name or its camelCase twin (ruling: names on the wire).
 pub(crate) fn is_spelling_of(name: &str, spelling: &str) -> bool {
     let mut left = name.chars();
     let mut right = spelling.chars();

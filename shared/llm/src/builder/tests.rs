@@ -1,4 +1,4 @@
-//! AGN-003 §8, a test per line, as READING.md rules it.
+//! AGN-003 §8, a test per line, as our rulings have it.
 
 use agent::context::Effort;
 use agent::model::{Attachment, FunctionCall};

@@ -1,4 +1,4 @@
-//! Begin: a user turn meets what is stored (DESIGN §3, start).
+//! Begin: a user turn meets what is stored.
 
 use crate::caller::User;
 use contracts::{
@@ -150,7 +150,7 @@ pub struct Closing {
 
 impl Closing {
     /// Closes a settled turn from its outcome, or supersedes one that awaits tool results
-    /// (LIFECYCLE rule 11). `found` is what the object that [`Turn::told_by`] names holds.
+    /// (rule 11). `found` is what the object that [`Turn::told_by`] names holds.
     ///
     /// # Errors
     /// When the turn runs or is terminal.

@@ -82,7 +82,7 @@ fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, found: Opt
         after.last_turn =
             LastTurn { status: settlement.verdict.status(), at: settlement.at, ..session.last_turn.clone() };
     }
-    // Only the turn that the session names as open may close it (LIFECYCLE rule 11).
+    // Only the turn that the session names as open may close it (rule 11).
     if session.open_turn.as_ref() == Some(&turn.key.turn) {
         after.open_turn = None;
     }

@@ -24,7 +24,7 @@ pub enum Action {
     Finalize,
 }
 
-/// Decides by the head as read, not by the index that nominated it (LIFECYCLE rule 9).
+/// Decides by the head as read, not by the index that nominated it (rule 9).
 #[must_use]
 pub fn action(turn: &Turn, now: Timestamp, timing: &Timing) -> Action {
     match &turn.state {

@@ -1,4 +1,4 @@
-//! Take over: another attempt fences the one whose lease is over (LIFECYCLE rules 3, 5 and 9).
+//! Take over: another attempt fences the one whose lease is over (rules 3, 5 and 9).
 
 use contracts::Timestamp;
 

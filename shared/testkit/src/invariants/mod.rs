@@ -1,4 +1,4 @@
-//! DESIGN §3's invariants over what happened and what is stored.
+//! The invariants I1 to I16 over what happened and what is stored.
 //!
 //! One checker for every test: it knows nothing of faults, scenarios or planted bugs. The record holds
 //! every write in order, so what must hold at every instant is checked at every instant.
@@ -31,7 +31,7 @@ use crate::{
 /// An invariant that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// Its name in DESIGN §3.
+    /// Its name in docs/lifecycle.md.
     pub invariant: &'static str,
     pub what: String,
 }

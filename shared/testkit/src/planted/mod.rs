@@ -23,14 +23,14 @@ use crate::{
 /// A rule that is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Bug {
-    /// Conditions do not compare the owner (LIFECYCLE rule 3).
+    /// Conditions do not compare the owner (rule 3).
     OwnerIgnored,
     /// Conditions do not compare the phase.
     PhaseIgnored,
     /// A start does not require that there is no such turn.
     AbsenceIgnored,
     /// Transactions do not compare the session's `Rev`, so a sequence number may come from a stale read
-    /// (LIFECYCLE rule 4).
+    /// (rule 4).
     RevIgnored,
     /// A settlement is acknowledged before it is durable (I5).
     AcknowledgedEarly,
@@ -40,17 +40,17 @@ pub enum Bug {
     SecondItemDropped,
     /// The outcome object is written after the head that names it (I10).
     MetadataBeforePayload,
-    /// Takers look for an outcome before they fence (LIFECYCLE rule 5).
+    /// Takers look for an outcome before they fence (rule 5).
     LooksBeforeFencing,
     /// A finalization adds the turn's usage twice (I8).
     UsageAddedTwice,
     /// The finalizer takes a message for the fact that its turn is settled.
     AnnouncementTrusted,
-    /// The sweep takes the index for the fact that a turn is dead (LIFECYCLE rule 9).
+    /// The sweep takes the index for the fact that a turn is dead (rule 9).
     DueIndexTrusted,
-    /// Outcome objects lie under the turn, not under their writer (LIFECYCLE rule 1).
+    /// Outcome objects lie under the turn, not under their writer (rule 1).
     OutcomePerTurn,
-    /// Instructions lie under the turn, not under their request (LIFECYCLE rule 2).
+    /// Instructions lie under the turn, not under their request (rule 2).
     InstructionPerTurn,
     /// A settled turn leaves the sparse index, so nobody finds it when its announcement is lost (I12).
     SettledLeavesIndex,

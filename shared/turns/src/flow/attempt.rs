@@ -99,7 +99,7 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
         let (written, ()) = join(write::turn(&self.store, &self.world, &change), self.announce(turn)).await;
         match written? {
             Written::Applied => Ok(response),
-            // LIFECYCLE rule 6: whoever loses answers with what is stored, never with its own text.
+            // Rule 6: whoever loses answers with what is stored, never with its own text.
             Written::Stands(Some(other)) => self.what_stands(*other, live).await,
             Written::Stands(None) => Err(Refusal::TurnNotFound),
         }

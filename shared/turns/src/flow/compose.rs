@@ -1,5 +1,5 @@
 //! Compose: the next model request of a turn, from what it was set up with and how far it has come
-//! (AGN-003; READING.md, system text on a chained request).
+//! (AGN-003; ruling: system text on a chained request).
 
 use contracts::Fingerprint;
 

@@ -1,4 +1,4 @@
-//! Execute: a user turn, from the request to its answer (DESIGN §3).
+//! Execute: a user turn, from the request to its answer.
 
 use std::{sync::Arc, time::Duration};
 

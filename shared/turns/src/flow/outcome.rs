@@ -20,7 +20,7 @@ pub(crate) async fn store(
     payloads.put(&payload, Bytes::from(outcome.to_json())).await
 }
 
-/// An earlier attempt's outcome object, newest first, where one was stored (LIFECYCLE rule 5).
+/// An earlier attempt's outcome object, newest first, where one was stored (rule 5).
 ///
 /// Only sound after fencing: a slow attempt may still write until then.
 pub(crate) async fn find(

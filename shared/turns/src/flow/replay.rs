@@ -32,7 +32,7 @@ pub(crate) enum Waited {
     },
 }
 
-/// What a turn that does not run answers: decided on the head alone (LIFECYCLE rule 7).
+/// What a turn that does not run answers: decided on the head alone (rule 7).
 pub(crate) async fn response(payloads: &impl Payloads, turn: &Turn) -> Result<Option<Response>, Unavailable> {
     match &turn.state {
         State::Running { .. } => Ok(None),

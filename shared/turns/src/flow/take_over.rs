@@ -1,4 +1,4 @@
-//! Take over: go on with a turn whose attempt died (LIFECYCLE rules 5 and 9).
+//! Take over: go on with a turn whose attempt died (rules 5 and 9).
 
 use super::{
     Executor,

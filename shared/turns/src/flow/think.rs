@@ -2,7 +2,7 @@
 //!
 //! Resumable at every step: what was executed is recorded beside the next model call, so a takeover goes
 //! on from there. Server tools can run twice after a crash, under different call ids; their effects are
-//! pure, staged, or addressed by content (LIFECYCLE rule 8).
+//! pure, staged, or addressed by content (rule 8).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A turn's stream: its answer while it is written (DESIGN §2, AGN-034 §4.7).
+//! A turn's stream: its answer while it is written (AGN-034 §4.7).
 //!
 //! The flows write into a [`Live`], a connection reads from its [`Feed`]. There is no queue between
 //! them: a reader that is slow gets fewer and longer deltas, one that is gone costs nothing, and neither

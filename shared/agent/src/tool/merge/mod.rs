@@ -1,4 +1,4 @@
-//! Which tools a turn offers (AGN-011 §4 as READING.md rules it).
+//! Which tools a turn offers (AGN-011 §4; ruling: client tools).
 //!
 //! Selected once, before the turn's first model call, and stored with the turn: neither a mode change
 //! nor a redeploy alters the list mid-turn. Deliberately absent: who may use which tool; modes decide.

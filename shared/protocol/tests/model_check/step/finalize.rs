@@ -29,7 +29,7 @@ impl Step<'_> {
         self.start_finalizing(turn);
     }
 
-    /// The index nominates a turn: the head decides (LIFECYCLE rule 9).
+    /// The index nominates a turn: the head decides (rule 9).
     pub(super) fn nominated(&mut self, number: u8) {
         let Some(turn) = self.state.turn(number).cloned() else { return };
         let runs = matches!(turn.state, Standing::Running { .. });

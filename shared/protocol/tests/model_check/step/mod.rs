@@ -139,7 +139,7 @@ impl Step<'_> {
         self.state.objects.iter().find(|object| object.turn == turn && object.key == key)
     }
 
-    /// What a turn answers that does not run, by its head alone (LIFECYCLE rule 7).
+    /// What a turn answers that does not run, by its head alone (rule 7).
     pub(super) fn answer_of(&mut self, turn: &Turn) -> Option<Answer> {
         let (writer, said) = match &turn.state {
             Standing::Running { .. } => return None,

@@ -1,4 +1,4 @@
-//! Salvage and takeover: fence, then look, then settle or go on (LIFECYCLE rule 5).
+//! Salvage and takeover: fence, then look, then settle or go on (rule 5).
 
 use std::sync::Arc;
 

@@ -183,7 +183,7 @@ impl Step<'_> {
         true
     }
 
-    /// LIFECYCLE rule 4, or what is left of it.
+    /// Rule 4, or what is left of it.
     fn session_stands(&self, commit: &Commit) -> bool {
         match (&self.state.session, commit.session.given) {
             (None, None) => true,
