@@ -6,12 +6,12 @@ use axum::extract::FromRef;
 use protocol::timing::Timing;
 use runtime::{ClaimNames, Env, Reply, stream::Pace};
 use storage::{Clients, Objects, Table};
-use turns::{flow::Reader, refusal::Refusal};
+use turns::{flow::SessionReader, refusal::Refusal};
 
 /// What the handlers share.
 #[derive(Clone, FromRef)]
 pub(crate) struct App {
-    pub(crate) reader: Arc<Reader<Table, Objects>>,
+    pub(crate) reader: Arc<SessionReader<Table, Objects>>,
     pub(crate) pace: Pace,
     pub(crate) timing: Timing,
     claims: Arc<ClaimNames>,
@@ -27,7 +27,7 @@ impl App {
         let claims = Arc::new(ClaimNames::read(&mut env));
         env.finish()?;
         let Clients { table, objects, .. } = Clients::load(&storage).await;
-        let reader = Arc::new(Reader { store: table, payloads: objects });
+        let reader = Arc::new(SessionReader::new(table, objects));
         Ok(Self { reader, pace, timing, claims })
     }
 }

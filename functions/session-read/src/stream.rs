@@ -23,10 +23,10 @@ pub(crate) async fn stream(
     OfTurn(session, turn): OfTurn,
     After(seen): After,
 ) -> Result<Response, Reply> {
-    let (live, feed) = stream::open(true, seen);
+    let (writer, feed) = stream::open(true, seen);
     let pace = app.pace;
     let reading = Box::pin(async move {
-        app.reader.follow(&caller, session, turn, &live, &System::new(), &app.timing).await
+        app.reader.follow(&caller, session, turn, &writer, &System::new(), &app.timing).await
     });
     let patience = Patience { streamed: pace.heartbeat, buffered: pace.patience };
     match feed.answer(reading, patience).await {

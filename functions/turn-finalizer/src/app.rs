@@ -4,10 +4,10 @@ use lambda_runtime::Error;
 use protocol::timing::Timing;
 use runtime::Env;
 use storage::{Clients, Objects, Table};
-use turns::{flow::Finalizer, system::System};
+use turns::{flow::Finalizer, ports::Adapters, system::System};
 
 /// Finalizes over the real adapters.
-pub(crate) type TurnFinalizer = Finalizer<Table, Objects, System>;
+pub(crate) type TurnFinalizer = Finalizer<Adapters<Table, Objects, System>>;
 
 pub(crate) async fn start() -> Result<TurnFinalizer, Error> {
     let mut env = Env::default();
@@ -19,5 +19,5 @@ pub(crate) async fn start() -> Result<TurnFinalizer, Error> {
     );
     env.finish()?;
     let Clients { table, objects, .. } = Clients::load(&storage).await;
-    Ok(Finalizer { store: table, payloads: objects, world: System::new(), timing })
+    Ok(Finalizer::new(Adapters { store: table, payloads: objects, host: System::new(), timing }))
 }

@@ -15,6 +15,7 @@ use crate::{
     outcome::Outcome,
     progress::{Plan, Progress, Step},
     summary::summarize,
+    tool::PublishFile,
 };
 use protocol::{
     chain::ChainPolicy,
@@ -62,8 +63,8 @@ impl Answer {
 /// What went over the wire in the turn's n-th model call, under the attempt that made it.
 pub fn raw(turn: &Turn, call: u32, raw: model::Raw) -> Vec<File> {
     let model::Raw { request, response } = raw;
-    let owner = || turn.owner.clone();
-    [(Kind::ModelRequest(owner(), call), request), (Kind::ModelResponse(owner(), call), response)]
+    let attempt = || turn.attempt.clone();
+    [(Kind::ModelRequest(attempt(), call), request), (Kind::ModelResponse(attempt(), call), response)]
         .into_iter()
         .filter(|(_, bytes)| !bytes.is_empty())
         .map(|(kind, bytes)| File { payload: Payload { turn: turn.key.clone(), kind }, bytes })
@@ -87,7 +88,7 @@ pub fn answered(
         chain_expires: (plan.chain == ChainPolicy::Provider).then(|| received.after(timing.chain_life)),
         ..report(&progress, plan, received)
     };
-    let exchanges = progress.exchanges();
+    let calls = progress.made_calls();
     let embedded = guarded.blobs.iter().map(|blob| file_ref(&turn.key, blob));
     let answer = Final {
         metadata: metadata(turn, mode_display_name),
@@ -99,7 +100,7 @@ pub fn answered(
     };
     Answer {
         outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode)
-            .with_exchanges(exchanges),
+            .with_calls(calls),
         files: guarded.blobs.into_iter().map(|blob| file(&turn.key, blob)).collect(),
         beside: Vec::new(),
     }
@@ -187,6 +188,23 @@ fn metadata(turn: &Turn, mode_display_name: &str) -> Metadata {
 #[must_use]
 pub fn embedded_link(key: &TurnKey, blob: &Blob) -> String {
     link::file(key, &ContentHash::of_bytes(&blob.bytes), &blob.name)
+}
+
+/// A file that a tool published: what is stored, and how the client sees it.
+#[must_use]
+pub fn published(key: &TurnKey, file: &PublishFile) -> (File, FileRef) {
+    let (hash, name) = (ContentHash::of_bytes(&file.bytes), file.name.to_string());
+    let seen = FileRef {
+        url: link::file(key, &hash, &name),
+        name: name.clone(),
+        mime_type: file.media_type.clone(),
+        size_bytes: u64::try_from(file.bytes.len()).unwrap_or(u64::MAX),
+        content_hash: hash,
+        description: file.description.clone(),
+        content_expires: None,
+    };
+    let payload = Payload { turn: key.clone(), kind: Kind::File { hash, name } };
+    (File { payload, bytes: file.bytes.clone() }, seen)
 }
 
 fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {

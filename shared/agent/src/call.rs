@@ -3,12 +3,15 @@
 use contracts::response::ToolOutcome;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{FunctionCall, ToolOutput};
+use crate::{
+    model::{FunctionCall, ToolOutput},
+    text::cut,
+};
 
 /// A call and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct Called {
+pub struct CallRecord {
     /// The provider's id of the call.
     pub call_id: String,
     /// The tool.
@@ -20,7 +23,7 @@ pub struct Called {
     pub outcome: Option<ToolOutcome>,
 }
 
-impl Called {
+impl CallRecord {
     /// A call that nobody has run yet.
     #[must_use]
     pub fn open(call: FunctionCall) -> Self {
@@ -57,10 +60,10 @@ impl Bounds {
 
 /// The newest of these calls, oldest first, each cut to size.
 #[must_use]
-pub fn kept(calls: impl DoubleEndedIterator<Item = Called>, bounds: Bounds) -> Vec<Called> {
+pub fn kept(calls: impl DoubleEndedIterator<Item = CallRecord>, bounds: Bounds) -> Vec<CallRecord> {
     let mut left = bounds.all;
     let sized = calls.rev().map(|call| cut_to(call, bounds.value));
-    let mut kept: Vec<Called> = sized
+    let mut kept: Vec<CallRecord> = sized
         .take_while(|call| match left.checked_sub(size(call)) {
             Some(rest) => {
                 left = rest;
@@ -73,8 +76,8 @@ pub fn kept(calls: impl DoubleEndedIterator<Item = Called>, bounds: Bounds) -> V
     kept
 }
 
-fn cut_to(call: Called, most: usize) -> Called {
-    Called {
+fn cut_to(call: CallRecord, most: usize) -> CallRecord {
+    CallRecord {
         arguments: cut(call.arguments, most),
         outcome: call.outcome.map(|outcome| match outcome {
             ToolOutcome::ResultJson(json) => ToolOutcome::ResultJson(cut(json, most)),
@@ -84,18 +87,33 @@ fn cut_to(call: Called, most: usize) -> Called {
     }
 }
 
-fn size(call: &Called) -> usize {
+fn size(call: &CallRecord) -> usize {
     let outcome = call.outcome.as_ref().map_or(0, |outcome| match outcome {
         ToolOutcome::ResultJson(text) | ToolOutcome::ErrorMessage(text) => text.len(),
     });
     [call.call_id.len(), call.name.len(), call.arguments.len(), outcome].iter().sum()
 }
 
-/// The head of a text that is too long, and how much of it is missing.
-fn cut(text: String, most: usize) -> String {
-    if text.len() <= most {
-        return text;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn called(id: &str, result: &str) -> CallRecord {
+        CallRecord {
+            call_id: id.to_owned(),
+            name: "look".to_owned(),
+            arguments: "{}".to_owned(),
+            outcome: Some(ToolOutcome::ResultJson(result.to_owned())),
+        }
     }
-    let head = text.split_at(text.floor_char_boundary(most)).0;
-    format!("{head}\n[cut here: {} of {} bytes left out]", text.len() - head.len(), text.len())
+
+    #[test]
+    fn long_values_are_cut_with_a_mark_and_the_newest_calls_are_kept() {
+        let bounds = Bounds { value: 5, all: 200 };
+        let cut = kept([called("c1", "äää0123456789")].into_iter(), bounds);
+        let Some(ToolOutcome::ResultJson(text)) = &cut[0].outcome else { panic!("a result") };
+        assert_eq!(text, "ää\n[cut here: 12 of 16 bytes left out]", "no character is cut in two");
+        let many = kept((0..40).map(|n| called(&format!("c{n:02}"), "1")), bounds);
+        assert_eq!((many[0].call_id.as_str(), many.last().unwrap().call_id.as_str()), ("c20", "c39"));
+    }
 }

@@ -7,7 +7,10 @@
 
 pub mod answer;
 pub mod call;
+pub mod compose;
+pub mod config;
 pub mod context;
+pub mod conversation;
 pub mod fault;
 pub mod guard;
 pub mod history;
@@ -18,5 +21,6 @@ pub mod model;
 pub mod outcome;
 pub mod progress;
 pub mod summary;
+pub mod text;
 pub mod timer;
 pub mod tool;

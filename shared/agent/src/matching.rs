@@ -2,7 +2,7 @@
 
 use contracts::response::ToolResult;
 
-use crate::call::Called;
+use crate::call::CallRecord;
 
 /// The most positions that a mismatch lists.
 const MOST_LISTED: usize = 20;
@@ -11,7 +11,10 @@ const MOST_LISTED: usize = 20;
 ///
 /// # Errors
 /// What was expected and what came, position by position.
-pub fn check<'a>(pending: impl Iterator<Item = &'a Called>, results: &[ToolResult]) -> Result<(), Mismatch> {
+pub fn check<'a>(
+    pending: impl Iterator<Item = &'a CallRecord>,
+    results: &[ToolResult],
+) -> Result<(), Mismatch> {
     let expected: Vec<&str> = pending.map(|call| call.call_id.as_str()).collect();
     let received: Vec<&str> = results.iter().map(|result| result.tool_call_id.as_str()).collect();
     if expected == received {
@@ -66,8 +69,8 @@ mod tests {
 
     use super::*;
 
-    fn call(id: &str) -> Called {
-        Called { call_id: id.to_owned(), name: "t".to_owned(), arguments: "{}".to_owned(), outcome: None }
+    fn call(id: &str) -> CallRecord {
+        CallRecord { call_id: id.to_owned(), name: "t".to_owned(), arguments: "{}".to_owned(), outcome: None }
     }
 
     fn result(id: &str) -> ToolResult {

@@ -12,20 +12,20 @@ use crate::context::Effort;
 
 /// A language model behind a Responses API.
 pub trait Model: Send + Sync {
-    /// Asks for one reply. What becomes known on the way, whether a reply comes or not, goes to `heard`.
+    /// Asks for one reply. What becomes known on the way, whether a reply comes or not, goes to `observer`.
     ///
     /// Dropping the future ends the generation upstream. Nothing outlasts `deadline`.
     fn reply(
         &self,
         request: &Request,
         deadline: Duration,
-        heard: &mut Heard<'_>,
+        observer: &mut Observer<'_>,
     ) -> impl Future<Output = Result<Reply, Error>> + Send;
 }
 
 /// What one model call lets through while it lasts. It outlives the call: what a reply that failed or
 /// broke off had cost is told all the same.
-pub struct Heard<'a> {
+pub struct Observer<'a> {
     /// Receives the text as it is written; the reply holds all of it.
     pub deltas: &'a mut (dyn FnMut(&str) + Send),
     /// Tokens used, when the provider tells.
@@ -43,10 +43,10 @@ pub struct Raw {
     pub response: Bytes,
 }
 
-impl<'a> Heard<'a> {
+impl<'a> Observer<'a> {
     /// Hands text on to `deltas` and keeps nothing of the wire.
     #[must_use]
-    pub fn by(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
+    pub fn of(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
         Self { deltas, usage: None, raw: None }
     }
 
@@ -57,9 +57,9 @@ impl<'a> Heard<'a> {
     }
 }
 
-impl std::fmt::Debug for Heard<'_> {
+impl std::fmt::Debug for Observer<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Heard").field("usage", &self.usage).finish_non_exhaustive()
+        f.debug_struct("Observer").field("usage", &self.usage).finish_non_exhaustive()
     }
 }
 
@@ -121,9 +121,9 @@ pub enum Chain {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// What the user said.
-    pub asked: String,
+    pub instruction: String,
     /// What the model answered; tool exchanges stand in it as text.
-    pub answered: String,
+    pub answer: String,
 }
 
 /// A file that the model reads itself.

@@ -8,10 +8,10 @@ use protocol::detail::{Findings, StagedMode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{call::Called, context::cost, progress::Step};
+use crate::{call::CallRecord, context::cost, progress::Step};
 use protocol::{
     detail::Report,
-    id::Owner,
+    id::AttemptId,
     place::Segment,
     turn::{Reason, Verdict},
 };
@@ -25,35 +25,36 @@ const SCHEMA_VERSION: u32 = 1;
 pub struct Outcome {
     /// The version of this shape.
     schema_version: u32,
-    /// What kind of end.
-    pub kind: Kind,
     /// The very body that the client gets, now and in every replay.
     pub response: Response,
     /// What the table keeps of it.
     pub report: Report,
-    /// A mode change that takes effect when the turn completes (rule 8).
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub staged_mode: Option<StagedMode>,
-    /// Of a suspension: the pending calls, what the server already ran, and the tool list, so that any
-    /// process can go on.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub step: Option<Step>,
-    /// Of a completed turn: its tool calls with what came of each, bounded, for when the session's
-    /// history has to be told again.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub exchanges: Vec<Called>,
+    /// What kind of end, and what only an end of that kind has.
+    #[serde(flatten)]
+    pub ending: Ending,
 }
 
 /// What an attempt ended with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "Kind", rename_all = "snake_case", rename_all_fields = "PascalCase")]
+pub enum Ending {
     /// An answer.
-    Completed,
+    Completed {
+        /// A mode change that takes effect when the turn completes (rule 8).
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        staged_mode: Option<StagedMode>,
+        /// The turn's tool calls with what came of each, bounded, for when the session's history has to
+        /// be told again.
+        #[serde(rename = "Exchanges", skip_serializing_if = "Vec::is_empty", default)]
+        calls: Vec<CallRecord>,
+    },
     /// Errors.
     Failed,
     /// Calls for the client to run.
-    Suspended,
+    Suspended {
+        /// The pending calls, what the server already ran, and the tool list, so that any process can go on.
+        step: Box<Step>,
+    },
 }
 
 /// A stored response: bytes, so that a replay can't differ from the first reply.
@@ -80,19 +81,19 @@ impl Outcome {
     ) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
-            kind: Kind::Completed,
             response: Response::new(&InvokeResult::ok(response), None),
             report,
-            staged_mode,
-            step: None,
-            exchanges: Vec::new(),
+            ending: Ending::Completed { staged_mode, calls: Vec::new() },
         }
     }
 
-    /// The same, with the turn's tool calls.
+    /// The same, with the turn's tool calls; an answer alone has any.
     #[must_use]
-    pub fn with_exchanges(self, exchanges: Vec<Called>) -> Self {
-        Self { exchanges, ..self }
+    pub fn with_calls(mut self, made: Vec<CallRecord>) -> Self {
+        if let Ending::Completed { calls, .. } = &mut self.ending {
+            *calls = made;
+        }
+        self
     }
 
     /// The same, with the segment of the turn's stream that became the answer.
@@ -106,7 +107,6 @@ impl Outcome {
     pub fn suspended(response: AgentExecuteResponse, received: Timestamp, step: Step) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
-            kind: Kind::Suspended,
             response: Response::new(&InvokeResult::ok(response), None),
             report: Report {
                 received: Some(received),
@@ -114,9 +114,7 @@ impl Outcome {
                 cost: step.progress.usage.and_then(|usage| cost(step.plan.prices.as_ref(), &usage)),
                 ..Report::default()
             },
-            staged_mode: None,
-            step: Some(step),
-            exchanges: Vec::new(),
+            ending: Ending::Suspended { step: Box::new(step) },
         }
     }
 
@@ -126,29 +124,48 @@ impl Outcome {
         let report = Report { answer_summary: None, errors: vec![error.message.clone()], ..report };
         Self {
             schema_version: SCHEMA_VERSION,
-            kind: Kind::Failed,
             response: Response::error(error),
             report,
-            staged_mode: None,
-            step: None,
-            exchanges: Vec::new(),
+            ending: Ending::Failed,
         }
     }
 
     /// The verdict that a turn is settled with from this object; none for a suspension.
     #[must_use]
-    pub fn verdict(&self, writer: Owner) -> Option<Verdict> {
-        match self.kind {
-            Kind::Completed => Some(Verdict::Completed { writer }),
-            Kind::Failed => Some(Verdict::Failed { writer }),
-            Kind::Suspended => None,
+    pub fn verdict(&self, writer: AttemptId) -> Option<Verdict> {
+        match self.ending {
+            Ending::Completed { .. } => Some(Verdict::Completed { writer }),
+            Ending::Failed => Some(Verdict::Failed { writer }),
+            Ending::Suspended { .. } => None,
+        }
+    }
+
+    /// The turn's tool calls with what came of each; none unless it was completed.
+    #[must_use]
+    pub fn calls(&self) -> &[CallRecord] {
+        match &self.ending {
+            Ending::Completed { calls, .. } => calls,
+            Ending::Failed | Ending::Suspended { .. } => &[],
+        }
+    }
+
+    /// Where the work goes on, of a suspension.
+    #[must_use]
+    pub fn into_step(self) -> Option<Step> {
+        match self.ending {
+            Ending::Suspended { step } => Some(*step),
+            Ending::Completed { .. } | Ending::Failed => None,
         }
     }
 
     /// What a finalization needs of it.
     #[must_use]
     pub fn findings(&self) -> Findings {
-        Findings { report: self.report.clone(), staged_mode: self.staged_mode.clone() }
+        let staged_mode = match &self.ending {
+            Ending::Completed { staged_mode, .. } => staged_mode.clone(),
+            Ending::Failed | Ending::Suspended { .. } => None,
+        };
+        Findings { report: self.report.clone(), staged_mode }
     }
 
     /// The object as it is stored.

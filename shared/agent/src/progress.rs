@@ -12,12 +12,17 @@ use contracts::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    call::{self, Bounds, Called},
+    call::{self, Bounds, CallRecord},
     context::{Effort, Prices},
     model::{FunctionCall, ToolOutput},
     tool::Definition,
 };
-use protocol::{chain::ChainPolicy, detail::StagedMode, session::SolutionContext, turn::Turn};
+use protocol::{
+    chain::{ChainPolicy, Start},
+    detail::StagedMode,
+    session::SolutionContext,
+    turn::Turn,
+};
 
 /// What a turn was set up with: fixed at its start, so that neither a redeploy nor a mode change alters
 /// it midway (AGN-011 §4.4).
@@ -52,6 +57,10 @@ pub struct Plan {
     /// Who remembers the conversation.
     #[serde(default)]
     pub chain: ChainPolicy,
+    /// What the work begins with where that is not what the turn's head froze: its contexts were edited
+    /// before a takeover.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub start: Option<Start>,
     /// How many tokens of earlier turns a request may tell.
     #[serde(default)]
     pub history_tokens: u32,
@@ -87,10 +96,10 @@ pub struct Progress {
     /// The calls of earlier rounds with what came of each, oldest first, for when they have to be told
     /// again; long values are cut.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub earlier: Vec<Called>,
+    pub earlier: Vec<CallRecord>,
     /// The last reply's calls in the model's order, with what came of each; without an outcome while the
     /// client runs it.
-    pub calls: Vec<Called>,
+    pub calls: Vec<CallRecord>,
     /// Tokens used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -131,33 +140,33 @@ impl Progress {
     }
 
     /// The calls that the client has to run, in the model's order.
-    pub fn pending(&self) -> impl Iterator<Item = &Called> {
+    pub fn pending(&self) -> impl Iterator<Item = &CallRecord> {
         self.calls.iter().filter(|call| call.outcome.is_none())
     }
 
     /// The answers to the last reply's calls, in the model's order: what the next request begins with.
     #[must_use]
     pub fn outputs(&self) -> Vec<ToolOutput> {
-        self.calls.iter().filter_map(Called::output).collect()
+        self.calls.iter().filter_map(CallRecord::output).collect()
     }
 
     /// What came of every call of the turn so far, oldest first: what a request tells that can't go on
     /// from the reply that called.
     #[must_use]
     pub fn every_output(&self) -> Vec<ToolOutput> {
-        self.earlier.iter().chain(&self.calls).filter_map(Called::output).collect()
+        self.earlier.iter().chain(&self.calls).filter_map(CallRecord::output).collect()
     }
 
     /// Goes on with the calls of another reply.
     pub fn begin_round(&mut self, calls: impl Iterator<Item = FunctionCall>) {
         let before = std::mem::take(&mut self.earlier).into_iter().chain(std::mem::take(&mut self.calls));
         self.earlier = call::kept(before.collect::<Vec<_>>().into_iter(), Bounds::IN_TURN);
-        self.calls = calls.map(Called::open).collect();
+        self.calls = calls.map(CallRecord::open).collect();
     }
 
     /// The turn's calls, as its outcome keeps them.
     #[must_use]
-    pub fn exchanges(&self) -> Vec<Called> {
+    pub fn made_calls(&self) -> Vec<CallRecord> {
         call::kept(self.earlier.iter().chain(&self.calls).cloned(), Bounds::COMPLETED)
     }
 

@@ -1,6 +1,6 @@
 //! Summaries of long text (DD-005).
 
-use unicode_segmentation::UnicodeSegmentation;
+use crate::text::head;
 
 /// The most Unicode scalar values a summary has.
 pub const SUMMARY_CHARS: usize = 1_024;
@@ -19,21 +19,6 @@ pub fn summarize(text: &str) -> String {
 pub fn name_of(instruction: Option<&str>) -> String {
     let line = instruction.unwrap_or_default().lines().map(str::trim).find(|line| !line.is_empty());
     head(line.unwrap_or("Untitled session"), NAME_CHARS).to_owned()
-}
-
-fn head(text: &str, most: usize) -> &str {
-    // A text has no more scalar values than bytes, so most texts need no walk at all.
-    if text.len() <= most {
-        return text;
-    }
-    let mut scalars = 0;
-    for (start, grapheme) in text.grapheme_indices(true) {
-        scalars += grapheme.chars().count();
-        if scalars > most {
-            return text.get(..start).unwrap_or_default();
-        }
-    }
-    text
 }
 
 #[cfg(test)]

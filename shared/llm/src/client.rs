@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use agent::model::{Error, Heard, Model, Reply, Request};
+use agent::model::{Error, Model, Observer, Reply, Request};
 use bytes::Bytes;
 use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -140,12 +140,17 @@ impl<K: Keys> Client<K> {
 
 impl<K: Keys, W: Wait> Client<K, W> {
     /// Asks until a response begins, the policy gives up, or the key is refused.
-    async fn response(&self, body: Bytes, until: Instant, heard: &mut Heard<'_>) -> Result<Response, Error> {
+    async fn response(
+        &self,
+        body: Bytes,
+        until: Instant,
+        observer: &mut Observer<'_>,
+    ) -> Result<Response, Error> {
         let mut key = self.keys.key(None).await?;
         let mut key_is_fresh = false;
         let mut before = 0;
         loop {
-            let failed = match self.attempt(body.clone(), &key, before, heard).await {
+            let failed = match self.attempt(body.clone(), &key, before, observer).await {
                 Ok(response) => return Ok(response),
                 Err(failed) => failed,
             };
@@ -176,7 +181,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
         body: Bytes,
         key: &ApiKey,
         before: u32,
-        heard: &mut Heard<'_>,
+        observer: &mut Observer<'_>,
     ) -> Result<Response, Attempt> {
         let failed = |error| Attempt { before, status: None, error, advice: Advice::default() };
         let request = self
@@ -198,7 +203,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
         let advice = Advice::read(response.headers(), Timestamp::now());
         let body = timeout(ERROR_BODY, error_body(response)).await;
         let body = body.unwrap_or_default();
-        raw::refused(heard, status.as_u16(), &body);
+        raw::refused(observer, status.as_u16(), &body);
         Err(Attempt {
             before,
             status: Some(status.as_u16()),
@@ -207,7 +212,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
         })
     }
 
-    async fn read(&self, mut response: Response, heard: &mut Heard<'_>) -> Result<Reply, Error> {
+    async fn read(&self, mut response: Response, observer: &mut Observer<'_>) -> Result<Reply, Error> {
         let mut reader = Reader::new(self.config.limits);
         loop {
             let patience = match reader.has_text() {
@@ -219,7 +224,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
             let Some(piece) = piece.map_err(|_| Error::Malformed)? else {
                 return Err(Error::Malformed);
             };
-            if let Progress::Done(reply) = reader.push(&piece, heard)? {
+            if let Progress::Done(reply) = reader.push(&piece, observer)? {
                 let end = timeout(STREAM_END, response.chunk()).await;
                 tracing::debug!(reusable = matches!(end, Ok(Ok(None))), "a model reply ended");
                 return Ok(reply);
@@ -233,15 +238,15 @@ impl<K: Keys, W: Wait> Model for Client<K, W> {
         &self,
         request: &Request,
         deadline: Duration,
-        heard: &mut Heard<'_>,
+        observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
         let until = self.wait.now() + deadline.min(LONGEST_CALL);
         let body = serde_json::to_vec(&builder::build(request)).map_err(|_| Error::Malformed)?;
         let body = Bytes::from(body);
-        raw::sent(heard, &body);
+        raw::sent(observer, &body);
         let reply = async {
-            let response = self.response(body, until, heard).await?;
-            self.read(response, heard).await
+            let response = self.response(body, until, observer).await?;
+            self.read(response, observer).await
         };
         timeout_at(until, reply).await.unwrap_or(Err(Error::TimedOut))
     }

@@ -23,6 +23,6 @@ pub mod sse;
 pub mod wait;
 pub mod wire;
 
-pub use agent::model::{Error, Heard};
+pub use agent::model::{Error, Observer};
 pub use client::{Client, Config};
 pub use key::ApiKey;

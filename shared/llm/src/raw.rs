@@ -1,6 +1,6 @@
 //! What is kept of the wire where an operator wants it: bodies, never a header, and bounded.
 
-use agent::model::Heard;
+use agent::model::Observer;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 const MOST_KEPT: usize = 8 << 20;
 
 /// The request is about to be sent.
-pub(crate) fn sent(heard: &mut Heard<'_>, body: &Bytes) {
-    if let Some(raw) = &mut heard.raw {
+pub(crate) fn sent(observer: &mut Observer<'_>, body: &Bytes) {
+    if let Some(raw) = &mut observer.raw {
         raw.request = bounded(body.clone());
     }
 }
 
 /// The response is whole, well or not.
-pub(crate) fn received(heard: &mut Heard<'_>, response: &str) {
-    if let Some(raw) = &mut heard.raw {
+pub(crate) fn received(observer: &mut Observer<'_>, response: &str) {
+    if let Some(raw) = &mut observer.raw {
         raw.response = bounded(Bytes::copy_from_slice(response.as_bytes()));
     }
 }
 
 /// An error status came in place of a response. Of a refused key nothing but the status is kept, since
 /// providers repeat parts of the key in their words.
-pub(crate) fn refused(heard: &mut Heard<'_>, status: u16, body: &[u8]) {
-    let Some(raw) = &mut heard.raw else { return };
+pub(crate) fn refused(observer: &mut Observer<'_>, status: u16, body: &[u8]) {
+    let Some(raw) = &mut observer.raw else { return };
     let said: Option<Value> = serde_json::from_slice(body).ok().filter(|_| !matches!(status, 401 | 403));
     raw.response = Bytes::from(json!({ "Status": status, "Body": said }).to_string());
 }
@@ -43,18 +43,18 @@ mod tests {
     #[test]
     fn what_is_too_large_or_about_a_key_is_not_kept_and_nothing_is_kept_unasked() {
         let mut ignore = |_: &str| {};
-        let mut heard = Heard::by(&mut ignore);
-        sent(&mut heard, &Bytes::from_static(b"{}"));
-        assert_eq!(heard.raw, None);
+        let mut observer = Observer::of(&mut ignore);
+        sent(&mut observer, &Bytes::from_static(b"{}"));
+        assert_eq!(observer.raw, None);
 
-        let mut heard = heard.keeping_raw(true);
-        sent(&mut heard, &Bytes::from(vec![b' '; MOST_KEPT + 1]));
-        refused(&mut heard, 401, br#"{"error":{"message":"Incorrect API key provided: sk-1"}}"#);
-        let raw = heard.raw.clone().unwrap();
+        let mut observer = observer.keeping_raw(true);
+        sent(&mut observer, &Bytes::from(vec![b' '; MOST_KEPT + 1]));
+        refused(&mut observer, 401, br#"{"error":{"message":"Incorrect API key provided: sk-1"}}"#);
+        let raw = observer.raw.clone().unwrap();
         assert_eq!(raw.request, r#"{"Bytes":8388609,"NotKept":"the body is too large"}"#);
         assert_eq!(raw.response, r#"{"Body":null,"Status":401}"#);
 
-        refused(&mut heard, 400, br#"{"error":{"code":"x"}}"#);
-        assert_eq!(heard.raw.unwrap().response, r#"{"Body":{"error":{"code":"x"}},"Status":400}"#);
+        refused(&mut observer, 400, br#"{"error":{"code":"x"}}"#);
+        assert_eq!(observer.raw.unwrap().response, r#"{"Body":{"error":{"code":"x"}},"Status":400}"#);
     }
 }

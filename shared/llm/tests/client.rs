@@ -9,7 +9,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use agent::model::{Chain, Heard, Instruction, Model, Raw, Reply, Request, Tool, ToolOutput};
+use agent::model::{Chain, Instruction, Model, Observer, Raw, Reply, Request, Tool, ToolOutput};
 use contracts::{Usage, response::ToolOutcome};
 use llm::client::Timeouts;
 use llm::{ApiKey, Client, Config, Error};
@@ -51,9 +51,9 @@ impl Upstream {
     async fn observed(&self, request: &Request) -> (Result<Reply, Error>, Option<Usage>, Raw) {
         let mut text = String::new();
         let mut deltas = |delta: &str| text.push_str(delta);
-        let mut heard = Heard::by(&mut deltas).keeping_raw(true);
-        let reply = self.client.reply(request, DEADLINE, &mut heard).await;
-        let (usage, raw) = (heard.usage, heard.raw.unwrap());
+        let mut observer = Observer::of(&mut deltas).keeping_raw(true);
+        let reply = self.client.reply(request, DEADLINE, &mut observer).await;
+        let (usage, raw) = (observer.usage, observer.raw.unwrap());
         if let Ok(reply) = &reply {
             assert_eq!(reply.text, text);
         }
@@ -222,7 +222,7 @@ async fn silence_ends_when_patience_or_the_deadline_does() {
     let patient = Upstream::new().await;
     for script in ["silent", "delay 5s", "status 500 retry-after 1"] {
         let request = asking(&format!("[[script: {script}]]"));
-        let reply = patient.client.reply(&request, soon, &mut Heard::by(&mut |_| {})).await;
+        let reply = patient.client.reply(&request, soon, &mut Observer::of(&mut |_| {})).await;
         let timed_out = matches!(reply, Err(Error::TimedOut | Error::Unavailable));
         assert!(timed_out, "{script}");
     }
@@ -237,8 +237,8 @@ async fn dropping_a_call_ends_it_upstream() {
     let mut deltas = |_: &str| {
         told.take().map(|told| told.send(()));
     };
-    let mut heard = Heard::by(&mut deltas);
-    let call = upstream.client.reply(&request, DEADLINE, &mut heard);
+    let mut observer = Observer::of(&mut deltas);
+    let call = upstream.client.reply(&request, DEADLINE, &mut observer);
     tokio::select! {
         _ = call => panic!("the call ended"),
         _ = written => {}
@@ -273,7 +273,7 @@ async fn calls_share_a_connection() {
     let config = Config { base, ..Config::default() };
     let client = Client::new(config, ApiKey::new("key")).unwrap();
     for _ in 0..5 {
-        client.reply(&asking("Hello."), DEADLINE, &mut Heard::by(&mut |_| {})).await.unwrap();
+        client.reply(&asking("Hello."), DEADLINE, &mut Observer::of(&mut |_| {})).await.unwrap();
     }
     assert_eq!(*accepted.lock().unwrap(), 1);
 }

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent::model::{Chain, Heard, Instruction, Model, Request};
+use agent::model::{Chain, Instruction, Model, Observer, Request};
 use llm::key::Keys;
 use llm::wait::Wait;
 use llm::{ApiKey, Client, Config, Error};
@@ -92,7 +92,7 @@ async fn ask(
         tool_choice: None,
         tool_outputs: Vec::new(),
     };
-    client.reply(&request, deadline, &mut Heard::by(&mut |_| {})).await.map(|reply| reply.text)
+    client.reply(&request, deadline, &mut Observer::of(&mut |_| {})).await.map(|reply| reply.text)
 }
 
 const PATIENT: Duration = Duration::from_secs(600);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent::context::Effort;
 use agent::model::{
-    Attachment, Chain, Exchange, FunctionCall, Heard, Instruction, Model, Reply, Request, Tool, ToolOutput,
+    Attachment, Chain, Exchange, FunctionCall, Instruction, Model, Observer, Reply, Request, Tool, ToolOutput,
 };
 use contracts::response::ToolOutcome;
 use llm::{ApiKey, Client, Config};
@@ -22,12 +22,13 @@ async fn client() -> Client {
 }
 
 async fn send(client: &Client, request: &Request) -> Reply {
-    client.reply(request, Duration::from_secs(20), &mut Heard::by(&mut |_| {})).await.unwrap()
+    client.reply(request, Duration::from_secs(20), &mut Observer::of(&mut |_| {})).await.unwrap()
 }
 
 /// A request with everything that an initial one can have.
 fn full() -> Request {
-    let exchange = |asked: &str, answered: &str| Exchange { asked: asked.into(), answered: answered.into() };
+    let exchange =
+        |instruction: &str, answer: &str| Exchange { instruction: instruction.into(), answer: answer.into() };
     let bytes = || b"bytes".as_slice().into();
     Request {
         model: "scripted".to_owned(),

@@ -20,7 +20,7 @@ pub enum ChainPolicy {
     Local,
 }
 
-/// Who is going to be asked.
+/// Which model of which provider a turn goes to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Upstream {
     /// The provider's model id.
@@ -50,7 +50,8 @@ pub enum Rebuild {
 }
 
 /// What a turn begins with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Start {
     /// The session's first turn: there is nothing to tell.
     First,
@@ -77,12 +78,25 @@ pub fn start(session: &Session, sequence: u64, upstream: &Upstream, now: Timesta
     }
 }
 
+/// How a turn goes on whose attempt died before a reply came: as it began, unless its contexts were edited
+/// since so that a response of the model and provider it began with can't be gone on from.
+#[must_use]
+pub fn after_takeover(began: &Start, with: &Upstream, now: &Upstream) -> Start {
+    match began {
+        Start::First | Start::Rebuilds(_) => began.clone(),
+        Start::Continues(_) if now.policy == ChainPolicy::Local => Start::Rebuilds(Rebuild::Unkept),
+        Start::Continues(_) if now.provider != with.provider => Start::Rebuilds(Rebuild::OtherProvider),
+        Start::Continues(_) if now.model != with.model => Start::Rebuilds(Rebuild::OtherModel),
+        Start::Continues(_) => began.clone(),
+    }
+}
+
 impl Start {
     /// The response to go on from.
     #[must_use]
-    pub fn previous_response_id(&self) -> Option<String> {
+    pub fn previous_response_id(&self) -> Option<&str> {
         match self {
-            Self::Continues(id) => Some(id.clone()),
+            Self::Continues(id) => Some(id),
             Self::First | Self::Rebuilds(_) => None,
         }
     }

@@ -4,8 +4,8 @@
 //! transaction and knows no rule of its own.
 
 use crate::{
-    detail::{Asked, Ended, ModeChange, Participant},
-    id::Owner,
+    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
+    id::AttemptId,
     session::Session,
     turn::{Phase, State, Turn},
 };
@@ -15,14 +15,14 @@ use contracts::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnChange {
     /// What must be stored for the write to count.
-    pub given: Given,
+    pub condition: Condition,
     /// The head afterwards.
     pub after: Turn,
 }
 
 /// The condition on a turn's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Given {
+pub enum Condition {
     /// No such turn.
     Absent,
     /// The head stands as it was read.
@@ -30,17 +30,17 @@ pub enum Given {
         /// In this phase,
         phase: Phase,
         /// under this owner,
-        owner: Owner,
+        attempt: AttemptId,
         /// and, where the lease decides, with the lease end as read (rule 9).
         lease_ends: Option<Timestamp>,
     },
 }
 
-impl Given {
+impl Condition {
     /// The head's phase and owner, whatever its lease.
     #[must_use]
-    pub fn owner_of(turn: &Turn) -> Self {
-        Self::Stands { phase: turn.state.phase(), owner: turn.owner.clone(), lease_ends: None }
+    pub fn of_attempt(turn: &Turn) -> Self {
+        Self::Stands { phase: turn.state.phase(), attempt: turn.attempt.clone(), lease_ends: None }
     }
 
     /// The head's phase and owner, and its lease end as read.
@@ -50,14 +50,14 @@ impl Given {
             State::Running { lease_ends, .. } => Some(*lease_ends),
             State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => None,
         };
-        Self::Stands { phase: turn.state.phase(), owner: turn.owner.clone(), lease_ends }
+        Self::Stands { phase: turn.state.phase(), attempt: turn.attempt.clone(), lease_ends }
     }
 
     /// Whether a write under this condition is the one that brings `owner` in.
-    fn introduces(&self, owner: &Owner) -> bool {
+    fn introduces(&self, attempt: &AttemptId) -> bool {
         match self {
             Self::Absent => true,
-            Self::Stands { owner: before, .. } => before != owner,
+            Self::Stands { attempt: before, .. } => before != attempt,
         }
     }
 
@@ -67,13 +67,13 @@ impl Given {
         match (self, stored) {
             (Self::Absent, None) => true,
             (Self::Absent, Some(_)) | (Self::Stands { .. }, None) => false,
-            (Self::Stands { phase, owner, lease_ends }, Some(turn)) => {
+            (Self::Stands { phase, attempt, lease_ends }, Some(turn)) => {
                 let lease_as_read = match (&turn.state, lease_ends) {
                     (_, None) => true,
                     (State::Running { lease_ends, .. }, Some(read)) => lease_ends == read,
                     (_, Some(_)) => false,
                 };
-                turn.state.phase() == *phase && turn.owner == *owner && lease_as_read
+                turn.state.phase() == *phase && turn.attempt == *attempt && lease_as_read
             }
         }
     }
@@ -95,15 +95,16 @@ impl TurnChange {
             State::Running { lease_ends, .. } => {
                 let lasts =
                     matches!(&stored.state, State::Running { lease_ends: ends, .. } if ends >= lease_ends);
-                stored.owner == self.after.owner && (lasts || self.given.introduces(&self.after.owner))
+                stored.attempt == self.after.attempt
+                    && (lasts || self.condition.introduces(&self.after.attempt))
             }
             // A suspension of ours that was answered meanwhile.
             State::AwaitingTools { .. } => {
-                stored.answered.as_ref().is_some_and(|answered| answered.suspended_by == self.after.owner)
+                stored.accepted.as_ref().is_some_and(|accepted| accepted.suspended_by == self.after.attempt)
             }
             // A settlement of ours that was finalized meanwhile.
             State::Settled(settlement) => {
-                stored.owner == self.after.owner && stored.settlement() == Some(settlement)
+                stored.attempt == self.after.attempt && stored.settlement() == Some(settlement)
             }
             // Nothing comes after terminal, so only the very same head shows it. One that is settled
             // still is what a finalization begins with: it proves that nothing was applied.
@@ -116,7 +117,7 @@ impl TurnChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionChange {
     /// The `Rev` as read, or none when there was no session.
-    pub given: Option<u64>,
+    pub condition: Option<u64>,
     /// The session afterwards.
     pub after: Session,
 }
@@ -128,10 +129,10 @@ pub struct Commit {
     pub session: SessionChange,
     /// The turns whose heads change.
     pub turns: Vec<TurnChange>,
-    /// What a new turn asks.
-    pub asked: Option<Asked>,
+    /// What is kept of a new turn's request.
+    pub request: Option<RequestDetail>,
     /// What came of a turn that ends in this very transaction.
-    pub ended: Option<Ended>,
+    pub result: Option<ResultDetail>,
     /// A user who takes part for the first time.
     pub participant: Option<Participant>,
     /// A mode that changes with a completed turn.
@@ -142,6 +143,6 @@ impl Commit {
     /// A transaction on the session alone, to be added to.
     #[must_use]
     pub fn on(session: SessionChange) -> Self {
-        Self { session, turns: Vec::new(), asked: None, ended: None, participant: None, mode_change: None }
+        Self { session, turns: Vec::new(), request: None, result: None, participant: None, mode_change: None }
     }
 }

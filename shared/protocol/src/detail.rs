@@ -9,21 +9,22 @@ use contracts::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    chain::Upstream,
     cost::Cost,
     id::{SessionKey, TurnKey},
 };
 
-/// What was asked: written with the turn's start, never again (DD-002A).
+/// What is kept of a turn's request: written with the turn's start, never again (DD-002A).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestDetail {
     /// Which turn.
     pub key: TurnKey,
     /// Names the instruction payload (rule 2).
     pub fingerprint: Fingerprint,
-    /// Who asked.
+    /// Who sent it.
     pub by: User,
-    /// The model it was to be sent to.
-    pub model: String,
+    /// Which model of which provider it was to be sent to.
+    pub upstream: Upstream,
     /// The head of the instruction (DD-005).
     pub instruction_summary: String,
     /// Retrieved chunks that went with it.
@@ -34,7 +35,7 @@ pub struct Asked {
 
 /// What came of a turn: written when it is finalized (DD-002B, DD-002C).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct ResultDetail {
     /// Which turn.
     pub key: TurnKey,
     /// What the session's roll-up and the reader need.

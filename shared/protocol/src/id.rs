@@ -34,9 +34,9 @@ pub struct TurnKey {
 /// The fresh random nonce of one attempt; it fences every other (rule 3).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Owner(String);
+pub struct AttemptId(String);
 
-impl Owner {
+impl AttemptId {
     /// Wraps a nonce that [`turns::ports::World::nonce`] made or storage kept.
     #[must_use]
     pub fn new(nonce: String) -> Self {
@@ -50,7 +50,7 @@ impl Owner {
     }
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for AttemptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -2,7 +2,7 @@
 
 use contracts::{ContentHash, Fingerprint};
 
-use crate::id::{Owner, TurnKey};
+use crate::id::{AttemptId, TurnKey};
 
 /// A stored object of a turn. Storage knows how each is spelled as a key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,17 +20,17 @@ pub enum Kind {
     /// where the winner's turn points.
     Instruction(Fingerprint),
     /// An attempt's outcome object.
-    Outcome(Owner),
+    Outcome(AttemptId),
     /// How far an attempt got after so many tool rounds.
-    Step(Owner, u32),
+    Step(AttemptId, u32),
     /// The client's tool results, under the attempt that they resume.
-    ToolResults(Owner),
+    ToolResults(AttemptId),
     /// An attempt's answer text, Markdown.
-    Answer(Owner),
+    Answer(AttemptId),
     /// What was sent to the provider in a turn's n-th model call, under the attempt that made it.
-    ModelRequest(Owner, u32),
+    ModelRequest(AttemptId, u32),
     /// What the provider answered to it.
-    ModelResponse(Owner, u32),
+    ModelResponse(AttemptId, u32),
     /// A published file, addressed by its content.
     File {
         /// The hash of its bytes.

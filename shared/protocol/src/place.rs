@@ -36,7 +36,7 @@ impl Segment {
     #[must_use]
     pub fn first(turn: &Turn) -> Self {
         let attempts = match &turn.state {
-            State::Running { stage, .. } => stage.writers.len(),
+            State::Running { stage, .. } => stage.attempts.len(),
             State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => 0,
         };
         Self::new(turn.round(), u64::try_from(attempts).unwrap_or(0).saturating_sub(1))

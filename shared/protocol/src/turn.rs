@@ -6,8 +6,8 @@
 use contracts::{Error, ErrorCode, Fingerprint, Timestamp, id::UserId, read::TurnStatus};
 
 use crate::{
-    chain::Rebuild,
-    id::{Owner, TurnKey},
+    chain,
+    id::{AttemptId, TurnKey},
 };
 
 /// The most attempts one stage of a turn gets before it is abandoned.
@@ -20,29 +20,26 @@ pub struct Turn {
     pub key: TurnKey,
     /// Its place in the session, from 1 (I3).
     pub sequence: u64,
-    /// What was asked, as a hash (I9).
+    /// The request, as a hash (I9).
     pub fingerprint: Fingerprint,
-    /// Who asked.
-    pub asked_by: UserId,
+    /// Who sent it.
+    pub requested_by: UserId,
     /// When it was accepted.
     pub created: Timestamp,
     /// The mode at its start, a catalog key.
     pub mode: String,
-    /// The response its first model call continues from, frozen at the start; takeovers use it.
-    pub previous_response_id: Option<String>,
-    /// Why it tells the session's earlier turns itself, frozen likewise; none while the provider
-    /// remembers them, or when there are none.
-    pub rebuild: Option<Rebuild>,
-    /// Who wrote the head last as an attempt: every condition compares it (rule 3).
-    pub owner: Owner,
+    /// What its first model call goes on from, frozen at its start; takeovers use it.
+    pub chain: chain::Start,
+    /// The attempt that owns it: every condition compares it (rule 3).
+    pub attempt: AttemptId,
     /// When the sweep should look at it; none once it is terminal.
     pub due: Option<Timestamp>,
     /// Whether its client asked for a stream: its tool continuations are answered in the same way.
     pub streamed: bool,
     /// Who suspended it last: should it be ended from outside, that outcome object tells what it had used.
-    pub suspended_by: Option<Owner>,
+    pub suspended_by: Option<AttemptId>,
     /// The latest accepted tool results, to recognise them when they come again.
-    pub answered: Option<Answered>,
+    pub accepted: Option<AcceptedResults>,
     /// Where it stands.
     pub state: State,
 }
@@ -77,7 +74,7 @@ pub struct Stage {
     pub round: u32,
     /// The attempts of this stage, oldest first: any of them may have stored an outcome object.
     /// At most [`MAX_ATTEMPTS`].
-    pub writers: Vec<Owner>,
+    pub attempts: Vec<AttemptId>,
 }
 
 /// The one decision about a turn.
@@ -95,12 +92,12 @@ pub enum Verdict {
     /// The writer's outcome object holds the answer.
     Completed {
         /// Whose outcome object.
-        writer: Owner,
+        writer: AttemptId,
     },
     /// The writer's outcome object holds the errors.
     Failed {
         /// Whose outcome object.
-        writer: Owner,
+        writer: AttemptId,
     },
     /// It was ended from outside, without an outcome object.
     Ended(Reason),
@@ -124,15 +121,15 @@ pub enum Reason {
 
 /// Tool results that were accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Answered {
+pub struct AcceptedResults {
     /// The suspension they answered.
     pub round: u32,
     /// Their fingerprint.
     pub results: Fingerprint,
     /// Who suspended: its outcome object holds the calls.
-    pub suspended_by: Owner,
+    pub suspended_by: AttemptId,
     /// Who resumed: the results are stored under it.
-    pub resumed_by: Owner,
+    pub resumed_by: AttemptId,
 }
 
 /// The state's name, as conditions compare it.
@@ -174,7 +171,7 @@ impl Verdict {
 
     /// Whose outcome object tells the rest, where there is one.
     #[must_use]
-    pub fn writer(&self) -> Option<&Owner> {
+    pub fn writer(&self) -> Option<&AttemptId> {
         match self {
             Self::Completed { writer } | Self::Failed { writer } => Some(writer),
             Self::Ended(_) => None,
@@ -199,14 +196,14 @@ impl Turn {
             State::Running { stage, .. } => stage.round,
             State::AwaitingTools { round, .. } => round.saturating_sub(1),
             State::Settled(_) | State::Finalized(_) => {
-                self.answered.as_ref().map_or(0, |answered| answered.round)
+                self.accepted.as_ref().map_or(0, |accepted| accepted.round)
             }
         }
     }
 
     /// Whose outcome object tells what came of it so far: the verdict's writer, else who suspended it last.
     #[must_use]
-    pub fn told_by(&self) -> Option<&Owner> {
+    pub fn told_by(&self) -> Option<&AttemptId> {
         let writer = self.settlement().and_then(|settlement| settlement.verdict.writer());
         writer.or(self.suspended_by.as_ref())
     }

@@ -14,6 +14,7 @@ use runtime::{
     stream::{Seen, Streamed},
 };
 use turns::{
+    flow::Invocation,
     refusal::Refusal,
     stream::{self, Opened, Patience},
 };
@@ -33,13 +34,14 @@ pub async fn answer(
     budget: Duration,
 ) -> Result<Response, Reply> {
     let streaming = matches!(&request, AgentExecuteRequest::UserTurn(turn) if turn.streaming);
-    let (live, feed) = stream::open(streaming, seen);
+    let (writer, feed) = stream::open(streaming, seen);
     let (turns, pace) = (Arc::clone(&app.turns), app.pace);
+    let invocation = Invocation::lasting(budget);
     let work = tokio::spawn(async move {
         match request {
-            AgentExecuteRequest::UserTurn(turn) => turns.execute(&caller, &turn, budget, &live).await,
+            AgentExecuteRequest::UserTurn(turn) => turns.execute(&caller, &turn, &invocation, &writer).await,
             AgentExecuteRequest::ToolContinuation(results) => {
-                turns.resume(&caller, &results, budget, &live).await
+                turns.resume(&caller, &results, &invocation, &writer).await
             }
         }
     });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agent::{
+    config::AgentConfig,
     context,
     mode::Catalog,
     tool::{
@@ -15,7 +16,8 @@ use protocol::timing::Timing;
 use runtime::{ClaimNames, Env, Reply, stream::Pace};
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
-    flow::{Design, Executor, Reader},
+    flow::{Executor, SessionReader},
+    ports::{Adapters, AgentAdapters},
     refusal::Refusal,
     system::System,
 };
@@ -26,7 +28,7 @@ use crate::{
 };
 
 /// Runs turns over the real adapters.
-pub type Turns = Executor<Table, Objects, Queue, llm::Client<ProviderKey>, System>;
+pub type Turns = Executor<AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Client<ProviderKey>>>;
 
 /// What the handlers share.
 #[derive(Clone, FromRef)]
@@ -34,7 +36,7 @@ pub struct App {
     /// Runs turns.
     pub turns: Arc<Turns>,
     /// Reads what came of them.
-    pub reader: Arc<Reader<Table, Objects>>,
+    pub reader: Arc<SessionReader<Table, Objects>>,
     /// How long a client is left without a byte.
     pub pace: Pace,
     claims: Arc<ClaimNames>,
@@ -65,22 +67,23 @@ impl App {
         let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
         let key = ProviderKey::new(key, secrets);
         key.fetch_ahead();
-        let reader = Reader { store: table.clone(), payloads: objects.clone() };
-        let turns = Executor {
-            store: table,
-            payloads: objects,
-            announcements: queue,
-            design: Arc::new(design(model, provider.provider()?, with_diagnostics)?),
+        let reader = SessionReader::new(table.clone(), objects.clone());
+        let turns = Executor::new(AgentAdapters {
+            base: Adapters { store: table, payloads: objects, host: System::new(), timing },
+            queue,
+            config: Arc::new(config(model, provider.provider()?, with_diagnostics)?),
             model: llm::Client::new(provider, key)?,
-            world: System::new(),
-            timing,
-        };
+        });
         Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, claims })
     }
 }
 
 /// Modes, tools and default contexts, checked at start-up.
-fn design(model: String, provider: String, with_diagnostics: bool) -> Result<Design, lambda_http::Error> {
+fn config(
+    model: String,
+    provider: String,
+    with_diagnostics: bool,
+) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();
     let mut always = Vec::new();
     if with_diagnostics {
@@ -92,7 +95,7 @@ fn design(model: String, provider: String, with_diagnostics: bool) -> Result<Des
     let names: Vec<&str> = tools.names().collect();
     let catalog = Catalog::seed(&names)?;
     let defaults = context::defaults(&catalog, &names)?;
-    Ok(Design { catalog, tools, defaults, model, provider, always })
+    Ok(AgentConfig { catalog, tools, defaults, model, provider, always })
 }
 
 /// The reply to a refused request.

@@ -52,7 +52,7 @@ impl Keys for ProviderKey {
             Source::Setting(key) => return Ok(key.clone()),
             Source::Secret(id) => id,
         };
-        // Held while fetching, so that one fetch serves everyone who waits for it.
+        // OwnedTurn while fetching, so that one fetch serves everyone who waits for it.
         let mut cached = self.cached.lock().await;
         match cached.as_ref() {
             Some(key) if Some(key) != refused => Ok(key.clone()),

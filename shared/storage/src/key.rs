@@ -30,10 +30,10 @@ pub enum Item<'a> {
     Turn(&'a TurnKey),
     /// (AS) per turn, write-once: what was asked.
     /// Key: `O#{org}#S#{session}` / `TURN#{turn}#ASKED`
-    Asked(&'a TurnKey),
+    Request(&'a TurnKey),
     /// (EN) per turn, written when it is finalized: what came of it.
     /// Key: `O#{org}#S#{session}` / `TURN#{turn}#ENDED`
-    Ended(&'a TurnKey),
+    Result(&'a TurnKey),
     /// (PA) per user of a session: orders that user's list.
     /// Key: `O#{org}#S#{session}` / `USER#{user}`
     /// GSI1: `O#{org}#U#{user}` / `{own last activity}#{session}`
@@ -63,7 +63,7 @@ impl Item<'_> {
             Self::Session(session) | Self::Participant(session, _) | Self::ModeChange(session, _) => {
                 partition(session)
             }
-            Self::Turn(turn) | Self::Asked(turn) | Self::Ended(turn) | Self::Checkpoint(turn, _) => {
+            Self::Turn(turn) | Self::Request(turn) | Self::Result(turn) | Self::Checkpoint(turn, _) => {
                 partition(&turn.session)
             }
             Self::Agent(org, _) | Self::Conversation(org, _) => org_index(org),
@@ -76,8 +76,8 @@ impl Item<'_> {
         match self {
             Self::Session(_) => "SESSION".to_owned(),
             Self::Turn(turn) => format!("TURN#{}", part(turn.turn.as_str())),
-            Self::Asked(turn) => format!("TURN#{}#ASKED", part(turn.turn.as_str())),
-            Self::Ended(turn) => format!("TURN#{}#ENDED", part(turn.turn.as_str())),
+            Self::Request(turn) => format!("TURN#{}#ASKED", part(turn.turn.as_str())),
+            Self::Result(turn) => format!("TURN#{}#ENDED", part(turn.turn.as_str())),
             Self::Participant(_, user) => format!("USER#{}", part(user.as_str())),
             // Digits enough for every id, so that the order of keys is the order of the stream.
             Self::Checkpoint(turn, ends) => format!("STREAM#{}#{:016}", part(turn.turn.as_str()), ends.get()),
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn keys_are_those_of_the_catalogue() {
         let key = turn("acme", "s1", "t1");
-        let item = Item::Ended(&key);
+        let item = Item::Result(&key);
         assert_eq!((item.pk().as_str(), item.sk().as_str()), ("O#acme#S#s1", "TURN#t1#ENDED"));
         assert_eq!(due(Timestamp::from_millis(0), &key), "1970-01-01T00:00:00.000Z#acme#s1#t1");
     }
@@ -201,8 +201,10 @@ mod tests {
     fn an_org_with_separators_stays_in_its_own_partition() {
         let sly = turn("acme#S#s1", "x", "t");
         assert_eq!(Item::Turn(&sly).pk(), "O#acme%23S%23s1#S#x");
-        let payload =
-            Payload { turn: turn("a/b", "s", "t"), kind: Kind::Answer(protocol::id::Owner::new("n".into())) };
+        let payload = Payload {
+            turn: turn("a/b", "s", "t"),
+            kind: Kind::Answer(protocol::id::AttemptId::new("n".into())),
+        };
         assert_eq!(object(&payload), "a%2Fb/s/t/n/answer.md");
     }
 
@@ -211,6 +213,6 @@ mod tests {
         let key = turn("auth0|añb", "s", "t~1");
         let item = Item::Turn(&key);
         assert_eq!(parse_turn(&item.pk(), &item.sk()), Some(key.clone()));
-        assert_eq!(parse_turn(&item.pk(), &Item::Asked(&key).sk()), None);
+        assert_eq!(parse_turn(&item.pk(), &Item::Request(&key).sk()), None);
     }
 }

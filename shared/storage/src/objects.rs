@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aws_sdk_s3::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
-    operation::get_object::GetObjectError,
+    operation::{get_object::GetObjectError, head_object::HeadObjectError},
     presigning::PresigningConfig,
     primitives::ByteStream,
 };
 use bytes::Bytes;
 use contracts::Timestamp;
 use protocol::payload::Payload;
-use turns::ports::{Link, Payloads, Source, Unavailable};
+use turns::ports::{Link, PayloadReads, Payloads, Source, Unavailable};
 
 use crate::key;
 
@@ -34,25 +34,7 @@ impl Objects {
     }
 }
 
-impl Payloads for Objects {
-    async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
-        let put = self
-            .client
-            .put_object()
-            .bucket(&self.bucket)
-            .key(key::object(payload))
-            .content_type(payload.kind.media_type())
-            .if_none_match("*")
-            .body(ByteStream::from(body))
-            .send();
-        match put.await {
-            Ok(_) => Ok(()),
-            // Rule 1: the key carries its writer or its content, so what is there is ours.
-            Err(error) if error.code() == Some("PreconditionFailed") => Ok(()),
-            Err(error) => Err(unavailable(error)),
-        }
-    }
-
+impl PayloadReads for Objects {
     async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
         let got = self.client.get_object().bucket(&self.bucket).key(key::object(payload)).send().await;
         match got {
@@ -60,6 +42,15 @@ impl Payloads for Objects {
                 object.body.collect().await.map(|body| Some(body.into_bytes())).map_err(unavailable)
             }
             Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn exists(&self, payload: &Payload) -> Result<bool, Unavailable> {
+        let found = self.client.head_object().bucket(&self.bucket).key(key::object(payload)).send().await;
+        match found {
+            Ok(_) => Ok(true),
+            Err(error) if error.as_service_error().is_some_and(HeadObjectError::is_not_found) => Ok(false),
             Err(error) => Err(unavailable(error)),
         }
     }
@@ -83,6 +74,26 @@ impl Payloads for Objects {
         let since_epoch = signed_at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let signed_at = Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
         Ok(Link { url: request.uri().to_owned(), expires: signed_at.after(LINK_LIFE) })
+    }
+}
+
+impl Payloads for Objects {
+    async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
+        let put = self
+            .client
+            .put_object()
+            .bucket(&self.bucket)
+            .key(key::object(payload))
+            .content_type(payload.kind.media_type())
+            .if_none_match("*")
+            .body(ByteStream::from(body))
+            .send();
+        match put.await {
+            Ok(_) => Ok(()),
+            // Rule 1: the key carries its writer or its content, so what is there is ours.
+            Err(error) if error.code() == Some("PreconditionFailed") => Ok(()),
+            Err(error) => Err(unavailable(error)),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! Announcements on SQS.
+//! The finalize queue on SQS.
 
 use aws_sdk_sqs::Client;
 use protocol::announcement::FinalizeMessage;
-use turns::ports::{Announcements, Unavailable};
+use turns::ports::{FinalizeQueue, Unavailable};
 
 /// The announcement travels beside the settle, so it may be faster: a second lets the settle land.
 const DELAY_SECONDS: i32 = 1;
@@ -22,8 +22,8 @@ impl Queue {
     }
 }
 
-impl Announcements for Queue {
-    async fn announce(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
+impl FinalizeQueue for Queue {
+    async fn send(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
         let body = serde_json::to_string(message)
             .map_err(|error| Unavailable { what: "the finalize queue", source: error.into() })?;
         self.client

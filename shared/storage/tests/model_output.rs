@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use agent::model::{Error, FunctionCall, Heard, Model, Reply, Request};
+use agent::model::{Error, FunctionCall, Model, Observer, Reply, Request};
 use contracts::request::limits::MAX_TOOL_CALL_ID_CHARS;
 use futures::FutureExt;
 use proptest::{prelude::*, sample::select};
@@ -25,8 +25,9 @@ use testkit::{
     schedule::{Faults, Pace, Process, ProcessId, Schedule},
 };
 use turns::{
-    flow::{Executor, Finalizer},
-    stream::Live,
+    flow::{Executor, Finalizer, Invocation},
+    ports::{Adapters, AgentAdapters},
+    stream::Writer,
 };
 
 const MINUTES: Duration = Duration::from_secs(840);
@@ -35,7 +36,7 @@ const MINUTES: Duration = Duration::from_secs(840);
 struct Anything(Mutex<VecDeque<Reply>>);
 
 impl Model for Anything {
-    async fn reply(&self, _: &Request, _: Duration, _: &mut Heard<'_>) -> Result<Reply, Error> {
+    async fn reply(&self, _: &Request, _: Duration, _: &mut Observer<'_>) -> Result<Reply, Error> {
         let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         Ok(next.unwrap_or_else(|| reply("Done.".to_owned(), "resp".to_owned(), Vec::new())))
     }
@@ -120,27 +121,30 @@ fn run(replies: Vec<Reply>, sent: &Sent) -> (Value, Table, Objects) {
     let clock = schedule.clock().clone();
     let ledger = Ledger::new(clock.clone());
     let (table, objects) = (Table::new(ledger.clone()), Objects::new(ledger.clone()));
-    let world = Process::new(ProcessId(0), "one".to_owned(), clock.clone(), ledger, Faults::None);
-    let executor = Executor {
+    let process = Process::new(ProcessId(0), "one".to_owned(), clock.clone(), ledger, Faults::None);
+    let base = || Adapters {
         store: table.clone(),
         payloads: objects.clone(),
-        announcements: Queue::new(clock, Temper::RELIABLE),
-        model: Anything(Mutex::new(replies.into())),
-        world: world.clone(),
+        host: process.clone(),
         timing: Timing::default(),
-        design: build::design(),
     };
+    let executor = Executor::new(AgentAdapters {
+        base: base(),
+        queue: Queue::new(clock, Temper::RELIABLE),
+        model: Anything(Mutex::new(replies.into())),
+        config: build::config(),
+    });
+    let invocation = Invocation::lasting(MINUTES);
     // In-memory ports never wait, so neither does a flow over them.
-    let first = executor.execute(&sent.caller, &sent.request, MINUTES, &Live::silent()).now_or_never();
+    let first = executor.execute(&sent.caller, &sent.request, &invocation, &Writer::silent()).now_or_never();
     let mut body = first.unwrap().unwrap().to_bytes();
     while let Some(calls) = Calls::read(&body) {
         assert!(calls.ids.iter().all(|id| id.chars().count() <= MAX_TOOL_CALL_ID_CHARS), "{calls:?}");
         let results = calls.answered("ann");
-        let next = executor.resume(&sent.caller, &results, MINUTES, &Live::silent()).now_or_never();
+        let next = executor.resume(&sent.caller, &results, &invocation, &Writer::silent()).now_or_never();
         body = next.unwrap().unwrap().to_bytes();
     }
-    let finalizer =
-        Finalizer { store: table.clone(), payloads: objects.clone(), world, timing: Timing::default() };
+    let finalizer = Finalizer::new(base());
     assert!(finalizer.finalize(&sent.turn()).now_or_never().unwrap().unwrap());
     (serde_json::from_slice(&body).unwrap(), table, objects)
 }

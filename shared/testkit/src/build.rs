@@ -6,6 +6,7 @@ use std::{
 };
 
 use agent::{
+    config::AgentConfig,
     context,
     mode::Catalog,
     tool::{self, Registry},
@@ -20,9 +21,8 @@ use protocol::{
     chain::{ChainPolicy, Upstream},
     id::{SessionKey, TurnKey},
     session::{Contexts, Hints, SolutionChange},
-    transition::begin::Ask,
+    transition::begin::{Setup, Submission},
 };
-use turns::flow::Design;
 
 /// The model every test turn is sent to.
 pub const MODEL: &str = "model-1";
@@ -85,8 +85,8 @@ pub fn with_file(mut request: UserTurn) -> UserTurn {
 
 /// The seed modes, the built-in tools and the default contexts; made once, since checking them takes time.
 #[must_use]
-pub fn design() -> Arc<Design> {
-    static SHARED: OnceLock<Arc<Design>> = OnceLock::new();
+pub fn config() -> Arc<AgentConfig> {
+    static SHARED: OnceLock<Arc<AgentConfig>> = OnceLock::new();
     let made = SHARED.get_or_init(|| {
         let tools = Registry::new(tool::built_in()).unwrap();
         let names: Vec<&str> = tools.names().collect();
@@ -94,7 +94,7 @@ pub fn design() -> Arc<Design> {
         let defaults = context::defaults(&catalog, &names).unwrap();
         let always = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
         let (model, provider) = (MODEL.to_owned(), PROVIDER.to_owned());
-        Arc::new(Design { catalog, tools, defaults, model, provider, always })
+        Arc::new(AgentConfig { catalog, tools, defaults, model, provider, always })
     });
     Arc::clone(made)
 }
@@ -103,23 +103,30 @@ fn upstream() -> Upstream {
     Upstream { model: MODEL.to_owned(), provider: PROVIDER.to_owned(), policy: ChainPolicy::Provider }
 }
 
-/// What a request asks, as the executor sees it.
+/// A request as the executor sees it.
 #[must_use]
-pub fn ask(caller: &Caller, request: &UserTurn) -> Ask {
+pub fn submission(caller: &Caller, request: &UserTurn) -> Submission {
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
-    Ask {
+    Submission {
         key: session.turn(request.turn_id.clone()),
         by: caller.user.clone(),
         fingerprint: request.fingerprint(),
         contexts: Contexts::default(),
-        first_contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: "A session".to_owned(),
         instruction_summary: request.instruction.clone().unwrap_or_default(),
-        active_file_refs: Vec::new(),
-        first_mode: "general".to_owned(),
         streamed: request.streaming,
-        upstream: upstream(),
         solution: SolutionChange::default(),
+    }
+}
+
+/// What turns are begun with.
+#[must_use]
+pub fn setup() -> Setup {
+    Setup {
+        contexts: Contexts::default(),
+        first_mode: "general".to_owned(),
+        upstream: upstream(),
+        files: Vec::new(),
     }
 }

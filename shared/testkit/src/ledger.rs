@@ -9,8 +9,8 @@ use agent::model::{FunctionCall, ToolOutput};
 use bytes::Bytes;
 use contracts::{Fingerprint, Timestamp};
 use protocol::{
-    detail::Ended,
-    id::{Owner, TurnKey},
+    detail::ResultDetail,
+    id::{AttemptId, TurnKey},
     payload::Payload,
     session::Session,
     turn::Turn,
@@ -27,13 +27,13 @@ pub enum Event {
     /// A session was written.
     Session { before: Option<Session>, after: Session },
     /// What came of a turn was written.
-    Ended(Ended),
+    Result(ResultDetail),
     /// An object was stored for the first time.
     Stored { payload: Payload, body: Bytes },
     /// A process was told that its object is stored.
     StoreAcknowledged(Payload),
-    /// A process made a nonce.
-    Nonce { process: ProcessId, owner: Owner },
+    /// A process made an attempt id.
+    AttemptId { process: ProcessId, attempt: AttemptId },
     /// A process began a model call for a turn.
     ModelCalled { process: ProcessId, turn: TurnKey },
     /// That call is over: it was answered, failed or was dropped.
@@ -41,7 +41,7 @@ pub enum Event {
     /// A request to the model chains from a reply that made these calls; these are the outputs it carries.
     Chained { turn: TurnKey, calls: Vec<FunctionCall>, outputs: Vec<ToolOutput> },
     /// A client got an answer to a user turn.
-    Answered { turn: TurnKey, asked: Fingerprint, body: Vec<u8> },
+    Answered { turn: TurnKey, request: Fingerprint, body: Vec<u8> },
     /// A client got an answer to tool results.
     Continued { turn: TurnKey, results: Fingerprint, body: Vec<u8> },
     /// A client was told that its turn is cancelled, or has its outcome.

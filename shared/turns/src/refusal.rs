@@ -7,7 +7,7 @@ use contracts::{
     id::{AgentContextId, ConversationContextId, TurnId},
 };
 
-use crate::ports::Unavailable;
+use crate::ports::{ListError, Unavailable};
 use agent::matching::Mismatch;
 
 /// A refused request.
@@ -141,6 +141,15 @@ impl Refusal {
                 ErrorCode::StorageUnavailable,
                 "The service can't reach its storage. Send the request again, unchanged, to get this turn's outcome.",
             ),
+        }
+    }
+}
+
+impl From<ListError> for Refusal {
+    fn from(error: ListError) -> Self {
+        match error {
+            ListError::BadToken => Self::BadContinuationToken,
+            ListError::Unavailable(error) => Self::Unavailable(error),
         }
     }
 }

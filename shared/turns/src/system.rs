@@ -1,11 +1,11 @@
-//! The real world: the system's clocks, randomness and timer.
+//! The real machine: the system's clocks, randomness and timer.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use contracts::Timestamp;
+use protocol::id::AttemptId;
 
-use crate::ports::{Timer, World};
-use protocol::id::Owner;
+use crate::ports::{Clock, Random, Timer};
 
 /// Time and chance as the operating system has them.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct System {
 }
 
 impl System {
-    /// A world that begins now.
+    /// A machine whose monotonic clock begins now.
     #[must_use]
     pub fn new() -> Self {
         Self { started: Instant::now() }
@@ -37,14 +37,16 @@ impl Timer for System {
     }
 }
 
-impl World for System {
+impl Clock for System {
     fn now(&self) -> Timestamp {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
     }
+}
 
-    fn nonce(&self) -> Owner {
-        Owner::new(uuid::Uuid::new_v4().simple().to_string())
+impl Random for System {
+    fn attempt_id(&self) -> AttemptId {
+        AttemptId::new(uuid::Uuid::new_v4().simple().to_string())
     }
 
     fn jitter(&self, most: Duration) -> Duration {

@@ -119,13 +119,13 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
 /// A turn, whole (DD-002B). What names the provider's side is for operators.
 #[must_use]
 pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTurn {
-    let Record { turn, asked, .. } = record;
-    let for_operators = |id: &Option<String>| id.clone().filter(|_| operator);
+    let Record { turn, request, .. } = record;
+    let for_operators = |id: Option<&str>| id.filter(|_| operator).map(str::to_owned);
     let raw = |name| report.raw_payloads.filter(|_| operator).map(|_| link::payload(&turn.key, name));
     AgentSessionTurn {
         id: turn.key.turn.clone(),
         sequence_number: turn.sequence,
-        created_by_user: EntityHeader::from(&asked.by),
+        created_by_user: EntityHeader::from(&request.by),
         creation_date: turn.created,
         status: turn.status(),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
@@ -133,17 +133,17 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         openai_chain_expires_date: report.chain_expires,
         mode: turn.mode.clone(),
         conversation_id: turn.key.session.session.clone(),
-        openai_response_id: for_operators(&report.response_id),
-        previous_openai_response_id: for_operators(&turn.previous_response_id),
-        openai_model: Some(report.model.clone().unwrap_or_else(|| asked.model.clone())),
-        instruction_summary: asked.instruction_summary.clone(),
+        openai_response_id: for_operators(report.response_id.as_deref()),
+        previous_openai_response_id: for_operators(turn.chain.previous_response_id()),
+        openai_model: Some(report.model.clone().unwrap_or_else(|| request.upstream.model.clone())),
+        instruction_summary: request.instruction_summary.clone(),
         full_instruction_url: link::payload(&turn.key, "instruction"),
         agent_answer_summary: report.answer_summary.clone(),
         full_agent_answer_url: answer_link(record, report),
         openai_request_payload_url: raw(LLM_REQUEST),
         openai_response_payload_url: raw(LLM_RESPONSE),
-        chunk_refs: asked.chunk_refs.clone(),
-        active_file_refs: asked.active_file_refs.clone(),
+        chunk_refs: request.chunk_refs.clone(),
+        active_file_refs: request.active_file_refs.clone(),
         usage: report.usage,
         cost: report.cost.as_ref().map(cost),
         client_tool_ms: report.client_tool_ms,
@@ -165,16 +165,16 @@ fn answer_link(record: &Record, report: &Report) -> Option<String> {
 /// A turn in a few lines (DD-003).
 #[must_use]
 pub fn turn_summary(record: &Record, report: &Report) -> AgentSessionTurnSummary {
-    let Record { turn, asked, .. } = record;
+    let Record { turn, request, .. } = record;
     AgentSessionTurnSummary {
         id: TurnId::clone(&turn.key.turn),
         session_id: turn.key.session.session.clone(),
         sequence_number: turn.sequence,
-        created_by_user: EntityHeader::from(&asked.by),
+        created_by_user: EntityHeader::from(&request.by),
         creation_date: turn.created,
         status: turn.status(),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
-        instruction_summary: asked.instruction_summary.clone(),
+        instruction_summary: request.instruction_summary.clone(),
         agent_answer_summary: report.answer_summary.clone(),
     }
 }

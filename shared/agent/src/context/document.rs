@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentContext, ConversationContext, check, limits::MAX_FILE_BYTES};
+use super::{AgentContext, ConversationContext, context_check as check, limits::MAX_FILE_BYTES};
 use crate::{
     fault::{Faults, Found},
     mode::{Catalog, shape},

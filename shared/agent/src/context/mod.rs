@@ -5,9 +5,10 @@
 //! by its first turn; [`Effective`] is what a turn makes of them. Deliberately absent: reading and
 //! storing them, and which session has which.
 
-mod agent;
-mod check;
-mod conversation;
+mod agent_context;
+mod context_check;
+mod conversation_context;
+mod declared_tools;
 mod defaults;
 mod document;
 mod effective;
@@ -15,10 +16,9 @@ mod limits;
 mod price;
 #[cfg(test)]
 mod tests;
-mod tools;
 
-pub use agent::AgentContext;
-pub use conversation::{Budgets, ConversationContext, Effort, ToolsOnContinuation};
+pub use agent_context::AgentContext;
+pub use conversation_context::{Budgets, ConversationContext, Effort, ToolsOnContinuation};
 pub use defaults::{Defaults, defaults};
 pub use document::{Document, parse_documents};
 pub use effective::Effective;

@@ -8,7 +8,7 @@ mod tests;
 
 use contracts::request::UserTurn;
 
-use crate::{call::Called, model::Exchange, outcome::Outcome, tool};
+use crate::{call::CallRecord, model::Exchange, outcome::Outcome, text::tokens, tool};
 
 /// Stands for the words of a user who sent files or images alone.
 const NO_WORDS: &str = "(Files or images came without an instruction.)";
@@ -16,20 +16,11 @@ const NO_WORDS: &str = "(Files or images came without an instruction.)";
 /// What an exchange takes besides its texts.
 const FRAME_TOKENS: u32 = 8;
 
-/// About how many tokens a text has: its UTF-8 bytes by four, rounded up.
-///
-/// Four bytes make a token of English text and of code. Other scripts take more bytes a character and
-/// more tokens a character too, so the estimate stays of the right size without a model's own tokenizer.
-#[must_use]
-pub fn tokens(text: &str) -> u32 {
-    u32::try_from(text.len().div_ceil(4)).unwrap_or(u32::MAX)
-}
-
 impl Exchange {
     /// About how many tokens it takes to tell.
     #[must_use]
     pub fn tokens(&self) -> u32 {
-        tokens(&self.asked).saturating_add(tokens(&self.answered)).saturating_add(FRAME_TOKENS)
+        tokens(&self.instruction).saturating_add(tokens(&self.answer)).saturating_add(FRAME_TOKENS)
     }
 }
 
@@ -37,11 +28,11 @@ impl Exchange {
 /// the outcome holds no answer.
 #[must_use]
 pub fn exchange(request: &UserTurn, outcome: &Outcome) -> Option<Exchange> {
-    let outputs: Vec<_> = outcome.exchanges.iter().filter_map(Called::output).collect();
+    let outputs: Vec<_> = outcome.calls().iter().filter_map(CallRecord::output).collect();
     let told = [tool::results_block(&outputs), Some(outcome.response.answer()?)];
     Some(Exchange {
-        asked: request.instruction.clone().unwrap_or_else(|| NO_WORDS.to_owned()),
-        answered: told.into_iter().flatten().collect::<Vec<_>>().join("\n"),
+        instruction: request.instruction.clone().unwrap_or_else(|| NO_WORDS.to_owned()),
+        answer: told.into_iter().flatten().collect::<Vec<_>>().join("\n"),
     })
 }
 

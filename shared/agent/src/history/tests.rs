@@ -6,11 +6,11 @@ use contracts::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::call::{Bounds, Called, kept};
+use crate::call::CallRecord;
 use protocol::detail::Report;
 
-fn called(id: &str, result: &str) -> Called {
-    Called {
+fn called(id: &str, result: &str) -> CallRecord {
+    CallRecord {
         call_id: id.to_owned(),
         name: "look".to_owned(),
         arguments: "{}".to_owned(),
@@ -18,8 +18,8 @@ fn called(id: &str, result: &str) -> Called {
     }
 }
 
-fn told(asked: &str, answered: &str) -> Exchange {
-    Exchange { asked: asked.to_owned(), answered: answered.to_owned() }
+fn told(instruction: &str, answer: &str) -> Exchange {
+    Exchange { instruction: instruction.to_owned(), answer: answer.to_owned() }
 }
 
 fn request(members: serde_json::Value) -> UserTurn {
@@ -49,12 +49,12 @@ fn answered(text: &str) -> Outcome {
 
 #[test]
 fn a_turn_is_told_by_the_users_words_and_the_tools_results_before_the_answer() {
-    let asked = request(serde_json::json!({ "Instruction": "Look it up." }));
-    assert_eq!(exchange(&asked, &answered("Found.")), Some(told("Look it up.", "Found.")));
-    let outcome = answered("Found.").with_exchanges(vec![called("c1", "{\"at\":1}")]);
-    let exchange = exchange(&asked, &outcome).unwrap();
+    let request = request(serde_json::json!({ "Instruction": "Look it up." }));
+    assert_eq!(exchange(&request, &answered("Found.")), Some(told("Look it up.", "Found.")));
+    let outcome = answered("Found.").with_calls(vec![called("c1", "{\"at\":1}")]);
+    let exchange = exchange(&request, &outcome).unwrap();
     assert_eq!(
-        exchange.answered,
+        exchange.answer,
         "[TOOL_RESULTS]\n\n- CallId: c1\n  Name: look\n  ArgumentsJson:\n    {}\n  ResultJson:\n    {\"at\":1}\n\nFound."
     );
 }
@@ -78,16 +78,6 @@ fn the_newest_that_fit_are_kept_and_the_first_that_does_not_fit_ends_it() {
     assert_eq!(newest_within(&all, total(&all[2..])), &all[2..]);
     assert_eq!(newest_within(&all, total(&all[2..]) - 1), &all[3..]);
     assert!(newest_within(&all, 0).is_empty());
-}
-
-#[test]
-fn long_values_are_cut_with_a_mark_and_the_newest_calls_are_kept() {
-    let bounds = Bounds { value: 5, all: 200 };
-    let cut = kept([called("c1", "äää0123456789")].into_iter(), bounds);
-    let Some(ToolOutcome::ResultJson(text)) = &cut[0].outcome else { panic!("a result") };
-    assert_eq!(text, "ää\n[cut here: 12 of 16 bytes left out]", "no character is cut in two");
-    let many = kept((0..40).map(|n| called(&format!("c{n:02}"), "1")), bounds);
-    assert_eq!((many[0].call_id.as_str(), many.last().unwrap().call_id.as_str()), ("c20", "c39"));
 }
 
 proptest! {

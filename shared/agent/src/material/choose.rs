@@ -5,8 +5,8 @@ use contracts::{
     request::{Artifact, UserTurn},
 };
 
-use super::{attach::MOST_ATTACHMENT_BYTES, block, kind::Kind};
-use crate::context::Budgets;
+use super::{attach::MOST_ATTACHMENT_BYTES, files_block, kind::Kind};
+use crate::{context::Budgets, text::tokens};
 
 /// The longest path that a ref keeps, in bytes of UTF-8; of a longer one its end, which names the file. With
 /// it the refs of 64 files stay under 80 KB, so that the item they are in stays under 100 KB.
@@ -30,15 +30,15 @@ pub fn choose(
     budgets: &Budgets,
     before: &[AgentSessionActiveFileRef],
 ) -> Vec<AgentSessionActiveFileRef> {
-    let mut left = u64::from(budgets.total_file_tokens);
+    let mut left = budgets.total_file_tokens;
     let mut choose = |artifact: &Artifact| {
         let mut chosen = unsent(artifact, before);
-        let named = block::tokens_of_header(artifact, &chosen);
+        let named = files_block::tokens_of_header(artifact, &chosen);
         match Kind::of(artifact) {
             Kind::Text(text) => {
                 let tokens = tokens(text);
                 let all = named.saturating_add(tokens);
-                chosen.was_sent_to_llm = tokens <= u64::from(budgets.file_tokens) && all <= left;
+                chosen.was_sent_to_llm = tokens <= budgets.file_tokens && all <= left;
                 chosen.was_too_large_to_send = !chosen.was_sent_to_llm;
                 left -= if chosen.was_sent_to_llm { all } else { 0 };
             }
@@ -54,12 +54,6 @@ pub fn choose(
         chosen
     };
     request.input_artifacts.iter().map(&mut choose).collect()
-}
-
-/// About how many tokens a text has: one per three bytes. Source code has fewer, about one per four; what is
-/// not Latin has about one per character, which takes two or three bytes. So it errs on the safe side.
-pub(super) fn tokens(text: &str) -> u64 {
-    u64::try_from(text.len().div_ceil(3)).unwrap_or(u64::MAX)
 }
 
 fn unsent(artifact: &Artifact, before: &[AgentSessionActiveFileRef]) -> AgentSessionActiveFileRef {

@@ -9,8 +9,8 @@
 //! file. Everything is stored with the instruction, sent or not.
 
 mod attach;
-mod block;
 mod choose;
+mod files_block;
 mod kind;
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,10 @@ impl Material {
     /// The material of a turn whose start chose these refs, one per artifact.
     #[must_use]
     pub fn of(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> Self {
-        Self { files_block: block::block(files(request, refs)), attachments: attach::all(request, refs) }
+        Self {
+            files_block: files_block::block(files(request, refs)),
+            attachments: attach::all(request, refs),
+        }
     }
 }
 

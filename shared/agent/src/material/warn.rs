@@ -7,12 +7,11 @@ use contracts::{
 
 use super::{
     attach::{MOST_ATTACHMENT_BYTES, fits},
-    block::one_line,
-    choose::tokens,
     files,
+    files_block::one_line,
     kind::Kind,
 };
-use crate::context::Budgets;
+use crate::{context::Budgets, text::tokens};
 
 /// A sentence per file or image that was left out: which, why, and what to do.
 #[must_use]
@@ -34,7 +33,7 @@ fn why(artifact: &Artifact, budgets: &Budgets) -> String {
         Kind::Text(_) | Kind::Image(_) | Kind::Pdf if file_tokens == 0 => {
             "this conversation sends no files.".to_owned()
         }
-        Kind::Text(text) if tokens(text) > u64::from(file_tokens) => format!(
+        Kind::Text(text) if tokens(text) > file_tokens => format!(
             "it has about {} tokens, and one file may have {file_tokens}. Send the part that matters.",
             tokens(text)
         ),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Mode, RagHint, check, prompt, shape};
+use super::{Mode, RagHint, catalog_check as check, prompt, shape};
 use crate::fault::{Faults, Found};
 
 const SEED: &str = include_str!("../../data/modes.json");

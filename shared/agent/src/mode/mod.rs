@@ -5,8 +5,8 @@
 //! when it changes (that is the turn's).
 
 mod catalog;
-mod check;
-mod definition;
+mod catalog_check;
+mod entry;
 mod prompt;
 mod rag_hint;
 pub(crate) mod shape;
@@ -15,7 +15,7 @@ mod tests;
 pub(crate) mod wording;
 
 pub use catalog::Catalog;
-pub use definition::{Mode, Status};
+pub use entry::{Mode, Status};
 pub use rag_hint::{InvalidHint, RagHint};
 
 /// The mode that new sessions start in (AGN-011 §3.1).

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Catalog, GENERAL, check, display_name};
+use super::{Catalog, GENERAL, catalog_check as check, display_name};
 
 const TOOLS: &[&str] = &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
 

@@ -8,7 +8,7 @@ use futures::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Definition, ExecutedBy, Failure, Invocation, Produced, ServerTool};
+use super::{Definition, ExecutedBy, Failure, Produced, ServerTool, ToolInput};
 
 /// The longest sleep.
 const MAX_SLEEP_MS: u64 = 600_000;
@@ -78,7 +78,7 @@ impl ServerTool for Fail {
         &self.definition
     }
 
-    fn run<'a>(&'a self, _: Invocation<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, _: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
         let failure = Failure::Refused("This tool always fails.".to_owned());
         std::future::ready(Err(failure)).boxed()
     }
@@ -100,7 +100,7 @@ impl ServerTool for Wait {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
         async move {
             let WaitArguments { milliseconds } = call.read()?;
             (self.sleep.0)(Duration::from_secs_f64(milliseconds.max(0.0) / 1_000.0)).await;
@@ -128,7 +128,7 @@ mod tests {
     fn one_fails_and_the_other_waits() {
         let facts = Facts::default();
         let run = |sleep, at: usize, arguments: &serde_json::Value| {
-            diagnostics(sleep)[at].run(Invocation { arguments, facts: &facts }).now_or_never()
+            diagnostics(sleep)[at].run(ToolInput { arguments, facts: &facts }).now_or_never()
         };
         let at_once = Sleep::new(|duration| {
             assert_eq!(duration, Duration::from_millis(20));

@@ -7,27 +7,26 @@
 mod answerer;
 mod arguments;
 mod built_in;
-mod check;
 mod definition;
+mod definition_check;
 pub mod diagnostics;
 mod merge;
 mod registry;
-mod results;
+mod results_block;
 mod run;
 mod schema;
 mod server;
 mod staged;
-mod text;
 
 pub use answerer::answerers;
 pub use built_in::{AGENT_CHANGE_MODE, built_in};
-pub use check::{Why, check};
 pub use definition::{Definition, ExecutedBy};
+pub use definition_check::{Why, check};
 pub use merge::{Dropped, Merged, merge, to_model, usage_metadata_block};
 pub use registry::Registry;
-pub use results::results_block;
+pub use results_block::results_block;
 pub use run::{Executed, Limits, run_all};
 pub use server::{
-    AvailableMode, Effect, Facts, Failure, Invocation, Produced, PublishFile, ServerTool, StageMode,
+    AvailableMode, Effect, Facts, Failure, Produced, PublishFile, ServerTool, StageMode, ToolInput,
 };
 pub use staged::{branch_note, fold_mode};

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use super::{
     AGENT_CHANGE_MODE, Definition, ExecutedBy, ServerTool,
-    check::{Why, inspect},
+    definition_check::{Why, inspect},
     schema::Schema,
 };
 use crate::fault::{Faults, Found};

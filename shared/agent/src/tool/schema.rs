@@ -11,13 +11,13 @@ use std::fmt;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use super::text::cut;
+use crate::text::cut;
 
 /// How many misfits one message names.
 const MAX_REPORTED: usize = 8;
 
 /// How long one misfit's place and rule may be, in characters: names of members are the model's own.
-const MAX_MISFIT_CHARS: usize = 240;
+const MAX_MISFIT_BYTES: usize = 240;
 
 /// A schema that values are held to.
 pub(super) struct Schema(Validator);
@@ -33,7 +33,7 @@ impl Schema {
             .with_pattern_options(PatternOptions::regex())
             .build(schema)
             .map(Self)
-            .map_err(|error| format!("at `{}`: {}", error.instance_path(), cut(&error.to_string(), 500)))
+            .map_err(|error| format!("at `{}`: {}", error.instance_path(), cut(error.to_string(), 500)))
     }
 
     /// Whether a value fits.
@@ -48,7 +48,7 @@ impl Schema {
             .map(|error| {
                 // Masked, since a value may be a whole file.
                 let message = format!("`{}`: {}", error.instance_path(), error.masked());
-                cut(&message, MAX_MISFIT_CHARS)
+                cut(message, MAX_MISFIT_BYTES)
             })
             .collect();
         if misfits.is_empty() { Ok(()) } else { Err(Misfits(misfits)) }
@@ -103,7 +103,7 @@ mod tests {
             .collect::<serde_json::Map<_, _>>()
             .into();
         let told = schema.check(&many).unwrap_err().to_string();
-        assert!(told.len() <= MAX_REPORTED * (MAX_MISFIT_CHARS + 5), "{}", told.len());
+        assert!(told.len() <= MAX_REPORTED * (MAX_MISFIT_BYTES + 45), "{}", told.len());
     }
 
     #[test]

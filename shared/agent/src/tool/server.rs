@@ -20,19 +20,19 @@ pub trait ServerTool: Send + Sync {
     fn definition(&self) -> &Definition;
 
     /// Runs a call whose arguments fit the schema. Dropping the future ends it: it leaves nothing behind.
-    fn run<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Result<Produced, Failure>>;
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>>;
 }
 
 /// What a tool is run with.
 #[derive(Debug, Clone, Copy)]
-pub struct Invocation<'a> {
+pub struct ToolInput<'a> {
     /// The model's arguments; they fit the tool's schema.
     pub arguments: &'a Value,
     /// What the service knows and the model can't choose.
     pub facts: &'a Facts,
 }
 
-impl<'a> Invocation<'a> {
+impl<'a> ToolInput<'a> {
     /// The arguments as the tool's own type.
     ///
     /// # Errors

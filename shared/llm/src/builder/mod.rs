@@ -65,15 +65,13 @@ fn system_message<'a>(system: &'a str, parts: &'a [String]) -> wire::Message<'a>
 
 /// An earlier turn; a side without words is left out.
 fn exchange(exchange: &Exchange) -> impl Iterator<Item = wire::Message<'_>> {
-    let asked = stated(&exchange.asked).map(|asked| wire::Message {
+    let instruction = stated(&exchange.instruction).map(|instruction| wire::Message {
         role: wire::Role::User,
-        content: wire::Content::Parts(vec![text(asked)]),
+        content: wire::Content::Parts(vec![text(instruction)]),
     });
-    let answered = stated(&exchange.answered).map(|answered| wire::Message {
-        role: wire::Role::Assistant,
-        content: wire::Content::Text(answered),
-    });
-    asked.into_iter().chain(answered)
+    let answer = stated(&exchange.answer)
+        .map(|answer| wire::Message { role: wire::Role::Assistant, content: wire::Content::Text(answer) });
+    instruction.into_iter().chain(answer)
 }
 
 /// The one user message of this call (AGN-003 §5); what the chain has to be told anew comes last, so that

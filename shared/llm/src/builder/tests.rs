@@ -183,8 +183,10 @@ fn files_and_images_go_as_data_urls() {
 fn earlier_turns_are_told_between_the_system_message_and_the_one_user_message() {
     let mut request = Request { store: false, tool_outputs: outputs(), ..initial(&["prompt"]) };
     if let Chain::Initial { history, .. } = &mut request.chain {
-        let exchange =
-            |asked: &str, answered: &str| Exchange { asked: asked.to_owned(), answered: answered.to_owned() };
+        let exchange = |instruction: &str, answer: &str| Exchange {
+            instruction: instruction.to_owned(),
+            answer: answer.to_owned(),
+        };
         *history = vec![exchange("What is it?", "A compiler."), exchange(" ", "Files read.")];
     }
     let body = body(&request);

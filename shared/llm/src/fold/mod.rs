@@ -4,7 +4,7 @@
 //! joined by a blank line, and a refusal is text too. A stream has to end with a terminal event;
 //! whatever ends without one has no reply.
 
-use agent::model::{Error, FunctionCall, Heard, Reply};
+use agent::model::{Error, FunctionCall, Observer, Reply};
 use contracts::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -47,14 +47,14 @@ impl Fold {
     /// # Errors
     ///
     /// What the event says went wrong; [`Error::Malformed`] when it can't be read.
-    pub fn push(&mut self, data: &str, heard: &mut Heard<'_>) -> Result<Progress, Error> {
+    pub fn push(&mut self, data: &str, observer: &mut Observer<'_>) -> Result<Progress, Error> {
         // Some servers keep a stream alive with the one and end it with the other; neither is an event
         // of the API.
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(Progress::More);
         }
         match serde_json::from_str(data).map_err(|_| Error::Malformed)? {
-            Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.write(&delta, heard)?,
+            Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.write(&delta, observer)?,
             Event::ItemDone { item } => {
                 if self.items.len() == MOST_ITEMS {
                     return Err(Error::Malformed);
@@ -62,19 +62,19 @@ impl Fold {
                 self.items.push(item);
             }
             Event::Completed { response } => {
-                ended(data, response.usage, heard);
-                return self.finish(response, heard).map(Progress::Done);
+                ended(data, response.usage, observer);
+                return self.finish(response, observer).map(Progress::Done);
             }
             Event::Failed { response } => {
-                ended(data, response.usage, heard);
+                ended(data, response.usage, observer);
                 return Err(failure::of_failed(response.error.as_ref()));
             }
             Event::Incomplete { response } => {
-                ended(data, response.usage, heard);
+                ended(data, response.usage, observer);
                 return Err(failure::of_incomplete(response.incomplete_details.as_ref()));
             }
             Event::Error(error) => {
-                ended(data, None, heard);
+                ended(data, None, observer);
                 return Err(failure::of_stream(error));
             }
             Event::Other => {}
@@ -82,28 +82,28 @@ impl Fold {
         Ok(Progress::More)
     }
 
-    fn write(&mut self, delta: &Delta, heard: &mut Heard<'_>) -> Result<(), Error> {
+    fn write(&mut self, delta: &Delta, observer: &mut Observer<'_>) -> Result<(), Error> {
         if delta.delta.is_empty() {
             return Ok(());
         }
         let segment = Some((delta.output_index, delta.content_index));
         if self.segment.is_some() && self.segment != segment {
-            self.hand_on("\n\n", heard)?;
+            self.hand_on("\n\n", observer)?;
         }
         self.segment = segment;
-        self.hand_on(&delta.delta, heard)
+        self.hand_on(&delta.delta, observer)
     }
 
-    fn hand_on(&mut self, piece: &str, heard: &mut Heard<'_>) -> Result<(), Error> {
+    fn hand_on(&mut self, piece: &str, observer: &mut Observer<'_>) -> Result<(), Error> {
         if self.text.len().saturating_add(piece.len()) > MOST_TEXT {
             return Err(Error::Malformed);
         }
         self.text.push_str(piece);
-        (heard.deltas)(piece);
+        (observer.deltas)(piece);
         Ok(())
     }
 
-    fn finish(&mut self, response: Response, heard: &mut Heard<'_>) -> Result<Reply, Error> {
+    fn finish(&mut self, response: Response, observer: &mut Observer<'_>) -> Result<Reply, Error> {
         match response.status.as_deref() {
             Some("failed" | "cancelled") => {
                 return Err(failure::of_failed(response.error.as_ref()));
@@ -124,7 +124,7 @@ impl Fold {
         // What was handed on can't be taken back: the whole text may only add to it.
         let whole = text(&items);
         if let Some(rest) = whole.strip_prefix(self.text.as_str()).filter(|rest| !rest.is_empty()) {
-            self.hand_on(rest, heard)?;
+            self.hand_on(rest, observer)?;
         }
         Ok(Reply {
             response_id: response.id,
@@ -137,11 +137,11 @@ impl Fold {
 
 /// What a terminal event tells besides the reply: the tokens used, and the raw response where it is
 /// wanted. A bare error event has no response, and is kept as it is.
-fn ended(data: &str, used: Option<event::Usage>, heard: &mut Heard<'_>) {
-    heard.usage = used.map(usage);
-    if heard.raw.is_some() {
+fn ended(data: &str, used: Option<event::Usage>, observer: &mut Observer<'_>) {
+    observer.usage = used.map(usage);
+    if observer.raw.is_some() {
         let response = serde_json::from_str(data).ok().and_then(|Terminal { response }| response);
-        raw::received(heard, response.map_or(data, RawValue::get));
+        raw::received(observer, response.map_or(data, RawValue::get));
     }
 }
 

@@ -9,7 +9,7 @@ fn folded(events: &[Value]) -> (Result<Progress, Error>, Vec<String>) {
     let mut progress = Ok(Progress::More);
     for event in events {
         let mut deltas = |piece: &str| pieces.push(piece.to_owned());
-        progress = fold.push(&event.to_string(), &mut Heard::by(&mut deltas));
+        progress = fold.push(&event.to_string(), &mut Observer::of(&mut deltas));
         if progress != Ok(Progress::More) {
             break;
         }
@@ -72,9 +72,9 @@ fn text_is_handed_on_as_it_comes() {
 /// The tokens that an event tells, and what is kept of it.
 fn told(event: &Value) -> (Option<Usage>, Value) {
     let mut ignore = |_: &str| {};
-    let mut heard = Heard::by(&mut ignore).keeping_raw(true);
-    let _ = Fold::default().push(&event.to_string(), &mut heard);
-    (heard.usage, serde_json::from_slice(&heard.raw.unwrap().response).unwrap())
+    let mut observer = Observer::of(&mut ignore).keeping_raw(true);
+    let _ = Fold::default().push(&event.to_string(), &mut observer);
+    (observer.usage, serde_json::from_slice(&observer.raw.unwrap().response).unwrap())
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_does_not_exist_yet_is_skipped() {
 #[test]
 fn foreign_markers_are_skipped() {
     for data in ["[DONE]", "", " "] {
-        assert_eq!(Fold::default().push(data, &mut Heard::by(&mut |_| {})), Ok(Progress::More));
+        assert_eq!(Fold::default().push(data, &mut Observer::of(&mut |_| {})), Ok(Progress::More));
     }
 }
 
@@ -224,7 +224,11 @@ fn failures_are_named() {
 #[test]
 fn what_can_not_be_read_is_malformed() {
     for data in ["{", "[]", "{}", r#"{"type":"response.completed"}"#] {
-        assert_eq!(Fold::default().push(data, &mut Heard::by(&mut |_| {})), Err(Error::Malformed), "{data}");
+        assert_eq!(
+            Fold::default().push(data, &mut Observer::of(&mut |_| {})),
+            Err(Error::Malformed),
+            "{data}"
+        );
     }
     let mut nameless = completed(json!([]));
     nameless["response"]["id"] = json!("");

@@ -1,6 +1,6 @@
 //! From the bytes of a stream to a reply: the decoder and the fold, one after the other. Pure.
 
-use agent::model::{Error, Heard};
+use agent::model::{Error, Observer};
 
 use crate::fold::{Fold, Progress};
 use crate::sse::{self, Decoder};
@@ -34,7 +34,7 @@ impl Reader {
     /// # Errors
     ///
     /// What the stream says went wrong; [`Error::Malformed`] when it can't be read.
-    pub fn push(&mut self, piece: &[u8], heard: &mut Heard<'_>) -> Result<Progress, Error> {
+    pub fn push(&mut self, piece: &[u8], observer: &mut Observer<'_>) -> Result<Progress, Error> {
         self.bytes = self.bytes.saturating_add(piece.len());
         if self.bytes > MOST_BYTES {
             return Err(Error::Malformed);
@@ -43,7 +43,7 @@ impl Reader {
         let mut progress = Ok(Progress::More);
         let decoded = self.decoder.push(piece, &mut |event| {
             if progress == Ok(Progress::More) {
-                progress = fold.push(&event.data, heard);
+                progress = fold.push(&event.data, observer);
             }
         });
         match (progress, decoded) {

@@ -13,44 +13,50 @@ use super::{
 };
 use crate::{
     chain::{self, Upstream},
-    change::{Commit, Given, SessionChange, TurnChange},
-    detail::{Asked, Findings, Participant},
-    id::{Owner, TurnKey},
+    change::{Commit, Condition, SessionChange, TurnChange},
+    detail::{Findings, Participant, RequestDetail},
+    id::{AttemptId, TurnKey},
     session::{Contexts, Hints, LastTurn, Session, SolutionChange},
     timing::Timing,
     turn::{Reason, Stage, State, Turn},
 };
 
-/// What a user turn asks, as far as its fate depends on it.
+/// A user turn as it was submitted, as far as its fate depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct Submission {
     /// Which turn of which session.
     pub key: TurnKey,
-    /// Who asks.
+    /// Who submitted it.
     pub by: User,
-    /// What is asked, as a hash.
+    /// The request, as a hash.
     pub fingerprint: Fingerprint,
     /// The contexts that the request names.
     pub contexts: Contexts,
-    /// The contexts of a session that this turn creates: those, and the agent's own conversation context
-    /// where the request names none.
-    pub first_contexts: Contexts,
     /// The hints that the request gives.
     pub hints: Hints,
     /// What the session is called if this turn creates it.
     pub session_name: String,
     /// The head of the instruction.
     pub instruction_summary: String,
-    /// Files that come with it.
-    pub active_file_refs: Vec<AgentSessionActiveFileRef>,
-    /// The mode a new session starts in (AGN-011 §3.1).
-    pub first_mode: String,
-    /// Who the turn will be sent to.
-    pub upstream: Upstream,
     /// What it does to the session's solution context.
     pub solution: SolutionChange,
-    /// Whether the client asks for a stream.
+    /// Whether the client wants a stream.
     pub streamed: bool,
+}
+
+/// What a turn is begun with, found out from the contexts of its session: once, and the same for the chain
+/// and for the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setup {
+    /// The contexts of a session that this turn creates: those that the request names, and the agent's own
+    /// conversation context where it names none.
+    pub contexts: Contexts,
+    /// The mode that a new session starts in (AGN-011 §3.1).
+    pub first_mode: String,
+    /// Which model of which provider the turn goes to.
+    pub upstream: Upstream,
+    /// The files that come with it, and which of them go to the model.
+    pub files: Vec<AgentSessionActiveFileRef>,
 }
 
 /// What is stored, read consistently.
@@ -94,17 +100,17 @@ pub enum Decision {
 
 /// Decides on values alone; the condition of the write makes it hold.
 #[must_use]
-pub fn decide(seen: &Seen, ask: &Ask, now: Timestamp, timing: &Timing) -> Decision {
+pub fn decide(seen: &Seen, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
     // The two reads are not one snapshot: the session may name the turn as open already while the
     // turn's own read came too early to see it.
-    let open_is_this = seen.open.as_ref().filter(|open| open.key == ask.key);
+    let open_is_this = seen.open.as_ref().filter(|open| open.key == submission.key);
     if let Some(turn) = seen.turn.as_ref().or(open_is_this) {
-        return again(turn, ask, now, timing);
+        return again(turn, submission, now, timing);
     }
     let Some(session) = &seen.session else {
         return Decision::Begin;
     };
-    if !ask.contexts.agree_with(&session.contexts) {
+    if !submission.contexts.agree_with(&session.contexts) {
         return Decision::OtherContexts;
     }
     let Some(open) = &seen.open else {
@@ -126,8 +132,8 @@ pub fn decide(seen: &Seen, ask: &Ask, now: Timestamp, timing: &Timing) -> Decisi
 }
 
 /// The turn is there already (I9).
-fn again(turn: &Turn, ask: &Ask, now: Timestamp, timing: &Timing) -> Decision {
-    if turn.fingerprint != ask.fingerprint || turn.asked_by != ask.by.id {
+fn again(turn: &Turn, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
+    if turn.fingerprint != submission.fingerprint || turn.requested_by != submission.by.id {
         return Decision::Conflict;
     }
     match &turn.state {
@@ -165,7 +171,7 @@ impl Closing {
             State::AwaitingTools { .. } => {
                 let ended = settle::end(open, Reason::Superseded, now, timing)?;
                 let mut finalized = finalize::finalize(session, &ended.after, found)?;
-                finalized.turn.given = ended.given;
+                finalized.turn.condition = ended.condition;
                 Ok(Self { finalized, superseded: true })
             }
             State::Running { .. } | State::Settled(_) | State::Finalized(_) => {
@@ -177,19 +183,21 @@ impl Closing {
     /// What must be written before the transaction: what came of a turn that was settled before. A
     /// superseded turn's part goes into the transaction, since until then it may still go another way.
     #[must_use]
-    pub fn ended_before(&self) -> Option<&crate::detail::Ended> {
-        (!self.superseded).then_some(&self.finalized.ended)
+    pub fn result_before(&self) -> Option<&crate::detail::ResultDetail> {
+        (!self.superseded).then_some(&self.finalized.result)
     }
 }
 
-/// The one transaction that starts a turn: session, new head, what was asked, a newcomer, and the turn
-/// that is closed on the way.
+/// The one transaction that starts a turn: session, new head, what is kept of the request, a newcomer, and
+/// the turn that is closed on the way.
 #[must_use]
+#[expect(clippy::too_many_arguments, reason = "each is a fact of its own, and there is one caller")]
 pub fn begin(
     session: Option<&Session>,
     closing: Option<Closing>,
-    ask: &Ask,
-    owner: Owner,
+    submission: &Submission,
+    setup: &Setup,
+    attempt: AttemptId,
     newcomer: bool,
     now: Timestamp,
     timing: &Timing,
@@ -202,78 +210,76 @@ pub fn begin(
     let after = Session {
         rev: session.map_or(0, |session| session.rev).saturating_add(1),
         turn_count: sequence,
-        open_turn: Some(ask.key.turn.clone()),
-        last_turn: LastTurn { id: ask.key.turn.clone(), status: TurnStatus::Pending, at: now },
-        hints: ask
+        open_turn: Some(submission.key.turn.clone()),
+        last_turn: LastTurn { id: submission.key.turn.clone(), status: TurnStatus::Pending, at: now },
+        hints: submission
             .hints
             .clone()
             .latched_over(&before.map(|session| session.hints.clone()).unwrap_or_default()),
-        solution: ask.solution.applied_to(before.and_then(|session| session.solution.as_ref())),
-        ..before.cloned().unwrap_or_else(|| created(ask, now))
+        solution: submission.solution.applied_to(before.and_then(|session| session.solution.as_ref())),
+        ..before.cloned().unwrap_or_else(|| created(submission, setup, now))
     };
     let lease_ends = now.after(timing.lease);
-    let chain = chain::start(&after, sequence, &ask.upstream, now);
     let turn = Turn {
-        key: ask.key.clone(),
+        key: submission.key.clone(),
         sequence,
-        fingerprint: ask.fingerprint,
-        asked_by: ask.by.id.clone(),
+        fingerprint: submission.fingerprint,
+        requested_by: submission.by.id.clone(),
         created: now,
         mode: after.mode.clone(),
-        previous_response_id: chain.previous_response_id(),
-        rebuild: chain.rebuild(),
-        owner: owner.clone(),
+        chain: chain::start(&after, sequence, &setup.upstream, now),
+        attempt: attempt.clone(),
         due: Some(take::abandoned_at(lease_ends, timing)),
-        streamed: ask.streamed,
+        streamed: submission.streamed,
         suspended_by: None,
-        answered: None,
-        state: State::Running { lease_ends, stage: Stage { round: 0, writers: vec![owner] } },
+        accepted: None,
+        state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },
     };
-    let mut commit = Commit::on(SessionChange { given: session.map(|session| session.rev), after });
-    commit.turns.push(TurnChange { given: Given::Absent, after: turn });
-    commit.asked = Some(asked(ask));
+    let mut commit = Commit::on(SessionChange { condition: session.map(|session| session.rev), after });
+    commit.turns.push(TurnChange { condition: Condition::Absent, after: turn });
+    commit.request = Some(request_detail(submission, setup));
     commit.participant = newcomer.then(|| Participant {
-        session: ask.key.session.clone(),
-        user: ask.by.id.clone(),
+        session: submission.key.session.clone(),
+        user: submission.by.id.clone(),
         last_activity: now,
     });
     if let Some(Closing { finalized, superseded }) = closing {
         commit.turns.push(finalized.turn);
-        commit.ended = superseded.then_some(finalized.ended);
+        commit.result = superseded.then_some(finalized.result);
         commit.mode_change = finalized.mode_change;
     }
     commit
 }
 
-fn created(ask: &Ask, now: Timestamp) -> Session {
+fn created(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
     Session {
-        key: ask.key.session.clone(),
+        key: submission.key.session.clone(),
         rev: 0,
-        name: ask.session_name.clone(),
-        owner: ask.by.clone(),
+        name: submission.session_name.clone(),
+        owner: submission.by.clone(),
         created: now,
         last_activity: now,
         turn_count: 0,
         open_turn: None,
-        last_turn: LastTurn { id: ask.key.turn.clone(), status: TurnStatus::Pending, at: now },
+        last_turn: LastTurn { id: submission.key.turn.clone(), status: TurnStatus::Pending, at: now },
         chain: None,
-        mode: ask.first_mode.clone(),
+        mode: setup.first_mode.clone(),
         usage: Usage::default(),
         costs: Vec::new(),
-        contexts: ask.first_contexts.clone(),
+        contexts: setup.contexts.clone(),
         hints: Hints::default(),
         solution: None,
     }
 }
 
-fn asked(ask: &Ask) -> Asked {
-    Asked {
-        key: ask.key.clone(),
-        fingerprint: ask.fingerprint,
-        by: ask.by.clone(),
-        model: ask.upstream.model.clone(),
-        instruction_summary: ask.instruction_summary.clone(),
+fn request_detail(submission: &Submission, setup: &Setup) -> RequestDetail {
+    RequestDetail {
+        key: submission.key.clone(),
+        fingerprint: submission.fingerprint,
+        by: submission.by.clone(),
+        upstream: setup.upstream.clone(),
+        instruction_summary: submission.instruction_summary.clone(),
         chunk_refs: Vec::new(),
-        active_file_refs: ask.active_file_refs.clone(),
+        active_file_refs: setup.files.clone(),
     }
 }

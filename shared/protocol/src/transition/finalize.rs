@@ -2,8 +2,8 @@
 
 use super::Illegal;
 use crate::{
-    change::{Commit, Given, SessionChange, TurnChange},
-    detail::{Ended, Findings, ModeChange, Report},
+    change::{Commit, Condition, SessionChange, TurnChange},
+    detail::{Findings, ModeChange, Report, ResultDetail},
     session::{ChainHead, LastTurn, Session, costs_with},
     turn::{Settlement, State, Turn, Verdict},
 };
@@ -16,7 +16,7 @@ pub struct Finalized {
     /// The head's change.
     pub turn: TurnChange,
     /// What came of the turn.
-    pub ended: Ended,
+    pub result: ResultDetail,
     /// The mode change that the completed turn had staged.
     pub mode_change: Option<ModeChange>,
 }
@@ -35,10 +35,10 @@ pub fn finalize(session: &Session, turn: &Turn, found: Option<&Findings>) -> Res
     Ok(Finalized {
         session: rolled_up(session, turn, settlement, found),
         turn: TurnChange {
-            given: Given::owner_of(turn),
+            condition: Condition::of_attempt(turn),
             after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
         },
-        ended: Ended { key: turn.key.clone(), report: report(&settlement.verdict, found) },
+        result: ResultDetail { key: turn.key.clone(), report: report(&settlement.verdict, found) },
         mode_change: mode_change(session, turn, settlement, found),
     })
 }
@@ -50,7 +50,7 @@ impl Finalized {
         Commit {
             turns: vec![self.turn],
             mode_change: self.mode_change,
-            ..Commit::on(SessionChange { given: Some(session_as_read.rev), after: self.session })
+            ..Commit::on(SessionChange { condition: Some(session_as_read.rev), after: self.session })
         }
     }
 }
@@ -132,6 +132,6 @@ fn mode_change(
         reason: staged.reason.clone(),
         branch: staged.branch,
         at: staged.at,
-        by: turn.asked_by.clone(),
+        by: turn.requested_by.clone(),
     })
 }

@@ -4,7 +4,7 @@ use contracts::Timestamp;
 
 use super::Illegal;
 use crate::{
-    change::{Given, TurnChange},
+    change::{Condition, TurnChange},
     turn::{State, Turn},
 };
 
@@ -17,5 +17,5 @@ pub fn renew(turn: &Turn, lease_ends: Timestamp) -> Result<TurnChange, Illegal> 
         return Err(Illegal { from: turn.state.phase() });
     };
     let state = State::Running { lease_ends, stage: stage.clone() };
-    Ok(TurnChange { given: Given::owner_of(turn), after: Turn { state, ..turn.clone() } })
+    Ok(TurnChange { condition: Condition::of_attempt(turn), after: Turn { state, ..turn.clone() } })
 }

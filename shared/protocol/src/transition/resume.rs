@@ -4,10 +4,10 @@ use contracts::{Fingerprint, Timestamp};
 
 use super::{Illegal, take::abandoned_at};
 use crate::{
-    change::{Given, TurnChange},
-    id::Owner,
+    change::{Condition, TurnChange},
+    id::AttemptId,
     timing::Timing,
-    turn::{Answered, Stage, State, Turn},
+    turn::{AcceptedResults, Stage, State, Turn},
 };
 
 /// Goes on with a suspended turn. The results are stored under `owner` before this is written.
@@ -16,7 +16,7 @@ use crate::{
 /// When the turn does not await tool results.
 pub fn resume(
     turn: &Turn,
-    owner: Owner,
+    attempt: AttemptId,
     results: Fingerprint,
     now: Timestamp,
     timing: &Timing,
@@ -26,16 +26,16 @@ pub fn resume(
     };
     let lease_ends = now.after(timing.lease);
     let after = Turn {
-        owner: owner.clone(),
+        attempt: attempt.clone(),
         due: Some(abandoned_at(lease_ends, timing)),
-        answered: Some(Answered {
+        accepted: Some(AcceptedResults {
             round,
             results,
-            suspended_by: turn.owner.clone(),
-            resumed_by: owner.clone(),
+            suspended_by: turn.attempt.clone(),
+            resumed_by: attempt.clone(),
         }),
-        state: State::Running { lease_ends, stage: Stage { round, writers: vec![owner] } },
+        state: State::Running { lease_ends, stage: Stage { round, attempts: vec![attempt] } },
         ..turn.clone()
     };
-    Ok(TurnChange { given: Given::owner_of(turn), after })
+    Ok(TurnChange { condition: Condition::of_attempt(turn), after })
 }

@@ -4,7 +4,7 @@ use contracts::Timestamp;
 
 use super::Illegal;
 use crate::{
-    change::{Given, TurnChange},
+    change::{Condition, TurnChange},
     timing::Timing,
     turn::{Phase, Reason, Settlement, State, Turn, Verdict},
 };
@@ -43,5 +43,5 @@ pub fn end(turn: &Turn, reason: Reason, now: Timestamp, timing: &Timing) -> Resu
 fn decided(turn: &Turn, verdict: Verdict, at: Timestamp, now: Timestamp, timing: &Timing) -> TurnChange {
     let state = State::Settled(Settlement { verdict, at });
     let due = Some(now.after(timing.settled_grace));
-    TurnChange { given: Given::owner_of(turn), after: Turn { state, due, ..turn.clone() } }
+    TurnChange { condition: Condition::of_attempt(turn), after: Turn { state, due, ..turn.clone() } }
 }

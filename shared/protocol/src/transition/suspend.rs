@@ -4,7 +4,7 @@ use contracts::Timestamp;
 
 use super::Illegal;
 use crate::{
-    change::{Given, TurnChange},
+    change::{Condition, TurnChange},
     turn::{State, Turn},
 };
 
@@ -14,17 +14,21 @@ use crate::{
 ///
 /// # Errors
 /// When the turn does not run.
-pub fn suspend(turn: &Turn, writer: crate::id::Owner, deadline: Timestamp) -> Result<TurnChange, Illegal> {
+pub fn suspend(
+    turn: &Turn,
+    writer: crate::id::AttemptId,
+    deadline: Timestamp,
+) -> Result<TurnChange, Illegal> {
     let State::Running { stage, .. } = &turn.state else {
         return Err(Illegal { from: turn.state.phase() });
     };
     let round = stage.round.saturating_add(1);
     let after = Turn {
-        owner: writer.clone(),
+        attempt: writer.clone(),
         suspended_by: Some(writer),
         due: Some(deadline),
         state: State::AwaitingTools { round, deadline },
         ..turn.clone()
     };
-    Ok(TurnChange { given: Given::owner_of(turn), after })
+    Ok(TurnChange { condition: Condition::of_attempt(turn), after })
 }

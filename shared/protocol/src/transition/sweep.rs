@@ -4,7 +4,7 @@ use contracts::Timestamp;
 
 use super::{settle, take};
 use crate::{
-    change::{Given, TurnChange},
+    change::{Condition, TurnChange},
     timing::Timing,
     turn::{Reason, State, Turn},
 };
@@ -44,7 +44,7 @@ pub fn action(turn: &Turn, now: Timestamp, timing: &Timing) -> Action {
                 return Action::Leave;
             }
             let after = Turn { due: Some(abandoned_at), ..turn.clone() };
-            Action::MoveDue(TurnChange { given: Given::lease_of(turn), after })
+            Action::MoveDue(TurnChange { condition: Condition::lease_of(turn), after })
         }
     }
 }

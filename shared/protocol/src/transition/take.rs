@@ -4,8 +4,8 @@ use contracts::Timestamp;
 
 use super::Illegal;
 use crate::{
-    change::{Given, TurnChange},
-    id::Owner,
+    change::{Condition, TurnChange},
+    id::AttemptId,
     timing::Timing,
     turn::{MAX_ATTEMPTS, Stage, State, Turn},
 };
@@ -34,7 +34,7 @@ pub fn abandoned_at(lease_ends: Timestamp, timing: &Timing) -> Timestamp {
 /// Whether the stage has an attempt left for [`Purpose::Retry`].
 #[must_use]
 pub fn has_attempt_left(stage: &Stage) -> bool {
-    stage.writers.len() < MAX_ATTEMPTS
+    stage.attempts.len() < MAX_ATTEMPTS
 }
 
 /// Why a turn can't be taken.
@@ -60,7 +60,7 @@ pub enum Refused {
 /// When it does not run, its lease is not over, or no attempt is left for a retry.
 pub fn take(
     turn: &Turn,
-    owner: Owner,
+    attempt: AttemptId,
     purpose: Purpose,
     now: Timestamp,
     timing: &Timing,
@@ -76,12 +76,12 @@ pub fn take(
     let lease = match purpose {
         Purpose::Retry if !has_attempt_left(&stage) => return Err(Refused::NoAttemptLeft),
         Purpose::Retry => {
-            stage.writers.push(owner.clone());
+            stage.attempts.push(attempt.clone());
             timing.lease
         }
         // A salvager stores no outcome object, so nobody will ever have to look for one of its own.
         Purpose::Salvage => timing.salvage_lease,
     };
     let state = State::Running { lease_ends: now.after(lease), stage };
-    Ok(TurnChange { given: Given::lease_of(turn), after: Turn { owner, state, ..turn.clone() } })
+    Ok(TurnChange { condition: Condition::lease_of(turn), after: Turn { attempt, state, ..turn.clone() } })
 }

@@ -10,15 +10,15 @@ use contracts::{
 };
 
 use super::{
-    begin::{self, Ask, Closing, Decision, Seen},
+    begin::{self, Closing, Decision, Seen, Setup, Submission},
     finalize, renew, resume, settle, suspend, sweep, take,
 };
 use crate::{
-    chain::{ChainPolicy, Rebuild, Upstream},
-    change::Given,
+    chain::{ChainPolicy, Rebuild, Start, Upstream},
+    change::Condition,
     cost::{Amount, Cost},
     detail::{Findings, Report, StagedMode},
-    id::{Owner, SessionKey},
+    id::{AttemptId, SessionKey},
     session::{ChainHead, Contexts, Hints, Session, SolutionChange, SolutionContext},
     timing::Timing,
     turn::{Phase, Reason, State, Turn, Verdict},
@@ -28,37 +28,43 @@ fn at(seconds: u64) -> Timestamp {
     Timestamp::from_millis(1_000_000_000_000).after(Duration::from_secs(seconds))
 }
 
-fn owner(name: &str) -> Owner {
-    Owner::new(name.to_owned())
+fn attempt(name: &str) -> AttemptId {
+    AttemptId::new(name.to_owned())
 }
 
 fn upstream(model: &str, provider: &str) -> Upstream {
     Upstream { model: model.to_owned(), provider: provider.to_owned(), policy: ChainPolicy::Provider }
 }
 
-fn ask(turn: &str, instruction: &str) -> Ask {
+fn submission(turn: &str, instruction: &str) -> Submission {
     let session = SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() };
-    Ask {
+    Submission {
         key: session.turn(TurnId::new(turn).unwrap()),
         by: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
         fingerprint: Fingerprint::of_bytes(instruction.as_bytes()),
         contexts: Contexts::default(),
-        first_contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: instruction.to_owned(),
         instruction_summary: instruction.to_owned(),
-        active_file_refs: Vec::new(),
-        first_mode: "general".to_owned(),
         streamed: false,
-        upstream: upstream("m", "p"),
         solution: SolutionChange::Stays,
+    }
+}
+
+fn setup() -> Setup {
+    Setup {
+        contexts: Contexts::default(),
+        first_mode: "general".to_owned(),
+        upstream: upstream("m", "p"),
+        files: Vec::new(),
     }
 }
 
 /// A session whose first turn runs since `at(0)`.
 fn running() -> (Session, Turn) {
     let timing = Timing::default();
-    let commit = begin::begin(None, None, &ask("t1", "one"), owner("a"), true, at(0), &timing);
+    let commit =
+        begin::begin(None, None, &submission("t1", "one"), &setup(), attempt("a"), true, at(0), &timing);
     (commit.session.after, commit.turns[0].after.clone())
 }
 
@@ -75,17 +81,26 @@ fn answer(id: &str) -> Findings {
 }
 
 fn completed(writer: &str) -> Verdict {
-    Verdict::Completed { writer: owner(writer) }
+    Verdict::Completed { writer: attempt(writer) }
 }
 
 #[test]
 fn a_first_turn_creates_the_session_with_sequence_one_and_its_owner_as_participant() {
-    let commit = begin::begin(None, None, &ask("t1", "one"), owner("a"), true, at(0), &Timing::default());
-    assert_eq!(commit.session.given, None);
+    let commit = begin::begin(
+        None,
+        None,
+        &submission("t1", "one"),
+        &setup(),
+        attempt("a"),
+        true,
+        at(0),
+        &Timing::default(),
+    );
+    assert_eq!(commit.session.condition, None);
     let (session, turn) = (&commit.session.after, &commit.turns[0]);
     assert_eq!((session.rev, session.turn_count, session.mode.as_str()), (1, 1, "general"));
     assert_eq!(session.open_turn.as_ref().map(TurnId::as_str), Some("t1"));
-    assert_eq!((turn.after.sequence, &turn.given), (1, &Given::Absent));
+    assert_eq!((turn.after.sequence, &turn.condition), (1, &Condition::Absent));
     assert_eq!(commit.participant.unwrap().user.as_str(), "ada");
 }
 
@@ -94,21 +109,21 @@ fn the_same_request_replays_waits_or_takes_over_by_the_state_of_its_turn() {
     let timing = Timing::default();
     let (session, turn) = running();
     let seen = |turn: &Turn| Seen { session: Some(session.clone()), turn: Some(turn.clone()), open: None };
-    let ask = ask("t1", "one");
-    assert!(matches!(begin::decide(&seen(&turn), &ask, at(31), &timing), Decision::Wait(_)));
-    assert!(matches!(begin::decide(&seen(&turn), &ask, at(32), &timing), Decision::TakeOver(_)));
-    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
-    assert!(matches!(begin::decide(&seen(&waiting), &ask, at(32), &timing), Decision::Replay(_)));
+    let request = submission("t1", "one");
+    assert!(matches!(begin::decide(&seen(&turn), &request, at(31), &timing), Decision::Wait(_)));
+    assert!(matches!(begin::decide(&seen(&turn), &request, at(32), &timing), Decision::TakeOver(_)));
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
+    assert!(matches!(begin::decide(&seen(&waiting), &request, at(32), &timing), Decision::Replay(_)));
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
-    assert!(matches!(begin::decide(&seen(&settled), &ask, at(4), &timing), Decision::Replay(_)));
+    assert!(matches!(begin::decide(&seen(&settled), &request, at(4), &timing), Decision::Replay(_)));
 }
 
 #[test]
 fn another_request_or_another_user_under_the_same_id_is_a_conflict() {
     let (session, turn) = running();
     let seen = Seen { session: Some(session), turn: Some(turn), open: None };
-    assert_eq!(begin::decide(&seen, &ask("t1", "two"), at(1), &Timing::default()), Decision::Conflict);
-    let mut stranger = ask("t1", "one");
+    assert_eq!(begin::decide(&seen, &submission("t1", "two"), at(1), &Timing::default()), Decision::Conflict);
+    let mut stranger = submission("t1", "one");
     stranger.by.id = UserId::new("bob").unwrap();
     assert_eq!(begin::decide(&seen, &stranger, at(1), &Timing::default()), Decision::Conflict);
 }
@@ -117,14 +132,17 @@ fn another_request_or_another_user_under_the_same_id_is_a_conflict() {
 fn a_turn_that_only_the_session_names_yet_is_the_requests_own() {
     let (session, turn) = running();
     let seen = Seen { session: Some(session), turn: None, open: Some(turn) };
-    assert!(matches!(begin::decide(&seen, &ask("t1", "one"), at(1), &Timing::default()), Decision::Wait(_)));
+    assert!(matches!(
+        begin::decide(&seen, &submission("t1", "one"), at(1), &Timing::default()),
+        Decision::Wait(_)
+    ));
 }
 
 #[test]
 fn the_sessions_open_turn_is_busy_salvaged_superseded_or_folded_by_its_state() {
     let timing = Timing::default();
     let (session, turn) = running();
-    let next = ask("t2", "two");
+    let next = submission("t2", "two");
     let decide = |open: &Turn, now| {
         begin::decide(
             &Seen { session: Some(session.clone()), turn: None, open: Some(open.clone()) },
@@ -135,7 +153,7 @@ fn the_sessions_open_turn_is_busy_salvaged_superseded_or_folded_by_its_state() {
     };
     assert!(matches!(decide(&turn, at(31)), Decision::Busy { .. }));
     assert!(matches!(decide(&turn, at(32)), Decision::SalvageFirst(_)));
-    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     assert!(matches!(decide(&waiting, at(5)), Decision::BeginClosing(_)));
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
     assert!(matches!(decide(&settled, at(5)), Decision::BeginClosing(_)));
@@ -147,33 +165,49 @@ fn a_start_folds_a_settled_turn_and_chains_from_its_response() {
     let (session, turn) = running();
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
     let closing = Closing::of(&session, &settled, Some(&answer("resp_1")), at(5), &timing).unwrap();
-    assert!(closing.ended_before().is_some());
-    let commit =
-        begin::begin(Some(&session), Some(closing), &ask("t2", "two"), owner("b"), false, at(5), &timing);
+    assert!(closing.result_before().is_some());
+    let commit = begin::begin(
+        Some(&session),
+        Some(closing),
+        &submission("t2", "two"),
+        &setup(),
+        attempt("b"),
+        false,
+        at(5),
+        &timing,
+    );
     let after = &commit.session.after;
-    assert_eq!((commit.session.given, after.rev, after.turn_count), (Some(1), 2, 2));
+    assert_eq!((commit.session.condition, after.rev, after.turn_count), (Some(1), 2, 2));
     assert_eq!((after.usage.total_tokens, after.last_turn.status), (5, TurnStatus::Pending));
-    assert_eq!(commit.turns[0].after.previous_response_id.as_deref(), Some("resp_1"));
+    assert_eq!(commit.turns[0].after.chain.previous_response_id(), Some("resp_1"));
     assert_eq!(commit.turns[1].after.state.phase(), Phase::Finalized);
-    assert_eq!(commit.ended, None);
+    assert_eq!(commit.result, None);
 }
 
 #[test]
 fn a_start_supersedes_a_waiting_turn_within_its_own_transaction_and_chains_from_before_it() {
     let timing = Timing::default();
     let (session, turn) = running();
-    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     let spent = answer("resp_1");
     let closing = Closing::of(&session, &waiting, Some(&spent), at(5), &timing).unwrap();
-    assert!(closing.ended_before().is_none(), "until the transaction it may still go another way");
-    let commit =
-        begin::begin(Some(&session), Some(closing), &ask("t2", "two"), owner("b"), false, at(5), &timing);
+    assert!(closing.result_before().is_none(), "until the transaction it may still go another way");
+    let commit = begin::begin(
+        Some(&session),
+        Some(closing),
+        &submission("t2", "two"),
+        &setup(),
+        attempt("b"),
+        false,
+        at(5),
+        &timing,
+    );
     let superseded = &commit.turns[1];
-    assert_eq!(superseded.given, Given::owner_of(&waiting));
+    assert_eq!(superseded.condition, Condition::of_attempt(&waiting));
     assert_eq!(superseded.after.settlement().unwrap().verdict, Verdict::Ended(Reason::Superseded));
-    assert_eq!(commit.ended.unwrap().report.usage, spent.report.usage, "what it used is not lost");
+    assert_eq!(commit.result.unwrap().report.usage, spent.report.usage, "what it used is not lost");
     assert_eq!(commit.session.after.usage.total_tokens, 5);
-    assert_eq!(commit.turns[0].after.previous_response_id, None);
+    assert_eq!(commit.turns[0].after.chain, Start::Rebuilds(Rebuild::Unkept));
 }
 
 #[test]
@@ -181,15 +215,15 @@ fn a_turn_ended_from_outside_is_told_by_its_last_suspension() {
     let timing = Timing::default();
     let (_, turn) = running();
     assert_eq!(turn.told_by(), None);
-    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     let cancelled = settle::end(&waiting, Reason::Cancelled, at(6), &timing).unwrap().after;
-    assert_eq!(cancelled.told_by(), Some(&owner("a")));
+    assert_eq!(cancelled.told_by(), Some(&attempt("a")));
     let results = Fingerprint::of_bytes(b"results");
-    let resumed = resume::resume(&waiting, owner("b"), results, at(10), &timing).unwrap().after;
+    let resumed = resume::resume(&waiting, attempt("b"), results, at(10), &timing).unwrap().after;
     let cancelled = settle::end(&resumed, Reason::Cancelled, at(11), &timing).unwrap().after;
-    assert_eq!(cancelled.told_by(), Some(&owner("a")), "not by the attempt that was cut off");
+    assert_eq!(cancelled.told_by(), Some(&attempt("a")), "not by the attempt that was cut off");
     let answered = settle::settle(&resumed, completed("b"), at(12), at(12), &timing).unwrap().after;
-    assert_eq!(answered.told_by(), Some(&owner("b")));
+    assert_eq!(answered.told_by(), Some(&attempt("b")));
 }
 
 /// The session after its first turn came to this.
@@ -205,10 +239,12 @@ fn a_chain_is_used_by_the_model_and_provider_that_wrote_it_and_only_while_it_las
     first.report.provider = Some("p".to_owned());
     let session = after(&first);
     let begun = |session: &Session, upstream: Upstream, now| {
-        let ask = Ask { upstream, ..ask("t2", "two") };
-        let commit = begin::begin(Some(session), None, &ask, owner("b"), false, now, &Timing::default());
+        let setup = Setup { upstream, ..setup() };
+        let next = submission("t2", "two");
+        let commit =
+            begin::begin(Some(session), None, &next, &setup, attempt("b"), false, now, &Timing::default());
         let turn = &commit.turns[0].after;
-        (turn.previous_response_id.clone(), turn.rebuild)
+        (turn.chain.previous_response_id().map(str::to_owned), turn.chain.rebuild())
     };
     let chained = (Some("resp_1".to_owned()), None);
     assert_eq!(begun(&session, upstream("m", "p"), at(999)), chained);
@@ -229,7 +265,7 @@ fn a_chain_is_used_by_the_model_and_provider_that_wrote_it_and_only_while_it_las
 #[test]
 fn a_first_turn_tells_nothing() {
     let (_, turn) = running();
-    assert_eq!((turn.previous_response_id, turn.rebuild), (None, None));
+    assert_eq!(turn.chain, Start::First);
 }
 
 #[test]
@@ -240,12 +276,23 @@ fn a_solution_context_stays_until_it_is_replaced_or_removed() {
         text: Fingerprint::of_bytes(text.as_bytes()),
     };
     let replaced = |turn: &str, text: &str| SolutionChange::Replaced(brought(turn, text));
-    let first = Ask { solution: replaced("t1", "rust"), ..ask("t1", "one") };
-    let session = begin::begin(None, None, &first, owner("a"), true, at(0), &Timing::default()).session.after;
+    let first = Submission { solution: replaced("t1", "rust"), ..submission("t1", "one") };
+    let session = begin::begin(None, None, &first, &setup(), attempt("a"), true, at(0), &Timing::default())
+        .session
+        .after;
     assert_eq!(session.solution, Some(brought("t1", "rust")), "it counts for the turn that brings it");
     let latched = |solution: SolutionChange| {
-        let next = Ask { solution, ..ask("t2", "two") };
-        let commit = begin::begin(Some(&session), None, &next, owner("b"), false, at(1), &Timing::default());
+        let next = Submission { solution, ..submission("t2", "two") };
+        let commit = begin::begin(
+            Some(&session),
+            None,
+            &next,
+            &setup(),
+            attempt("b"),
+            false,
+            at(1),
+            &Timing::default(),
+        );
         commit.session.after.solution
     };
     assert_eq!(latched(SolutionChange::Stays), Some(brought("t1", "rust")));
@@ -272,11 +319,12 @@ fn what_turns_cost_adds_up_per_currency() {
 fn contexts_are_fixed_by_the_first_turn_and_hints_stay_until_replaced() {
     let timing = Timing::default();
     let hints = |repo: &str| Hints { repo: Some(repo.to_owned()), ..Hints::default() };
-    let first = Ask { hints: hints("one"), ..ask("t1", "one") };
-    let session = begin::begin(None, None, &first, owner("a"), true, at(0), &timing).session.after;
+    let first = Submission { hints: hints("one"), ..submission("t1", "one") };
+    let session =
+        begin::begin(None, None, &first, &setup(), attempt("a"), true, at(0), &timing).session.after;
     let latched = |hints: Hints| {
-        let next = Ask { hints, ..ask("t2", "two") };
-        begin::begin(Some(&session), None, &next, owner("b"), false, at(1), &timing)
+        let next = Submission { hints, ..submission("t2", "two") };
+        begin::begin(Some(&session), None, &next, &setup(), attempt("b"), false, at(1), &timing)
             .session
             .after
             .hints
@@ -286,7 +334,7 @@ fn contexts_are_fixed_by_the_first_turn_and_hints_stay_until_replaced() {
     assert_eq!(latched(Hints::default()), "one");
     assert_eq!(latched(hints("two")), "two");
     let agent = Some(contracts::id::AgentContextId::new("other").unwrap());
-    let other = Ask { contexts: Contexts { agent, conversation: None }, ..ask("t2", "two") };
+    let other = Submission { contexts: Contexts { agent, conversation: None }, ..submission("t2", "two") };
     let seen = Seen { session: Some(session), ..Seen::default() };
     assert_eq!(begin::decide(&seen, &other, at(1), &timing), Decision::OtherContexts);
 }
@@ -295,35 +343,35 @@ fn contexts_are_fixed_by_the_first_turn_and_hints_stay_until_replaced() {
 fn a_lease_is_taken_late_by_at_most_three_attempts_and_then_only_salvaged() {
     let timing = Timing::default();
     let (_, mut turn) = running();
-    let alive = take::take(&turn, owner("b"), take::Purpose::Retry, at(31), &timing);
+    let alive = take::take(&turn, attempt("b"), take::Purpose::Retry, at(31), &timing);
     assert_eq!(alive, Err(take::Refused::Alive { takeable_at: at(32) }));
     let mut now = 32;
     for name in ["b", "c"] {
-        let change = take::take(&turn, owner(name), take::Purpose::Retry, at(now), &timing).unwrap();
-        assert_eq!(change.given, Given::lease_of(&turn));
+        let change = take::take(&turn, attempt(name), take::Purpose::Retry, at(now), &timing).unwrap();
+        assert_eq!(change.condition, Condition::lease_of(&turn));
         turn = change.after;
         now += 32;
     }
-    let fourth = take::take(&turn, owner("d"), take::Purpose::Retry, at(now), &timing);
+    let fourth = take::take(&turn, attempt("d"), take::Purpose::Retry, at(now), &timing);
     assert_eq!(fourth, Err(take::Refused::NoAttemptLeft));
-    let salvaged = take::take(&turn, owner("d"), take::Purpose::Salvage, at(now), &timing).unwrap().after;
+    let salvaged = take::take(&turn, attempt("d"), take::Purpose::Salvage, at(now), &timing).unwrap().after;
     let State::Running { stage, .. } = &salvaged.state else { panic!("it still runs") };
-    assert_eq!(stage.writers, [owner("a"), owner("b"), owner("c")]);
+    assert_eq!(stage.attempts, [attempt("a"), attempt("b"), attempt("c")]);
 }
 
 #[test]
 fn results_open_a_new_stage_and_are_remembered() {
     let timing = Timing::default();
     let (_, turn) = running();
-    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     assert_eq!(waiting.due, Some(at(500)));
     let results = Fingerprint::of_bytes(b"results");
-    let resumed = resume::resume(&waiting, owner("b"), results, at(10), &timing).unwrap().after;
-    let answered = resumed.answered.clone().unwrap();
-    assert_eq!((answered.round, answered.results, answered.suspended_by), (1, results, owner("a")));
+    let resumed = resume::resume(&waiting, attempt("b"), results, at(10), &timing).unwrap().after;
+    let accepted = resumed.accepted.clone().unwrap();
+    assert_eq!((accepted.round, accepted.results, accepted.suspended_by), (1, results, attempt("a")));
     let State::Running { stage, .. } = &resumed.state else { panic!("it runs") };
-    assert_eq!((stage.round, stage.writers.as_slice()), (1, [owner("b")].as_slice()));
-    assert!(resume::resume(&resumed, owner("c"), results, at(11), &timing).is_err());
+    assert_eq!((stage.round, stage.attempts.as_slice()), (1, [attempt("b")].as_slice()));
+    assert!(resume::resume(&resumed, attempt("c"), results, at(11), &timing).is_err());
 }
 
 #[test]
@@ -351,7 +399,7 @@ fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
     let failed = settle::end(&turn, Reason::Cancelled, at(4), &timing).unwrap().after;
     let done = finalize::finalize(&session, &failed, None).unwrap();
     assert_eq!((done.session.chain, done.session.mode.as_str()), (None, "general"));
-    assert_eq!((done.session.last_turn.status, done.ended.report.errors.len()), (TurnStatus::Failed, 1));
+    assert_eq!((done.session.last_turn.status, done.result.report.errors.len()), (TurnStatus::Failed, 1));
 }
 
 #[test]
@@ -362,8 +410,8 @@ fn the_sweep_acts_on_the_head_as_read_and_not_on_the_index() {
     assert_eq!(sweep::action(&turn, at(152), &timing), sweep::Action::Salvage);
     let renewed = renew::renew(&turn, at(170)).unwrap().after;
     let sweep::Action::MoveDue(moved) = sweep::action(&renewed, at(152), &timing) else { panic!("it lives") };
-    assert_eq!((moved.given.clone(), moved.after.due), (Given::lease_of(&renewed), Some(at(292))));
-    let waiting = suspend::suspend(&turn, owner("a"), at(500)).unwrap().after;
+    assert_eq!((moved.condition.clone(), moved.after.due), (Condition::lease_of(&renewed), Some(at(292))));
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     assert_eq!(sweep::action(&waiting, at(499), &timing), sweep::Action::Leave);
     assert!(matches!(sweep::action(&waiting, at(500), &timing), sweep::Action::End(_)));
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
@@ -378,6 +426,6 @@ fn a_lost_renewal_is_not_proved_by_a_head_that_someone_else_settled() {
     let cancelled = settle::end(&turn, Reason::Cancelled, at(10), &timing).unwrap().after;
     assert!(!renewal.shows_in(&cancelled));
     assert!(renewal.shows_in(&renew::renew(&turn, at(70)).unwrap().after), "a later renewal of ours");
-    let start = crate::change::TurnChange { given: Given::Absent, after: turn.clone() };
-    assert!(start.shows_in(&cancelled), "a start is proved by its owner, whatever came after");
+    let start = crate::change::TurnChange { condition: Condition::Absent, after: turn.clone() };
+    assert!(start.shows_in(&cancelled), "a start is proved by its attempt, whatever came after");
 }

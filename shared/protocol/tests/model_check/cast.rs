@@ -10,16 +10,16 @@ use protocol::caller::User;
 use protocol::{
     chain::Upstream,
     detail::{Findings, Report, StagedMode},
-    id::{Owner, SessionKey, TurnKey},
+    id::{AttemptId, SessionKey, TurnKey},
     session::{Contexts, Hints, SolutionChange},
     timing::Timing,
-    transition::begin::Ask,
+    transition::begin::{Setup, Submission},
     turn::Verdict,
 };
 
 use crate::state::{Object, Said};
 
-/// The most turns a configuration has; one more is asked for in thought, to see whether it could begin.
+/// The most turns a configuration has; one more is submitted in thought, to see whether it could begin.
 pub(crate) const TURNS: u8 = 3;
 
 /// From here on nothing fails and nobody comes new, and everything that had a time limit before is overdue.
@@ -34,8 +34,8 @@ const MODEL: &str = "m";
 /// The mode that sessions start in.
 pub(crate) const FIRST_MODE: &str = "first";
 
-static ASKS: LazyLock<Vec<[Ask; 2]>> =
-    LazyLock::new(|| (0..=TURNS).map(|turn| [make_ask(turn, 0), make_ask(turn, 1)]).collect());
+static SUBMISSIONS: LazyLock<Vec<[Submission; 2]>> =
+    LazyLock::new(|| (0..=TURNS).map(|turn| [make_submission(turn, 0), make_submission(turn, 1)]).collect());
 
 /// An instant. One tick is a lease.
 pub(crate) fn at(tick: u8) -> Timestamp {
@@ -67,13 +67,13 @@ pub(crate) fn tool_deadline(now: u8) -> Timestamp {
 }
 
 /// The request that names this turn and has this body.
-pub(crate) fn ask(turn: u8, body: u8) -> &'static Ask {
-    &ASKS[usize::from(turn)][usize::from(body)]
+pub(crate) fn submission(turn: u8, body: u8) -> &'static Submission {
+    &SUBMISSIONS[usize::from(turn)][usize::from(body)]
 }
 
 /// The turn's key.
 pub(crate) fn key(turn: u8) -> &'static TurnKey {
-    &ask(turn, 0).key
+    &submission(turn, 0).key
 }
 
 /// Which turn an id names.
@@ -83,7 +83,7 @@ pub(crate) fn number(id: &TurnId) -> u8 {
 
 /// Which body a fingerprint belongs to.
 pub(crate) fn body(fingerprint: Fingerprint) -> u8 {
-    (0..2).find(|body| ask(0, *body).fingerprint == fingerprint).expect("a body of the cast")
+    (0..2).find(|body| submission(0, *body).fingerprint == fingerprint).expect("a body of the cast")
 }
 
 /// The fingerprint of tool results: which calls they answer and what they say.
@@ -102,8 +102,8 @@ pub(crate) fn mode_of(turn: u8) -> String {
 }
 
 /// A nonce.
-pub(crate) fn owner(process: u8, count: u8) -> Owner {
-    Owner::new(format!("{}{count}", char::from(b'a' + process)))
+pub(crate) fn attempt(process: u8, count: u8) -> AttemptId {
+    AttemptId::new(format!("{}{count}", char::from(b'a' + process)))
 }
 
 /// What an outcome object holds, as the transitions read it.
@@ -125,7 +125,7 @@ pub(crate) fn findings(object: &Object, stages_mode: bool) -> Findings {
 }
 
 /// The verdict that an outcome object stands for; none for a suspension.
-pub(crate) fn verdict(object: &Object, writer: Owner) -> Option<Verdict> {
+pub(crate) fn verdict(object: &Object, writer: AttemptId) -> Option<Verdict> {
     match object.said {
         Said::Answer => Some(Verdict::Completed { writer }),
         Said::Failure => Some(Verdict::Failed { writer }),
@@ -133,22 +133,29 @@ pub(crate) fn verdict(object: &Object, writer: Owner) -> Option<Verdict> {
     }
 }
 
-fn make_ask(turn: u8, body: u8) -> Ask {
+fn make_submission(turn: u8, body: u8) -> Submission {
     let session =
         SessionKey { org: OrgId::new("o").expect("an id"), session: SessionId::new("s").expect("an id") };
-    Ask {
+    Submission {
         key: session.turn(TurnId::new(format!("t{turn}")).expect("an id")),
         by: User { id: UserId::new("u").expect("an id"), name: "u".to_owned() },
         fingerprint: Fingerprint::of_bytes(&[body]),
         contexts: Contexts::default(),
-        first_contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: String::new(),
         instruction_summary: String::new(),
-        active_file_refs: Vec::new(),
-        first_mode: FIRST_MODE.to_owned(),
         streamed: false,
-        upstream: Upstream { model: MODEL.to_owned(), ..Upstream::default() },
         solution: SolutionChange::default(),
     }
+}
+
+/// What every turn is begun with.
+pub(crate) fn setup() -> &'static Setup {
+    static SETUP: LazyLock<Setup> = LazyLock::new(|| Setup {
+        contexts: Contexts::default(),
+        first_mode: FIRST_MODE.to_owned(),
+        upstream: Upstream { model: MODEL.to_owned(), ..Upstream::default() },
+        files: Vec::new(),
+    });
+    &SETUP
 }

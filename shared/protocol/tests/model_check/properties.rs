@@ -7,7 +7,7 @@ use protocol::{
 use stateright::Property;
 
 use crate::{
-    cast::{self, FIRST_MODE, TURNS, ask, at, number, response_id, results_fingerprint, timing},
+    cast::{self, FIRST_MODE, TURNS, at, number, response_id, results_fingerprint, submission, timing},
     model::Lifecycle,
     scene::Role,
     state::{Answer, At, Broken, Object, Said, State},
@@ -18,7 +18,7 @@ pub(crate) const DECIDED_ONCE: &str = "I1, I2: a turn is decided once and termin
 /// Sequence numbers are 1..n in order of creation.
 pub(crate) const GAP_FREE: &str = "I3: sequence numbers have no gap and no repeat";
 /// An outcome that the owner stored decides the turn, unless a cancel was faster.
-pub(crate) const NOT_LOST: &str = "I4: what the owner stored is what the turn ends with";
+pub(crate) const NOT_LOST: &str = "I4: what the attempt stored is what the turn ends with";
 /// What clients were told is what is stored.
 pub(crate) const TOLD_IS_STORED: &str = "I5, I8, I9: what was answered is what is stored";
 /// Tool results match the calls of the suspension they answer, and are stored.
@@ -109,14 +109,14 @@ fn is_terminal(turn: &Turn) -> bool {
     matches!(turn.state, Standing::Finalized(_))
 }
 
-fn completed_by(turn: &Turn) -> Option<&protocol::id::Owner> {
+fn completed_by(turn: &Turn) -> Option<&protocol::id::AttemptId> {
     match &turn.settlement()?.verdict {
         Verdict::Completed { writer } => Some(writer),
         Verdict::Failed { .. } | Verdict::Ended(_) => None,
     }
 }
 
-fn object<'a>(state: &'a State, turn: &Turn, writer: &protocol::id::Owner) -> Option<&'a Object> {
+fn object<'a>(state: &'a State, turn: &Turn, writer: &protocol::id::AttemptId) -> Option<&'a Object> {
     let number = number(&turn.key.turn);
     let own = state.objects.iter().find(|object| object.turn == number && object.key == *writer);
     // Where payloads carry no writer (rule 1 taken out), there is one object for all.
@@ -167,11 +167,11 @@ fn told_is_stored(state: &State) -> bool {
 }
 
 fn results_are_exact(state: &State, turn: &Turn) -> bool {
-    let Some(answered) = &turn.answered else { return true };
+    let Some(answered) = &turn.accepted else { return true };
     let number = number(&turn.key.turn);
     let calls = object(state, turn, &answered.suspended_by).filter(|object| object.said == Said::Calls);
     let results =
-        state.results.iter().find(|results| results.turn == number && results.owner == answered.resumed_by);
+        state.results.iter().find(|results| results.turn == number && results.attempt == answered.resumed_by);
     let (Some(calls), Some(results)) = (calls, results) else { return false };
     results.calls == calls.text && answered.results == results_fingerprint(results.calls, results.says)
 }
@@ -179,7 +179,7 @@ fn results_are_exact(state: &State, turn: &Turn) -> bool {
 fn one_holder(state: &State) -> bool {
     let held = |at: &At| match at {
         At::Thinking { turn } | At::Storing { turn, .. } | At::Fenced { turn, .. } => {
-            Some((turn.key.clone(), turn.owner.clone()))
+            Some((turn.key.clone(), turn.attempt.clone()))
         }
         _ => None,
     };
@@ -199,7 +199,7 @@ fn nothing_missing(state: &State) -> bool {
         });
         let writer = match &turn.state {
             Standing::Running { .. } => None,
-            Standing::AwaitingTools { .. } => Some(&turn.owner),
+            Standing::AwaitingTools { .. } => Some(&turn.attempt),
             Standing::Settled(settlement) | Standing::Finalized(settlement) => settlement.verdict.writer(),
         };
         let outcome = writer.is_none_or(|writer| object(state, turn, writer).is_some());
@@ -232,7 +232,9 @@ fn chained(state: &State) -> bool {
     let session = state.session.as_ref().is_none_or(|session| {
         session.chain.as_ref().map(|chain| chain.response_id.clone()) == chain_before(state, u64::MAX)
     });
-    session && turns(state).all(|turn| turn.previous_response_id == chain_before(state, turn.sequence))
+    session
+        && turns(state)
+            .all(|turn| turn.chain.previous_response_id() == chain_before(state, turn.sequence).as_deref())
 }
 
 fn mode(model: &Lifecycle, state: &State) -> bool {
@@ -271,7 +273,7 @@ fn usable(state: &State) -> bool {
             turn: None,
             open: open.map(|open| open.as_ref().clone()),
         };
-        begin::decide(&seen, ask(TURNS, 0), at(later), &timing())
+        begin::decide(&seen, submission(TURNS, 0), at(later), &timing())
     };
     // A lease that begins now is over one tick later.
     open.is_none()

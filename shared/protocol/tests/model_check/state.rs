@@ -6,8 +6,8 @@ use std::{
 };
 
 use protocol::{
-    change::{Commit, Given, TurnChange},
-    id::Owner,
+    change::{Commit, Condition, TurnChange},
+    id::AttemptId,
     session::Session,
     transition::take::Purpose,
     turn::{Reason, State as Standing, Turn},
@@ -74,9 +74,9 @@ pub(crate) struct Object {
     /// The turn it belongs to.
     pub(crate) turn: u8,
     /// Whose nonce its key carries.
-    pub(crate) key: Owner,
+    pub(crate) key: AttemptId,
     /// Who wrote it.
-    pub(crate) writer: Owner,
+    pub(crate) writer: AttemptId,
     /// Which model call's text it holds, from 1 in each turn.
     pub(crate) text: u8,
     /// What it says.
@@ -102,7 +102,7 @@ pub(crate) struct Results {
     /// The turn they belong to.
     pub(crate) turn: u8,
     /// Whose nonce their key carries.
-    pub(crate) owner: Owner,
+    pub(crate) attempt: AttemptId,
     /// Which text's calls they answer.
     pub(crate) calls: u8,
     /// What they say.
@@ -199,7 +199,7 @@ pub(crate) enum Then {
     /// End a turn that awaits results, so as to start another afterwards (rule 11 taken out).
     SupersededFirst { session: Arc<Session> },
     /// Fence a dead turn. With rule 5 taken out, what was found before fencing goes with it.
-    Fenced { purpose: Purpose, looked: Option<Option<Owner>> },
+    Fenced { purpose: Purpose, looked: Option<Option<AttemptId>> },
     /// Settle or suspend from one's own outcome.
     Decided { answer: Answer },
     /// Settle or suspend what was taken.
@@ -270,9 +270,9 @@ impl Hash for Write {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let turn = |change: &TurnChange, state: &mut H| {
             change.after.hash(state);
-            match &change.given {
-                Given::Absent => state.write_u8(0),
-                Given::Stands { phase, owner, lease_ends } => (phase, owner, lease_ends).hash(state),
+            match &change.condition {
+                Condition::Absent => state.write_u8(0),
+                Condition::Stands { phase, attempt, lease_ends } => (phase, attempt, lease_ends).hash(state),
             }
         };
         match self {
@@ -281,7 +281,7 @@ impl Hash for Write {
                 turn(change, state);
             }
             Self::Commit(commit) => {
-                commit.session.given.hash(state);
+                commit.session.condition.hash(state);
                 commit.session.after.hash(state);
                 for change in &commit.turns {
                     turn(change, state);
@@ -315,16 +315,16 @@ impl State {
     }
 
     /// Whether a nonce is known to anybody.
-    pub(crate) fn mentions(&self, owner: &Owner) -> bool {
-        let heads = self.turns.iter().flatten().any(|turn| in_turn(turn, owner));
-        let objects = self.objects.iter().any(|object| object.writer == *owner);
-        let results = self.results.iter().any(|results| results.owner == *owner);
-        let on_its_way = self.on_its_way.as_ref().is_some_and(|write| in_write(write, owner));
+    pub(crate) fn mentions(&self, attempt: &AttemptId) -> bool {
+        let heads = self.turns.iter().flatten().any(|turn| in_turn(turn, attempt));
+        let objects = self.objects.iter().any(|object| object.writer == *attempt);
+        let results = self.results.iter().any(|results| results.attempt == *attempt);
+        let on_its_way = self.on_its_way.as_ref().is_some_and(|write| in_write(write, attempt));
         heads
             || objects
             || results
             || on_its_way
-            || self.processes.iter().any(|process| in_place(&process.at, owner))
+            || self.processes.iter().any(|process| in_place(&process.at, attempt))
     }
 
     /// Notes something that no step may do.
@@ -333,25 +333,25 @@ impl State {
     }
 }
 
-fn in_turn(turn: &Turn, owner: &Owner) -> bool {
+fn in_turn(turn: &Turn, attempt: &AttemptId) -> bool {
     let state = match &turn.state {
-        Standing::Running { stage, .. } => stage.writers.contains(owner),
+        Standing::Running { stage, .. } => stage.attempts.contains(attempt),
         Standing::AwaitingTools { .. } => false,
         Standing::Settled(settlement) | Standing::Finalized(settlement) => {
-            settlement.verdict.writer() == Some(owner)
+            settlement.verdict.writer() == Some(attempt)
         }
     };
     let answered = turn
-        .answered
+        .accepted
         .as_ref()
-        .is_some_and(|answered| answered.suspended_by == *owner || answered.resumed_by == *owner);
-    turn.owner == *owner || state || answered
+        .is_some_and(|answered| answered.suspended_by == *attempt || answered.resumed_by == *attempt);
+    turn.attempt == *attempt || state || answered
 }
 
-fn in_write(write: &Write, owner: &Owner) -> bool {
+fn in_write(write: &Write, attempt: &AttemptId) -> bool {
     let change = |change: &TurnChange| {
-        in_turn(&change.after, owner)
-            || matches!(&change.given, Given::Stands { owner: given, .. } if given == owner)
+        in_turn(&change.after, attempt)
+            || matches!(&change.condition, Condition::Stands { attempt: given, .. } if given == attempt)
     };
     match write {
         Write::Turn { change: one, .. } => change(one),
@@ -359,21 +359,21 @@ fn in_write(write: &Write, owner: &Owner) -> bool {
     }
 }
 
-fn in_place(place: &At, owner: &Owner) -> bool {
+fn in_place(place: &At, attempt: &AttemptId) -> bool {
     match place {
         At::Rest | At::Waiting { .. } | At::Finalizing { .. } => false,
-        At::Looking { turn, .. } => turn.iter().flatten().any(|turn| in_turn(turn, owner)),
-        At::Publishing { turn, write, .. } => in_turn(turn, owner) || in_write(write, owner),
+        At::Looking { turn, .. } => turn.iter().flatten().any(|turn| in_turn(turn, attempt)),
+        At::Publishing { turn, write, .. } => in_turn(turn, attempt) || in_write(write, attempt),
         At::Sending { write, then } | At::ReadingBack { write, then, .. } => {
             let then = match then {
-                Then::Renewed { work } => in_place(work, owner),
-                Then::Fenced { looked, .. } => looked.iter().flatten().any(|found| found == owner),
+                Then::Renewed { work } => in_place(work, attempt),
+                Then::Fenced { looked, .. } => looked.iter().flatten().any(|found| found == attempt),
                 _ => false,
             };
-            then || in_write(write, owner)
+            then || in_write(write, attempt)
         }
-        At::Fenced { turn, .. } | At::Thinking { turn } | At::Storing { turn, .. } => in_turn(turn, owner),
-        At::StoringResults { results, write } => results.owner == *owner || in_write(write, owner),
+        At::Fenced { turn, .. } | At::Thinking { turn } | At::Storing { turn, .. } => in_turn(turn, attempt),
+        At::StoringResults { results, write } => results.attempt == *attempt || in_write(write, attempt),
     }
 }
 

@@ -7,7 +7,8 @@ use contracts::{
 };
 use protocol::caller::User;
 use protocol::{
-    detail::{Asked, Ended, ModeChange, Participant, Report},
+    chain::{ChainPolicy, Upstream},
+    detail::{ModeChange, Participant, Report, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
 };
 use serde::{Deserialize, Serialize};
@@ -18,13 +19,17 @@ use crate::key;
 /// (AS) in the catalogue.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct AskedItem {
+pub(crate) struct RequestItem {
     #[serde(flatten)]
     head: Head,
     fingerprint: Fingerprint,
     by_id: UserId,
     by_name: String,
     model: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    provider: Option<String>,
+    #[serde(default)]
+    chain: ChainPolicy,
     instruction_summary: String,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     chunk_refs: Vec<AgentSessionChunkRef>,
@@ -32,28 +37,35 @@ pub(crate) struct AskedItem {
     active_file_refs: Vec<AgentSessionActiveFileRef>,
 }
 
-impl From<&Asked> for AskedItem {
-    fn from(asked: &Asked) -> Self {
+impl From<&RequestDetail> for RequestItem {
+    fn from(request: &RequestDetail) -> Self {
         Self {
-            head: Head::of(&key::Item::Asked(&asked.key)),
-            fingerprint: asked.fingerprint,
-            by_id: asked.by.id.clone(),
-            by_name: asked.by.name.clone(),
-            model: asked.model.clone(),
-            instruction_summary: asked.instruction_summary.clone(),
-            chunk_refs: asked.chunk_refs.clone(),
-            active_file_refs: asked.active_file_refs.clone(),
+            head: Head::of(&key::Item::Request(&request.key)),
+            fingerprint: request.fingerprint,
+            by_id: request.by.id.clone(),
+            by_name: request.by.name.clone(),
+            model: request.upstream.model.clone(),
+            provider: Some(request.upstream.provider.clone()),
+            chain: request.upstream.policy,
+            instruction_summary: request.instruction_summary.clone(),
+            chunk_refs: request.chunk_refs.clone(),
+            active_file_refs: request.active_file_refs.clone(),
         }
     }
 }
 
-impl AskedItem {
-    pub(crate) fn into_asked(self, key: TurnKey) -> Asked {
-        Asked {
+impl RequestItem {
+    pub(crate) fn into_request(self, key: TurnKey) -> RequestDetail {
+        RequestDetail {
             key,
             fingerprint: self.fingerprint,
             by: User { id: self.by_id, name: self.by_name },
-            model: self.model,
+            upstream: Upstream {
+                model: self.model,
+                // Not kept by versions before this one.
+                provider: self.provider.unwrap_or_default(),
+                policy: self.chain,
+            },
             instruction_summary: self.instruction_summary,
             chunk_refs: self.chunk_refs,
             active_file_refs: self.active_file_refs,
@@ -63,22 +75,22 @@ impl AskedItem {
 
 /// (EN) in the catalogue.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct EndedItem {
+pub(crate) struct ResultItem {
     #[serde(flatten)]
     head: Head,
     #[serde(flatten)]
     report: Report,
 }
 
-impl From<&Ended> for EndedItem {
-    fn from(ended: &Ended) -> Self {
-        Self { head: Head::of(&key::Item::Ended(&ended.key)), report: ended.report.clone() }
+impl From<&ResultDetail> for ResultItem {
+    fn from(ended: &ResultDetail) -> Self {
+        Self { head: Head::of(&key::Item::Result(&ended.key)), report: ended.report.clone() }
     }
 }
 
-impl EndedItem {
-    pub(crate) fn into_ended(self, key: TurnKey) -> Ended {
-        Ended { key, report: self.report }
+impl ResultItem {
+    pub(crate) fn into_result(self, key: TurnKey) -> ResultDetail {
+        ResultDetail { key, report: self.report }
     }
 }
 

@@ -8,11 +8,11 @@ use contracts::{
 };
 use protocol::caller::User;
 use protocol::{
-    chain::Rebuild,
+    chain::{Rebuild, Start},
     cost::{Amount, Cost},
-    id::{Owner, SessionKey, TurnKey},
+    id::{AttemptId, SessionKey, TurnKey},
     session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
-    turn::{Answered, Reason, Settlement, Stage, State, Turn, Verdict},
+    turn::{AcceptedResults, Reason, Settlement, Stage, State, Turn, Verdict},
 };
 
 use super::{Unreadable, decode, encode, session::SessionItem, turn::TurnItem};
@@ -22,8 +22,8 @@ fn key() -> TurnKey {
         .turn(TurnId::new("t").unwrap())
 }
 
-fn owner(name: &str) -> Owner {
-    Owner::new(name.to_owned())
+fn attempt(name: &str) -> AttemptId {
+    AttemptId::new(name.to_owned())
 }
 
 fn turn(state: State) -> Turn {
@@ -32,20 +32,19 @@ fn turn(state: State) -> Turn {
         key: key(),
         sequence: 7,
         fingerprint: Fingerprint::of_bytes(b"asked"),
-        asked_by: UserId::new("auth0|ada").unwrap(),
+        requested_by: UserId::new("auth0|ada").unwrap(),
         created: now,
         mode: "general".to_owned(),
-        previous_response_id: Some("resp_1".to_owned()),
-        rebuild: Some(Rebuild::OtherProvider),
-        owner: owner("a"),
+        chain: Start::Rebuilds(Rebuild::OtherProvider),
+        attempt: attempt("a"),
         due: (!matches!(state, State::Finalized(_))).then_some(now),
         streamed: true,
-        suspended_by: Some(owner("a")),
-        answered: Some(Answered {
+        suspended_by: Some(attempt("a")),
+        accepted: Some(AcceptedResults {
             round: 1,
             results: Fingerprint::of_bytes(b"results"),
-            suspended_by: owner("a"),
-            resumed_by: owner("b"),
+            suspended_by: attempt("a"),
+            resumed_by: attempt("b"),
         }),
         state,
     }
@@ -55,10 +54,13 @@ fn states() -> Vec<State> {
     let now = Timestamp::from_millis(2_000_000);
     let settled = |verdict| Settlement { verdict, at: now };
     vec![
-        State::Running { lease_ends: now, stage: Stage { round: 2, writers: vec![owner("a"), owner("b")] } },
+        State::Running {
+            lease_ends: now,
+            stage: Stage { round: 2, attempts: vec![attempt("a"), attempt("b")] },
+        },
         State::AwaitingTools { round: 1, deadline: now },
-        State::Settled(settled(Verdict::Completed { writer: owner("a") })),
-        State::Settled(settled(Verdict::Failed { writer: owner("b") })),
+        State::Settled(settled(Verdict::Completed { writer: attempt("a") })),
+        State::Settled(settled(Verdict::Failed { writer: attempt("b") })),
         State::Finalized(settled(Verdict::Ended(Reason::Superseded))),
     ]
 }

@@ -2,9 +2,9 @@
 
 use contracts::{Fingerprint, Timestamp, id::UserId, read::TurnStatus};
 use protocol::{
-    chain::Rebuild,
-    id::{Owner, TurnKey},
-    turn::{Answered, Phase, Reason, Settlement, Stage, State, Turn, Verdict},
+    chain::{Rebuild, Start},
+    id::{AttemptId, TurnKey},
+    turn::{AcceptedResults, Phase, Reason, Settlement, Stage, State, Turn, Verdict},
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,9 +41,10 @@ pub(crate) struct TurnItem {
     /// The public status: pending until the turn is finalized (DD-002).
     status: TurnStatus,
     phase: Phase,
-    owner: Owner,
+    owner: AttemptId,
     fingerprint: Fingerprint,
-    asked_by: UserId,
+    #[serde(rename = "AskedBy")]
+    requested_by: UserId,
     created: Timestamp,
     mode: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -59,19 +60,19 @@ pub(crate) struct TurnItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     round: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    writers: Option<Vec<Owner>>,
+    writers: Option<Vec<AttemptId>>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     deadline: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     verdict: Option<Outcome>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    writer: Option<Owner>,
+    writer: Option<AttemptId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     reason: Option<Reason>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     status_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    suspended_by: Option<Owner>,
+    suspended_by: Option<AttemptId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     answered: Option<AnsweredAttribute>,
 }
@@ -90,8 +91,8 @@ enum Outcome {
 struct AnsweredAttribute {
     round: u32,
     results: Fingerprint,
-    suspended_by: Owner,
-    resumed_by: Owner,
+    suspended_by: AttemptId,
+    resumed_by: AttemptId,
 }
 
 impl From<&Turn> for TurnItem {
@@ -108,14 +109,14 @@ impl From<&Turn> for TurnItem {
                 }
             },
             phase: turn.state.phase(),
-            owner: turn.owner.clone(),
+            owner: turn.attempt.clone(),
             fingerprint: turn.fingerprint,
-            asked_by: turn.asked_by.clone(),
+            requested_by: turn.requested_by.clone(),
             created: turn.created,
             mode: turn.mode.clone(),
-            previous_response_id: turn.previous_response_id.clone(),
+            previous_response_id: turn.chain.previous_response_id().map(str::to_owned),
             streamed: turn.streamed,
-            rebuild: turn.rebuild,
+            rebuild: turn.chain.rebuild(),
             due: turn.due,
             lease_ends: None,
             round: None,
@@ -126,13 +127,13 @@ impl From<&Turn> for TurnItem {
             reason: None,
             status_at: None,
             suspended_by: turn.suspended_by.clone(),
-            answered: turn.answered.clone().map(AnsweredAttribute::from),
+            answered: turn.accepted.clone().map(AnsweredAttribute::from),
         };
         match &turn.state {
             State::Running { lease_ends, stage } => {
                 item.lease_ends = Some(*lease_ends);
                 item.round = Some(stage.round);
-                item.writers = Some(stage.writers.clone());
+                item.writers = Some(stage.attempts.clone());
             }
             State::AwaitingTools { round, deadline } => {
                 item.round = Some(*round);
@@ -175,7 +176,7 @@ impl TurnItem {
                 lease_ends: self.lease_ends.ok_or(Unreadable::Lacks("LeaseEnds"))?,
                 stage: Stage {
                     round: round()?,
-                    writers: self.writers.clone().ok_or(Unreadable::Lacks("Writers"))?,
+                    attempts: self.writers.clone().ok_or(Unreadable::Lacks("Writers"))?,
                 },
             },
             Phase::AwaitingTools => State::AwaitingTools {
@@ -193,27 +194,30 @@ impl TurnItem {
             sequence: self.seq,
             state: self.state()?,
             fingerprint: self.fingerprint,
-            asked_by: self.asked_by,
+            requested_by: self.requested_by,
             created: self.created,
             mode: self.mode,
-            previous_response_id: self.previous_response_id,
-            rebuild: self.rebuild,
-            owner: self.owner,
+            chain: match (self.previous_response_id, self.rebuild) {
+                (_, Some(why)) => Start::Rebuilds(why),
+                (Some(id), None) => Start::Continues(id),
+                (None, None) => Start::First,
+            },
+            attempt: self.owner,
             due: self.due,
             streamed: self.streamed,
             suspended_by: self.suspended_by,
-            answered: self.answered.map(Answered::from),
+            accepted: self.answered.map(AcceptedResults::from),
         })
     }
 }
 
-impl From<Answered> for AnsweredAttribute {
-    fn from(Answered { round, results, suspended_by, resumed_by }: Answered) -> Self {
+impl From<AcceptedResults> for AnsweredAttribute {
+    fn from(AcceptedResults { round, results, suspended_by, resumed_by }: AcceptedResults) -> Self {
         Self { round, results, suspended_by, resumed_by }
     }
 }
 
-impl From<AnsweredAttribute> for Answered {
+impl From<AnsweredAttribute> for AcceptedResults {
     fn from(AnsweredAttribute { round, results, suspended_by, resumed_by }: AnsweredAttribute) -> Self {
         Self { round, results, suspended_by, resumed_by }
     }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use protocol::{change::Given, turn::Phase};
+use protocol::{change::Condition, turn::Phase};
 
 use crate::item::Attributes;
 
@@ -58,13 +58,13 @@ impl Expression {
     }
 
     /// Adds what a turn's transition requires of the stored head; none when it must be absent.
-    pub(super) fn given(self, given: &Given) -> Option<Self> {
-        let Given::Stands { phase, owner, lease_ends } = given else {
+    pub(super) fn under(self, condition: &Condition) -> Option<Self> {
+        let Condition::Stands { phase, attempt, lease_ends } = condition else {
             return None;
         };
         let stands = self
             .require("Phase", AttributeValue::S(phase_name(*phase).to_owned()))
-            .require("Owner", AttributeValue::S(owner.as_str().to_owned()));
+            .require("Owner", AttributeValue::S(attempt.as_str().to_owned()));
         Some(match lease_ends {
             Some(ends) => stands.require("LeaseEnds", AttributeValue::S(ends.to_string())),
             None => stands,

@@ -11,7 +11,7 @@ use protocol::{
     session::Session,
     turn::Turn,
 };
-use turns::ports::{ListError, Page, Record, Shelf, Unavailable};
+use turns::ports::{ListError, Page, Record, Unavailable};
 
 use super::{
     Table, WHAT,
@@ -21,7 +21,7 @@ use crate::{
     failure,
     item::{
         Attributes, decode,
-        detail::{AskedItem, EndedItem, ModeItem},
+        detail::{ModeItem, RequestItem, ResultItem},
     },
     key::{self, Item, MODE_PREFIX},
 };
@@ -111,26 +111,26 @@ impl Table {
         Ok(heads)
     }
 
-    async fn records(&self, turns: &[TurnKey]) -> Result<Vec<Record>, Unavailable> {
+    async fn records_of(&self, turns: &[TurnKey]) -> Result<Vec<Record>, Unavailable> {
         let keys = turns.iter().flat_map(|turn| {
-            [Item::Turn(turn), Item::Asked(turn), Item::Ended(turn)].map(|key| primary(&key))
+            [Item::Turn(turn), Item::Request(turn), Item::Result(turn)].map(|key| primary(&key))
         });
         let mut found = self.batch(keys.collect()).await?;
         let mut records = Vec::with_capacity(turns.len());
         for turn in turns {
             let mut take = |key: Item<'_>| found.remove(&(key.pk(), key.sk()));
-            let (Some(head), Some(asked)) = (take(Item::Turn(turn)), take(Item::Asked(turn))) else {
+            let (Some(head), Some(request)) = (take(Item::Turn(turn)), take(Item::Request(turn))) else {
                 continue;
             };
-            let ended = take(Item::Ended(turn));
+            let result = take(Item::Result(turn));
             records.push(Record {
                 turn: turn_of(head, turn.clone())?,
-                asked: decode::<AskedItem>(asked).map_err(unreadable)?.into_asked(turn.clone()),
-                ended: ended
-                    .map(decode::<EndedItem>)
+                request: decode::<RequestItem>(request).map_err(unreadable)?.into_request(turn.clone()),
+                result: result
+                    .map(decode::<ResultItem>)
                     .transpose()
                     .map_err(unreadable)?
-                    .map(|item| item.into_ended(turn.clone())),
+                    .map(|item| item.into_result(turn.clone())),
             });
         }
         Ok(records)
@@ -141,8 +141,13 @@ fn keys_of(item: &Attributes) -> Option<Keys> {
     Some((item.get("PK")?.as_s().ok()?.clone(), item.get("SK")?.as_s().ok()?.clone()))
 }
 
-impl Shelf for Table {
-    async fn turns(&self, session: &SessionKey, after: u64, most: usize) -> Result<Vec<Record>, Unavailable> {
+impl Table {
+    pub(super) async fn records_after(
+        &self,
+        session: &SessionKey,
+        after: u64,
+        most: usize,
+    ) -> Result<Vec<Record>, Unavailable> {
         let page = self
             .client
             .query()
@@ -157,14 +162,14 @@ impl Shelf for Table {
             .await
             .map_err(|error| failure::unavailable(WHAT, error))?;
         let turns = page.items().iter().filter_map(keys_of).filter_map(|(pk, sk)| key::parse_turn(&pk, &sk));
-        self.records(&turns.collect::<Vec<_>>()).await
+        self.records_of(&turns.collect::<Vec<_>>()).await
     }
 
-    async fn record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
-        self.records(std::slice::from_ref(key)).await.map(|records| records.into_iter().next())
+    pub(super) async fn one_record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
+        self.records_of(std::slice::from_ref(key)).await.map(|records| records.into_iter().next())
     }
 
-    async fn mode_history(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
+    pub(super) async fn mode_changes(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
         let page = self
             .client
             .query()
@@ -184,7 +189,7 @@ impl Shelf for Table {
             .collect()
     }
 
-    async fn sessions(
+    pub(super) async fn sessions_of(
         &self,
         org: &OrgId,
         user: Option<&UserId>,

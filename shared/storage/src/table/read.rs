@@ -1,4 +1,4 @@
-//! Single reads, and the store port itself.
+//! Single reads, and the ports themselves.
 
 use agent::context::{AgentContext, ConversationContext};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -8,21 +8,21 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Asked, Ended, Participant},
+    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
     turn::Turn,
 };
 use turns::{
-    ports::{Page, Store, Unavailable, WriteError},
+    ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError},
     stream::Checkpoint,
 };
 
 use super::{Table, WHAT};
 use crate::{
     failure,
-    item::{Attributes, Unreadable, decode, detail::AskedItem, session::SessionItem, turn::TurnItem},
+    item::{Attributes, Unreadable, decode, detail::RequestItem, session::SessionItem, turn::TurnItem},
     key::{self, Item},
 };
 
@@ -64,7 +64,7 @@ pub(super) fn unreadable(error: Unreadable) -> Unavailable {
     Unavailable { what: WHAT, source: error.into() }
 }
 
-impl Store for Table {
+impl Reads for Table {
     async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
         let item = self.get(&Item::Session(key)).await?;
         item.map(|item| session_of(item, key.clone())).transpose()
@@ -75,10 +75,10 @@ impl Store for Table {
         item.map(|item| turn_of(item, key.clone())).transpose()
     }
 
-    async fn asked(&self, key: &TurnKey) -> Result<Option<Asked>, Unavailable> {
-        let item = self.get(&Item::Asked(key)).await?;
-        let asked = item.map(|item| decode::<AskedItem>(item).map_err(unreadable)).transpose()?;
-        Ok(asked.map(|asked| asked.into_asked(key.clone())))
+    async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
+        let item = self.get(&Item::Request(key)).await?;
+        let request = item.map(|item| decode::<RequestItem>(item).map_err(unreadable)).transpose()?;
+        Ok(request.map(|request| request.into_request(key.clone())))
     }
 
     async fn earlier(
@@ -92,26 +92,6 @@ impl Store for Table {
 
     async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         self.get(&Item::Participant(session, user)).await.map(|item| item.is_some())
-    }
-
-    async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
-        self.write_head(change).await
-    }
-
-    async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
-        self.transact(commit).await
-    }
-
-    async fn put_ended(&self, ended: &Ended) -> Result<(), Unavailable> {
-        self.put_detail(ended).await
-    }
-
-    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
-        self.move_activity(participant).await
-    }
-
-    async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
-        self.write_checkpoint(checkpoint).await
     }
 
     async fn checkpoints(
@@ -136,6 +116,55 @@ impl Store for Table {
         id: &ConversationContextId,
     ) -> Result<Option<ConversationContext>, Unavailable> {
         self.context(Item::Conversation(org, id)).await
+    }
+
+    async fn record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
+        self.one_record(key).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionKey,
+        after: u64,
+        most: usize,
+    ) -> Result<Vec<Record>, Unavailable> {
+        self.records_after(session, after, most).await
+    }
+
+    async fn mode_history(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
+        self.mode_changes(session).await
+    }
+
+    async fn sessions(
+        &self,
+        org: &OrgId,
+        user: Option<&UserId>,
+        most: usize,
+        after: Option<String>,
+    ) -> Result<Page<Session>, ListError> {
+        self.sessions_of(org, user, most, after).await
+    }
+}
+
+impl Store for Table {
+    async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
+        self.write_head(change).await
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
+        self.transact(commit).await
+    }
+
+    async fn put_result_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
+        self.put_detail(result).await
+    }
+
+    async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
+        self.move_activity(participant).await
+    }
+
+    async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
+        self.write_checkpoint(checkpoint).await
     }
 
     async fn due(

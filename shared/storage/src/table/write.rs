@@ -5,8 +5,8 @@ use aws_sdk_dynamodb::{
     types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update},
 };
 use protocol::{
-    change::{Commit, Given, SessionChange, TurnChange},
-    detail::{Ended, Participant},
+    change::{Commit, Condition, SessionChange, TurnChange},
+    detail::{Participant, ResultDetail},
 };
 use turns::ports::{Source, Unavailable, WriteError};
 
@@ -18,7 +18,7 @@ use crate::{
     failure,
     item::{
         Attributes,
-        detail::{AskedItem, EndedItem, ModeItem, ParticipantItem},
+        detail::{ModeItem, ParticipantItem, RequestItem, ResultItem},
         encode,
         session::{self, SessionItem},
         turn::{self, TurnItem},
@@ -31,7 +31,7 @@ const ABSENT: &str = "attribute_not_exists(PK)";
 impl Table {
     pub(super) async fn write_head(&self, change: &TurnChange) -> Result<(), WriteError> {
         let item = encode(&TurnItem::from(&change.after)).map_err(unknown)?;
-        let Some(write) = replace(item.clone(), turn::OPTIONAL).given(&change.given) else {
+        let Some(write) = replace(item.clone(), turn::OPTIONAL).under(&change.condition) else {
             return self.put_new(item).await;
         };
         self.client
@@ -77,11 +77,11 @@ impl Table {
         for change in &commit.turns {
             items.push(self.head(change)?);
         }
-        if let Some(asked) = &commit.asked {
-            items.push(self.put(encode(&AskedItem::from(asked))?, Some(ABSENT))?);
+        if let Some(asked) = &commit.request {
+            items.push(self.put(encode(&RequestItem::from(asked))?, Some(ABSENT))?);
         }
-        if let Some(ended) = &commit.ended {
-            items.push(self.put(encode(&EndedItem::from(ended))?, None)?);
+        if let Some(ended) = &commit.result {
+            items.push(self.put(encode(&ResultItem::from(ended))?, None)?);
         }
         if let Some(participant) = &commit.participant {
             items.push(self.put(encode(&ParticipantItem::from(participant))?, Some(ABSENT))?);
@@ -94,7 +94,7 @@ impl Table {
 
     fn session(&self, change: &SessionChange) -> Result<TransactWriteItem, Source> {
         let item = encode(&SessionItem::from(&change.after))?;
-        Ok(match change.given {
+        Ok(match change.condition {
             None => self.put(item, Some(ABSENT))?,
             Some(rev) => {
                 let write =
@@ -106,9 +106,9 @@ impl Table {
 
     fn head(&self, change: &TurnChange) -> Result<TransactWriteItem, Source> {
         let item = encode(&TurnItem::from(&change.after))?;
-        Ok(match change.given {
-            Given::Absent => self.put(item, Some(ABSENT))?,
-            Given::Stands { .. } => match replace(item, turn::OPTIONAL).given(&change.given) {
+        Ok(match change.condition {
+            Condition::Absent => self.put(item, Some(ABSENT))?,
+            Condition::Stands { .. } => match replace(item, turn::OPTIONAL).under(&change.condition) {
                 Some(write) => self.update(write)?,
                 None => return Err("a standing head has a condition".into()),
             },
@@ -136,8 +136,8 @@ impl Table {
         Ok(TransactWriteItem::builder().update(update).build())
     }
 
-    pub(super) async fn put_detail(&self, ended: &Ended) -> Result<(), Unavailable> {
-        let item = encode(&EndedItem::from(ended)).map_err(malformed)?;
+    pub(super) async fn put_detail(&self, ended: &ResultDetail) -> Result<(), Unavailable> {
+        let item = encode(&ResultItem::from(ended)).map_err(malformed)?;
         let put = self.client.put_item().table_name(&self.name).set_item(Some(item)).send().await;
         put.map(|_| ()).map_err(|error| failure::unavailable(WHAT, error))
     }

@@ -3,13 +3,13 @@
 use contracts::stream::EventId;
 use protocol::{id::TurnKey, place::Place};
 use turns::{
-    ports::{CHECKPOINTS_PAGE, Shelf},
+    ports::{CHECKPOINTS_PAGE, Store},
     stream::Checkpoint,
 };
 
 use super::{Tenant, at};
 
-pub(super) async fn check(store: &impl Shelf, run: &str) {
+pub(super) async fn check(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "checkpoints");
     let turn = tenant.turn("s", "t");
     // Their ids have different lengths as numbers, and are written out of order.

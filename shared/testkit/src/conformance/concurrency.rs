@@ -5,10 +5,10 @@ use std::time::Duration;
 use futures::future::join_all;
 use protocol::{
     detail::Participant,
-    id::Owner,
+    id::AttemptId,
     transition::take::{self, Purpose},
 };
-use turns::ports::{Shelf, WriteError};
+use turns::ports::{Store, WriteError};
 
 use super::{Tenant, at};
 use crate::build;
@@ -16,7 +16,7 @@ use crate::build;
 /// How many write at once.
 const WRITERS: usize = 50;
 
-pub(super) async fn check(store: &impl Shelf, run: &str) {
+pub(super) async fn check(store: &impl Store, run: &str) {
     one_of_many_takers_wins(store, run).await;
     one_of_many_starts_wins(store, run).await;
     the_latest_of_many_touches_stays(store, run).await;
@@ -34,13 +34,13 @@ async fn tried<F: Future<Output = Result<(), WriteError>>>(write: impl Fn() -> F
     }
 }
 
-async fn one_of_many_takers_wins(store: &impl Shelf, run: &str) {
+async fn one_of_many_takers_wins(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "takers");
     let dead = tenant.started("ann", &tenant.turn("s", "t"), at(0)).await;
     let takers: Vec<_> = (0..WRITERS)
         .map(|number| {
-            let owner = Owner::new(format!("taker-{number}"));
-            take::take(&dead, owner, Purpose::Retry, at(100), &tenant.timing).unwrap()
+            let attempt = AttemptId::new(format!("taker-{number}"));
+            take::take(&dead, attempt, Purpose::Retry, at(100), &tenant.timing).unwrap()
         })
         .collect();
     let won = join_all(takers.iter().map(|change| tried(|| store.write_turn(change)))).await;
@@ -49,19 +49,19 @@ async fn one_of_many_takers_wins(store: &impl Shelf, run: &str) {
     assert_eq!(tenant.stands(&dead.key).await.as_ref(), Some(&takers[winner].after));
 }
 
-async fn one_of_many_starts_wins(store: &impl Shelf, run: &str) {
+async fn one_of_many_starts_wins(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "starts");
     let starts: Vec<_> = (0..WRITERS)
         .map(|number| tenant.start(None, "ann", &tenant.turn("s", &format!("t{number}")), at(0)))
         .collect();
     let won = join_all(starts.iter().map(|commit| tried(|| store.commit(commit)))).await;
     assert_eq!(won.iter().filter(|won| **won).count(), 1);
-    let records = store.turns(&tenant.session("s"), 0, WRITERS).await.unwrap();
+    let records = store.records(&tenant.session("s"), 0, WRITERS).await.unwrap();
     assert_eq!(records.len(), 1, "the losers left something behind");
     assert_eq!(store.session(&tenant.session("s")).await.unwrap().unwrap().turn_count, 1);
 }
 
-async fn the_latest_of_many_touches_stays(store: &impl Shelf, run: &str) {
+async fn the_latest_of_many_touches_stays(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "touches");
     for session in ["s1", "s2"] {
         tenant.started("ann", &tenant.turn(session, "t"), at(0)).await;

@@ -1,17 +1,17 @@
 //! Conditions hold or nothing is written.
 
 use protocol::{
-    change::{Given, TurnChange},
-    id::Owner,
+    change::{Condition, TurnChange},
+    id::AttemptId,
     transition::{renew, settle},
     turn::{Phase, Reason, State, Turn},
 };
-use turns::ports::{Shelf, WriteError};
+use turns::ports::{Store, WriteError};
 
 use super::{Tenant, at, later};
 use crate::build;
 
-pub(super) async fn check(store: &impl Shelf, run: &str) {
+pub(super) async fn check(store: &impl Store, run: &str) {
     a_head_that_is_there_is_not_absent(store, run).await;
     phase_owner_and_lease_end_are_compared(store, run).await;
     a_head_that_is_not_there_does_not_stand(store, run).await;
@@ -23,48 +23,51 @@ fn lost(result: Result<(), WriteError>) -> bool {
     matches!(result, Err(WriteError::Lost))
 }
 
-async fn a_head_that_is_there_is_not_absent(store: &impl Shelf, run: &str) {
+async fn a_head_that_is_there_is_not_absent(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "absent");
     let started = tenant.started("ann", &tenant.turn("s", "t"), at(0)).await;
     let again = TurnChange {
-        given: Given::Absent,
-        after: Turn { owner: Owner::new("another".to_owned()), ..started.clone() },
+        condition: Condition::Absent,
+        after: Turn { attempt: AttemptId::new("another".to_owned()), ..started.clone() },
     };
     assert!(!tenant.write(&again).await);
     assert_eq!(tenant.stands(&started.key).await, Some(started));
 }
 
-async fn phase_owner_and_lease_end_are_compared(store: &impl Shelf, run: &str) {
+async fn phase_owner_and_lease_end_are_compared(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "given");
     let started = tenant.started("ann", &tenant.turn("s", "t"), at(0)).await;
     let change = settle::end(&started, Reason::Cancelled, at(1), &tenant.timing).unwrap();
     let State::Running { lease_ends, .. } = started.state else { unreachable!("it was just started") };
-    let (owner, other) = (started.owner.clone(), Owner::new("other".to_owned()));
+    let (attempt, other) = (started.attempt.clone(), AttemptId::new("other".to_owned()));
     let wrong = [
-        (Phase::AwaitingTools, owner.clone(), None),
-        (Phase::Settled, owner.clone(), None),
-        (Phase::Finalized, owner.clone(), None),
+        (Phase::AwaitingTools, attempt.clone(), None),
+        (Phase::Settled, attempt.clone(), None),
+        (Phase::Finalized, attempt.clone(), None),
         (Phase::Running, other.clone(), None),
         (Phase::Running, other, Some(lease_ends)),
-        (Phase::Running, owner.clone(), Some(later(lease_ends, 1))),
-        (Phase::Running, owner.clone(), Some(at(0))),
+        (Phase::Running, attempt.clone(), Some(later(lease_ends, 1))),
+        (Phase::Running, attempt.clone(), Some(at(0))),
     ];
-    for (phase, owner, lease_ends) in wrong {
-        let given = Given::Stands { phase, owner, lease_ends };
-        assert!(!tenant.write(&TurnChange { given: given.clone(), ..change.clone() }).await, "{given:?}");
+    for (phase, attempt, lease_ends) in wrong {
+        let condition = Condition::Stands { phase, attempt, lease_ends };
+        assert!(
+            !tenant.write(&TurnChange { condition: condition.clone(), ..change.clone() }).await,
+            "{condition:?}"
+        );
     }
     assert_eq!(tenant.stands(&started.key).await.as_ref(), Some(&started));
     let renewed = renew::renew(&started, later(lease_ends, 10)).unwrap();
     assert!(tenant.write(&renewed).await);
-    let stale = TurnChange { given: Given::lease_of(&started), ..change.clone() };
+    let stale = TurnChange { condition: Condition::lease_of(&started), ..change.clone() };
     assert!(!tenant.write(&stale).await, "the lease was renewed meanwhile");
-    let right = TurnChange { given: Given::lease_of(&renewed.after), ..change.clone() };
+    let right = TurnChange { condition: Condition::lease_of(&renewed.after), ..change.clone() };
     assert!(tenant.write(&right).await);
     assert!(!tenant.write(&right).await, "the same write twice");
     assert_eq!(tenant.stands(&started.key).await, Some(change.after));
 }
 
-async fn a_head_that_is_not_there_does_not_stand(store: &impl Shelf, run: &str) {
+async fn a_head_that_is_not_there_does_not_stand(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "missing");
     let turn = tenant.turn("s", "t");
     let never = tenant.start(None, "ann", &turn, at(0)).turns[0].after.clone();
@@ -73,19 +76,19 @@ async fn a_head_that_is_not_there_does_not_stand(store: &impl Shelf, run: &str) 
     assert_eq!(tenant.stands(&turn).await, None);
 }
 
-async fn the_session_is_compared_by_its_rev(store: &impl Shelf, run: &str) {
+async fn the_session_is_compared_by_its_rev(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "rev");
     tenant.started("ann", &tenant.turn("s", "one"), at(0)).await;
     let session = store.session(&tenant.session("s")).await.unwrap().unwrap();
     let two = tenant.turn("s", "two");
-    for given in [None, Some(session.rev - 1), Some(session.rev + 1)] {
+    for condition in [None, Some(session.rev - 1), Some(session.rev + 1)] {
         let mut commit = tenant.start(Some(&session), "ann", &two, at(1));
-        commit.session.given = given;
-        assert!(lost(store.commit(&commit).await), "{given:?}");
+        commit.session.condition = condition;
+        assert!(lost(store.commit(&commit).await), "{condition:?}");
     }
     let unborn = tenant.turn("unborn", "t");
     let mut commit = tenant.start(None, "ann", &unborn, at(1));
-    commit.session.given = Some(0);
+    commit.session.condition = Some(0);
     assert!(lost(store.commit(&commit).await), "there is no session to have a Rev");
     assert_eq!(store.session(&session.key).await.unwrap(), Some(session));
     for turn in [two, unborn] {
@@ -94,7 +97,7 @@ async fn the_session_is_compared_by_its_rev(store: &impl Shelf, run: &str) {
     }
 }
 
-async fn one_lost_condition_undoes_the_transaction(store: &impl Shelf, run: &str) {
+async fn one_lost_condition_undoes_the_transaction(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "all or nothing");
     let one = tenant.started("ann", &tenant.turn("s", "one"), at(0)).await;
     let session = store.session(&tenant.session("s")).await.unwrap().unwrap();
@@ -102,15 +105,18 @@ async fn one_lost_condition_undoes_the_transaction(store: &impl Shelf, run: &str
     let start = tenant.start(Some(&session), "ben", &two, at(1));
 
     let mut second_head = start.clone();
-    let given =
-        Given::Stands { phase: Phase::Running, owner: Owner::new("other".to_owned()), lease_ends: None };
-    second_head.turns.push(TurnChange { given, after: Turn { due: None, ..one.clone() } });
+    let condition = Condition::Stands {
+        phase: Phase::Running,
+        attempt: AttemptId::new("other".to_owned()),
+        lease_ends: None,
+    };
+    second_head.turns.push(TurnChange { condition, after: Turn { due: None, ..one.clone() } });
     let mut old_turn = start.clone();
     old_turn.turns[0].after.key = one.key.clone();
     let mut participant = start.clone();
     participant.participant.as_mut().unwrap().user = build::user("ann").id;
     let mut asked = start.clone();
-    asked.asked.as_mut().unwrap().key = one.key.clone();
+    asked.request.as_mut().unwrap().key = one.key.clone();
     for (commit, what) in [
         (second_head, "a second head's owner"),
         (old_turn, "a head that was to be new"),

@@ -2,14 +2,14 @@
 
 use contracts::Timestamp;
 use protocol::{id::TurnKey, transition::sweep};
-use turns::ports::{DUE_SHARDS, Shelf};
+use turns::ports::{DUE_SHARDS, Store};
 
 use super::{Tenant, at, later};
 
 /// More than a page of any implementation holds.
 const TURNS: u64 = 130;
 
-pub(super) async fn check(store: &impl Shelf, run: &str) {
+pub(super) async fn check(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "due");
     let mut started = Vec::new();
     for number in 0..TURNS {
@@ -44,7 +44,7 @@ pub(super) async fn check(store: &impl Shelf, run: &str) {
 }
 
 /// The tenant's turns that are due, from every page of every shard.
-async fn due<S: Shelf>(store: &S, now: Timestamp, tenant: &Tenant<'_, S>) -> Vec<TurnKey> {
+async fn due<S: Store>(store: &S, now: Timestamp, tenant: &Tenant<'_, S>) -> Vec<TurnKey> {
     let mut all: Vec<TurnKey> = Vec::new();
     for shard in 0..DUE_SHARDS {
         let (mut after, mut pages, mut last) = (None, 0, None);

@@ -2,19 +2,19 @@
 
 use contracts::id::UserId;
 use protocol::detail::{ModeChange, Participant};
-use turns::ports::{ListError, Shelf};
+use turns::ports::{ListError, Reads, Store};
 
 use super::{Tenant, at};
 use crate::build;
 
-pub(super) async fn check(store: &impl Shelf, run: &str) {
+pub(super) async fn check(store: &impl Store, run: &str) {
     turns_are_in_the_order_of_their_sequence(store, run).await;
     mode_changes_are_in_the_order_of_their_turns(store, run).await;
     sessions_are_listed_newest_activity_first(store, run).await;
     a_token_of_another_list_is_refused(store, run).await;
 }
 
-async fn turns_are_in_the_order_of_their_sequence(store: &impl Shelf, run: &str) {
+async fn turns_are_in_the_order_of_their_sequence(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "turns");
     // Ids whose order is not the order of creation, and more turns than one digit counts.
     let ids: Vec<String> = (0..12).map(|number| format!("t{}", (number * 7) % 12)).collect();
@@ -32,10 +32,10 @@ async fn turns_are_in_the_order_of_their_sequence(store: &impl Shelf, run: &str)
     assert_eq!(earlier(3, 4).await, [2, 1]);
     assert!(earlier(1, 4).await.is_empty());
     let read = async |after, most| -> Vec<(u64, String)> {
-        let records = store.turns(&tenant.session("s"), after, most).await.unwrap();
+        let records = store.records(&tenant.session("s"), after, most).await.unwrap();
         let shown = |record: &turns::ports::Record| {
-            assert!(record.ended.is_some(), "a terminal turn has its detail");
-            assert_eq!(record.asked.key, record.turn.key);
+            assert!(record.result.is_some(), "a terminal turn has its detail");
+            assert_eq!(record.request.key, record.turn.key);
             (record.turn.sequence, record.turn.key.turn.to_string())
         };
         records.iter().map(shown).collect()
@@ -48,7 +48,7 @@ async fn turns_are_in_the_order_of_their_sequence(store: &impl Shelf, run: &str)
     assert_eq!(read(12, 5).await, []);
 }
 
-async fn mode_changes_are_in_the_order_of_their_turns(store: &impl Shelf, run: &str) {
+async fn mode_changes_are_in_the_order_of_their_turns(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "modes");
     let mut written = Vec::new();
     for number in 1..=11 {
@@ -72,7 +72,7 @@ async fn mode_changes_are_in_the_order_of_their_turns(store: &impl Shelf, run: &
     assert_eq!(store.mode_history(&tenant.session("s")).await.unwrap(), written);
 }
 
-async fn pages<S: Shelf>(
+async fn pages<S: Reads>(
     store: &S,
     tenant: &Tenant<'_, S>,
     user: Option<&UserId>,
@@ -91,7 +91,7 @@ async fn pages<S: Shelf>(
     }
 }
 
-async fn sessions_are_listed_newest_activity_first(store: &impl Shelf, run: &str) {
+async fn sessions_are_listed_newest_activity_first(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "sessions");
     let names: Vec<String> = (0..7).map(|number| format!("s{number}")).collect();
     for (number, name) in names.iter().enumerate() {
@@ -116,7 +116,7 @@ async fn sessions_are_listed_newest_activity_first(store: &impl Shelf, run: &str
     assert!(pages(store, &tenant, Some(&build::user("cleo").id), 2).await.is_empty());
 }
 
-async fn a_token_of_another_list_is_refused(store: &impl Shelf, run: &str) {
+async fn a_token_of_another_list_is_refused(store: &impl Store, run: &str) {
     let (one, other) = (Tenant::new(store, run, "token"), Tenant::new(store, run, "token of another"));
     for tenant in [&one, &other] {
         for session in ["s1", "s2"] {

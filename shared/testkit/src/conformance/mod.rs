@@ -19,7 +19,7 @@ use contracts::{
 use protocol::Caller;
 use protocol::{
     change::{Commit, TurnChange},
-    id::{Owner, SessionKey, TurnKey},
+    id::{AttemptId, SessionKey, TurnKey},
     session::Session,
     timing::Timing,
     transition::{
@@ -29,14 +29,14 @@ use protocol::{
     },
     turn::{Reason, Turn, Verdict},
 };
-use turns::ports::{Announcements, Shelf, Store};
+use turns::ports::{FinalizeQueue, Store};
 
 pub use payloads::payloads;
 
 use crate::build;
 
-/// Holds a table to the meaning of [`Store`] and [`Shelf`]. `run` makes its tenants its own.
-pub async fn table(store: &impl Shelf, run: &str) {
+/// Holds a table to the meaning of [`Store`]. `run` makes its tenants its own.
+pub async fn table(store: &impl Store, run: &str) {
     stored::check(store, run).await;
     conditions::check(store, run).await;
     concurrency::check(store, run).await;
@@ -46,14 +46,14 @@ pub async fn table(store: &impl Shelf, run: &str) {
 }
 
 /// Sends a message; whoever owns the queue's other end looks whether it arrives.
-pub async fn announcement(queue: &impl Announcements) -> protocol::announcement::FinalizeMessage {
+pub async fn announcement(queue: &impl FinalizeQueue) -> protocol::announcement::FinalizeMessage {
     let message = protocol::announcement::FinalizeMessage::TurnSettled {
         org: OrgId::new("an org/with|odd#signs").unwrap(),
         session: SessionId::new("s").unwrap(),
         turn: TurnId::new("t").unwrap(),
         correlation: Some("c".to_owned()),
     };
-    queue.announce(&message).await.unwrap();
+    queue.send(&message).await.unwrap();
     message
 }
 
@@ -84,9 +84,18 @@ impl<'a, S: Store> Tenant<'a, S> {
         let caller = Caller { org: self.org.clone(), user: build::user(user), operator: false };
         let name = turn.turn.as_str();
         let request = build::request(turn.session.session.as_str(), name, &format!("Instruction {name}"));
-        let owner = Owner::new(format!("owner-{name}"));
+        let attempt = AttemptId::new(format!("owner-{name}"));
         let newcomer = before.is_none_or(|session| session.owner.id != caller.user.id);
-        begin::begin(before, None, &build::ask(&caller, &request), owner, newcomer, at, &self.timing)
+        begin::begin(
+            before,
+            None,
+            &build::submission(&caller, &request),
+            &build::setup(),
+            attempt,
+            newcomer,
+            at,
+            &self.timing,
+        )
     }
 
     async fn started(&self, user: &str, turn: &TurnKey, at: Timestamp) -> Turn {
@@ -107,7 +116,7 @@ impl<'a, S: Store> Tenant<'a, S> {
         self.store.write_turn(&settled).await.unwrap();
         let session = self.store.session(&turn.key.session).await.unwrap().unwrap();
         let finalized = finalize(&session, &settled.after, None).unwrap();
-        self.store.put_ended(&finalized.ended).await.unwrap();
+        self.store.put_result_detail(&finalized.result).await.unwrap();
         self.store.commit(&finalized.clone().commit(&session)).await.unwrap();
         finalized
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use contracts::{ContentHash, Fingerprint};
 use protocol::{
-    id::Owner,
+    id::AttemptId,
     payload::{Kind, Payload},
 };
 use turns::ports::Payloads;
@@ -14,13 +14,13 @@ use crate::build;
 pub async fn payloads(bucket: &impl Payloads, run: &str) {
     let (one, other) = (build::turn_key(run, "one"), build::turn_key(run, "other"));
     let hash = ContentHash::of_bytes(b"file");
-    let owner = |name: &str| Owner::new(name.to_owned());
+    let attempt = |name: &str| AttemptId::new(name.to_owned());
     let kinds = [
         Kind::Instruction(Fingerprint::of_bytes(b"one")),
         Kind::Instruction(Fingerprint::of_bytes(b"other")),
-        Kind::Outcome(owner("a")),
-        Kind::Outcome(owner("b")),
-        Kind::Answer(owner("a")),
+        Kind::Outcome(attempt("a")),
+        Kind::Outcome(attempt("b")),
+        Kind::Answer(attempt("a")),
         Kind::File { hash, name: "a b/ü.md".to_owned() },
         Kind::File { hash, name: "a.md".to_owned() },
     ];
@@ -45,7 +45,7 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
 
 async fn sizes(bucket: &impl Payloads, run: &str) {
     for size in [0, 1, 3 * 1024 * 1024] {
-        let kind = Kind::Answer(Owner::new(format!("size-{size}")));
+        let kind = Kind::Answer(AttemptId::new(format!("size-{size}")));
         let payload = Payload { turn: build::turn_key(run, "sizes"), kind };
         let body = Bytes::from(vec![b'x'; size]);
         bucket.put(&payload, body.clone()).await.unwrap();

@@ -3,39 +3,39 @@
 use contracts::{ContentHash, Fingerprint, read::AgentSessionActiveFileRef};
 use protocol::{
     detail::Report,
-    id::Owner,
+    id::AttemptId,
     transition::{finalize::finalize, renew, resume, settle, suspend},
     turn::{Reason, State, Verdict},
 };
-use turns::ports::Shelf;
+use turns::ports::Store;
 
 use super::{Tenant, at, later};
 use crate::build;
 
-pub(super) async fn check(store: &impl Shelf, run: &str) {
+pub(super) async fn check(store: &impl Store, run: &str) {
     what_is_not_there_is_none(store, run).await;
     a_start_is_read_back_whole(store, run).await;
     a_head_is_read_back_in_every_state(store, run).await;
     a_detail_is_the_last_one_written(store, run).await;
 }
 
-async fn what_is_not_there_is_none(store: &impl Shelf, run: &str) {
+async fn what_is_not_there_is_none(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "nothing");
     let turn = tenant.turn("s", "t");
     assert_eq!(store.session(&turn.session).await.unwrap(), None);
     assert_eq!(store.turn(&turn).await.unwrap(), None);
-    assert_eq!(store.asked(&turn).await.unwrap(), None);
+    assert_eq!(store.request_detail(&turn).await.unwrap(), None);
     assert_eq!(store.record(&turn).await.unwrap(), None);
     assert!(!store.takes_part(&turn.session, &build::user("ann").id).await.unwrap());
-    assert!(store.turns(&turn.session, 0, 10).await.unwrap().is_empty());
+    assert!(store.records(&turn.session, 0, 10).await.unwrap().is_empty());
     assert!(store.mode_history(&turn.session).await.unwrap().is_empty());
 }
 
-async fn a_start_is_read_back_whole(store: &impl Shelf, run: &str) {
+async fn a_start_is_read_back_whole(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "start");
     let turn = tenant.turn("s", "t");
     let mut commit = tenant.start(None, "ann", &turn, at(0));
-    commit.asked.as_mut().unwrap().active_file_refs = vec![AgentSessionActiveFileRef {
+    commit.request.as_mut().unwrap().active_file_refs = vec![AgentSessionActiveFileRef {
         path: "src/Bücher.rs".to_owned(),
         content_hash: ContentHash::of_text("fn main() {}"),
         size_bytes: 12,
@@ -44,26 +44,26 @@ async fn a_start_is_read_back_whole(store: &impl Shelf, run: &str) {
         was_too_large_to_send: true,
     }];
     store.commit(&commit).await.unwrap();
-    assert_eq!(store.asked(&turn).await.unwrap(), commit.asked);
+    assert_eq!(store.request_detail(&turn).await.unwrap(), commit.request);
     assert_eq!(store.session(&turn.session).await.unwrap().as_ref(), Some(&commit.session.after));
     assert_eq!(store.turn(&turn).await.unwrap().as_ref(), Some(&commit.turns[0].after));
     assert!(store.takes_part(&turn.session, &build::user("ann").id).await.unwrap());
     assert!(!store.takes_part(&turn.session, &build::user("ben").id).await.unwrap());
     let record = store.record(&turn).await.unwrap().unwrap();
-    assert_eq!(Some(&record.asked), commit.asked.as_ref());
-    assert_eq!(record.ended, None);
+    assert_eq!(Some(&record.request), commit.request.as_ref());
+    assert_eq!(record.result, None);
 }
 
-async fn a_head_is_read_back_in_every_state(store: &impl Shelf, run: &str) {
+async fn a_head_is_read_back_in_every_state(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "states");
     let timing = tenant.timing;
-    let owner = |name: &str| Owner::new(name.to_owned());
+    let attempt = |name: &str| AttemptId::new(name.to_owned());
     let started = tenant.started("ann", &tenant.turn("s", "t"), at(0)).await;
     let renewed = renew::renew(&started, later(at(0), 40)).unwrap();
-    let suspended = suspend::suspend(&renewed.after, started.owner.clone(), at(900)).unwrap();
+    let suspended = suspend::suspend(&renewed.after, started.attempt.clone(), at(900)).unwrap();
     let results = Fingerprint::of_bytes(b"results");
-    let resumed = resume::resume(&suspended.after, owner("two"), results, at(60), &timing).unwrap();
-    let completed = Verdict::Completed { writer: owner("two") };
+    let resumed = resume::resume(&suspended.after, attempt("two"), results, at(60), &timing).unwrap();
+    let completed = Verdict::Completed { writer: attempt("two") };
     let settled = settle::settle(&resumed.after, completed, at(61), at(62), &timing).unwrap();
     for change in [renewed, suspended, resumed, settled.clone()] {
         assert!(tenant.write(&change).await, "{:?}", change.after.state.phase());
@@ -86,13 +86,13 @@ async fn a_head_is_read_back_in_every_state(store: &impl Shelf, run: &str) {
     }
 }
 
-async fn a_detail_is_the_last_one_written(store: &impl Shelf, run: &str) {
+async fn a_detail_is_the_last_one_written(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "details");
     let started = tenant.started("ann", &tenant.turn("s", "t"), at(0)).await;
-    let mut ended = tenant.finalized(&started, at(9)).await.ended;
-    let read = async || store.record(&started.key).await.unwrap().unwrap().ended;
-    assert_eq!(read().await.as_ref(), Some(&ended));
-    ended.report = Report { answer_summary: Some("Bücher 😀".to_owned()), ..ended.report };
-    store.put_ended(&ended).await.unwrap();
-    assert_eq!(read().await, Some(ended));
+    let mut result = tenant.finalized(&started, at(9)).await.result;
+    let read = async || store.record(&started.key).await.unwrap().unwrap().result;
+    assert_eq!(read().await.as_ref(), Some(&result));
+    result.report = Report { answer_summary: Some("Bücher 😀".to_owned()), ..result.report };
+    store.put_result_detail(&result).await.unwrap();
+    assert_eq!(read().await, Some(result));
 }

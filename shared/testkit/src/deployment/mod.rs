@@ -14,7 +14,7 @@ use protocol::{
 };
 use turns::{
     flow::{Executor, Finalizer, Swept},
-    ports::Unavailable,
+    ports::{Adapters, AgentAdapters, Unavailable},
     refusal::Refusal,
 };
 
@@ -91,7 +91,8 @@ impl Sent {
 
 type Store = Planted<Table>;
 type Payloads = Planted<Objects>;
-type SimulatedExecutor = Executor<Store, Payloads, Faulty<Queue>, ScriptedModel, Process>;
+type Base = Adapters<Store, Payloads, Process>;
+type SimulatedExecutor = Executor<AgentAdapters<Base, Faulty<Queue>, ScriptedModel>>;
 
 /// A deployment.
 pub struct Deployment {
@@ -138,23 +139,23 @@ impl Deployment {
         Planted::pair(&self.table, &self.objects, process, bug, role)
     }
 
-    fn executor(&self, process: &Process, turn: TurnKey) -> SimulatedExecutor {
-        let (store, payloads) = self.ports(process, Role::Executor);
-        let (script, provider) = (self.settings.script, self.provider.clone());
-        Executor {
-            store,
-            payloads,
-            announcements: Faulty::new(self.queue.clone(), process.clone()),
-            model: ScriptedModel { script, provider, process: process.clone(), turn },
-            world: process.clone(),
-            timing: self.settings.timing,
-            design: build::design(),
-        }
+    fn base(&self, process: &Process, role: Role) -> Base {
+        let (store, payloads) = self.ports(process, role);
+        Adapters { store, payloads, host: process.clone(), timing: self.settings.timing }
     }
 
-    fn finalizer(&self, process: &Process) -> Finalizer<Store, Payloads, Process> {
-        let (store, payloads) = self.ports(process, Role::Finalizer);
-        Finalizer { store, payloads, world: process.clone(), timing: self.settings.timing }
+    fn executor(&self, process: &Process, turn: TurnKey) -> SimulatedExecutor {
+        let (script, provider) = (self.settings.script, self.provider.clone());
+        Executor::new(AgentAdapters {
+            base: self.base(process, Role::Executor),
+            queue: Faulty::new(self.queue.clone(), process.clone()),
+            model: ScriptedModel { script, provider, process: process.clone(), turn },
+            config: build::config(),
+        })
+    }
+
+    fn finalizer(&self, process: &Process) -> Finalizer<Base> {
+        Finalizer::new(self.base(process, Role::Finalizer))
     }
 
     /// Runs until something happens that concerns the driver. The queue is looked after: messages are
@@ -204,9 +205,13 @@ impl Deployment {
 
     /// The request that a turn was started with, as its client would send it again.
     #[must_use]
-    pub fn asked(&self, turn: &TurnKey) -> Option<Sent> {
-        let by =
-            self.table.contents().heads.get(turn).map(|head| (head.asked_by.clone(), head.fingerprint))?;
+    pub fn request_detail(&self, turn: &TurnKey) -> Option<Sent> {
+        let by = self
+            .table
+            .contents()
+            .heads
+            .get(turn)
+            .map(|head| (head.requested_by.clone(), head.fingerprint))?;
         let payload = Payload { turn: turn.clone(), kind: Kind::Instruction(by.1) };
         let stored = self.objects.stored().get(&Bug::key(self.settings.bug, &payload)).cloned()?;
         let request = UserTurn::from_canonical(&stored).ok()?;

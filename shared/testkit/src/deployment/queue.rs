@@ -8,7 +8,7 @@ use std::{
 
 use protocol::announcement::FinalizeMessage;
 use protocol::id::TurnKey;
-use turns::ports::{Announcements, Unavailable};
+use turns::ports::{FinalizeQueue, Unavailable};
 
 use crate::schedule::{Clock, Cue};
 
@@ -88,8 +88,8 @@ impl Queue {
     }
 }
 
-impl Announcements for Queue {
-    async fn announce(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
+impl FinalizeQueue for Queue {
+    async fn send(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
         let Temper { loses, repeats, latest } = self.temper;
         let copies = match self.clock.draw(|chance| chance.u32(0..100)) {
             _ if self.clock.is_calm() => 1,

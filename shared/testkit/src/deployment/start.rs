@@ -5,7 +5,7 @@ use std::time::Duration;
 use contracts::ToolContinuation;
 use protocol::id::{SessionKey, TurnKey};
 use protocol::{Caller, announcement::FinalizeMessage};
-use turns::stream::Live;
+use turns::{flow::Invocation, stream::Writer};
 
 use super::{Delivery, Deployment, Done, Sent};
 use crate::{
@@ -20,10 +20,12 @@ impl Deployment {
         let executor = self.executor(&process, sent.turn());
         let (sent, ledger) = (sent.clone(), self.ledger.clone());
         self.schedule.spawn(&process, async move {
-            let answer = executor.execute(&sent.caller, &sent.request, budget, &Live::silent()).await;
+            let answer = executor
+                .execute(&sent.caller, &sent.request, &Invocation::lasting(budget), &Writer::silent())
+                .await;
             Done::Executed(answer.map(|response| {
-                let (turn, asked, body) = (sent.turn(), sent.request.fingerprint(), response.to_bytes());
-                ledger.note(Event::Answered { turn, asked, body: body.clone() });
+                let (turn, request, body) = (sent.turn(), sent.request.fingerprint(), response.to_bytes());
+                ledger.note(Event::Answered { turn, request, body: body.clone() });
                 body
             }))
         });
@@ -44,7 +46,8 @@ impl Deployment {
         let executor = self.executor(&process, turn.clone());
         let (caller, sent, ledger) = (caller.clone(), results.clone(), self.ledger.clone());
         self.schedule.spawn(&process, async move {
-            let answer = executor.resume(&caller, &sent, budget, &Live::silent()).await;
+            let answer =
+                executor.resume(&caller, &sent, &Invocation::lasting(budget), &Writer::silent()).await;
             Done::Executed(answer.map(|response| {
                 let (results, body) = (sent.fingerprint(), response.to_bytes());
                 ledger.note(Event::Continued { turn, results, body: body.clone() });
@@ -61,7 +64,7 @@ impl Deployment {
         let (caller, turn, ledger) = (caller.clone(), turn.clone(), self.ledger.clone());
         self.schedule.spawn(&process, async move {
             let (session, id) = (turn.session.session.clone(), turn.turn.clone());
-            let told = executor.cancel(&caller, session, id).await;
+            let told = executor.cancel(&caller, session, id, &Invocation::lasting(Duration::ZERO)).await;
             if told.is_ok() {
                 ledger.note(Event::CancelTold(turn));
             }

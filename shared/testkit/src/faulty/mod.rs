@@ -2,8 +2,8 @@
 //!
 //! The crash matrix names the effect, the simulation draws it; both go through `Process::reach`.
 
-mod announcements;
 mod payloads;
+mod queue;
 mod store;
 
 use std::time::Duration;
@@ -17,18 +17,21 @@ use crate::schedule::Process;
 pub enum Effect {
     ReadSession,
     ReadTurn,
-    ReadAsked,
+    ReadRequest,
     ReadEarlier,
+    ReadContext,
+    ReadRecords,
     TakesPart,
     WriteTurn,
     Commit,
-    PutEnded,
+    PutResult,
     Touch,
     PutCheckpoint,
     ReadCheckpoints,
     Due,
     PutPayload,
     GetPayload,
+    FindPayload,
     Announce,
     CallModel,
 }

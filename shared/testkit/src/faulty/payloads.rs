@@ -2,10 +2,25 @@
 
 use bytes::Bytes;
 use protocol::payload::Payload;
-use turns::ports::{Link, Payloads, Unavailable};
+use turns::ports::{Link, PayloadReads, Payloads, Unavailable};
 
 use super::{Effect, Faulty};
 use crate::ledger::Event;
+
+impl<P: PayloadReads + Clone + 'static> PayloadReads for Faulty<P> {
+    async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
+        self.read(Effect::GetPayload, self.inner.get(payload)).await
+    }
+
+    async fn exists(&self, payload: &Payload) -> Result<bool, Unavailable> {
+        self.read(Effect::FindPayload, self.inner.exists(payload)).await
+    }
+
+    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
+        // Made without a call.
+        self.inner.link(payload).await
+    }
+}
 
 impl<P: Payloads + Clone + 'static> Payloads for Faulty<P> {
     async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
@@ -13,14 +28,5 @@ impl<P: Payloads + Clone + 'static> Payloads for Faulty<P> {
         self.put(Effect::PutPayload, async move { inner.put(&key, body).await }).await?;
         self.process.ledger().note(Event::StoreAcknowledged(payload.clone()));
         Ok(())
-    }
-
-    async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
-        self.read(Effect::GetPayload, self.inner.get(payload)).await
-    }
-
-    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
-        // Made without a call.
-        self.inner.link(payload).await
     }
 }

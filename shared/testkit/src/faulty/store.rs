@@ -1,22 +1,26 @@
 //! The table behind faults.
 
-use contracts::{Timestamp, id::UserId};
+use agent::context::{AgentContext, ConversationContext};
+use contracts::{
+    Timestamp,
+    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+};
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Asked, Ended, Participant},
+    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
     turn::Turn,
 };
 use turns::{
-    ports::{Page, Store, Unavailable, WriteError},
+    ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError},
     stream::Checkpoint,
 };
 
 use super::{Effect, Faulty};
 
-impl<S: Store + Clone + 'static> Store for Faulty<S> {
+impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
     async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
         self.read(Effect::ReadSession, self.inner.session(key)).await
     }
@@ -25,8 +29,8 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
         self.read(Effect::ReadTurn, self.inner.turn(key)).await
     }
 
-    async fn asked(&self, key: &TurnKey) -> Result<Option<Asked>, Unavailable> {
-        self.read(Effect::ReadAsked, self.inner.asked(key)).await
+    async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
+        self.read(Effect::ReadRequest, self.inner.request_detail(key)).await
     }
 
     async fn earlier(
@@ -42,6 +46,66 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
         self.read(Effect::TakesPart, self.inner.takes_part(session, user)).await
     }
 
+    async fn checkpoints(
+        &self,
+        turn: &TurnKey,
+        after: Option<Place>,
+    ) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.read(Effect::ReadCheckpoints, self.inner.checkpoints(turn, after)).await
+    }
+
+    async fn agent_context(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+    ) -> Result<Option<AgentContext>, Unavailable> {
+        self.read(Effect::ReadContext, self.inner.agent_context(org, id)).await
+    }
+
+    async fn conversation_context(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+    ) -> Result<Option<ConversationContext>, Unavailable> {
+        self.read(Effect::ReadContext, self.inner.conversation_context(org, id)).await
+    }
+
+    async fn record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
+        self.read(Effect::ReadRecords, self.inner.record(key)).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionKey,
+        after: u64,
+        most: usize,
+    ) -> Result<Vec<Record>, Unavailable> {
+        self.read(Effect::ReadRecords, self.inner.records(session, after, most)).await
+    }
+
+    async fn mode_history(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
+        self.read(Effect::ReadRecords, self.inner.mode_history(session)).await
+    }
+
+    async fn sessions(
+        &self,
+        org: &OrgId,
+        user: Option<&UserId>,
+        most: usize,
+        after: Option<String>,
+    ) -> Result<Page<Session>, ListError> {
+        let read = async {
+            match self.inner.sessions(org, user, most, after).await {
+                Ok(page) => Ok(Ok(page)),
+                Err(ListError::BadToken) => Ok(Err(ListError::BadToken)),
+                Err(ListError::Unavailable(error)) => Err(error),
+            }
+        };
+        self.read(Effect::ReadRecords, read).await?
+    }
+}
+
+impl<S: Store + Clone + 'static> Store for Faulty<S> {
     async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
         let (inner, change) = (self.inner.clone(), change.clone());
         self.write(Effect::WriteTurn, async move { inner.write_turn(&change).await }).await
@@ -52,9 +116,9 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
         self.write(Effect::Commit, async move { inner.commit(&commit).await }).await
     }
 
-    async fn put_ended(&self, ended: &Ended) -> Result<(), Unavailable> {
+    async fn put_result_detail(&self, ended: &ResultDetail) -> Result<(), Unavailable> {
         let (inner, ended) = (self.inner.clone(), ended.clone());
-        self.put(Effect::PutEnded, async move { inner.put_ended(&ended).await }).await
+        self.put(Effect::PutResult, async move { inner.put_result_detail(&ended).await }).await
     }
 
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
@@ -65,14 +129,6 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
     async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
         let (inner, checkpoint) = (self.inner.clone(), checkpoint.clone());
         self.put(Effect::PutCheckpoint, async move { inner.put_checkpoint(&checkpoint).await }).await
-    }
-
-    async fn checkpoints(
-        &self,
-        turn: &TurnKey,
-        after: Option<Place>,
-    ) -> Result<Vec<Checkpoint>, Unavailable> {
-        self.read(Effect::ReadCheckpoints, self.inner.checkpoints(turn, after)).await
     }
 
     async fn due(

@@ -1,10 +1,11 @@
 //! I4, I5: what was durable counts, and only what was durable is told.
 
+use agent::outcome::Ending;
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent::outcome::{self, Outcome, Response};
+use agent::outcome::{Outcome, Response};
 use protocol::{
-    id::{Owner, TurnKey},
+    id::{AttemptId, TurnKey},
     payload::{self, Payload},
     turn::{Reason, State, Turn, Verdict},
 };
@@ -26,8 +27,8 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
                     kept(evidence, &payload.turn, writer, found);
                 }
             }
-            Event::Answered { turn, asked, body } => match heads.get(turn) {
-                Some(head) if head.fingerprint != *asked => {
+            Event::Answered { turn, request, body } => match heads.get(turn) {
+                Some(head) if head.fingerprint != *request => {
                     found.push(violation("I9", format!("{} answered another request", turn.turn)));
                 }
                 Some(head) => durable(evidence, head, body, &calls, found),
@@ -45,21 +46,22 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
 }
 
 /// The writer of an outcome object, if it owned its running turn at that instant.
-fn by_its_owner<'a>(payload: &'a Payload, heads: &BTreeMap<&TurnKey, &Turn>) -> Option<&'a Owner> {
+fn by_its_owner<'a>(payload: &'a Payload, heads: &BTreeMap<&TurnKey, &Turn>) -> Option<&'a AttemptId> {
     let payload::Kind::Outcome(writer) = &payload.kind else {
         return None;
     };
     let head = heads.get(&payload.turn)?;
-    (matches!(head.state, State::Running { .. }) && head.owner == *writer).then_some(writer)
+    (matches!(head.state, State::Running { .. }) && head.attempt == *writer).then_some(writer)
 }
 
 /// I4: the turn ends with it.
-fn kept(evidence: &Evidence<'_>, turn: &TurnKey, writer: &Owner, found: &mut Vec<Violation>) {
+fn kept(evidence: &Evidence<'_>, turn: &TurnKey, writer: &AttemptId, found: &mut Vec<Violation>) {
     let Some(head) = evidence.table.heads.get(turn) else {
         return;
     };
-    let suspends =
-        evidence.outcome(turn, writer).is_some_and(|outcome| outcome.kind == outcome::Kind::Suspended);
+    let suspends = evidence
+        .outcome(turn, writer)
+        .is_some_and(|outcome| matches!(outcome.ending, Ending::Suspended { .. }));
     let ends_well = match (&head.state, head.settlement().map(|settlement| &settlement.verdict)) {
         (_, Some(Verdict::Completed { writer: by } | Verdict::Failed { writer: by })) => {
             by == writer || suspends
@@ -81,13 +83,13 @@ fn kept(evidence: &Evidence<'_>, turn: &TurnKey, writer: &Owner, found: &mut Vec
 }
 
 /// Whether results for the calls of this writer's outcome object were accepted.
-fn was_answered(evidence: &Evidence<'_>, turn: &TurnKey, writer: &Owner) -> bool {
+fn was_answered(evidence: &Evidence<'_>, turn: &TurnKey, writer: &AttemptId) -> bool {
     evidence.heads().any(|(_, _, _, head)| {
-        head.key == *turn && head.answered.as_ref().is_some_and(|answered| answered.suspended_by == *writer)
+        head.key == *turn && head.accepted.as_ref().is_some_and(|accepted| accepted.suspended_by == *writer)
     })
 }
 
-fn acknowledged(evidence: &Evidence<'_>, turn: &TurnKey, writer: &Owner) -> bool {
+fn acknowledged(evidence: &Evidence<'_>, turn: &TurnKey, writer: &AttemptId) -> bool {
     let payload = Payload { turn: turn.clone(), kind: payload::Kind::Outcome(writer.clone()) };
     let told = |event: &Event| matches!(event, Event::StoreAcknowledged(told) if *told == payload);
     evidence.entries.iter().any(|entry| told(&entry.event))
@@ -97,7 +99,7 @@ fn acknowledged(evidence: &Evidence<'_>, turn: &TurnKey, writer: &Owner) -> bool
 fn suspension(payload: &Payload, stored: &[u8]) -> Option<Vec<u8>> {
     let payload::Kind::Outcome(_) = payload.kind else { return None };
     let outcome = Outcome::from_json(stored).ok()?;
-    (outcome.kind == outcome::Kind::Suspended).then(|| outcome.response.to_bytes())
+    (matches!(outcome.ending, Ending::Suspended { .. })).then(|| outcome.response.to_bytes())
 }
 
 /// I5: at the instant of the answer the store says the same, and it can't say anything else later.

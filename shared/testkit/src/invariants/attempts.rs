@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use protocol::{
-    id::{Owner, TurnKey},
+    id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
     transition::take::takeable_at,
     turn::State,
@@ -35,7 +35,7 @@ fn taken_when_over(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
             continue;
         };
         let over = takeable_at(*lease_ends, evidence.timing).as_millis();
-        if before.owner != after.owner && latest_at[index] + SKEW_MILLIS < over {
+        if before.attempt != after.attempt && latest_at[index] + SKEW_MILLIS < over {
             found.push(violation("I9", format!("{} was taken from a live attempt", after.key.turn)));
         }
     }
@@ -50,11 +50,11 @@ fn calls(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
         wall > i64::try_from(passed).unwrap_or(i64::MAX) + 2
     });
     let mut under_way: BTreeMap<&TurnKey, ProcessId> = BTreeMap::new();
-    let mut nonces: BTreeMap<&Owner, ProcessId> = BTreeMap::new();
+    let mut nonces: BTreeMap<&AttemptId, ProcessId> = BTreeMap::new();
     for (index, entry) in evidence.entries.iter().enumerate() {
         match &entry.event {
-            Event::Nonce { process, owner } => {
-                nonces.insert(owner, *process);
+            Event::AttemptId { process, attempt } => {
+                nonces.insert(attempt, *process);
             }
             Event::ModelCalled { process, turn } => {
                 if let Some(other) = under_way.insert(turn, *process)
@@ -79,13 +79,13 @@ fn called(
     at: usize,
     process: ProcessId,
     turn: &TurnKey,
-    nonces: &BTreeMap<&Owner, ProcessId>,
+    nonces: &BTreeMap<&AttemptId, ProcessId>,
     found: &mut Vec<Violation>,
 ) {
     let taken = evidence.heads().take_while(|(index, ..)| *index < at).find(|(_, _, before, after)| {
         after.key == *turn
-            && nonces.get(&after.owner) == Some(&process)
-            && before.is_none_or(|before| before.owner != after.owner)
+            && nonces.get(&after.attempt) == Some(&process)
+            && before.is_none_or(|before| before.attempt != after.attempt)
     });
     let Some((taken_at, _, _, head)) = taken else {
         found.push(violation("I9", format!("a model call for {} by nobody's attempt", turn.turn)));
@@ -96,7 +96,7 @@ fn called(
     };
     let durable = evidence.entries[..taken_at].iter().any(|entry| match &entry.event {
         Event::Stored { payload: Payload { turn: of, kind: Kind::Outcome(writer) }, .. } => {
-            of == turn && stage.writers.contains(writer)
+            of == turn && stage.attempts.contains(writer)
         }
         _ => false,
     });

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, fmt};
 use agent::outcome::Outcome;
 use bytes::Bytes;
 use protocol::{
-    id::{Owner, TurnKey},
+    id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
     timing::Timing,
     turn::Turn,
@@ -77,7 +77,7 @@ impl Evidence<'_> {
         self.objects.get(&(self.key)(&Payload { turn: turn.clone(), kind }))
     }
 
-    fn outcome(&self, turn: &TurnKey, writer: &Owner) -> Option<Outcome> {
+    fn outcome(&self, turn: &TurnKey, writer: &AttemptId) -> Option<Outcome> {
         Outcome::from_json(self.object(turn, Kind::Outcome(writer.clone()))?).ok()
     }
 

@@ -24,7 +24,7 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
             Event::Stored { payload, .. } => {
                 stored.insert(payload);
             }
-            Event::Ended(detail) => {
+            Event::Result(detail) => {
                 ended.insert(&detail.key);
             }
             Event::Head { after, .. } => {
@@ -53,12 +53,12 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
 /// The objects that a head says are there.
 fn named_by(turn: &Turn) -> Vec<Kind> {
     let mut kinds = vec![Kind::Instruction(turn.fingerprint)];
-    kinds.extend(turn.answered.iter().flat_map(|answered| {
-        [Kind::Outcome(answered.suspended_by.clone()), Kind::ToolResults(answered.resumed_by.clone())]
+    kinds.extend(turn.accepted.iter().flat_map(|accepted| {
+        [Kind::Outcome(accepted.suspended_by.clone()), Kind::ToolResults(accepted.resumed_by.clone())]
     }));
     match &turn.state {
         State::Running { .. } => {}
-        State::AwaitingTools { .. } => kinds.push(Kind::Outcome(turn.owner.clone())),
+        State::AwaitingTools { .. } => kinds.push(Kind::Outcome(turn.attempt.clone())),
         State::Settled(settlement) | State::Finalized(settlement) => {
             kinds.extend(settlement.verdict.writer().cloned().map(Kind::Outcome));
         }
@@ -80,7 +80,7 @@ fn shows(evidence: &Evidence<'_>, turn: &Turn, ended: &BTreeSet<&TurnKey>, found
     }
     let outcome = turn.told_by().and_then(|writer| evidence.outcome(&turn.key, writer));
     let expected = report(&settlement.verdict, outcome.as_ref().map(Outcome::findings).as_ref());
-    if evidence.table.ended.get(&turn.key).is_none_or(|detail| detail.report != expected) {
+    if evidence.table.results.get(&turn.key).is_none_or(|detail| detail.report != expected) {
         found.push(violation("I10", format!("{}'s detail is not its outcome's", turn.key.turn)));
     }
 }
@@ -91,7 +91,7 @@ fn instructed(evidence: &Evidence<'_>, turn: &Turn, found: &mut Vec<Violation>) 
     if stored.is_some_and(|body| Fingerprint::of_bytes(body) != turn.fingerprint) {
         found.push(violation("I10", format!("{}'s instruction is another request's", turn.key.turn)));
     }
-    if evidence.table.asked.get(&turn.key).is_none_or(|asked| asked.fingerprint != turn.fingerprint) {
+    if evidence.table.requests.get(&turn.key).is_none_or(|request| request.fingerprint != turn.fingerprint) {
         found.push(violation("I10", format!("{} lacks what was asked", turn.key.turn)));
     }
 }

@@ -52,8 +52,8 @@ fn last_turn(session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
 fn chain(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
     let mut head: Option<String> = None;
     for turn in turns {
-        if turn.previous_response_id != head {
-            let says = &turn.previous_response_id;
+        if turn.chain.previous_response_id() != head.as_deref() {
+            let says = turn.chain.previous_response_id();
             found.push(violation("I8", format!("{} continues {says:?}, not {head:?}", turn.key.turn)));
         }
         if let State::Finalized(settlement) = &turn.state
@@ -81,7 +81,7 @@ fn open_turn(session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
 
 fn participants(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
     for turn in turns {
-        let key = (session.key.clone(), turn.asked_by.clone());
+        let key = (session.key.clone(), turn.requested_by.clone());
         let at = evidence.table.participants.get(&key).map(|participant| participant.last_activity);
         let shown = matches!(turn.state, State::Finalized(_)) && at >= Some(turn.created);
         if at.is_none() || matches!(turn.state, State::Finalized(_)) && !shown {

@@ -8,9 +8,9 @@ use agent::{
 };
 use contracts::{Fingerprint, ToolContinuation, response::ToolOutcome};
 use protocol::{
-    id::{Owner, TurnKey},
+    id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
-    turn::{Answered, Reason},
+    turn::{AcceptedResults, Reason},
 };
 
 use super::{Evidence, Violation, violation};
@@ -22,8 +22,8 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
     for entry in evidence.entries {
         match &entry.event {
             Event::Head { before, after } => {
-                let Some(answered) = &after.answered else { continue };
-                if before.as_ref().and_then(|before| before.answered.as_ref()) != Some(answered) {
+                let Some(answered) = &after.accepted else { continue };
+                if before.as_ref().and_then(|before| before.accepted.as_ref()) != Some(answered) {
                     accepted.insert((&after.key, answered.results));
                     exact(evidence, &after.key, answered, &rounds, found);
                 }
@@ -43,12 +43,12 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
 }
 
 /// The ids of the calls that each suspension waits for.
-type Rounds<'a> = BTreeMap<(&'a TurnKey, Owner), Vec<String>>;
+type Rounds<'a> = BTreeMap<(&'a TurnKey, AttemptId), Vec<String>>;
 
 fn rounds<'a>(evidence: &'a Evidence<'_>) -> Rounds<'a> {
     let round = |(payload, stored): (&'a Payload, _)| {
         let Kind::Outcome(writer) = &payload.kind else { return None };
-        let step = Outcome::from_json(stored).ok()?.step?;
+        let step = Outcome::from_json(stored).ok()?.into_step()?;
         let ids = step.progress.pending().map(|call| call.call_id.clone()).collect();
         Some(((&payload.turn, writer.clone()), ids))
     };
@@ -59,7 +59,7 @@ fn rounds<'a>(evidence: &'a Evidence<'_>) -> Rounds<'a> {
 fn exact(
     evidence: &Evidence<'_>,
     turn: &TurnKey,
-    answered: &Answered,
+    answered: &AcceptedResults,
     rounds: &Rounds<'_>,
     found: &mut Vec<Violation>,
 ) {
@@ -76,7 +76,7 @@ fn exact(
     }
 }
 
-fn outcome_of(turn: &TurnKey, answered: &Answered) -> Payload {
+fn outcome_of(turn: &TurnKey, answered: &AcceptedResults) -> Payload {
     Payload { turn: turn.clone(), kind: Kind::Outcome(answered.suspended_by.clone()) }
 }
 

@@ -36,7 +36,7 @@ fn step(before: &Turn, after: &Turn, found: &mut Vec<Violation>) {
         found.push(violation("I1", format!("turn {turn} went from {from:?} to {to:?}")));
     }
     let same = |one: &Turn| {
-        (one.sequence, one.fingerprint, one.asked_by.clone(), one.created, one.previous_response_id.clone())
+        (one.sequence, one.fingerprint, one.requested_by.clone(), one.created, one.chain.clone())
     };
     if same(before) != same(after) {
         found.push(violation("I3", format!("turn {turn} changed its identity")));

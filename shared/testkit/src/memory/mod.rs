@@ -1,7 +1,7 @@
 //! The ports of `turns` in memory: what their documentation says, and nothing an adapter adds.
 
 mod objects;
-mod shelf;
+mod reads;
 mod table;
 
 pub use objects::Objects;

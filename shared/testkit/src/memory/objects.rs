@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use contracts::Timestamp;
 use protocol::payload::Payload;
-use turns::ports::{Link, Payloads, Unavailable};
+use turns::ports::{Link, PayloadReads, Payloads, Unavailable};
 
 use crate::ledger::{Event, Ledger};
 
@@ -31,6 +31,21 @@ impl Objects {
     }
 }
 
+impl PayloadReads for Objects {
+    async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
+        Ok(self.stored().get(payload).cloned())
+    }
+
+    async fn exists(&self, payload: &Payload) -> Result<bool, Unavailable> {
+        Ok(self.stored().contains_key(payload))
+    }
+
+    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
+        let url = format!("memory:{}/{:?}", payload.turn.turn, payload.kind);
+        Ok(Link { url, expires: Timestamp::from_millis(0) })
+    }
+}
+
 impl Payloads for Objects {
     async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
         let mut stored = self.stored();
@@ -39,14 +54,5 @@ impl Payloads for Objects {
             self.ledger.note(Event::Stored { payload: payload.clone(), body });
         }
         Ok(())
-    }
-
-    async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
-        Ok(self.stored().get(payload).cloned())
-    }
-
-    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
-        let url = format!("memory:{}/{:?}", payload.turn.turn, payload.kind);
-        Ok(Link { url, expires: Timestamp::from_millis(0) })
     }
 }

@@ -5,17 +5,21 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use contracts::{Timestamp, id::UserId};
+use agent::context::{AgentContext, ConversationContext, Document};
+use contracts::{
+    Timestamp,
+    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+};
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Asked, Ended, ModeChange, Participant},
+    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
     turn::Turn,
 };
 use turns::{
-    ports::{CHECKPOINTS_PAGE, Page, Store, Unavailable, WriteError},
+    ports::{Page, Store, Unavailable, WriteError},
     stream::Checkpoint,
 };
 
@@ -29,11 +33,13 @@ const DUE_PAGE: usize = 3;
 pub struct Contents {
     pub sessions: BTreeMap<SessionKey, Session>,
     pub heads: BTreeMap<TurnKey, Turn>,
-    pub asked: BTreeMap<TurnKey, Asked>,
-    pub ended: BTreeMap<TurnKey, Ended>,
+    pub requests: BTreeMap<TurnKey, RequestDetail>,
+    pub results: BTreeMap<TurnKey, ResultDetail>,
     pub participants: BTreeMap<(SessionKey, UserId), Participant>,
     pub modes: BTreeMap<(SessionKey, u64), ModeChange>,
     pub checkpoints: BTreeMap<(TurnKey, Place), Checkpoint>,
+    pub agents: BTreeMap<(OrgId, AgentContextId), AgentContext>,
+    pub conversations: BTreeMap<(OrgId, ConversationContextId), ConversationContext>,
 }
 
 /// The table. Handles share it.
@@ -54,6 +60,19 @@ impl Table {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Writes a context of an org, as an operator does.
+    pub fn put_context(&self, org: &OrgId, document: Document) {
+        let mut contents = self.contents();
+        match document {
+            Document::AgentContext(context) => {
+                contents.agents.insert((org.clone(), context.id.clone()), context);
+            }
+            Document::ConversationContext(context) => {
+                contents.conversations.insert((org.clone(), context.id.clone()), context);
+            }
+        }
+    }
+
     fn write_head(&self, contents: &mut Contents, change: &TurnChange) {
         let before = contents.heads.insert(change.after.key.clone(), change.after.clone());
         self.ledger.note(Event::Head { before, after: change.after.clone() });
@@ -67,12 +86,12 @@ impl Table {
         for change in &commit.turns {
             self.write_head(contents, change);
         }
-        if let Some(asked) = &commit.asked {
-            contents.asked.insert(asked.key.clone(), asked.clone());
+        if let Some(request) = &commit.request {
+            contents.requests.insert(request.key.clone(), request.clone());
         }
-        if let Some(ended) = &commit.ended {
-            contents.ended.insert(ended.key.clone(), ended.clone());
-            self.ledger.note(Event::Ended(ended.clone()));
+        if let Some(ended) = &commit.result {
+            contents.results.insert(ended.key.clone(), ended.clone());
+            self.ledger.note(Event::Result(ended.clone()));
         }
         if let Some(participant) = &commit.participant {
             contents.participants.insert((session.clone(), participant.user.clone()), participant.clone());
@@ -88,9 +107,9 @@ impl Contents {
     fn allows(&self, commit: &Commit) -> bool {
         let session = &commit.session.after.key;
         let new = |there: bool| !there;
-        self.sessions.get(session).map(|stored| stored.rev) == commit.session.given
-            && commit.turns.iter().all(|change| change.given.holds(self.heads.get(&change.after.key)))
-            && commit.asked.iter().all(|asked| new(self.asked.contains_key(&asked.key)))
+        self.sessions.get(session).map(|stored| stored.rev) == commit.session.condition
+            && commit.turns.iter().all(|change| change.condition.holds(self.heads.get(&change.after.key)))
+            && commit.request.iter().all(|request| new(self.requests.contains_key(&request.key)))
             && commit
                 .participant
                 .iter()
@@ -103,39 +122,9 @@ impl Contents {
 }
 
 impl Store for Table {
-    async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
-        Ok(self.contents().sessions.get(key).cloned())
-    }
-
-    async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
-        Ok(self.contents().heads.get(key).cloned())
-    }
-
-    async fn asked(&self, key: &TurnKey) -> Result<Option<Asked>, Unavailable> {
-        Ok(self.contents().asked.get(key).cloned())
-    }
-
-    async fn earlier(
-        &self,
-        session: &SessionKey,
-        before: u64,
-        most: usize,
-    ) -> Result<Vec<Turn>, Unavailable> {
-        let contents = self.contents();
-        let of_session = contents.heads.values().filter(|turn| turn.key.session == *session);
-        let mut turns: Vec<Turn> = of_session.filter(|turn| turn.sequence < before).cloned().collect();
-        turns.sort_by_key(|turn| std::cmp::Reverse(turn.sequence));
-        turns.truncate(most);
-        Ok(turns)
-    }
-
-    async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
-        Ok(self.contents().participants.contains_key(&(session.clone(), user.clone())))
-    }
-
     async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
         let mut contents = self.contents();
-        if !change.given.holds(contents.heads.get(&change.after.key)) {
+        if !change.condition.holds(contents.heads.get(&change.after.key)) {
             return Err(WriteError::Lost);
         }
         self.write_head(&mut contents, change);
@@ -151,9 +140,9 @@ impl Store for Table {
         Ok(())
     }
 
-    async fn put_ended(&self, ended: &Ended) -> Result<(), Unavailable> {
-        self.contents().ended.insert(ended.key.clone(), ended.clone());
-        self.ledger.note(Event::Ended(ended.clone()));
+    async fn put_result_detail(&self, ended: &ResultDetail) -> Result<(), Unavailable> {
+        self.contents().results.insert(ended.key.clone(), ended.clone());
+        self.ledger.note(Event::Result(ended.clone()));
         Ok(())
     }
 
@@ -169,17 +158,6 @@ impl Store for Table {
         let at = (checkpoint.key.clone(), checkpoint.ends);
         self.contents().checkpoints.insert(at, checkpoint.clone());
         Ok(())
-    }
-
-    async fn checkpoints(
-        &self,
-        turn: &TurnKey,
-        after: Option<Place>,
-    ) -> Result<Vec<Checkpoint>, Unavailable> {
-        let contents = self.contents();
-        let of_turn = contents.checkpoints.iter().filter(|((key, _), _)| key == turn);
-        let later = of_turn.filter(|((_, ends), _)| after.is_none_or(|after| *ends > after));
-        Ok(later.map(|(_, checkpoint)| checkpoint.clone()).take(CHECKPOINTS_PAGE).collect())
     }
 
     async fn due(

@@ -6,7 +6,7 @@ mod provider;
 
 use std::time::Duration;
 
-use agent::model::{Chain, Error, Heard, Instruction, Model, Reply, Request};
+use agent::model::{Chain, Error, Instruction, Model, Observer, Reply, Request};
 use contracts::Usage;
 use protocol::id::TurnKey;
 use turns::ports::Timer;
@@ -62,7 +62,7 @@ impl Model for ScriptedModel {
         &self,
         request: &Request,
         deadline: Duration,
-        heard: &mut Heard<'_>,
+        observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
         let (process, turn) = (self.process.id(), self.turn.clone());
         self.process.ledger().note(Event::ModelCalled { process, turn });
@@ -75,10 +75,10 @@ impl Model for ScriptedModel {
             Some(Fault::Throttled(_)) => Err(Error::RateLimited { retry_after: None }),
             Some(Fault::ReplyLost | Fault::LandsLate) => Err(Error::TimedOut),
             _ if takes > deadline => Err(Error::TimedOut),
-            _ => self.answer(request, heard),
+            _ => self.answer(request, observer),
         };
         if let Ok(reply) = &reply {
-            (heard.deltas)(&reply.text);
+            (observer.deltas)(&reply.text);
         }
         self.process.leave(fault).await;
         reply
@@ -94,7 +94,7 @@ impl ScriptedModel {
         self.script.slowest.min(slowest).mul_f64(part)
     }
 
-    fn answer(&self, request: &Request, heard: &mut Heard<'_>) -> Result<Reply, Error> {
+    fn answer(&self, request: &Request, observer: &mut Observer<'_>) -> Result<Reply, Error> {
         let earlier = self.earlier(request)?;
         let draw = self.process.clock().draw(|chance| chance.u32(0..100));
         if earlier.is_some() && draw < self.script.forgets {
@@ -110,7 +110,7 @@ impl ScriptedModel {
                 ("", earlier.map(|stored| stored.to_come).unwrap_or_default())
             }
         };
-        heard.usage = Some(Usage {
+        observer.usage = Some(Usage {
             prompt_tokens: number,
             completion_tokens: 1,
             total_tokens: number + 1,

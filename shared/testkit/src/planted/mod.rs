@@ -10,7 +10,7 @@ use std::{
 
 use contracts::Fingerprint;
 use protocol::{
-    id::{Owner, TurnKey},
+    id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
 };
 
@@ -85,12 +85,12 @@ impl Bug {
     /// The key under which an object lies.
     pub(crate) fn key(bug: Option<Self>, payload: &Payload) -> Payload {
         let kind = match (bug, &payload.kind) {
-            (Some(Self::OutcomePerTurn), Kind::Outcome(_)) => Kind::Outcome(Owner::new("any".to_owned())),
+            (Some(Self::OutcomePerTurn), Kind::Outcome(_)) => Kind::Outcome(AttemptId::new("any".to_owned())),
             (Some(Self::InstructionPerTurn), Kind::Instruction(_)) => {
                 Kind::Instruction(Fingerprint::of_bytes(b"any"))
             }
             (Some(Self::ToolResultsPerTurn), Kind::ToolResults(_)) => {
-                Kind::ToolResults(Owner::new("any".to_owned()))
+                Kind::ToolResults(AttemptId::new("any".to_owned()))
             }
             _ => payload.kind.clone(),
         };

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use agent::outcome::Outcome;
+use agent::outcome::{Ending, Outcome};
 use bytes::Bytes;
 use protocol::payload::{Kind, Payload};
-use turns::ports::{Link, Payloads, Unavailable};
+use turns::ports::{Link, PayloadReads, Payloads, Unavailable};
 
 use super::{Bug, Planted};
 use crate::memory::Objects;
@@ -13,8 +13,30 @@ use crate::memory::Objects;
 /// A suspension without the calls that were answered already.
 fn clients_share(outcome: &[u8]) -> Option<Bytes> {
     let mut outcome = Outcome::from_json(outcome).ok()?;
-    outcome.step.as_mut()?.progress.calls.retain(|call| call.outcome.is_none());
+    let Ending::Suspended { step } = &mut outcome.ending else { return None };
+    step.progress.calls.retain(|call| call.outcome.is_none());
     Some(outcome.to_json().into())
+}
+
+impl PayloadReads for Planted<Objects> {
+    async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
+        let payload = Bug::key(self.bug, payload);
+        if self.has(Bug::LooksBeforeFencing)
+            && matches!(payload.kind, Kind::Outcome(_))
+            && self.looked().get(&payload.turn).is_some_and(|looked| !looked.contains(&payload))
+        {
+            return Ok(None);
+        }
+        self.faulty.get(&payload).await
+    }
+
+    async fn exists(&self, payload: &Payload) -> Result<bool, Unavailable> {
+        self.faulty.exists(&Bug::key(self.bug, payload)).await
+    }
+
+    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
+        self.bare.link(payload).await
+    }
 }
 
 impl Payloads for Planted<Objects> {
@@ -32,20 +54,5 @@ impl Payloads for Planted<Objects> {
             _ => body,
         };
         Payloads::put(&self.faulty, &payload, body).await
-    }
-
-    async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
-        let payload = Bug::key(self.bug, payload);
-        if self.has(Bug::LooksBeforeFencing)
-            && matches!(payload.kind, Kind::Outcome(_))
-            && self.looked().get(&payload.turn).is_some_and(|looked| !looked.contains(&payload))
-        {
-            return Ok(None);
-        }
-        self.faulty.get(&payload).await
-    }
-
-    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
-        self.bare.link(payload).await
     }
 }

@@ -2,17 +2,21 @@
 
 use std::time::Duration;
 
-use contracts::{Timestamp, id::UserId};
+use agent::context::{AgentContext, ConversationContext};
+use contracts::{
+    Timestamp,
+    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+};
 use protocol::{
-    change::{Commit, Given, TurnChange},
-    detail::{Asked, Ended, Participant},
+    change::{Commit, Condition, TurnChange},
+    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
 use turns::{
-    ports::{Page, Store, Unavailable, WriteError},
+    ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError},
     stream::Checkpoint,
 };
 
@@ -26,12 +30,12 @@ impl Planted<Table> {
         let Some(stored) = self.bare.contents().heads.get(&change.after.key).cloned() else {
             return change;
         };
-        if self.has(Bug::AbsenceIgnored) && change.given == Given::Absent {
-            change.given = Given::owner_of(&stored);
+        if self.has(Bug::AbsenceIgnored) && change.condition == Condition::Absent {
+            change.condition = Condition::of_attempt(&stored);
         }
-        if let Given::Stands { phase, owner, lease_ends } = &mut change.given {
+        if let Condition::Stands { phase, attempt, lease_ends } = &mut change.condition {
             match self.bug {
-                Some(Bug::OwnerIgnored) => *owner = stored.owner.clone(),
+                Some(Bug::OwnerIgnored) => *attempt = stored.attempt.clone(),
                 Some(Bug::PhaseIgnored) => *phase = stored.state.phase(),
                 Some(Bug::DueIndexTrusted) if self.role == Role::Finalizer => *lease_ends = None,
                 Some(Bug::AnnouncementTrusted) if self.role == Role::Finalizer => {
@@ -52,13 +56,13 @@ impl Planted<Table> {
         match self.bug {
             Some(Bug::RevIgnored) => {
                 let stored = self.bare.contents().sessions.get(&commit.session.after.key).map(|s| s.rev);
-                commit.session.given = stored;
+                commit.session.condition = stored;
             }
             Some(Bug::AbsenceIgnored) => {
                 let stored = self.bare.contents().sessions.get(&commit.session.after.key).map(|s| s.rev);
                 if self.bare.contents().heads.contains_key(&commit.turns[0].after.key) {
-                    commit.asked = None;
-                    commit.session.given = stored;
+                    commit.request = None;
+                    commit.session.condition = stored;
                 }
             }
             Some(Bug::SecondItemDropped) => commit.turns.truncate(1),
@@ -73,7 +77,7 @@ impl Planted<Table> {
             match self.bug {
                 Some(Bug::DueIndexTrusted) => *lease_ends = Timestamp::from_millis(0),
                 Some(Bug::AnnouncementTrusted) => {
-                    let verdict = Verdict::Completed { writer: turn.owner.clone() };
+                    let verdict = Verdict::Completed { writer: turn.attempt.clone() };
                     turn.state = State::Settled(Settlement { verdict, at: turn.created });
                 }
                 _ => {}
@@ -101,7 +105,7 @@ impl Planted<Table> {
     }
 }
 
-impl Store for Planted<Table> {
+impl Reads for Planted<Table> {
     async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
         self.faulty.session(key).await
     }
@@ -124,8 +128,8 @@ impl Store for Planted<Table> {
         Ok(turn.map(|turn| self.distorted(turn)))
     }
 
-    async fn asked(&self, key: &TurnKey) -> Result<Option<Asked>, Unavailable> {
-        self.faulty.asked(key).await
+    async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
+        self.faulty.request_detail(key).await
     }
 
     async fn earlier(
@@ -141,6 +145,59 @@ impl Store for Planted<Table> {
         self.faulty.takes_part(session, user).await
     }
 
+    async fn checkpoints(
+        &self,
+        turn: &TurnKey,
+        after: Option<Place>,
+    ) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.faulty.checkpoints(turn, after).await
+    }
+
+    async fn agent_context(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+    ) -> Result<Option<AgentContext>, Unavailable> {
+        self.faulty.agent_context(org, id).await
+    }
+
+    async fn conversation_context(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+    ) -> Result<Option<ConversationContext>, Unavailable> {
+        self.faulty.conversation_context(org, id).await
+    }
+
+    async fn record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
+        self.faulty.record(key).await
+    }
+
+    async fn records(
+        &self,
+        session: &SessionKey,
+        after: u64,
+        most: usize,
+    ) -> Result<Vec<Record>, Unavailable> {
+        self.faulty.records(session, after, most).await
+    }
+
+    async fn mode_history(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
+        self.faulty.mode_history(session).await
+    }
+
+    async fn sessions(
+        &self,
+        org: &OrgId,
+        user: Option<&UserId>,
+        most: usize,
+        after: Option<String>,
+    ) -> Result<Page<Session>, ListError> {
+        self.faulty.sessions(org, user, most, after).await
+    }
+}
+
+impl Store for Planted<Table> {
     async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
         let change = self.weakened(change);
         if self.has(Bug::AcknowledgedEarly) && change.after.state.phase() == Phase::Settled {
@@ -164,8 +221,8 @@ impl Store for Planted<Table> {
         result
     }
 
-    async fn put_ended(&self, ended: &Ended) -> Result<(), Unavailable> {
-        self.faulty.put_ended(ended).await
+    async fn put_result_detail(&self, ended: &ResultDetail) -> Result<(), Unavailable> {
+        self.faulty.put_result_detail(ended).await
     }
 
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
@@ -174,14 +231,6 @@ impl Store for Planted<Table> {
 
     async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
         self.faulty.put_checkpoint(checkpoint).await
-    }
-
-    async fn checkpoints(
-        &self,
-        turn: &TurnKey,
-        after: Option<Place>,
-    ) -> Result<Vec<Checkpoint>, Unavailable> {
-        self.faulty.checkpoints(turn, after).await
     }
 
     async fn due(

@@ -8,8 +8,8 @@ use std::{
 };
 
 use contracts::Timestamp;
-use protocol::id::Owner;
-use turns::ports::{Timer, World};
+use protocol::id::AttemptId;
+use turns::ports::{Random, Timer};
 
 use super::{Clock, ProcessId};
 use crate::{
@@ -178,16 +178,18 @@ impl Timer for Process {
     }
 }
 
-impl World for Process {
+impl turns::ports::Clock for Process {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.clock.wall().as_millis() + self.0.wall_ahead_millis)
     }
+}
 
-    fn nonce(&self) -> Owner {
+impl Random for Process {
+    fn attempt_id(&self) -> AttemptId {
         let nonce = self.0.clock.draw(|chance| chance.u64(..));
-        let owner = Owner::new(format!("{}-{nonce:016x}", self.0.id.0));
-        self.0.ledger.note(Event::Nonce { process: self.0.id, owner: owner.clone() });
-        owner
+        let attempt = AttemptId::new(format!("{}-{nonce:016x}", self.0.id.0));
+        self.0.ledger.note(Event::AttemptId { process: self.0.id, attempt: attempt.clone() });
+        attempt
     }
 
     fn jitter(&self, most: Duration) -> Duration {

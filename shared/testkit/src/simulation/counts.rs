@@ -80,10 +80,10 @@ pub(super) fn count(driver: &Driver) -> Counts {
 fn step(before: &Turn, after: &Turn, counts: &mut Counts) {
     match (&before.state, &after.state) {
         (State::Running { lease_ends: was, stage: old }, State::Running { lease_ends: is, stage: new }) => {
-            if before.owner == after.owner {
+            if before.attempt == after.attempt {
                 counts.renewals += u64::from(is > was);
                 counts.moved_due += u64::from(is == was);
-            } else if new.writers.len() > old.writers.len() {
+            } else if new.attempts.len() > old.attempts.len() {
                 counts.takeovers += 1;
             } else {
                 counts.fenced_to_salvage += 1;
@@ -97,7 +97,7 @@ fn step(before: &Turn, after: &Turn, counts: &mut Counts) {
         && let Some(settlement) = after.settlement()
     {
         let by = settlement.verdict.writer();
-        counts.settled_from_an_earlier_outcome += u64::from(by.is_some_and(|by| *by != before.owner));
+        counts.settled_from_an_earlier_outcome += u64::from(by.is_some_and(|by| *by != before.attempt));
         *match &settlement.verdict {
             Verdict::Completed { .. } => &mut counts.completed,
             Verdict::Failed { .. } => &mut counts.failed,

@@ -172,7 +172,7 @@ impl Driver {
         self.mismatches += u64::from(mismatch);
         let Some(client) = self.serves.remove(&process) else { return };
         match done {
-            Done::Executed(Ok(body)) => self.heard(client, body),
+            Done::Executed(Ok(body)) => self.observer(client, body),
             Done::Executed(Err(refusal)) => {
                 self.refused += 1;
                 match refusal.retry_after() {
@@ -189,7 +189,7 @@ impl Driver {
     }
 
     /// A client has an answer: it is done, or runs its tools.
-    fn heard(&mut self, client: usize, body: &[u8]) {
+    fn observer(&mut self, client: usize, body: &[u8]) {
         let manner = self.plan.clients[client].manner;
         let is_calm = self.deployment.schedule.clock().is_calm();
         let goes_on = self.patient || !is_calm;

@@ -1,59 +1,57 @@
-//! An attempt: the owner of a running turn works towards its outcome, stores it, and settles.
+//! An attempt: the owner of a running turn works towards its outcome while it keeps the lease.
 
-use std::{pin::pin, time::Duration};
+use std::{
+    convert::Infallible,
+    pin::pin,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
-use futures::future::{Either, join, join_all, select, try_join_all};
-use protocol::announcement::FinalizeMessage;
+use agent::outcome::Response;
+use futures::future::{Either, join, select};
+use protocol::{id::TurnKey, timing::Timing, transition::renew::renew, turn::Turn};
 
+use super::{
+    Executor, Term,
+    work::Work,
+    write::{self, Written},
+};
 use crate::{
-    flow::{
-        Executor, checkpoint,
-        lease::{self, Lease},
-        outcome, replay, salvage,
-        think::Work,
-        write::{self, Written},
-    },
-    ports::{Announcements, Payloads, Store, Unavailable, World},
+    ports::{AgentDeps, Clock, Deps, Reads, Store, Timer},
     refusal::Refusal,
-    stream::Live,
-};
-use agent::answer::File;
-use agent::{
-    model::Model,
-    outcome::{Outcome, Response},
-};
-use protocol::{
-    transition::settle::settle,
-    turn::{Reason, Turn, Verdict},
+    stream::{CHECKPOINT_EVERY, Writer},
 };
 
 /// A turn that this process owns.
-pub(super) struct Held {
+pub(super) struct OwnedTurn {
+    /// Its head, as this attempt wrote it.
     pub(super) turn: Turn,
+    /// The lease on it.
     pub(super) lease: Lease,
+    /// How long this process may work on it.
+    pub(super) term: Term,
 }
 
-impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P, A, M, W> {
+impl<D: AgentDeps> Executor<D> {
     /// Works on a turn while its lease is kept, and answers with whatever the turn came to.
     pub(super) async fn attempt(
         &self,
-        held: &Held,
+        owned: &OwnedTurn,
         work: Work<'_>,
-        stop_at: Duration,
-        live: &Live,
+        stream: &Writer,
     ) -> Result<Response, Refusal> {
-        live.begin(&held.turn);
+        tracing::Span::current().record("attempt", owned.turn.attempt.as_str());
+        stream.begin(&owned.turn);
         let done = {
             let work = pin!(async {
-                let answer = self.think(held, work, stop_at, live).await;
+                let answer = self.work(owned, work, stream).await;
                 let beside = answer.beside;
-                let settled = self.settle(held, answer.outcome, &answer.files, live);
+                let settled = self.settle(owned, answer.outcome, &answer.files, stream);
                 join(settled, self.keep(&beside)).await.0
             });
-            let keep =
-                pin!(lease::keep(&self.store, &self.world, &self.timing, &held.turn, &held.lease, stop_at));
-            let checkpoints = pin!(checkpoint::keep(&self.store, &self.world, &held.turn.key, live));
-            let keep = select(keep, checkpoints);
+            let lease = pin!(keep_lease(&self.deps, owned));
+            let checkpoints = pin!(keep_checkpoints(&self.deps, &owned.turn.key, stream));
+            let keep = select(lease, checkpoints);
             // The lease is looked at before the work each time, so that no model call begins under a
             // lease that is over: not the first either, when the write that won the turn took that long.
             match select(keep, work).await {
@@ -66,95 +64,89 @@ impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P,
             // The lease is lost. The work was dropped with the block above, before anything is waited for:
             // that ends the model call, so nobody pays for it any longer.
             None => {
-                let stored = self.store.turn(&held.turn.key).await?;
-                self.what_stands(stored.ok_or(Refusal::TurnNotFound)?, live).await
+                let stored = self.deps.store().turn(&owned.turn.key).await?;
+                self.what_stands(stored.ok_or(Refusal::TurnNotFound)?, stream).await
             }
         }
     }
+}
 
-    /// Makes the outcome durable, then decides the turn by it, announcing it beside.
-    async fn settle(
-        &self,
-        held: &Held,
-        outcome: Outcome,
-        files: &[File],
-        live: &Live,
-    ) -> Result<Response, Refusal> {
-        let turn = &held.turn;
-        let (change, response) = match self.store(held, &outcome, files).await {
-            Ok(()) => (
-                salvage::from_outcome(turn, turn.owner.clone(), &outcome, &self.world, &self.timing),
-                outcome.response,
-            ),
-            Err(error) => {
-                tracing::error!(%error, source = ?error.source, "the outcome could not be stored");
-                let now = self.world.now();
-                let verdict = Verdict::Ended(Reason::StorageUnavailable);
-                (settle(turn, verdict, now, now, &self.timing), Response::ended(Reason::StorageUnavailable))
-            }
+/// A lease as its holder sees it: by its own clock, which never jumps, and a little shorter than
+/// everybody else's view of it.
+#[derive(Debug)]
+pub(super) struct Lease {
+    /// On [`Timer::monotonic`], in milliseconds.
+    ends: AtomicU64,
+    stop_early: Duration,
+}
+
+impl Lease {
+    /// A lease whose write began at `requested`, so it can't be over earlier than we think.
+    pub(super) fn held_since(requested: Duration, timing: &Timing) -> Self {
+        let lease = Self { ends: AtomicU64::new(0), stop_early: timing.stop_early };
+        lease.extend(requested, timing.lease);
+        lease
+    }
+
+    /// How much longer the holder may act.
+    pub(super) fn left(&self, timer: &impl Timer) -> Duration {
+        Duration::from_millis(self.ends.load(Ordering::Relaxed))
+            .saturating_sub(self.stop_early)
+            .saturating_sub(timer.monotonic())
+    }
+
+    fn extend(&self, requested: Duration, by: Duration) {
+        let ends = requested.saturating_add(by).as_millis();
+        self.ends.store(u64::try_from(ends).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
+/// Renews the lease until it is lost: taken, settled by someone else, or over because the table could
+/// not be reached. Never past the moment when the function itself is about to be stopped.
+async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
+    let OwnedTurn { turn, lease, term } = owned;
+    let (host, timing) = (deps.host(), deps.timing());
+    loop {
+        let left = lease.left(host);
+        if left.is_zero() {
+            return;
+        }
+        host.sleep(timing.renew_every().min(left)).await;
+        let requested = host.monotonic();
+        let by = timing.lease.min(term.ends.saturating_sub(requested));
+        if lease.left(host).is_zero() || by.is_zero() {
+            return;
+        }
+        let Ok(change) = renew(turn, host.now().after(by)) else {
+            return;
         };
-        let Ok(change) = change else {
-            return self.what_stands(turn.clone(), live).await;
+        // Every try of the write may hang as long as the adapter lets it, so the lease ends it: a holder
+        // that waited for an unreachable table would work on, and pay, under a lease that is over.
+        let renewal = pin!(write::turn(deps, &change));
+        let over = pin!(host.sleep(lease.left(host)));
+        match select(renewal, over).await {
+            Either::Left((Ok(Written::Applied), _)) => lease.extend(requested, by),
+            Either::Left((Ok(Written::Stands(_)), _)) | Either::Right(_) => return,
+            // The table can't be reached: the lease still runs, so try again while it does.
+            Either::Left((Err(_), _)) => {}
+        }
+    }
+}
+
+/// Writes a checkpoint a second while the model writes. One that can't be written is part of the next.
+async fn keep_checkpoints(deps: &impl Deps, turn: &TurnKey, stream: &Writer) -> Infallible {
+    if !stream.is_streamed() {
+        return std::future::pending().await;
+    }
+    let mut saved = None;
+    loop {
+        deps.host().sleep(CHECKPOINT_EVERY).await;
+        let Some(checkpoint) = stream.checkpoint(turn, saved, deps.host().now()) else {
+            continue;
         };
-        let (written, ()) = join(write::turn(&self.store, &self.world, &change), self.announce(turn)).await;
-        match written? {
-            Written::Applied => Ok(response),
-            // Rule 6: whoever loses answers with what is stored, never with its own text.
-            Written::Stands(Some(other)) => self.what_stands(*other, live).await,
-            Written::Stands(None) => Err(Refusal::TurnNotFound),
-        }
-    }
-
-    /// Stores what nothing refers to: a failure is logged, no more.
-    pub(super) async fn keep(&self, files: &[File]) {
-        for stored in
-            join_all(files.iter().map(|file| self.payloads.put(&file.payload, file.bytes.clone()))).await
-        {
-            if let Err(error) = stored {
-                tracing::warn!(%error, source = %error.source, "a raw payload could not be kept");
-            }
-        }
-    }
-
-    /// Stores the answer's files, then the outcome object that refers to them (I10), as often as the
-    /// lease allows.
-    async fn store(&self, held: &Held, outcome: &Outcome, files: &[File]) -> Result<(), Unavailable> {
-        loop {
-            let stored = async {
-                let puts = files.iter().map(|file| self.payloads.put(&file.payload, file.bytes.clone()));
-                try_join_all(puts).await?;
-                outcome::store(&self.payloads, &held.turn, outcome).await
-            };
-            let stored = stored.await;
-            let pause = self.world.jitter(Duration::from_secs(1));
-            match stored {
-                Err(_) if held.lease.left(&self.world) > pause => self.world.sleep(pause).await,
-                stored => return stored,
-            }
-        }
-    }
-
-    pub(super) async fn announce(&self, turn: &Turn) {
-        let message = FinalizeMessage::TurnSettled {
-            org: turn.key.session.org.clone(),
-            session: turn.key.session.session.clone(),
-            turn: turn.key.turn.clone(),
-            correlation: None,
-        };
-        if let Err(error) = self.announcements.announce(&message).await {
-            // The sweep finds the turn all the same; only latency is lost.
-            tracing::warn!(%error, source = ?error.source, "the settled turn could not be announced");
-        }
-    }
-
-    /// The answer of a turn that somebody else moved on.
-    pub(super) async fn what_stands(&self, turn: Turn, live: &Live) -> Result<Response, Refusal> {
-        match replay::wait(&self.store, &self.world, &self.timing, turn, live).await? {
-            replay::Waited::Ready(turn) => self.replay(&turn, live).await,
-            replay::Waited::Dead => {
-                Err(Refusal::TurnInProgress { retry_after: replay::retry_after(Duration::ZERO) })
-            }
-            replay::Waited::Running { retry_after } => Err(Refusal::TurnInProgress { retry_after }),
+        match deps.store().put_checkpoint(&checkpoint).await {
+            Ok(()) => saved = Some(checkpoint.ends),
+            Err(error) => tracing::warn!(%error, source = %error.source, "a checkpoint could not be stored"),
         }
     }
 }

@@ -1,37 +1,42 @@
 //! Cancel: end an open turn on the caller's word.
 
 use contracts::id::{SessionId, TurnId};
-use protocol::Caller;
+use protocol::{Caller, id::SessionKey, transition::settle, turn::Reason};
 
+use super::{
+    Executor, Invocation,
+    write::{self, Written},
+};
 use crate::{
-    flow::{
-        Executor,
-        write::{self, Written},
-    },
-    ports::{Announcements, Payloads, Store, World},
+    ports::{AgentDeps, Clock, Reads},
     refusal::Refusal,
 };
-use agent::model::Model;
-use protocol::{id::SessionKey, transition::settle, turn::Reason};
 
 /// How often a cancel decides anew because the turn moved on meanwhile.
 const ROUNDS: usize = 8;
 
-impl<S: Store, P: Payloads, A: Announcements, M: Model, W: World> Executor<S, P, A, M, W> {
+impl<D: AgentDeps> Executor<D> {
     /// Settles a turn as cancelled, unless it is settled already: then its outcome stands. The attempt
     /// that works on it learns of it when it next writes, and stops paying.
     ///
     /// # Errors
     /// When there is no such turn for this caller.
-    pub async fn cancel(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<(), Refusal> {
+    pub async fn cancel(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+        invocation: &Invocation,
+    ) -> Result<(), Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         for _ in 0..ROUNDS {
-            let turn = self.store.turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
-            let Ok(change) = settle::end(&turn, Reason::Cancelled, self.world.now(), &self.timing) else {
+            let turn = self.deps.store().turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
+            let (now, timing) = (self.deps.host().now(), self.deps.timing());
+            let Ok(change) = settle::end(&turn, Reason::Cancelled, now, timing) else {
                 return Ok(());
             };
-            if let Written::Applied = write::turn(&self.store, &self.world, &change).await? {
-                self.announce(&turn).await;
+            if let Written::Applied = write::turn(&self.deps, &change).await? {
+                self.announce(&turn, invocation.correlation.as_deref()).await;
                 return Ok(());
             }
         }

@@ -1,76 +1,56 @@
-//! Finalize: settled turns become terminal; the sweep finds what nobody announced (I12).
+//! Finalize: settled turns become terminal, and what they show is in its place before the head says so
+//! (I10).
 
 use agent::outcome::Outcome;
-use std::time::Duration;
-
-use futures::future::try_join;
-
-use crate::{
-    flow::{
-        outcome, publish, salvage,
-        write::{self, Written},
-    },
-    ports::{DUE_SHARDS, Payloads, Store, Unavailable, World},
-};
+use bytes::Bytes;
+use futures::future::{try_join, try_join3};
 use protocol::{
+    detail::{Participant, ResultDetail},
     id::TurnKey,
+    payload::{Kind, Payload},
     session::Session,
-    timing::Timing,
-    transition::{finalize::finalize, sweep},
+    transition::finalize::finalize,
     turn::{State, Turn},
 };
+
+use super::{
+    outcomes,
+    write::{self, Written},
+};
+use crate::ports::{Deps, Payloads, Reads, Store, Unavailable};
 
 /// How often a finalization is decided anew because somebody else changed the session.
 const ROUNDS: usize = 8;
 
-/// Makes settled turns terminal.
+/// Makes settled turns terminal, and ends those that nobody came back for.
 #[derive(Debug)]
-pub struct Finalizer<S, P, W> {
-    /// The table.
-    pub store: S,
-    /// The objects.
-    pub payloads: P,
-    /// Time and chance.
-    pub world: W,
-    /// Waits and bounds.
-    pub timing: Timing,
+pub struct Finalizer<D> {
+    pub(super) deps: D,
 }
 
-/// What a sweep did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Turns the index nominated.
-    pub looked_at: usize,
-    /// Turns that were finalized, of which nobody had told.
-    pub finalized: usize,
-    /// Turns whose attempts had died.
-    pub salvaged: usize,
-    /// Turns whose tool results never came.
-    pub ended: usize,
-    /// Turns that live, their due time moved.
-    pub alive: usize,
-    /// Turns that could not be handled; the next sweep meets them again.
-    pub failed: usize,
-    /// Whether the time ran out first.
-    pub cut_short: bool,
-}
+impl<D: Deps> Finalizer<D> {
+    /// Finalizes over these.
+    #[must_use]
+    pub fn new(deps: D) -> Self {
+        Self { deps }
+    }
 
-impl<S: Store, P: Payloads, W: World> Finalizer<S, P, W> {
     /// Makes a turn terminal if it is settled. True when this call did it; anything else about the
     /// turn is left alone, since the message that named it is only a hint (I8).
     ///
     /// # Errors
     /// When a store can't be reached, or the session stayed contended.
     pub async fn finalize(&self, key: &TurnKey) -> Result<bool, Unavailable> {
+        let store = self.deps.store();
         for _ in 0..ROUNDS {
-            let (session, turn) = try_join(self.store.session(&key.session), self.store.turn(key)).await?;
+            let (session, turn) = try_join(store.session(&key.session), store.turn(key)).await?;
             let (Some(session), Some(turn)) = (session, turn) else {
                 return Ok(false);
             };
             let State::Settled(_) = turn.state else {
                 return Ok(false);
             };
-            if self.publish(&session, &turn).await? {
+            if self.finalize_once(&session, &turn).await? {
                 return Ok(true);
             }
         }
@@ -78,68 +58,49 @@ impl<S: Store, P: Payloads, W: World> Finalizer<S, P, W> {
     }
 
     /// One try. Details first, then the transaction that makes them count.
-    async fn publish(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
-        let outcome = outcome::load(&self.payloads, turn).await?;
-        let Ok(finalized) = finalize(session, turn, outcome.as_ref().map(Outcome::findings).as_ref()) else {
+    async fn finalize_once(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
+        let outcome = outcomes::load(self.deps.payloads(), turn).await?;
+        let found = outcome.as_ref().map(Outcome::findings);
+        let Ok(finalized) = finalize(session, turn, found.as_ref()) else {
             return Ok(false);
         };
-        publish::details(&self.store, &self.payloads, turn, outcome.as_ref(), &finalized.ended).await?;
-        let written = write::commit(&self.store, &self.world, &finalized.commit(session)).await?;
+        publish(&self.deps, turn, outcome.as_ref(), &finalized.result).await?;
+        let written = write::commit(&self.deps, &finalized.commit(session)).await?;
         Ok(matches!(written, Written::Applied))
     }
+}
 
-    /// Looks through every shard of the index for overdue turns, for at most `budget`.
-    ///
-    /// # Errors
-    /// When the index can't be read. A single turn that can't be handled is counted, not fatal.
-    pub async fn sweep(&self, budget: Duration) -> Result<Swept, Unavailable> {
-        let stop_at = self.world.monotonic().saturating_add(budget);
-        let mut swept = Swept::default();
-        for shard in 0..DUE_SHARDS {
-            let mut after = None;
-            loop {
-                if self.world.monotonic() >= stop_at {
-                    swept.cut_short = true;
-                    return Ok(swept);
-                }
-                let page = self.store.due(shard, self.world.now(), after).await?;
-                for key in &page.items {
-                    swept.looked_at += 1;
-                    if let Err(error) = self.sweep_turn(key, &mut swept).await {
-                        tracing::error!(%error, source = ?error.source, "an overdue turn could not be handled");
-                        swept.failed += 1;
-                    }
-                }
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
-            }
-        }
-        Ok(swept)
-    }
+/// Writes the details of a settled turn. Any number of writers write the same, since a settlement is
+/// irrevocable; off the path to the client's answer.
+pub(super) async fn publish(
+    deps: &impl Deps,
+    turn: &Turn,
+    outcome: Option<&Outcome>,
+    result: &ResultDetail,
+) -> Result<(), Unavailable> {
+    let result = deps.store().put_result_detail(result);
+    try_join3(result, put_answer(deps, turn, outcome), touch(deps, turn)).await.map(|_| ())
+}
 
-    async fn sweep_turn(&self, key: &TurnKey, swept: &mut Swept) -> Result<(), Unavailable> {
-        let Some(turn) = self.store.turn(key).await? else {
-            return Ok(());
-        };
-        match sweep::action(&turn, self.world.now(), &self.timing) {
-            sweep::Action::Leave => return Ok(()),
-            sweep::Action::MoveDue(change) => {
-                write::turn(&self.store, &self.world, &change).await?;
-                swept.alive += 1;
-                return Ok(());
-            }
-            sweep::Action::Salvage => {
-                salvage::salvage(&self.store, &self.payloads, &self.world, &self.timing, &turn).await?;
-                swept.salvaged += 1;
-            }
-            sweep::Action::End(change) => {
-                write::turn(&self.store, &self.world, &change).await?;
-                swept.ended += 1;
-            }
-            sweep::Action::Finalize => swept.finalized += 1,
-        }
-        self.finalize(key).await.map(|_| ())
+/// The answer as an object of its own, to be read by link.
+async fn put_answer(deps: &impl Deps, turn: &Turn, outcome: Option<&Outcome>) -> Result<(), Unavailable> {
+    let writer = turn.settlement().and_then(|settlement| settlement.verdict.writer());
+    let (Some(writer), Some(text)) = (writer, outcome.and_then(|outcome| outcome.response.answer())) else {
+        return Ok(());
+    };
+    let payload = Payload { turn: turn.key.clone(), kind: Kind::Answer(writer.clone()) };
+    deps.payloads().put(&payload, Bytes::from(text)).await
+}
+
+/// A user's list is ordered by that user's own last turn. The first turn's was written with it.
+pub(super) async fn touch(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailable> {
+    if turn.sequence == 1 {
+        return Ok(());
     }
+    let participant = Participant {
+        session: turn.key.session.clone(),
+        user: turn.requested_by.clone(),
+        last_activity: turn.created,
+    };
+    deps.store().touch(&participant).await
 }

@@ -1,35 +1,63 @@
 //! The flows: read, decide with a pure transition, write, and again if somebody else was faster.
 //!
-//! Each flow owns one entry of the system and needs only the ports it names.
+//! A turn's way through the files: [`user_turn`](Executor::execute) begins it as [`setup`] has it, an
+//! attempt owns it, `work` asks the model what `compose` makes of it and runs tools, `settle` decides it,
+//! [`finalize`](Finalizer::finalize) publishes it. `tool_results`, `salvage` and `replay` are the other
+//! ways in; `write` and `outcomes` are what all of them stand on.
 
-mod ask;
 mod attempt;
 mod cancel;
-mod checkpoint;
 mod compose;
-mod conversation;
-mod design;
-mod execute;
-mod files;
 mod finalize;
-mod follow;
-mod history;
-mod lease;
-mod names;
-mod outcome;
-mod publish;
+mod outcomes;
 mod read;
-mod recover;
 mod replay;
-mod resume;
 mod salvage;
-mod start;
-mod take_over;
-mod think;
-mod tools;
+mod settle;
+mod setup;
+mod sweep;
+mod tool_results;
+mod user_turn;
+mod work;
 mod write;
 
-pub use design::Design;
-pub use execute::Executor;
-pub use finalize::{Finalizer, Swept};
-pub use read::{PayloadName, Reader};
+use std::time::Duration;
+
+pub use finalize::Finalizer;
+pub use read::{PayloadName, SessionReader};
+pub use sweep::Swept;
+pub use user_turn::Executor;
+
+use crate::ports::Timer;
+
+/// What a function brings to a request besides the request itself.
+#[derive(Debug, Clone)]
+pub struct Invocation {
+    /// How long the function may still run.
+    pub budget: Duration,
+    /// Joins the logs of the functions that have to do with the request.
+    pub correlation: Option<String>,
+}
+
+impl Invocation {
+    /// One that nobody wants to find in the logs.
+    #[must_use]
+    pub fn lasting(budget: Duration) -> Self {
+        Self { budget, correlation: None }
+    }
+}
+
+impl Invocation {
+    fn begin(&self, timer: &impl Timer) -> Term {
+        Term { ends: timer.monotonic().saturating_add(self.budget), correlation: self.correlation.clone() }
+    }
+}
+
+/// The time that this process has for a request.
+#[derive(Debug, Clone)]
+struct Term {
+    /// When it is over, on [`Timer::monotonic`].
+    ends: Duration,
+    /// See [`Invocation::correlation`].
+    correlation: Option<String>,
+}

@@ -1,26 +1,33 @@
-//! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Never writes.
+//! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Can't write.
+
+use std::collections::BTreeSet;
 
 use agent::outcome::Outcome;
 use contracts::{
     ContentHash,
-    id::{SessionId, TurnId, UserId},
+    id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
     read::{AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse},
 };
-use futures::future::try_join3;
-use protocol::Caller;
-
-use crate::{
-    flow::{names, outcome},
-    ports::{Link, ListError, Payloads, Record, Shelf, Unavailable},
-    refusal::Refusal,
-    view,
+use futures::{
+    StreamExt,
+    future::{join, try_join3},
+    stream,
 };
 use protocol::{
+    Caller,
     detail::Report,
-    id::{Owner, SessionKey, TurnKey},
+    id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload},
+    session::Contexts,
     transition::finalize::report,
     turn::{State, Verdict},
+};
+
+use super::outcomes;
+use crate::{
+    ports::{Link, PayloadReads, Reads, Record, Unavailable},
+    refusal::Refusal,
+    view::{self, Names},
 };
 
 /// The most turns that a session's detail holds at once.
@@ -28,11 +35,9 @@ const TURNS_PAGE: usize = 100;
 
 /// Answers questions about sessions and turns.
 #[derive(Debug)]
-pub struct Reader<S, P> {
-    /// The table.
-    pub store: S,
-    /// The objects.
-    pub payloads: P,
+pub struct SessionReader<R, P> {
+    pub(super) store: R,
+    pub(super) payloads: P,
 }
 
 /// Which payload of a turn.
@@ -55,7 +60,13 @@ pub enum PayloadName {
     },
 }
 
-impl<S: Shelf, P: Payloads> Reader<S, P> {
+impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
+    /// Reads these. Whatever else they can do is out of reach from here on.
+    #[must_use]
+    pub fn new(store: R, payloads: P) -> Self {
+        Self { store, payloads }
+    }
+
     /// A session with its turns in order, at most a hundred at a time.
     ///
     /// # Errors
@@ -72,7 +83,7 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
         let (session, records, modes) = try_join3(
             self.store.session(&key),
             // One more than is shown tells whether there are more.
-            self.store.turns(&key, after, TURNS_PAGE + 1),
+            self.store.records(&key, after, TURNS_PAGE + 1),
             self.store.mode_history(&key),
         )
         .await?;
@@ -84,7 +95,7 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
         }
         let next =
             records.get(TURNS_PAGE - 1).filter(|_| more).map(|record| record.turn.sequence.to_string());
-        let names = names::of(&self.store, &caller.org, [&session.contexts]).await;
+        let names = names_of(&self.store, &caller.org, [&session.contexts]).await;
         Ok(view::session(&session, &names, modes, turns, next))
     }
 
@@ -101,7 +112,7 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
     ) -> Result<ListResponse<AgentSessionSummary>, Refusal> {
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
         let page = self.store.sessions(&caller.org, user, most, token).await?;
-        let names = names::of(&self.store, &caller.org, page.items.iter().map(|item| &item.contexts)).await;
+        let names = names_of(&self.store, &caller.org, page.items.iter().map(|item| &item.contexts)).await;
         let items = page.items.iter().map(|session| view::session_summary(session, &names)).collect();
         Ok(ListResponse::new(items, page_size, page.next))
     }
@@ -162,7 +173,7 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
         }
         let record = self.record(caller, session, turn).await?;
         let kind = match name {
-            PayloadName::Instruction => Kind::Instruction(record.asked.fingerprint),
+            PayloadName::Instruction => Kind::Instruction(record.request.fingerprint),
             PayloadName::Answer => match &record.turn.state {
                 // I10: the answer's own object is there once the turn is finalized.
                 State::Finalized(settlement) => match &settlement.verdict {
@@ -182,7 +193,7 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
 
     /// A raw payload of the turn's last model call. It was stored beside the outcome, which does not vouch
     /// for it, so it is looked for.
-    async fn raw(&self, record: &Record, kind: fn(Owner, u32) -> Kind) -> Result<Kind, Refusal> {
+    async fn raw(&self, record: &Record, kind: fn(AttemptId, u32) -> Kind) -> Result<Kind, Refusal> {
         let call = self.report(record).await?.raw_payloads;
         let settled = record.turn.settlement();
         let writer = settled.and_then(|settlement| settlement.verdict.writer());
@@ -191,7 +202,10 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
         };
         let kind = kind(writer.clone(), call);
         let payload = Payload { turn: record.turn.key.clone(), kind: kind.clone() };
-        self.payloads.get(&payload).await?.map(|_| kind).ok_or(Refusal::PayloadNotFound)
+        match self.payloads.exists(&payload).await? {
+            true => Ok(kind),
+            false => Err(Refusal::PayloadNotFound),
+        }
     }
 
     async fn record(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<Record, Refusal> {
@@ -206,10 +220,10 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
 
     /// What came of a turn: its detail once it is finalized, its outcome object as soon as it is settled.
     async fn report(&self, record: &Record) -> Result<Report, Unavailable> {
-        match (&record.turn.state, &record.ended) {
-            (State::Finalized(_), Some(ended)) => Ok(ended.report.clone()),
+        match (&record.turn.state, &record.result) {
+            (State::Finalized(_), Some(result)) => Ok(result.report.clone()),
             (State::Settled(settlement) | State::Finalized(settlement), _) => {
-                let outcome = outcome::load(&self.payloads, &record.turn).await?;
+                let outcome = outcomes::load(&self.payloads, &record.turn).await?;
                 Ok(report(&settlement.verdict, outcome.as_ref().map(Outcome::findings).as_ref()))
             }
             (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
@@ -217,11 +231,40 @@ impl<S: Shelf, P: Payloads> Reader<S, P> {
     }
 }
 
-impl From<ListError> for Refusal {
-    fn from(error: ListError) -> Self {
-        match error {
-            ListError::BadToken => Self::BadContinuationToken,
-            ListError::Unavailable(error) => Self::Unavailable(error),
-        }
+/// How many contexts are looked up at once. A page of sessions names a handful, and the store keeps what
+/// it read lately.
+const AT_ONCE: usize = 8;
+
+/// The names of these sessions' contexts. A context that is gone or can't be read has none: a list of
+/// sessions is worth more than the names in it.
+async fn names_of(store: &impl Reads, org: &OrgId, sessions: impl IntoIterator<Item = &Contexts>) -> Names {
+    let (mut agents, mut conversations) = (BTreeSet::new(), BTreeSet::new());
+    for contexts in sessions {
+        agents.extend(contexts.agent.clone());
+        conversations.extend(contexts.conversation.clone());
     }
+    let agents = stream::iter(agents).map(|id: AgentContextId| async move {
+        let found = known(store.agent_context(org, &id).await)?;
+        Some((id, found.name))
+    });
+    let conversations = stream::iter(conversations).map(|id: ConversationContextId| async move {
+        let found = known(store.conversation_context(org, &id).await)?;
+        Some((id, found.name))
+    });
+    let (agents, conversations) = join(
+        agents.buffer_unordered(AT_ONCE).collect::<Vec<_>>(),
+        conversations.buffer_unordered(AT_ONCE).collect::<Vec<_>>(),
+    )
+    .await;
+    Names {
+        agents: agents.into_iter().flatten().collect(),
+        conversations: conversations.into_iter().flatten().collect(),
+    }
+}
+
+fn known<T>(found: Result<Option<T>, Unavailable>) -> Option<T> {
+    found.unwrap_or_else(|error| {
+        tracing::warn!(%error, source = %error.source, "a context's name could not be read");
+        None
+    })
 }

@@ -2,17 +2,21 @@
 
 use std::time::Duration;
 
-use crate::{
-    flow::{checkpoint, outcome},
-    ports::{Payloads, Store, Unavailable, World},
-    refusal::Refusal,
-    stream::{CHECKPOINT_EVERY, Live},
-};
 use agent::outcome::Response;
+use contracts::id::{SessionId, TurnId};
 use protocol::{
+    Caller,
+    id::{SessionKey, TurnKey},
     timing::Timing,
     transition::take::takeable_at,
     turn::{State, Turn},
+};
+
+use super::{Executor, SessionReader, outcomes};
+use crate::{
+    ports::{AgentDeps, Clock, Deps, PayloadReads, Reads, Unavailable},
+    refusal::Refusal,
+    stream::{CHECKPOINT_EVERY, Writer},
 };
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -20,7 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// What waiting for a running turn came to.
 #[derive(Debug)]
-pub(crate) enum Waited {
+pub(super) enum Waited {
     /// It has something to answer with.
     Ready(Box<Turn>),
     /// Its attempt died meanwhile: it may be taken over.
@@ -32,53 +36,125 @@ pub(crate) enum Waited {
     },
 }
 
+impl<D: AgentDeps> Executor<D> {
+    /// The answer of a turn that has come to something.
+    pub(super) async fn replay(&self, turn: &Turn, stream: &Writer) -> Result<Response, Refusal> {
+        stream.of(turn);
+        let left = match &turn.state {
+            State::Running { lease_ends, .. } => self.deps.host().now().until(*lease_ends),
+            State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => Duration::ZERO,
+        };
+        let stored = response(self.deps.payloads(), turn).await?;
+        stored.ok_or(Refusal::TurnInProgress { retry_after: retry_after(left) })
+    }
+
+    /// The answer of a turn that somebody else moved on.
+    pub(super) async fn what_stands(&self, turn: Turn, stream: &Writer) -> Result<Response, Refusal> {
+        match wait(&self.deps, turn, stream).await? {
+            Waited::Ready(turn) => self.replay(&turn, stream).await,
+            Waited::Dead => Err(Refusal::TurnInProgress { retry_after: retry_after(Duration::ZERO) }),
+            Waited::Running { retry_after } => Err(Refusal::TurnInProgress { retry_after }),
+        }
+    }
+}
+
+impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
+    /// What a turn comes to, for a connection that does not work on it; meanwhile what is kept of its
+    /// stream, for at most [`Timing::stream_hold`].
+    ///
+    /// # Errors
+    /// When there is no such turn for this caller, or it is still worked on after that time.
+    pub async fn follow(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+        stream: &Writer,
+        clock: &impl Clock,
+        timing: &Timing,
+    ) -> Result<Response, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
+        let give_up = clock.monotonic().saturating_add(timing.stream_hold);
+        loop {
+            let turn = self.store.turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
+            let left = give_up.saturating_sub(clock.monotonic());
+            let in_progress = Refusal::TurnInProgress { retry_after: retry_after(Duration::ZERO) };
+            match wait_with(&self.store, clock, &timing.for_at_most(left), turn, stream).await? {
+                Waited::Ready(turn) => {
+                    stream.of(&turn);
+                    return response(&self.payloads, &turn).await?.ok_or(in_progress);
+                }
+                Waited::Running { .. } => return Err(in_progress),
+                // Its attempt died. Whoever may write takes it over or ends it; this only waits for that.
+                Waited::Dead if left.is_zero() => return Err(in_progress),
+                Waited::Dead => clock.sleep(CHECKPOINT_EVERY.min(left)).await,
+            }
+        }
+    }
+}
+
 /// What a turn that does not run answers: decided on the head alone (rule 7).
-pub(crate) async fn response(payloads: &impl Payloads, turn: &Turn) -> Result<Option<Response>, Unavailable> {
+async fn response(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<Response>, Unavailable> {
     match &turn.state {
         State::Running { .. } => Ok(None),
         State::AwaitingTools { .. } => {
-            let outcome = outcome::written_by(payloads, &turn.key, &turn.owner).await?;
+            let outcome = outcomes::written_by(payloads, &turn.key, &turn.attempt).await?;
             Ok(Some(outcome.response))
         }
         State::Settled(settlement) | State::Finalized(settlement) => {
-            outcome::response(payloads, &turn.key, &settlement.verdict).await.map(Some)
+            outcomes::response(payloads, &turn.key, &settlement.verdict).await.map(Some)
         }
     }
 }
 
 /// Waits for a turn that someone else works on, at most [`Timing::replay_wait`]; a client that asked for
 /// a stream sees meanwhile what is kept of it, for up to [`Timing::stream_hold`].
-pub(crate) async fn wait(
-    store: &impl Store,
-    world: &impl World,
+pub(super) async fn wait(deps: &impl Deps, seen: Turn, stream: &Writer) -> Result<Waited, Refusal> {
+    wait_with(deps.store(), deps.host(), deps.timing(), seen, stream).await
+}
+
+async fn wait_with(
+    store: &impl Reads,
+    clock: &impl Clock,
     timing: &Timing,
     seen: Turn,
-    live: &Live,
+    stream: &Writer,
 ) -> Result<Waited, Refusal> {
-    let patience = if live.is_streamed() { timing.stream_hold } else { timing.replay_wait };
-    let give_up = world.monotonic().saturating_add(patience);
+    let patience = if stream.is_streamed() { timing.stream_hold } else { timing.replay_wait };
+    let give_up = clock.monotonic().saturating_add(patience);
     let mut pause = FIRST_PAUSE;
     let mut turn = seen;
     loop {
         let State::Running { lease_ends, .. } = turn.state else {
             return Ok(Waited::Ready(Box::new(turn)));
         };
-        checkpoint::relay(store, &turn.key, live).await?;
-        let takeable = world.now().until(takeable_at(lease_ends, timing));
+        relay(store, &turn.key, stream).await?;
+        let takeable = clock.now().until(takeable_at(lease_ends, timing));
         if takeable.is_zero() {
             return Ok(Waited::Dead);
         }
-        let left = give_up.saturating_sub(world.monotonic());
+        let left = give_up.saturating_sub(clock.monotonic());
         if left.is_zero() {
             return Ok(Waited::Running { retry_after: retry_after(takeable) });
         }
-        world.sleep(pause.min(left).min(takeable)).await;
-        pause = (pause * 2).min(if live.is_streamed() { CHECKPOINT_EVERY } else { LONGEST_PAUSE });
+        clock.sleep(pause.min(left).min(takeable)).await;
+        pause = (pause * 2).min(if stream.is_streamed() { CHECKPOINT_EVERY } else { LONGEST_PAUSE });
         turn = store.turn(&turn.key).await?.ok_or(Refusal::TurnNotFound)?;
     }
 }
 
+/// Hands on what another attempt kept of its stream since it was last looked at.
+async fn relay(store: &impl Reads, turn: &TurnKey, stream: &Writer) -> Result<(), Unavailable> {
+    if !stream.is_streamed() {
+        return Ok(());
+    }
+    for checkpoint in store.checkpoints(turn, stream.read_up_to()).await? {
+        stream.relay(&checkpoint);
+    }
+    Ok(())
+}
+
 /// Between one second and thirty: what is left of the lease.
-pub(crate) fn retry_after(left: Duration) -> Duration {
+pub(super) fn retry_after(left: Duration) -> Duration {
     left.clamp(Duration::from_secs(1), Duration::from_secs(30))
 }

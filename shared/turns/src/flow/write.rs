@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::ports::{Store, Unavailable, World, WriteError};
 use protocol::{
     change::{Commit, TurnChange},
     id::TurnKey,
     turn::Turn,
 };
+
+use crate::ports::{Deps, Random, Reads, Source, Store, Timer, Unavailable, WriteError};
 
 /// How often a write is tried before its store counts as unavailable.
 const TRIES: u32 = 6;
@@ -22,38 +23,30 @@ pub(crate) enum Written {
 }
 
 /// Writes one head.
-pub(crate) async fn turn(
-    store: &impl Store,
-    world: &impl World,
-    change: &TurnChange,
-) -> Result<Written, Unavailable> {
-    write(store, world, change, || store.write_turn(change)).await
+pub(crate) async fn turn(deps: &impl Deps, change: &TurnChange) -> Result<Written, Unavailable> {
+    write(deps, change, || deps.store().write_turn(change)).await
 }
 
 /// Writes one transaction. It is all or nothing, so its first turn tells for all of it.
-pub(crate) async fn commit(
-    store: &impl Store,
-    world: &impl World,
-    commit: &Commit,
-) -> Result<Written, Unavailable> {
+pub(crate) async fn commit(deps: &impl Deps, commit: &Commit) -> Result<Written, Unavailable> {
     match commit.turns.first() {
-        Some(witness) => write(store, world, witness, || store.commit(commit)).await,
+        Some(witness) => write(deps, witness, || deps.store().commit(commit)).await,
         None => {
-            store.commit(commit).await.map(|()| Written::Applied).map_err(|error| unavailable(error.into()))
+            let written = deps.store().commit(commit).await;
+            written.map(|()| Written::Applied).map_err(|error| unavailable(error.into()))
         }
     }
 }
 
 async fn write<F: Future<Output = Result<(), WriteError>>>(
-    store: &impl Store,
-    world: &impl World,
+    deps: &impl Deps,
     witness: &TurnChange,
     attempt: impl Fn() -> F,
 ) -> Result<Written, Unavailable> {
-    let mut last: crate::ports::Source = "contention".into();
+    let mut last: Source = "contention".into();
     for tries in 0..TRIES {
         if tries > 0 {
-            world.sleep(backoff(world, tries)).await;
+            back_off(deps, tries).await;
         }
         match attempt().await {
             Ok(()) => return Ok(Written::Applied),
@@ -61,7 +54,7 @@ async fn write<F: Future<Output = Result<(), WriteError>>>(
             // A lost condition may be our own earlier try whose reply went astray, so both are
             // settled by what is stored.
             Err(WriteError::Lost) => {
-                let stored = read_back(store, world, &witness.after.key).await?;
+                let stored = read_back(deps, &witness.after.key).await?;
                 return Ok(match stored {
                     Some(stored) if witness.shows_in(&stored) => Written::Applied,
                     stored => Written::Stands(stored.map(Box::new)),
@@ -69,10 +62,10 @@ async fn write<F: Future<Output = Result<(), WriteError>>>(
             }
             Err(WriteError::Unknown(source)) => last = source,
         }
-        let stored = read_back(store, world, &witness.after.key).await?;
+        let stored = read_back(deps, &witness.after.key).await?;
         match stored {
             Some(stored) if witness.shows_in(&stored) => return Ok(Written::Applied),
-            stored if !witness.given.holds(stored.as_ref()) => {
+            stored if !witness.condition.holds(stored.as_ref()) => {
                 return Ok(Written::Stands(stored.map(Box::new)));
             }
             // Not applied as yet, and the condition still holds: the same write again is safe.
@@ -82,27 +75,24 @@ async fn write<F: Future<Output = Result<(), WriteError>>>(
     Err(unavailable(last))
 }
 
-async fn read_back(
-    store: &impl Store,
-    world: &impl World,
-    key: &TurnKey,
-) -> Result<Option<Turn>, Unavailable> {
+async fn read_back(deps: &impl Deps, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
     let mut tries = 0;
     loop {
-        match store.turn(key).await {
+        match deps.store().turn(key).await {
             Ok(turn) => return Ok(turn),
             Err(error) if tries + 1 == TRIES => return Err(error),
             Err(_) => tries += 1,
         }
-        world.sleep(backoff(world, tries)).await;
+        back_off(deps, tries).await;
     }
 }
 
-/// Full jitter under a doubling cap: 50 ms, 100 ms, … 1.6 s.
-fn backoff(world: &impl World, tries: u32) -> Duration {
-    world.jitter(Duration::from_millis(25) * 2u32.saturating_pow(tries.min(6)))
+/// Full jitter under a doubling cap: 50 ms, 100 ms, … 800 ms.
+async fn back_off(deps: &impl Deps, tries: u32) {
+    let cap = Duration::from_millis(25) * 2u32.saturating_pow(tries.min(TRIES));
+    deps.host().sleep(deps.host().jitter(cap)).await;
 }
 
-fn unavailable(source: crate::ports::Source) -> Unavailable {
+fn unavailable(source: Source) -> Unavailable {
     Unavailable { what: "the table", source }
 }

@@ -3,7 +3,7 @@
 use contracts::stream::{Delta, Event, Kind};
 use protocol::place::{Place, Segment};
 
-use super::live::utf16_length;
+use super::writer::utf16_length;
 use agent::outcome::Response;
 
 /// The last events for a reader who stands at `place`: after the last reset the deltas concatenate to

@@ -10,7 +10,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use super::{Live, conclude::conclude, live::Cursor};
+use super::{Writer, conclude::conclude, writer::Cursor};
 use crate::refusal::Refusal;
 use agent::outcome::Response;
 
@@ -21,7 +21,7 @@ pub type Events = BoxStream<'static, Event>;
 /// A stream as one connection reads it.
 #[derive(Debug)]
 pub struct Feed {
-    live: Arc<Live>,
+    writer: Arc<Writer>,
     cursor: Cursor,
 }
 
@@ -49,8 +49,8 @@ pub enum Opened<F> {
 }
 
 impl Feed {
-    pub(super) fn new(live: Arc<Live>, seen: Option<Place>) -> Self {
-        Self { live, cursor: Cursor { place: seen, index: None } }
+    pub(super) fn new(writer: Arc<Writer>, seen: Option<Place>) -> Self {
+        Self { writer, cursor: Cursor { place: seen, index: None } }
     }
 
     /// Waits for what tells how the answer has to begin: the first event, its end, or `patience`.
@@ -68,7 +68,7 @@ impl Feed {
             match tokio::time::timeout(wait, self.first(&mut work)).await {
                 Ok(First::Event(event)) => return Opened::Streaming(self.events(vec![event], work)),
                 Ok(First::Ended(ended)) => return self.ended(ended),
-                Err(_) if self.live.is_streamed() => {
+                Err(_) if self.writer.is_streamed() => {
                     return Opened::Streaming(self.events(Vec::new(), work));
                 }
                 Err(_) => {}
@@ -89,10 +89,10 @@ impl Feed {
     }
 
     fn ended<F>(self, ended: Result<Response, Refusal>) -> Opened<F> {
-        let streamed = self.live.is_streamed();
+        let streamed = self.writer.is_streamed();
         match ended {
             Ok(response) if !streamed => Opened::Answered(response),
-            Ok(_) if self.cursor.place == Some(Place::result(self.live.round())) => Opened::Seen,
+            Ok(_) if self.cursor.place == Some(Place::result(self.writer.round())) => Opened::Seen,
             Ok(response) => Opened::Streaming(stream::iter(self.conclude(&response)).boxed()),
             Err(Refusal::TurnInProgress { .. }) if streamed => Opened::Streaming(stream::empty().boxed()),
             Err(refusal) => Opened::Refused(refusal),
@@ -130,16 +130,16 @@ impl Feed {
     }
 
     fn conclude(&self, response: &Response) -> Vec<Event> {
-        conclude(self.cursor.place, self.live.round(), response)
+        conclude(self.cursor.place, self.writer.round(), response)
     }
 
     /// The next delta or reset; waits until there is one. Nothing is lost when it is dropped.
     async fn next(&mut self) -> Event {
         loop {
-            if let Some(event) = self.live.next(&mut self.cursor) {
+            if let Some(event) = self.writer.next(&mut self.cursor) {
                 return event;
             }
-            self.live.changed().await;
+            self.writer.changed().await;
         }
     }
 }

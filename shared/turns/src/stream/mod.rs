@@ -1,6 +1,6 @@
 //! A turn's stream: its answer while it is written (AGN-034 §4.7).
 //!
-//! The flows write into a [`Live`], a connection reads from its [`Feed`]. There is no queue between
+//! The flows write into a [`Writer`], a connection reads from its [`Feed`]. There is no queue between
 //! them: a reader that is slow gets fewer and longer deltas, one that is gone costs nothing, and neither
 //! delays the turn. Text that may still be replaced is held back by the contract's guard, so that
 //! the deltas since the last reset are always the beginning of the answer, if they are of it at all.
@@ -13,9 +13,9 @@
 mod checkpoint;
 mod conclude;
 mod feed;
-mod live;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use protocol::place::Place;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use contracts::stream::EventId;
 
 pub use checkpoint::{CHECKPOINT_EVERY, CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES};
 pub use feed::{Events, Feed, Opened, Patience};
-pub use live::Live;
+pub use writer::Writer;
 
 /// Both halves of a stream. `streamed` says whether the client asked for one; `after` is the last event
 /// that it has seen.
 #[must_use]
-pub fn open(streamed: bool, after: Option<EventId>) -> (Arc<Live>, Feed) {
+pub fn open(streamed: bool, after: Option<EventId>) -> (Arc<Writer>, Feed) {
     let seen = after.map(Place::from);
-    let live = Arc::new(Live::new(streamed, seen));
-    (Arc::clone(&live), Feed::new(live, seen))
+    let writer = Arc::new(Writer::new(streamed, seen));
+    (Arc::clone(&writer), Feed::new(writer, seen))
 }

@@ -13,11 +13,11 @@ use contracts::{
 };
 use proptest::prelude::*;
 
-use super::{conclude::conclude, live::Cursor, *};
+use super::{conclude::conclude, writer::Cursor, *};
 use agent::outcome::{Outcome, Response};
 use protocol::{
     detail::Report,
-    id::{Owner, SessionKey},
+    id::{AttemptId, SessionKey},
     turn::{Stage, State, Turn},
 };
 
@@ -27,22 +27,22 @@ const NOW: i64 = 1_000_000;
 fn turn(attempts: usize) -> Turn {
     let session = SessionKey { org: OrgId::new("o").unwrap(), session: SessionId::new("s").unwrap() };
     let now = Timestamp::from_millis(NOW);
-    let writers: Vec<Owner> = (0..attempts).map(|attempt| Owner::new(format!("a{attempt}"))).collect();
+    let attempts: Vec<AttemptId> =
+        (0..attempts).map(|attempt| AttemptId::new(format!("a{attempt}"))).collect();
     Turn {
         key: session.turn(TurnId::new("t").unwrap()),
         sequence: 1,
         fingerprint: Fingerprint::of_bytes(b"asked"),
-        asked_by: UserId::new("ada").unwrap(),
+        requested_by: UserId::new("ada").unwrap(),
         created: now,
         mode: "general".to_owned(),
-        previous_response_id: None,
-        rebuild: None,
+        chain: protocol::chain::Start::First,
         suspended_by: None,
-        owner: Owner::new("a0".to_owned()),
+        attempt: AttemptId::new("a0".to_owned()),
         due: None,
         streamed: true,
-        answered: None,
-        state: State::Running { lease_ends: now, stage: Stage { round: 0, writers } },
+        accepted: None,
+        state: State::Running { lease_ends: now, stage: Stage { round: 0, attempts } },
     }
 }
 
@@ -138,12 +138,12 @@ enum Source {
     /// In the process that works on the turn.
     Ours,
     /// Elsewhere, from checkpoints.
-    Follower(Live),
+    Follower(Writer),
 }
 
 struct World {
     attempts: usize,
-    live: Live,
+    writer: Writer,
     source: Source,
     cursor: Cursor,
     client: Client,
@@ -154,11 +154,11 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let live = Live::new(true, None);
-        live.begin(&turn(1));
+        let writer = Writer::new(true, None);
+        writer.begin(&turn(1));
         Self {
             attempts: 1,
-            live,
+            writer,
             source: Source::Ours,
             cursor: Cursor { place: None, index: None },
             client: Client::default(),
@@ -171,11 +171,11 @@ impl World {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Write(piece) => {
-                self.live.text(&turn(1).key, piece);
+                self.writer.text(&turn(1).key, piece);
                 self.written.push_str(piece);
             }
             Step::Round => {
-                self.live.reset();
+                self.writer.reset();
                 self.written.clear();
             }
             Step::TakeOver { .. } if self.attempts == 3 => {}
@@ -183,8 +183,8 @@ impl World {
                 self.attempts += 1;
                 self.saved = None;
                 self.written.clear();
-                self.live = Live::new(true, self.client.last.map(Place::from));
-                self.live.begin(&turn(self.attempts));
+                self.writer = Writer::new(true, self.client.last.map(Place::from));
+                self.writer.begin(&turn(self.attempts));
                 match (&self.source, ours) {
                     (_, true) => {
                         self.source = Source::Ours;
@@ -196,7 +196,7 @@ impl World {
             }
             Step::Save => {
                 let now = Timestamp::from_millis(NOW);
-                if let Some(checkpoint) = self.live.checkpoint(&turn(1).key, self.saved, now) {
+                if let Some(checkpoint) = self.writer.checkpoint(&turn(1).key, self.saved, now) {
                     self.saved = Some(checkpoint.ends);
                     self.checkpoints.insert(checkpoint.ends, checkpoint);
                 }
@@ -207,23 +207,23 @@ impl World {
     }
 
     fn follow(&mut self) {
-        self.source = Source::Follower(Live::new(true, self.client.last.map(Place::from)));
+        self.source = Source::Follower(Writer::new(true, self.client.last.map(Place::from)));
         self.cursor = self.client.cursor();
     }
 
     fn read(&mut self, events: usize) {
-        let live = match &self.source {
-            Source::Ours => &self.live,
-            Source::Follower(live) => {
-                let after = live.read_up_to();
+        let writer = match &self.source {
+            Source::Ours => &self.writer,
+            Source::Follower(writer) => {
+                let after = writer.read_up_to();
                 for (_, checkpoint) in self.checkpoints.iter().filter(|(ends, _)| Some(**ends) > after) {
-                    live.relay(checkpoint);
+                    writer.relay(checkpoint);
                 }
-                live
+                writer
             }
         };
         for _ in 0..events {
-            let Some(event) = live.next(&mut self.cursor) else { break };
+            let Some(event) = writer.next(&mut self.cursor) else { break };
             self.client.take(&event);
         }
     }
@@ -249,7 +249,7 @@ proptest! {
     fn a_client_ends_with_the_answer(steps in steps(), cut in 0_usize..4) {
         let mut world = World::new();
         steps.iter().for_each(|step| world.step(step));
-        let response = completed(&world.written, world.live.segment());
+        let response = completed(&world.written, world.writer.segment());
         let expected = guard(&world.written, |blob| embedded_link(&turn(1).key, blob)).text;
         let client = world.end(&response, cut);
         prop_assert_eq!(client.text, expected);
@@ -289,14 +289,14 @@ proptest! {
 
 #[test]
 fn a_long_answer_costs_a_piece_no_more_than_a_short_one() {
-    let live = Live::new(true, None);
-    live.begin(&turn(1));
+    let writer = Writer::new(true, None);
+    writer.begin(&turn(1));
     let mut cursor = Cursor { place: None, index: None };
     let mut client = Client::default();
     let paragraph = "Some words of an answer that goes on for very long, again and again.\n\n";
     for _ in 0..20_000 {
-        live.text(&turn(1).key, paragraph);
-        while let Some(event) = live.next(&mut cursor) {
+        writer.text(&turn(1).key, paragraph);
+        while let Some(event) = writer.next(&mut cursor) {
             client.take(&Event { id: event.id, kind: Kind::Reset });
         }
     }
@@ -305,9 +305,9 @@ fn a_long_answer_costs_a_piece_no_more_than_a_short_one() {
 
 #[test]
 fn nothing_is_kept_for_whoever_wants_no_stream() {
-    let live = Live::silent();
-    live.begin(&turn(1));
-    live.text(&turn(1).key, "Some words. ");
-    assert_eq!(live.checkpoint(&turn(1).key, None, Timestamp::from_millis(NOW)), None);
-    assert_eq!(live.segment(), None);
+    let writer = Writer::silent();
+    writer.begin(&turn(1));
+    writer.text(&turn(1).key, "Some words. ");
+    assert_eq!(writer.checkpoint(&turn(1).key, None, Timestamp::from_millis(NOW)), None);
+    assert_eq!(writer.segment(), None);
 }

@@ -158,7 +158,7 @@ fn end(deployment: &mut Deployment, recovery: Recovery, violations: &mut Vec<Vio
     // I9: whoever comes back now gets the same as everybody before.
     if recovery == Recovery::SameRequest {
         for turn in ["t1", "t2"].map(|turn| testkit::build::turn_key("s", turn)) {
-            if let Some(sent) = deployment.asked(&turn) {
+            if let Some(sent) = deployment.request_detail(&turn) {
                 send(deployment, &sent, Faults::None);
             }
         }

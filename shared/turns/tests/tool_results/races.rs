@@ -21,9 +21,9 @@ use super::{BUDGET, calls, error, execute};
 
 const SEEDS: u64 = 300;
 
-/// What somebody who sent something heard.
+/// What somebody who sent something observer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Heard {
+enum Observer {
     Answer(Vec<u8>),
     Refused(ErrorCode),
     /// The sweep and a cancel have no answer to give.
@@ -45,27 +45,27 @@ fn submit(deployment: &mut Deployment, sent: &Sent, results: &ToolContinuation) 
 }
 
 /// Runs until both are over.
-fn both(deployment: &mut Deployment, one: &Process, other: &Process) -> (Heard, Heard) {
-    let mut heard = BTreeMap::new();
-    while heard.len() < 2 {
+fn both(deployment: &mut Deployment, one: &Process, other: &Process) -> (Observer, Observer) {
+    let mut observer = BTreeMap::new();
+    while observer.len() < 2 {
         let happened = deployment.step(Duration::MAX, &Faults::None).expect("both come to an end");
         if let Happened::Finished(process, done) = happened
             && (process == one.id() || process == other.id())
         {
-            heard.insert(process, told(done));
+            observer.insert(process, told(done));
         }
     }
-    (heard.remove(&one.id()).unwrap(), heard.remove(&other.id()).unwrap())
+    (observer.remove(&one.id()).unwrap(), observer.remove(&other.id()).unwrap())
 }
 
-fn told(done: Done) -> Heard {
+fn told(done: Done) -> Observer {
     match done {
         Done::Executed(Ok(body)) => match error(&body) {
-            None => Heard::Answer(body),
-            Some(code) => Heard::Refused(code),
+            None => Observer::Answer(body),
+            Some(code) => Observer::Refused(code),
         },
-        Done::Executed(Err(refusal)) | Done::Cancelled(Err(refusal)) => Heard::Refused(code(&refusal)),
-        Done::Cancelled(Ok(())) | Done::Swept(Ok(_)) => Heard::Done,
+        Done::Executed(Err(refusal)) | Done::Cancelled(Err(refusal)) => Observer::Refused(code(&refusal)),
+        Done::Cancelled(Ok(())) | Done::Swept(Ok(_)) => Observer::Done,
         other => panic!("it fails: {other:?}"),
     }
 }
@@ -100,7 +100,7 @@ fn the_same_results_twice_get_the_same_bytes_for_one_model_call() {
         let results = waits.answered("ann");
         let (one, other) = (submit(deployment, sent, &results), submit(deployment, sent, &results));
         let (one, other) = both(deployment, &one, &other);
-        assert!(matches!(one, Heard::Answer(_)), "{one:?}");
+        assert!(matches!(one, Observer::Answer(_)), "{one:?}");
         assert_eq!(one, other);
         assert_eq!(deployment.provider.count(), 2);
     });
@@ -112,16 +112,16 @@ fn of_different_results_one_list_wins_and_the_other_is_refused() {
     let seen = tally(|deployment, sent, waits| {
         let lists = [waits.answered("ann"), waits.answered("ben")];
         let (one, other) = (submit(deployment, sent, &lists[0]), submit(deployment, sent, &lists[1]));
-        let heard = both(deployment, &one, &other);
+        let observer = both(deployment, &one, &other);
         assert_eq!(deployment.provider.count(), 2, "one of them calls the model");
-        let accepted = deployment.table.contents().heads[&sent.turn()].answered.clone().unwrap().results;
-        let loser = Heard::Refused(ErrorCode::TurnNotAwaitingTools);
-        match heard {
-            (Heard::Answer(_), other) if other == loser => {
+        let accepted = deployment.table.contents().heads[&sent.turn()].accepted.clone().unwrap().results;
+        let loser = Observer::Refused(ErrorCode::TurnNotAwaitingTools);
+        match observer {
+            (Observer::Answer(_), other) if other == loser => {
                 assert_eq!(accepted, lists[0].fingerprint());
                 "the first"
             }
-            (one, Heard::Answer(_)) if one == loser => {
+            (one, Observer::Answer(_)) if one == loser => {
                 assert_eq!(accepted, lists[1].fingerprint());
                 "the second"
             }
@@ -138,15 +138,15 @@ fn a_continuation_and_a_new_turn() {
         let results = submit(deployment, sent, &waits.answered("ann"));
         let turn = deployment.execute(&next, BUDGET, Faults::None);
         match (both(deployment, &results, &turn), ended(deployment, sent)) {
-            ((Heard::Refused(code), Heard::Answer(_)), Some(Reason::Superseded)) => {
+            ((Observer::Refused(code), Observer::Answer(_)), Some(Reason::Superseded)) => {
                 assert_eq!(code, ErrorCode::TurnSuperseded);
                 "superseded"
             }
-            ((Heard::Answer(_), Heard::Refused(code)), None) => {
+            ((Observer::Answer(_), Observer::Refused(code)), None) => {
                 assert_eq!(code, ErrorCode::SessionBusy);
                 "continued, while the new turn was told to wait"
             }
-            ((Heard::Answer(_), Heard::Answer(_)), None) => "one after the other",
+            ((Observer::Answer(_), Observer::Answer(_)), None) => "one after the other",
             other => panic!("{other:?}"),
         }
     });
@@ -159,11 +159,11 @@ fn a_continuation_and_a_cancel() {
         let results = submit(deployment, sent, &waits.answered("ann"));
         let cancel = deployment.cancel(&sent.caller, &sent.turn(), Faults::None);
         match (both(deployment, &results, &cancel), ended(deployment, sent)) {
-            ((Heard::Refused(code), Heard::Done), Some(Reason::Cancelled)) => {
+            ((Observer::Refused(code), Observer::Done), Some(Reason::Cancelled)) => {
                 assert_eq!(code, ErrorCode::TurnCancelled);
                 "cancelled"
             }
-            ((Heard::Answer(_), Heard::Done), None) => "continued",
+            ((Observer::Answer(_), Observer::Done), None) => "continued",
             other => panic!("{other:?}"),
         }
     });
@@ -178,11 +178,11 @@ fn a_continuation_and_the_tool_deadline() {
         let results = submit(deployment, sent, &waits.answered("ann"));
         let sweep = deployment.sweep(Faults::None);
         match (both(deployment, &results, &sweep), ended(deployment, sent)) {
-            ((Heard::Refused(code), Heard::Done), Some(Reason::ToolDeadline)) => {
+            ((Observer::Refused(code), Observer::Done), Some(Reason::ToolDeadline)) => {
                 assert_eq!(code, ErrorCode::ToolDeadlineExpired);
                 "too late"
             }
-            ((Heard::Answer(_), Heard::Done), None) => "continued",
+            ((Observer::Answer(_), Observer::Done), None) => "continued",
             other => panic!("{other:?}"),
         }
     });

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::tool::{
-    Definition, Effect, ExecutedBy, Facts, Failure, Invocation, Produced, ServerTool, StageMode,
+    Definition, Effect, ExecutedBy, Facts, Failure, Produced, ServerTool, StageMode, ToolInput,
 };
 
 /// The mode change tool's name: reserved, and offered by every turn (AGN-011 §4.2).
@@ -74,12 +74,12 @@ impl ServerTool for ChangeMode {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
         std::future::ready(change(&call)).boxed()
     }
 }
 
-fn change(call: &Invocation<'_>) -> Result<Produced, Failure> {
+fn change(call: &ToolInput<'_>) -> Result<Produced, Failure> {
     let Arguments { mode, branch, reason } = call.read()?;
     for (name, value) in [("mode", &mode), ("reason", &reason)] {
         if value.trim().is_empty() {

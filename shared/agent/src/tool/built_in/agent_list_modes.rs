@@ -3,7 +3,7 @@
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::{Value, json};
 
-use crate::tool::{Definition, ExecutedBy, Facts, Failure, Invocation, Produced, ServerTool};
+use crate::tool::{Definition, ExecutedBy, Facts, Failure, Produced, ServerTool, ToolInput};
 
 const DESCRIPTION: &str =
     "List the modes of this assistant: key, name and when to use each, and which one is active now.";
@@ -41,7 +41,7 @@ impl ServerTool for ListModes {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
         std::future::ready(Ok(list(call.facts).into())).boxed()
     }
 }

@@ -7,7 +7,7 @@ use futures::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::tool::{Definition, ExecutedBy, Failure, Invocation, Produced, ServerTool};
+use crate::tool::{Definition, ExecutedBy, Failure, Produced, ServerTool, ToolInput};
 
 const DESCRIPTION: &str = "Compute the normalized content hash of a text, the one that the code index uses: \
     the same for every style of line ending. Lowercase hexadecimal SHA-256.";
@@ -52,7 +52,7 @@ impl ServerTool for HashNormalized {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
         let hashed = call.read::<Arguments<'_>>().map(|arguments| {
             let hash = ContentHash::of_text(&arguments.text);
             json!({ "hash": hash.to_string() }).into()

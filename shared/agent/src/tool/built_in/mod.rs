@@ -26,7 +26,7 @@ mod tests {
     use futures::FutureExt;
     use serde_json::Value;
 
-    use crate::tool::{AvailableMode, Facts, Failure, Invocation, Produced, ServerTool};
+    use crate::tool::{AvailableMode, Facts, Failure, Produced, ServerTool, ToolInput};
 
     /// Two modes, `general` being the current one.
     pub(super) fn facts() -> Facts {
@@ -46,7 +46,7 @@ mod tests {
 
     /// Runs a tool that waits for nothing.
     pub(super) fn run(tool: &dyn ServerTool, arguments: &Value) -> Result<Produced, Failure> {
-        tool.run(Invocation { arguments, facts: &facts() }).now_or_never().expect("waits for nothing")
+        tool.run(ToolInput { arguments, facts: &facts() }).now_or_never().expect("waits for nothing")
     }
 
     pub(super) fn refusal(tool: &dyn ServerTool, arguments: &Value) -> String {

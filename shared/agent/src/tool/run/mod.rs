@@ -14,16 +14,15 @@ use futures::{
 };
 
 use super::{
-    Definition, Effect, ExecutedBy, Facts, Failure, Invocation, Produced, Registry,
+    Definition, Effect, ExecutedBy, Facts, Failure, Produced, Registry, ToolInput,
     answerer::{Unanswerable, unanswerable},
     arguments::{self, Unfit},
-    text::cut,
 };
 use crate::model::{FunctionCall, ToolOutput};
-use crate::timer::Timer;
+use crate::{text::cut, timer::Timer};
 
-/// How long a failed result's text may be, in characters.
-const MAX_MESSAGE_CHARS: usize = 4_000;
+/// How long a failed result's text may be, in bytes.
+const MAX_MESSAGE_BYTES: usize = 4_000;
 
 /// What one reply's calls may take (I13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +92,7 @@ impl Executed {
     /// The call as one that failed after all, since its effects could not be performed.
     #[must_use]
     pub fn into_failed(self, message: &str) -> Self {
-        let outcome = ToolOutcome::ErrorMessage(cut(message, MAX_MESSAGE_CHARS));
+        let outcome = ToolOutcome::ErrorMessage(cut(message.to_owned(), MAX_MESSAGE_BYTES));
         Self { outcome, effects: Vec::new(), ..self }
     }
 }
@@ -107,8 +106,8 @@ pub async fn run_all<W: Timer>(
     limits: &Limits,
     timer: &W,
 ) -> Vec<Executed> {
-    let bench = Bench { registry, offered, facts, limits, timer };
-    let runs: Vec<_> = calls.iter().enumerate().map(|(at, call)| bench.answer(at, call)).collect();
+    let runner = Runner { registry, offered, facts, limits, timer };
+    let runs: Vec<_> = calls.iter().enumerate().map(|(at, call)| runner.answer(at, call)).collect();
     stream::iter(runs).buffered(limits.parallel.get()).collect().await
 }
 
@@ -134,7 +133,7 @@ enum Stopped {
 }
 
 /// What every call of a reply shares.
-struct Bench<'a, W> {
+struct Runner<'a, W> {
     registry: &'a Registry,
     offered: &'a [Definition],
     facts: &'a Facts,
@@ -142,7 +141,7 @@ struct Bench<'a, W> {
     timer: &'a W,
 }
 
-impl<W: Timer> Bench<'_, W> {
+impl<W: Timer> Runner<'_, W> {
     async fn answer(&self, at: usize, call: &FunctionCall) -> Executed {
         let started = self.timer.monotonic();
         let ran = if at < self.limits.calls {
@@ -153,7 +152,7 @@ impl<W: Timer> Bench<'_, W> {
         let took = self.timer.monotonic().saturating_sub(started);
         let (outcome, effects) = match ran {
             Ok((json, effects)) => (ToolOutcome::ResultJson(json), effects),
-            Err(why) => (ToolOutcome::ErrorMessage(cut(&why.to_string(), MAX_MESSAGE_CHARS)), Vec::new()),
+            Err(why) => (ToolOutcome::ErrorMessage(cut(why.to_string(), MAX_MESSAGE_BYTES)), Vec::new()),
         };
         let execution_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         Executed { call: call.clone(), outcome, execution_ms, effects }
@@ -173,7 +172,7 @@ impl<W: Timer> Bench<'_, W> {
         let entry = self.registry.entry(&call.name).ok_or(Stopped::Gone)?;
         // The schema of today's code, not the stored one: it says what the code can take.
         let arguments = arguments::read(&call.arguments, &entry.schema, self.limits.argument_bytes)?;
-        let running = entry.tool.run(Invocation { arguments: &arguments, facts: self.facts });
+        let running = entry.tool.run(ToolInput { arguments: &arguments, facts: self.facts });
         let timer = pin!(self.timer.sleep(self.limits.timeout));
         let Produced { result, effects } = match select(running, timer).await {
             Either::Left((produced, _)) => produced?,

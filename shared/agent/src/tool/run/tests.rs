@@ -60,7 +60,7 @@ impl ServerTool for Scripted {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
         async move {
             self.seen.calls.fetch_add(1, Ordering::Relaxed);
             let running = self.seen.running.fetch_add(1, Ordering::Relaxed) + 1;

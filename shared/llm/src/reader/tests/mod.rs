@@ -12,7 +12,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Option<Reply>, Strin
     let mut reader = Reader::new(sse::Limits::default());
     let mut text = String::new();
     for piece in pieces {
-        match reader.push(piece, &mut Heard::by(&mut |delta| text.push_str(delta))) {
+        match reader.push(piece, &mut Observer::of(&mut |delta| text.push_str(delta))) {
             Ok(Progress::More) => {}
             Ok(Progress::Done(reply)) => return (Some(reply), text),
             Err(error) => panic!("{error}"),
@@ -76,5 +76,5 @@ fn what_follows_the_terminal_event_is_ignored() {
 fn a_line_that_never_ends_is_malformed() {
     let mut reader = Reader::new(sse::Limits { line: 100, event: 100 });
     let piece = b"data: ".repeat(20);
-    assert_eq!(reader.push(&piece, &mut Heard::by(&mut |_| {})), Err(Error::Malformed));
+    assert_eq!(reader.push(&piece, &mut Observer::of(&mut |_| {})), Err(Error::Malformed));
 }

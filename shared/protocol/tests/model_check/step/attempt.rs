@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use protocol::{
     change::TurnChange,
-    id::Owner,
+    id::AttemptId,
     transition::{renew::renew, settle::settle, suspend::suspend},
     turn::{Reason, State as Standing, Turn, Verdict},
 };
@@ -36,13 +36,13 @@ impl Step<'_> {
         if self.is_out(Rule::OutcomeBeforeSettle) {
             let object = Object {
                 turn: number,
-                key: turn.owner.clone(),
-                writer: turn.owner.clone(),
+                key: turn.attempt.clone(),
+                writer: turn.attempt.clone(),
                 text,
                 said,
                 by_owner: true,
             };
-            return self.decide_by(&turn, &turn.owner, &object, Then::Decided { answer: says(said, text) });
+            return self.decide_by(&turn, &turn.attempt, &object, Then::Decided { answer: says(said, text) });
         }
         self.process().at = At::Storing { turn, said, text };
     }
@@ -50,10 +50,11 @@ impl Step<'_> {
     /// Whether the caller owns the turn, and an earlier owner of this stage stored an outcome while it was
     /// the owner: that one was durable before the fence, so it was there to be found (I9).
     fn pays_twice(&self, turn: &Turn) -> bool {
-        let owns = self.state.turn(number(&turn.key.turn)).is_some_and(|stored| stored.owner == turn.owner);
+        let owns =
+            self.state.turn(number(&turn.key.turn)).is_some_and(|stored| stored.attempt == turn.attempt);
         let Standing::Running { stage, .. } = &turn.state else { return false };
         owns && self.state.objects.iter().any(|object| {
-            let earlier = object.writer != turn.owner && stage.writers.contains(&object.writer);
+            let earlier = object.writer != turn.attempt && stage.attempts.contains(&object.writer);
             object.turn == number(&turn.key.turn) && object.by_owner && earlier
         })
     }
@@ -70,27 +71,27 @@ impl Step<'_> {
             return self.will_send(change, Then::Decided { answer });
         }
         let by_owner = self.state.turn(key).is_some_and(|stored| {
-            stored.owner == turn.owner && matches!(stored.state, Standing::Running { .. })
+            stored.attempt == turn.attempt && matches!(stored.state, Standing::Running { .. })
         });
         if !by_owner {
             self.note(Event::LateOutcome);
         }
         let object = Object {
             turn: key,
-            key: self.key_of(&turn.owner),
-            writer: turn.owner.clone(),
+            key: self.key_of(&turn.attempt),
+            writer: turn.attempt.clone(),
             text,
             said,
             by_owner,
         };
-        if self.object(key, &turn.owner).is_none() {
+        if self.object(key, &turn.attempt).is_none() {
             insert(&mut self.state.objects, object.clone());
         }
-        self.decide_by(turn, &turn.owner, &object, Then::Decided { answer: says(said, text) });
+        self.decide_by(turn, &turn.attempt, &object, Then::Decided { answer: says(said, text) });
     }
 
     /// Settles or suspends by an outcome object.
-    pub(super) fn decide_by(&mut self, turn: &Turn, writer: &Owner, object: &Object, then: Then) {
+    pub(super) fn decide_by(&mut self, turn: &Turn, writer: &AttemptId, object: &Object, then: Then) {
         let change = match cast::verdict(object, writer.clone()) {
             // When the model answered decides nothing, and one instant for all keeps the states few.
             Some(verdict) => settle(turn, verdict, at(0), at(self.state.now), &timing()),

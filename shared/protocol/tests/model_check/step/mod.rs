@@ -11,7 +11,7 @@ mod write;
 use std::sync::Arc;
 
 use protocol::{
-    id::Owner,
+    id::AttemptId,
     transition::take::takeable_at,
     turn::{State as Standing, Turn, Verdict},
 };
@@ -102,13 +102,14 @@ impl Step<'_> {
     }
 
     /// A fresh nonce; with rule 3 taken out, the number of the attempt.
-    pub(super) fn nonce(&self, attempt: usize) -> Owner {
+    pub(super) fn attempt_id(&self, attempt: usize) -> AttemptId {
         if self.is_out(Rule::FreshNonce) {
-            return Owner::new(attempt.to_string());
+            return AttemptId::new(attempt.to_string());
         }
         // Nonces are names: one that nobody knows any more is as fresh as one that nobody ever knew, and
         // the fewer names there are, the fewer states differ in names alone.
-        let fresh = (0..).map(|count| cast::owner(self.me, count)).find(|owner| !self.state.mentions(owner));
+        let fresh =
+            (0..).map(|count| cast::attempt(self.me, count)).find(|attempt| !self.state.mentions(attempt));
         fresh.expect("there are more names than places")
     }
 
@@ -126,16 +127,16 @@ impl Step<'_> {
     }
 
     /// The nonce under which an owner's objects lie.
-    pub(super) fn key_of(&self, owner: &Owner) -> Owner {
+    pub(super) fn key_of(&self, attempt: &AttemptId) -> AttemptId {
         match self.is_out(Rule::PayloadsCarryTheirWriter) {
-            true => Owner::new(String::new()),
-            false => owner.clone(),
+            true => AttemptId::new(String::new()),
+            false => attempt.clone(),
         }
     }
 
     /// An owner's outcome object.
-    pub(super) fn object(&self, turn: u8, owner: &Owner) -> Option<&Object> {
-        let key = self.key_of(owner);
+    pub(super) fn object(&self, turn: u8, attempt: &AttemptId) -> Option<&Object> {
+        let key = self.key_of(attempt);
         self.state.objects.iter().find(|object| object.turn == turn && object.key == key)
     }
 
@@ -143,7 +144,7 @@ impl Step<'_> {
     pub(super) fn answer_of(&mut self, turn: &Turn) -> Option<Answer> {
         let (writer, said) = match &turn.state {
             Standing::Running { .. } => return None,
-            Standing::AwaitingTools { .. } => (&turn.owner, Said::Calls),
+            Standing::AwaitingTools { .. } => (&turn.attempt, Said::Calls),
             Standing::Settled(settlement) | Standing::Finalized(settlement) => match &settlement.verdict {
                 Verdict::Completed { writer } => (writer, Said::Answer),
                 Verdict::Failed { writer } => (writer, Said::Failure),
@@ -164,12 +165,12 @@ impl Step<'_> {
         if let Some(head) = self.state.turn(turn).cloned() {
             let stands = match answer {
                 Answer::Calls(text) => {
-                    let suspended_by = match (&head.state, &head.answered) {
-                        (Standing::AwaitingTools { .. }, _) => Some(&head.owner),
+                    let suspended_by = match (&head.state, &head.accepted) {
+                        (Standing::AwaitingTools { .. }, _) => Some(&head.attempt),
                         (_, Some(answered)) => Some(&answered.suspended_by),
                         (_, None) => None,
                     };
-                    suspended_by.and_then(|owner| self.object(turn, owner)).map(|object| object.text)
+                    suspended_by.and_then(|attempt| self.object(turn, attempt)).map(|object| object.text)
                         == Some(text)
                 }
                 _ => self.answer_of(&head) == Some(answer),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::{
-    id::Owner,
+    id::AttemptId,
     transition::{
         settle::settle,
         take::{Purpose, Refused, take},
@@ -24,10 +24,10 @@ impl Step<'_> {
     /// Prepares to take a turn whose lease is over.
     pub(super) fn fence(&mut self, dead: &Turn, purpose: Purpose) {
         let Standing::Running { lease_ends, stage } = &dead.state else { return };
-        let nonce = self.nonce(stage.writers.len() + 1);
+        let attempt = self.attempt_id(stage.attempts.len() + 1);
         let trusts = self.role() == &Role::Sweep && self.is_out(Rule::IndexProvesNothing);
         let now = if trusts { at(self.state.now).max(*lease_ends) } else { at(self.state.now) };
-        match take(dead, nonce, purpose, now, &timing()) {
+        match take(dead, attempt, purpose, now, &timing()) {
             Ok(change) => {
                 let looked = self.is_out(Rule::FenceThenLook).then(|| self.find(dead));
                 let write = Arc::new(Write::Turn { change, take: true });
@@ -44,14 +44,14 @@ impl Step<'_> {
     }
 
     /// The newest attempt of this stage that stored an outcome.
-    pub(super) fn find(&self, turn: &Turn) -> Option<Owner> {
+    pub(super) fn find(&self, turn: &Turn) -> Option<AttemptId> {
         let Standing::Running { stage, .. } = &turn.state else { return None };
         let number = number(&turn.key.turn);
-        stage.writers.iter().rev().find(|writer| self.object(number, writer).is_some()).cloned()
+        stage.attempts.iter().rev().find(|writer| self.object(number, writer).is_some()).cloned()
     }
 
     /// Settles from what was found, or goes on, or gives up.
-    pub(super) fn found(&mut self, turn: &Arc<Turn>, purpose: Purpose, found: Option<Owner>) {
+    pub(super) fn found(&mut self, turn: &Arc<Turn>, purpose: Purpose, found: Option<AttemptId>) {
         let number = number(&turn.key.turn);
         let found = found.filter(|_| purpose == Purpose::Salvage || !self.is_out(Rule::TakeoverUsesOutcome));
         let object = found.and_then(|writer| Some((self.object(number, &writer)?.clone(), writer)));

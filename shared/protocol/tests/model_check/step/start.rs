@@ -14,7 +14,7 @@ use protocol::{
 
 use super::{Step, says};
 use crate::{
-    cast::{self, ask, at, number, timing},
+    cast::{self, at, number, setup, submission, timing},
     coverage::Event,
     model::How,
     rules::Rule,
@@ -102,7 +102,7 @@ impl Step<'_> {
             turn: turn.as_deref().cloned(),
             open: open.as_deref().cloned(),
         };
-        let decision = begin::decide(&seen, ask(asked, body), at(self.state.now), &timing());
+        let decision = begin::decide(&seen, submission(asked, body), at(self.state.now), &timing());
         if self.is_out(Rule::ReplayDecidesOnHead)
             && matches!(decision, Decision::Wait(_) | Decision::TakeOver(_))
         {
@@ -151,9 +151,18 @@ impl Step<'_> {
             }
             _ => None,
         };
-        let settled_before = closing.as_ref().is_some_and(|closing| closing.ended_before().is_some());
-        let owner = self.nonce(1);
-        let commit = begin::begin(session.as_deref(), closing, ask(asked, body), owner, false, now, &timing);
+        let settled_before = closing.as_ref().is_some_and(|closing| closing.result_before().is_some());
+        let attempt = self.attempt_id(1);
+        let commit = begin::begin(
+            session.as_deref(),
+            closing,
+            submission(asked, body),
+            setup(),
+            attempt,
+            false,
+            now,
+            &timing,
+        );
         let write = Arc::new(Write::Commit(commit));
         match open.filter(|_| settled_before) {
             Some(open) => self.publish_then_send(Arc::new(open), write, Then::Begun),

@@ -34,21 +34,21 @@ impl Step<'_> {
         let calls = if exact { told.max().unwrap_or(0) } else { 0 };
         let fingerprint = cast::results_fingerprint(calls, says);
         let Some(turn) = self.state.turn(asked).cloned() else { return };
-        if turn.answered.as_ref().is_some_and(|answered| answered.results == fingerprint) {
+        if turn.accepted.as_ref().is_some_and(|answered| answered.results == fingerprint) {
             self.note(Event::ResumedAgain);
             return self.results_again(&turn);
         }
         if !matches!(turn.state, Standing::AwaitingTools { .. }) {
             return self.note(Event::OtherResults);
         }
-        let pending = self.object(asked, &turn.owner).map(|object| object.text);
+        let pending = self.object(asked, &turn.attempt).map(|object| object.text);
         if pending != Some(calls) && !self.is_out(Rule::ResultsMatchExactly) {
             return self.note(Event::Mismatch);
         }
-        let owner = self.nonce(1);
-        let change = resume(&turn, owner.clone(), fingerprint, at(self.state.now), &timing());
+        let attempt = self.attempt_id(1);
+        let change = resume(&turn, attempt.clone(), fingerprint, at(self.state.now), &timing());
         let write = Arc::new(Write::Turn { change: change.expect("it awaits results"), take: false });
-        let results = Results { turn: asked, owner, calls, says };
+        let results = Results { turn: asked, attempt, calls, says };
         self.process().at = At::StoringResults { results, write };
     }
 

@@ -43,7 +43,7 @@ impl Step<'_> {
         let stored = self.state.turn(number(&witness.after.key.turn)).cloned();
         let shows = stored.as_deref().is_some_and(|stored| witness.shows_in(stored));
         if shows {
-            let held = witness.given.holds(stored.as_deref());
+            let held = witness.condition.holds(stored.as_deref());
             let moved =
                 stored.as_deref().is_some_and(|stored| stored.state.phase() == witness.after.state.phase());
             if applied == Some(false) && held && !moved {
@@ -56,7 +56,7 @@ impl Step<'_> {
                 self.note(Event::FinalizedElsewhere);
             }
             self.resolved(&write, then, Ok(()));
-        } else if applied.is_none() || !witness.given.holds(stored.as_deref()) {
+        } else if applied.is_none() || !witness.condition.holds(stored.as_deref()) {
             if applied == Some(true) {
                 self.note(Event::LostReplyOvertaken);
             }
@@ -151,7 +151,7 @@ impl Step<'_> {
                 let holds = if *take && self.is_out(Rule::TakeAsRead) {
                     stored.as_ref().is_some_and(|stored| stored.state.phase() == Phase::Running)
                 } else {
-                    change.given.holds(stored.as_deref())
+                    change.condition.holds(stored.as_deref())
                 };
                 if !holds {
                     return false;
@@ -163,7 +163,7 @@ impl Step<'_> {
             }
             Write::Commit(commit) => {
                 let holds = |change: &TurnChange| {
-                    change.given.holds(self.state.turn(number(&change.after.key.turn)).map(Arc::as_ref))
+                    change.condition.holds(self.state.turn(number(&change.after.key.turn)).map(Arc::as_ref))
                 };
                 if !self.session_stands(commit) || !commit.turns.iter().all(holds) {
                     return false;
@@ -173,7 +173,7 @@ impl Step<'_> {
                     self.put_head(change);
                 }
                 self.state.session = Some(Arc::new(commit.session.after.clone()));
-                if let Some(ended) = &commit.ended {
+                if let Some(ended) = &commit.result {
                     let turn = number(&ended.key.turn);
                     let head = self.state.turn(turn).cloned();
                     self.state.details[usize::from(turn)] = head.and_then(|head| self.answer_of(&head));
@@ -185,10 +185,10 @@ impl Step<'_> {
 
     /// Rule 4, or what is left of it.
     fn session_stands(&self, commit: &Commit) -> bool {
-        match (&self.state.session, commit.session.given) {
+        match (&self.state.session, commit.session.condition) {
             (None, None) => true,
             (Some(stored), Some(_)) if self.is_out(Rule::SessionRev) => {
-                stored.turn_count == commit.session.after.turn_count - u64::from(commit.asked.is_some())
+                stored.turn_count == commit.session.after.turn_count - u64::from(commit.request.is_some())
             }
             (Some(stored), Some(rev)) => stored.rev == rev,
             (None, Some(_)) | (Some(_), None) => false,
@@ -196,10 +196,10 @@ impl Step<'_> {
     }
 
     fn note_commit(&self, commit: &Commit) {
-        if commit.asked.is_some() && commit.turns.len() == 2 {
-            self.note(if commit.ended.is_some() { Event::Superseded } else { Event::Folded });
+        if commit.request.is_some() && commit.turns.len() == 2 {
+            self.note(if commit.result.is_some() { Event::Superseded } else { Event::Folded });
         }
-        if commit.asked.is_some() && commit.turns[0].after.previous_response_id.is_some() {
+        if commit.request.is_some() && commit.turns[0].after.chain.previous_response_id().is_some() {
             self.note(Event::Chained);
         }
         if commit.mode_change.is_some() {
@@ -219,9 +219,7 @@ impl Step<'_> {
                 }
             }
             Some(before) => {
-                let fixed = |turn: &Turn| {
-                    (turn.sequence, turn.fingerprint, turn.created, turn.previous_response_id.clone())
-                };
+                let fixed = |turn: &Turn| (turn.sequence, turn.fingerprint, turn.created, turn.chain.clone());
                 if fixed(&before) != fixed(after) {
                     self.state.breaks(Broken::IdentityChanged);
                 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::file_name;
-use crate::tool::{Definition, Effect, ExecutedBy, Failure, Invocation, Produced, PublishFile, ServerTool};
+use crate::tool::{Definition, Effect, ExecutedBy, Failure, Produced, PublishFile, ServerTool, ToolInput};
 
 /// How large a file may be.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -106,12 +106,12 @@ impl ServerTool for Publish {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: Invocation<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
         std::future::ready(publish(&call)).boxed()
     }
 }
 
-fn publish(call: &Invocation<'_>) -> Result<Produced, Failure> {
+fn publish(call: &ToolInput<'_>) -> Result<Produced, Failure> {
     let arguments: Arguments<'_> = call.read()?;
     let refused = |why: &str| Failure::Refused(format!("{why} Nothing was published."));
     let name = file_name::safe(&arguments.name)

@@ -5,12 +5,11 @@ use std::{fmt::Display, ops::RangeInclusive};
 use serde::Serialize;
 
 use super::{
-    AgentContext, Budgets, ConversationContext, Document, Prices,
+    AgentContext, Budgets, ConversationContext, Document, Prices, declared_tools as tools,
     limits::{
         BUDGET_TOKENS, CONTEXT_CHUNKS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES, MAX_MODEL_NAME_CHARS,
         MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, TEMPERATURE, TOOL_DEADLINE_SECONDS,
     },
-    tools,
 };
 use crate::{
     fault::Found,

@@ -16,7 +16,7 @@ use protocol::{id::TurnKey, turn::Turn};
 
 /// What the answer looks like so far.
 #[derive(Debug)]
-pub struct Live {
+pub struct Writer {
     state: Mutex<State>,
     changed: Notify,
 }
@@ -48,7 +48,7 @@ pub(super) struct Cursor {
     pub(super) index: Option<u64>,
 }
 
-impl Live {
+impl Writer {
     pub(super) fn new(streamed: bool, seen: Option<Place>) -> Self {
         let state = State {
             streamed,

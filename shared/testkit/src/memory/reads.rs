@@ -1,17 +1,85 @@
-//! The table as readers see it.
+//! The table for whoever may read it.
 
-use contracts::id::{OrgId, UserId};
+use agent::context::{AgentContext, ConversationContext};
+use contracts::id::{AgentContextId, ConversationContextId, OrgId, UserId};
 use protocol::{
-    detail::ModeChange,
+    detail::{ModeChange, RequestDetail},
     id::{SessionKey, TurnKey},
+    place::Place,
     session::Session,
+    turn::Turn,
 };
-use turns::ports::{ListError, Page, Record, Shelf, Unavailable};
+use turns::{
+    ports::{CHECKPOINTS_PAGE, ListError, Page, Reads, Record, Unavailable},
+    stream::Checkpoint,
+};
 
 use super::{Contents, Table};
 
-impl Shelf for Table {
-    async fn turns(&self, session: &SessionKey, after: u64, most: usize) -> Result<Vec<Record>, Unavailable> {
+impl Reads for Table {
+    async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {
+        Ok(self.contents().sessions.get(key).cloned())
+    }
+
+    async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
+        Ok(self.contents().heads.get(key).cloned())
+    }
+
+    async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
+        Ok(self.contents().requests.get(key).cloned())
+    }
+
+    async fn earlier(
+        &self,
+        session: &SessionKey,
+        before: u64,
+        most: usize,
+    ) -> Result<Vec<Turn>, Unavailable> {
+        let contents = self.contents();
+        let of_session = contents.heads.values().filter(|turn| turn.key.session == *session);
+        let mut turns: Vec<Turn> = of_session.filter(|turn| turn.sequence < before).cloned().collect();
+        turns.sort_by_key(|turn| std::cmp::Reverse(turn.sequence));
+        turns.truncate(most);
+        Ok(turns)
+    }
+
+    async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
+        Ok(self.contents().participants.contains_key(&(session.clone(), user.clone())))
+    }
+
+    async fn checkpoints(
+        &self,
+        turn: &TurnKey,
+        after: Option<Place>,
+    ) -> Result<Vec<Checkpoint>, Unavailable> {
+        let contents = self.contents();
+        let of_turn = contents.checkpoints.iter().filter(|((key, _), _)| key == turn);
+        let later = of_turn.filter(|((_, ends), _)| after.is_none_or(|after| *ends > after));
+        Ok(later.map(|(_, checkpoint)| checkpoint.clone()).take(CHECKPOINTS_PAGE).collect())
+    }
+
+    async fn agent_context(
+        &self,
+        org: &OrgId,
+        id: &AgentContextId,
+    ) -> Result<Option<AgentContext>, Unavailable> {
+        Ok(self.contents().agents.get(&(org.clone(), id.clone())).cloned())
+    }
+
+    async fn conversation_context(
+        &self,
+        org: &OrgId,
+        id: &ConversationContextId,
+    ) -> Result<Option<ConversationContext>, Unavailable> {
+        Ok(self.contents().conversations.get(&(org.clone(), id.clone())).cloned())
+    }
+
+    async fn records(
+        &self,
+        session: &SessionKey,
+        after: u64,
+        most: usize,
+    ) -> Result<Vec<Record>, Unavailable> {
         let contents = self.contents();
         let mut records: Vec<Record> = contents
             .heads
@@ -71,8 +139,8 @@ impl Contents {
     fn record(&self, key: &TurnKey) -> Option<Record> {
         Some(Record {
             turn: self.heads.get(key)?.clone(),
-            asked: self.asked.get(key)?.clone(),
-            ended: self.ended.get(key).cloned(),
+            request: self.requests.get(key)?.clone(),
+            result: self.results.get(key).cloned(),
         })
     }
 

@@ -1,14 +1,14 @@
 //! Outcome objects as the flows use them: store, find, load.
 
-use bytes::Bytes;
-
-use crate::ports::{Payloads, Unavailable};
 use agent::outcome::{Outcome, Response};
+use bytes::Bytes;
 use protocol::{
-    id::{Owner, TurnKey},
+    id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
     turn::{Stage, Turn, Verdict},
 };
+
+use crate::ports::{PayloadReads, Payloads, Unavailable};
 
 /// Stores an attempt's outcome object.
 pub(crate) async fn store(
@@ -16,7 +16,7 @@ pub(crate) async fn store(
     turn: &Turn,
     outcome: &Outcome,
 ) -> Result<(), Unavailable> {
-    let payload = Payload { turn: turn.key.clone(), kind: Kind::Outcome(turn.owner.clone()) };
+    let payload = Payload { turn: turn.key.clone(), kind: Kind::Outcome(turn.attempt.clone()) };
     payloads.put(&payload, Bytes::from(outcome.to_json())).await
 }
 
@@ -24,11 +24,11 @@ pub(crate) async fn store(
 ///
 /// Only sound after fencing: a slow attempt may still write until then.
 pub(crate) async fn find(
-    payloads: &impl Payloads,
+    payloads: &impl PayloadReads,
     key: &TurnKey,
     stage: &Stage,
-) -> Result<Option<(Owner, Outcome)>, Unavailable> {
-    for writer in stage.writers.iter().rev() {
+) -> Result<Option<(AttemptId, Outcome)>, Unavailable> {
+    for writer in stage.attempts.iter().rev() {
         if let Some(outcome) = read(payloads, key, writer).await? {
             return Ok(Some((writer.clone(), outcome)));
         }
@@ -38,7 +38,7 @@ pub(crate) async fn find(
 
 /// The outcome object that tells what came of a turn; none for one that was ended from outside before
 /// anything did.
-pub(crate) async fn load(payloads: &impl Payloads, turn: &Turn) -> Result<Option<Outcome>, Unavailable> {
+pub(crate) async fn load(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<Outcome>, Unavailable> {
     match turn.told_by() {
         Some(writer) => written_by(payloads, &turn.key, writer).await.map(Some),
         None => Ok(None),
@@ -47,7 +47,7 @@ pub(crate) async fn load(payloads: &impl Payloads, turn: &Turn) -> Result<Option
 
 /// The response that a verdict stands for.
 pub(crate) async fn response(
-    payloads: &impl Payloads,
+    payloads: &impl PayloadReads,
     key: &TurnKey,
     verdict: &Verdict,
 ) -> Result<Response, Unavailable> {
@@ -61,9 +61,9 @@ pub(crate) async fn response(
 
 /// The outcome object of a writer that committed metadata names: it is there (I10).
 pub(crate) async fn written_by(
-    payloads: &impl Payloads,
+    payloads: &impl PayloadReads,
     key: &TurnKey,
-    writer: &Owner,
+    writer: &AttemptId,
 ) -> Result<Outcome, Unavailable> {
     read(payloads, key, writer).await?.ok_or_else(|| Unavailable {
         what: "the outcome object",
@@ -72,9 +72,9 @@ pub(crate) async fn written_by(
 }
 
 async fn read(
-    payloads: &impl Payloads,
+    payloads: &impl PayloadReads,
     key: &TurnKey,
-    writer: &Owner,
+    writer: &AttemptId,
 ) -> Result<Option<Outcome>, Unavailable> {
     let payload = Payload { turn: key.clone(), kind: Kind::Outcome(writer.clone()) };
     let Some(bytes) = payloads.get(&payload).await? else {

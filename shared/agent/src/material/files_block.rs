@@ -17,7 +17,8 @@
 
 use contracts::{read::AgentSessionActiveFileRef, request::Artifact};
 
-use super::{choose::tokens, kind::Kind};
+use super::kind::Kind;
+use crate::text::tokens;
 
 /// The block of these files; none when there is nothing to show.
 pub(super) fn block<'a>(
@@ -32,12 +33,12 @@ pub(super) fn block<'a>(
 }
 
 /// What a file's entry costs beside its contents.
-pub(super) fn tokens_of_header(artifact: &Artifact, chosen: &AgentSessionActiveFileRef) -> u64 {
+pub(super) fn tokens_of_header(artifact: &Artifact, chosen: &AgentSessionActiveFileRef) -> u32 {
     tokens(&header(usize::MAX, artifact, chosen)).saturating_add(FENCES)
 }
 
 /// Two fences and their tag, generously.
-const FENCES: u64 = 16;
+const FENCES: u32 = 16;
 
 fn entry(number: usize, artifact: &Artifact, chosen: &AgentSessionActiveFileRef) -> String {
     let header = header(number, artifact, chosen);

@@ -1,0 +1,85 @@
+//! What turns are made of besides the request: modes, tools and default contexts.
+
+use protocol::chain::Upstream;
+
+use crate::{
+    context::{Defaults, Effective, ToolsOnContinuation},
+    mode::Catalog,
+    progress::Plan,
+    tool::{self, AvailableMode, Facts, Merged, Registry},
+};
+
+/// Fixed for the life of a process and checked at its start.
+#[derive(Debug)]
+pub struct AgentConfig {
+    /// The modes.
+    pub catalog: Catalog,
+    /// The server's tools.
+    pub tools: Registry,
+    /// What contexts leave open.
+    pub defaults: Defaults,
+    /// The model where no conversation context names one.
+    pub model: String,
+    /// The model provider: the host of its base URL.
+    pub provider: String,
+    /// Server tools that every mode has, beside `agent_change_mode`.
+    pub always: Vec<String>,
+}
+
+impl AgentConfig {
+    /// Where a turn with these settings goes to.
+    #[must_use]
+    pub fn upstream(&self, effective: &Effective) -> Upstream {
+        Upstream { model: effective.model.clone(), provider: self.provider.clone(), policy: effective.chain }
+    }
+
+    /// What a turn works with, but for what its session has latched (AGN-011 §4.3, AGN-003 §4): the base
+    /// prompt first, then the mode's instructions and the catalog in the place of a per-request prompt,
+    /// then the tools' usage.
+    #[must_use]
+    pub fn plan(&self, effective: &Effective, mode: &str) -> Plan {
+        let of_mode = self.catalog.tools_of(mode).iter().chain(&self.always).map(String::as_str);
+        let Merged { tools, dropped } = tool::merge(&self.tools, &effective.client_tools, of_mode);
+        for dropped in dropped {
+            tracing::warn!(%dropped, "a tool was left out of the turn");
+        }
+        let scoped: Vec<String> =
+            [self.catalog.instructions(mode), Some(self.catalog.block())].into_iter().flatten().collect();
+        let usage = tool::usage_metadata_block(&tools);
+        Plan {
+            model: effective.model.clone(),
+            system: effective.system.clone(),
+            system_parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
+            temperature: effective.temperature,
+            max_output_tokens: effective.max_output_tokens,
+            active_files: Vec::new(),
+            tool_choice: effective
+                .tool_choice
+                .clone()
+                .filter(|name| tools.iter().any(|tool| tool.name == *name)),
+            tools,
+            tools_on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
+            reasoning_effort: effective.reasoning_effort,
+            chain: effective.chain,
+            start: None,
+            history_tokens: effective.budgets.history_tokens,
+            solution: None,
+            store_raw_payloads: effective.store_raw_payloads,
+            prices: effective.prices.clone(),
+            max_rounds: effective.max_rounds,
+            tool_deadline_seconds: effective.tool_deadline.as_secs(),
+        }
+    }
+
+    /// What tools may know about a turn that is in this mode by now.
+    #[must_use]
+    pub fn facts(&self, mode: &str) -> Facts {
+        let offered = self.catalog.modes().filter(|mode| mode.is_offered());
+        let modes = offered.map(|mode| AvailableMode {
+            key: mode.key.clone(),
+            display_name: mode.display_name.clone(),
+            when_to_use: mode.when_to_use.clone(),
+        });
+        Facts { mode: mode.to_owned(), modes: modes.collect() }
+    }
+}

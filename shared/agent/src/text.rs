@@ -1,0 +1,55 @@
+//! Text is bounded: how long it is, and how it is shortened.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// About how many tokens a text has: one per three bytes of UTF-8, rounded up.
+///
+/// Source code and English have fewer, about one per four bytes; what is not Latin has about one per
+/// character, which takes two or three bytes. So it errs on the safe side without a model's own tokenizer.
+///
+/// # Examples
+/// ```
+/// assert_eq!(agent::text::tokens("let x = 1;"), 4);
+/// ```
+#[must_use]
+pub fn tokens(text: &str) -> u32 {
+    u32::try_from(text.len().div_ceil(3)).unwrap_or(u32::MAX)
+}
+
+/// The head of a text: at most so many Unicode scalar values, cut at a grapheme boundary.
+#[must_use]
+pub fn head(text: &str, most: usize) -> &str {
+    // A text has no more scalar values than bytes, so most texts need no walk at all.
+    if text.len() <= most {
+        return text;
+    }
+    let mut scalars = 0;
+    for (start, grapheme) in text.grapheme_indices(true) {
+        scalars += grapheme.chars().count();
+        if scalars > most {
+            return text.get(..start).unwrap_or_default();
+        }
+    }
+    text
+}
+
+/// The head of a text that has more than `most` bytes, with a mark that says how much is missing.
+#[must_use]
+pub fn cut(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let head = text.split_at(text.floor_char_boundary(most)).0;
+    format!("{head}\n[cut here: {} of {} bytes left out]", text.len() - head.len(), text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_between_characters_and_only_when_it_is_longer() {
+        assert_eq!(cut("äöü".to_owned(), 6), "äöü");
+        assert_eq!(cut("äöü".to_owned(), 5), "äö\n[cut here: 2 of 6 bytes left out]");
+    }
+}

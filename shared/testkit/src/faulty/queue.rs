@@ -1,0 +1,13 @@
+//! The queue behind faults.
+
+use protocol::announcement::FinalizeMessage;
+use turns::ports::{FinalizeQueue, Unavailable};
+
+use super::{Effect, Faulty};
+
+impl<A: FinalizeQueue + Clone + 'static> FinalizeQueue for Faulty<A> {
+    async fn send(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
+        let (inner, message) = (self.inner.clone(), message.clone());
+        self.put(Effect::Announce, async move { inner.send(&message).await }).await
+    }
+}

@@ -1,0 +1,156 @@
+//! Set-up: what a turn works with, found out from its session's contexts.
+//!
+//! Found out once per attempt and carried on: the chain and the plan of a turn come from the same contexts.
+
+use agent::{
+    context::{Budgets, Effective},
+    material,
+    progress::{Plan, Progress, Step},
+};
+use contracts::{id::OrgId, read::AgentSessionActiveFileRef, request::UserTurn};
+use futures::future::try_join;
+use protocol::{
+    chain::{self, Start},
+    id::TurnKey,
+    session::{Contexts, Session},
+    transition::begin::{Setup, Submission},
+    turn::Turn,
+};
+
+use super::Executor;
+use crate::{
+    ports::{AgentDeps, Reads},
+    refusal::Refusal,
+};
+
+/// What the contexts of a session come to for its next turn.
+pub(super) struct Resolved {
+    /// The settings of the turn.
+    pub(super) effective: Effective,
+    /// What the protocol needs of them.
+    pub(super) setup: Setup,
+}
+
+impl<D: AgentDeps> Executor<D> {
+    /// What the next turn of `session` is begun with; none is a session that this turn creates.
+    pub(super) async fn resolve(
+        &self,
+        session: Option<&Session>,
+        submission: &Submission,
+        request: &UserTurn,
+    ) -> Result<Resolved, Refusal> {
+        let org = &submission.key.session.org;
+        let contexts = match session {
+            Some(session) => session.contexts.clone(),
+            None => self.first_contexts(org, &submission.contexts).await?,
+        };
+        let effective = self.effective(org, &contexts).await?;
+        let config = self.deps.config();
+        let setup = Setup {
+            contexts,
+            first_mode: config.catalog.first_mode(effective.first_mode.as_deref()).key.clone(),
+            upstream: config.upstream(&effective),
+            files: self.choose_files(session, request, &effective.budgets).await?,
+        };
+        Ok(Resolved { effective, setup })
+    }
+
+    /// The same for a turn that began elsewhere and got no reply. Its contexts may have been edited since:
+    /// then what the provider was to remember may be of no use any more.
+    pub(super) async fn set_up_again(
+        &self,
+        turn: &Turn,
+        session: Option<&Session>,
+        request: &UserTurn,
+    ) -> Result<Step, Refusal> {
+        let session = session.ok_or(Refusal::SessionNotFound)?;
+        let (effective, began) = try_join(self.effective(&turn.key.session.org, &session.contexts), async {
+            Ok(self.deps.store().request_detail(&turn.key).await?)
+        })
+        .await?;
+        let now = self.deps.config().upstream(&effective);
+        let (with, files) = match began {
+            Some(began) => (began.upstream, began.active_file_refs),
+            None => (now.clone(), Vec::new()),
+        };
+        let start = chain::after_takeover(&turn.chain, &with, &now);
+        Ok(self.step(turn, start, session, &effective, files, request))
+    }
+
+    /// A turn's plan, and no progress yet. What the chain was told comes from the session as it stands
+    /// while the turn is open: nothing but the turn's own end changes that.
+    pub(super) fn step(
+        &self,
+        turn: &Turn,
+        start: Start,
+        session: &Session,
+        effective: &Effective,
+        files: Vec<AgentSessionActiveFileRef>,
+        request: &UserTurn,
+    ) -> Step {
+        let chain = session.chain.as_ref().filter(|_| start.previous_response_id().is_some());
+        let progress = Progress {
+            told_mode: chain.and_then(|chain| chain.told_mode.clone()),
+            told_solution: chain.and_then(|chain| chain.told_solution),
+            warnings: material::warnings(request, &files, &effective.budgets),
+            ..Progress::default()
+        };
+        let plan = Plan {
+            solution: session.solution.clone(),
+            active_files: files,
+            start: Some(start).filter(|start| *start != turn.chain),
+            ..self.deps.config().plan(effective, &turn.mode)
+        };
+        Step { plan, progress }
+    }
+
+    /// The contexts of a new session: an agent brings a conversation context where the request names none.
+    /// They are fixed from then on, whatever becomes of the agent.
+    async fn first_contexts(&self, org: &OrgId, named: &Contexts) -> Result<Contexts, Refusal> {
+        let (Some(id), None) = (&named.agent, &named.conversation) else {
+            return Ok(named.clone());
+        };
+        let agent = self.deps.store().agent_context(org, id).await?;
+        let agent = agent.ok_or_else(|| Refusal::AgentContextNotFound(id.clone()))?;
+        Ok(Contexts { agent: named.agent.clone(), conversation: agent.default_conversation_context_id })
+    }
+
+    /// What a turn of a session with these contexts uses.
+    async fn effective(&self, org: &OrgId, contexts: &Contexts) -> Result<Effective, Refusal> {
+        let store = self.deps.store();
+        let agent = async {
+            let Some(id) = &contexts.agent else { return Ok(None) };
+            let found = store.agent_context(org, id).await?;
+            found.map(Some).ok_or_else(|| Refusal::AgentContextNotFound(id.clone()))
+        };
+        let conversation = async {
+            let Some(id) = &contexts.conversation else { return Ok(None) };
+            let found = store.conversation_context(org, id).await?;
+            found.map(Some).ok_or_else(|| Refusal::ConversationContextNotFound(id.clone()))
+        };
+        let (agent, conversation) = try_join(agent, conversation).await?;
+        let config = self.deps.config();
+        Ok(Effective::resolve(agent.as_ref(), conversation.as_ref(), &config.defaults, &config.model))
+    }
+
+    /// Which of the request's files go to the model, beside what the session's previous turn carried.
+    async fn choose_files(
+        &self,
+        session: Option<&Session>,
+        request: &UserTurn,
+        budgets: &Budgets,
+    ) -> Result<Vec<AgentSessionActiveFileRef>, Refusal> {
+        let before = match session {
+            Some(session) if !request.input_artifacts.is_empty() => {
+                self.files_of(&session.key.turn(session.last_turn.id.clone())).await?
+            }
+            Some(_) | None => Vec::new(),
+        };
+        Ok(material::choose(request, budgets, &before))
+    }
+
+    async fn files_of(&self, turn: &TurnKey) -> Result<Vec<AgentSessionActiveFileRef>, Refusal> {
+        let request = self.deps.store().request_detail(turn).await?;
+        Ok(request.map(|request| request.active_file_refs).unwrap_or_default())
+    }
+}

@@ -1,0 +1,227 @@
+//! A user turn, from the request to its answer.
+
+use agent::{
+    outcome::{Outcome, Response},
+    progress::Step,
+    summary,
+};
+use bytes::Bytes;
+use contracts::{Fingerprint, request::UserTurn};
+use futures::future::{join, try_join};
+use protocol::{
+    Caller,
+    id::SessionKey,
+    payload::{Kind, Payload},
+    session::{Contexts, Hints, Session, SolutionChange, SolutionContext},
+    transition::begin::{self, Closing, Decision, Seen, Submission},
+    turn::Turn,
+};
+
+use super::{
+    Invocation, Term,
+    attempt::{Lease, OwnedTurn},
+    finalize, outcomes,
+    replay::{self, Waited},
+    salvage,
+    setup::Resolved,
+    work::Work,
+    write::{self, Written},
+};
+use crate::{
+    ports::{AgentDeps, Clock, Payloads, Random, Reads, Timer, Unavailable},
+    refusal::Refusal,
+    stream::Writer,
+};
+
+/// How often a start decides anew because somebody else changed the session.
+const ROUNDS: usize = 12;
+
+/// Runs user turns, and goes on with those that await tool results.
+#[derive(Debug)]
+pub struct Executor<D> {
+    pub(super) deps: D,
+}
+
+impl<D: AgentDeps> Executor<D> {
+    /// Runs turns over these.
+    #[must_use]
+    pub fn new(deps: D) -> Self {
+        Self { deps }
+    }
+
+    /// Answers a user turn: by running it, or, when it came before, with what it came to.
+    ///
+    /// `stream` receives the answer's text as the model writes it; what it got is provisional, the
+    /// returned response counts.
+    ///
+    /// # Errors
+    /// When the request was refused: then no turn was started, or another call works on it.
+    pub async fn execute(
+        &self,
+        caller: &Caller,
+        request: &UserTurn,
+        invocation: &Invocation,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
+        let term = invocation.begin(self.deps.host());
+        let submission = submission(caller, request);
+        let (seen, stored) = join(self.look(&submission), self.store_request(&submission, request)).await;
+        let mut seen = seen?;
+        let mut stored = Some(stored);
+        for _ in 0..ROUNDS {
+            let decision = begin::decide(&seen, &submission, self.deps.host().now(), self.deps.timing());
+            let begun = match decision {
+                Decision::Begin | Decision::BeginClosing(_) => {
+                    // I10: the head that points at the request is written after it.
+                    stored.take().transpose()?;
+                    let closing = match decision {
+                        Decision::BeginClosing(open) => Some(open),
+                        _ => None,
+                    };
+                    self.begin(&seen, closing, &submission, request, &term).await?
+                }
+                Decision::SalvageFirst(open) => {
+                    salvage::salvage(&self.deps, &open).await?;
+                    None
+                }
+                Decision::Replay(turn) => return self.replay(&turn, stream).await,
+                Decision::Wait(turn) => match replay::wait(&self.deps, turn, stream).await? {
+                    Waited::Ready(turn) => return self.replay(&turn, stream).await,
+                    Waited::Running { retry_after } => return Err(Refusal::TurnInProgress { retry_after }),
+                    Waited::Dead => None,
+                },
+                Decision::TakeOver(turn) => match self.take_over(&turn, &term).await? {
+                    Some((owned, Some(step))) => Some((owned, step)),
+                    Some((owned, None)) => {
+                        let step = self.set_up_again(&owned.turn, seen.session.as_ref(), request).await?;
+                        Some((owned, step))
+                    }
+                    None => None,
+                },
+                Decision::Conflict => return Err(Refusal::TurnIdConflict),
+                Decision::Busy { turn, until } => {
+                    let retry_after = replay::retry_after(self.deps.host().now().until(until));
+                    return Err(Refusal::SessionBusy { turn, retry_after });
+                }
+                Decision::OtherContexts => return Err(Refusal::OtherContexts),
+            };
+            if let Some((owned, step)) = begun {
+                let request = Some(request).filter(|_| step.progress.response_id.is_none());
+                return self.attempt(&owned, Work { request, step }, stream).await;
+            }
+            seen = self.look(&submission).await?;
+        }
+        Err(Refusal::Contended)
+    }
+
+    /// Session and turn beside each other; the session's open turn only when there is one.
+    async fn look(&self, submission: &Submission) -> Result<Seen, Refusal> {
+        let (store, key) = (self.deps.store(), &submission.key);
+        let (session, turn) = try_join(store.session(&key.session), store.turn(key)).await?;
+        let open = match session.as_ref().and_then(|session| session.open_turn.clone()) {
+            Some(open) if open != key.turn || turn.is_none() => store.turn(&key.session.turn(open)).await?,
+            _ => None,
+        };
+        Ok(Seen { session, turn, open })
+    }
+
+    async fn store_request(&self, submission: &Submission, request: &UserTurn) -> Result<(), Unavailable> {
+        let kind = Kind::Instruction(submission.fingerprint);
+        let payload = Payload { turn: submission.key.clone(), kind };
+        self.deps.payloads().put(&payload, Bytes::from(request.canonical_json())).await
+    }
+}
+
+impl<D: AgentDeps> Executor<D> {
+    /// Starts the turn; none when somebody else changed the session first.
+    async fn begin(
+        &self,
+        seen: &Seen,
+        open: Option<Turn>,
+        submission: &Submission,
+        request: &UserTurn,
+        term: &Term,
+    ) -> Result<Option<(OwnedTurn, Step)>, Refusal> {
+        let before = seen.session.as_ref();
+        let Resolved { effective, setup } = self.resolve(before, submission, request).await?;
+        let closing = match (before, open) {
+            (Some(session), Some(open)) => match self.close(session, &open).await? {
+                Some(closing) => Some(closing),
+                None => return Ok(None),
+            },
+            _ => None,
+        };
+        let newcomer = self.is_newcomer(before, submission).await?;
+        let (host, timing) = (self.deps.host(), self.deps.timing());
+        let (requested, attempt) = (host.monotonic(), host.attempt_id());
+        let commit = begin::begin(before, closing, submission, &setup, attempt, newcomer, host.now(), timing);
+        if let Written::Stands(_) = write::commit(&self.deps, &commit).await? {
+            return Ok(None);
+        }
+        let session = commit.session.after;
+        Ok(commit.turns.into_iter().next().map(|change| {
+            let turn = change.after;
+            let start = turn.chain.clone();
+            let step = self.step(&turn, start, &session, &effective, setup.files, request);
+            (OwnedTurn { turn, lease: Lease::held_since(requested, timing), term: term.clone() }, step)
+        }))
+    }
+
+    /// How the open turn is closed on the way, with everything written that has to be there before; none
+    /// when it is no longer as it was seen.
+    async fn close(&self, session: &Session, open: &Turn) -> Result<Option<Closing>, Refusal> {
+        let outcome = outcomes::load(self.deps.payloads(), open).await?;
+        let found = outcome.as_ref().map(Outcome::findings);
+        let closing = Closing::of(session, open, found.as_ref(), self.deps.host().now(), self.deps.timing());
+        let Ok(closing) = closing else { return Ok(None) };
+        match closing.result_before() {
+            Some(result) => finalize::publish(&self.deps, open, outcome.as_ref(), result).await?,
+            None => finalize::touch(&self.deps, open).await?,
+        }
+        Ok(Some(closing))
+    }
+
+    async fn is_newcomer(&self, session: Option<&Session>, submission: &Submission) -> Result<bool, Refusal> {
+        match session {
+            None => Ok(true),
+            Some(session) if session.owner.id == submission.by.id => Ok(false),
+            Some(session) => Ok(!self.deps.store().takes_part(&session.key, &submission.by.id).await?),
+        }
+    }
+}
+
+/// The request, as far as its turn's fate depends on it.
+fn submission(caller: &Caller, request: &UserTurn) -> Submission {
+    let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
+    Submission {
+        key: session.turn(request.turn_id.clone()),
+        by: caller.user.clone(),
+        fingerprint: request.fingerprint(),
+        contexts: Contexts {
+            agent: request.agent_context_id.clone(),
+            conversation: request.conversation_context_id.clone(),
+        },
+        hints: Hints {
+            workspace: request.workspace_id.clone(),
+            repo: request.repo.clone(),
+            language: request.language.clone(),
+        },
+        session_name: summary::name_of(request.instruction.as_deref()),
+        instruction_summary: summary::summarize(request.instruction.as_deref().unwrap_or_default()),
+        solution: solution(request),
+        streamed: request.streaming,
+    }
+}
+
+/// AGN-034 §4.5: a text replaces the session's, an empty one removes it, none leaves it.
+fn solution(request: &UserTurn) -> SolutionChange {
+    match request.solution_context_text.as_deref() {
+        None => SolutionChange::Stays,
+        Some(text) if text.trim().is_empty() => SolutionChange::Removed,
+        Some(text) => SolutionChange::Replaced(SolutionContext {
+            turn: request.turn_id.clone(),
+            request: request.fingerprint(),
+            text: Fingerprint::of_bytes(text.as_bytes()),
+        }),
+    }
+}

@@ -1,0 +1,187 @@
+//! Work: model → server tools → model … until there is an answer, an error, or calls for the client.
+//!
+//! Resumable at every step: what was executed is recorded beside the next model call, so a takeover goes
+//! on from there. Server tools can run twice after a crash, under different call ids; their effects are
+//! pure, staged, or addressed by content (rule 8).
+
+use std::time::Duration;
+
+use agent::{
+    answer::{self, Answer, File},
+    compose::Composed,
+    conversation::Conversation,
+    model::{FunctionCall, Model, Observer},
+    progress::{Plan, Progress, Step},
+    tool::{self, Effect, Executed, ExecutedBy, Limits, PublishFile},
+};
+use bytes::Bytes;
+use contracts::{request::UserTurn, response::FileRef};
+use futures::future::join3;
+use protocol::{
+    payload::{Kind, Payload},
+    turn::Turn,
+};
+
+use super::{Executor, attempt::OwnedTurn};
+use crate::{
+    ports::{AgentDeps, Clock, Payloads, Timer, Unavailable},
+    stream::Writer,
+};
+
+/// Where an attempt begins.
+pub(super) struct Work<'a> {
+    /// The user's request, where the attempt begins with it.
+    pub(super) request: Option<&'a UserTurn>,
+    /// The set-up, and how far earlier attempts came.
+    pub(super) step: Step,
+}
+
+impl<D: AgentDeps> Executor<D> {
+    /// Works on the turn until it comes to something.
+    pub(super) async fn work(&self, owned: &OwnedTurn, work: Work<'_>, stream: &Writer) -> Answer {
+        let (turn, Step { plan, mut progress }) = (&owned.turn, work.step);
+        let (config, host) = (self.deps.config(), self.deps.host());
+        let start = plan.start.as_ref().unwrap_or(&turn.chain);
+        let mut conversation =
+            Conversation::new(start, &plan, &progress, work.request.cloned(), &config.provider);
+        let (mut unrecorded, mut raw) = (false, Vec::new());
+        loop {
+            let Composed { request, told_solution } =
+                self.compose(turn, &plan, &mut progress, &mut conversation).await;
+            if owned.lease.left(host).is_zero() {
+                // Nobody may pay for a turn that is about to be somebody else's: whoever keeps the lease
+                // ends this.
+                return std::future::pending().await;
+            }
+            let mut deltas = |piece: &str| stream.text(&turn.key, piece);
+            let mut observer = Observer::of(&mut deltas).keeping_raw(plan.store_raw_payloads);
+            let reply = self.deps.model().reply(&request, self.time_left(owned), &mut observer);
+            let recorded = self.record(turn, &plan, &progress, unrecorded);
+            let reply = join3(reply, recorded, self.keep(&raw)).await.0;
+            progress.model_calls += 1;
+            progress.spent(observer.usage);
+            raw = observer.raw.map_or_else(Vec::new, |raw| answer::raw(turn, progress.model_calls, raw));
+            let reply = match reply {
+                Ok(reply) => reply,
+                Err(error) if conversation.can_recover(&error, &request) => {
+                    stream.reset();
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the model call failed");
+                    let failed = answer::failed(answer::failure(&error), progress, &plan, host.now());
+                    return failed.beside(raw);
+                }
+            };
+            conversation.replied(&plan);
+            progress.told_mode = Some(request.mode);
+            progress.told_solution = told_solution;
+            progress.response_id = Some(reply.response_id);
+            progress.provider = Some(config.provider.clone());
+            if reply.calls.is_empty() {
+                let mode = config.catalog.display_name(progress.mode(turn));
+                let now = host.now();
+                return answer::answered(turn, &mode, reply.text, progress, &plan, now, self.deps.timing())
+                    .streamed(stream.segment())
+                    .beside(raw);
+            }
+            stream.reset();
+            if progress.rounds >= plan.max_rounds {
+                let error = answer::too_many_rounds(&plan);
+                return answer::failed(error, progress, &plan, host.now()).beside(raw);
+            }
+            progress.rounds += 1;
+            unrecorded = true;
+            progress = self.run_tools(turn, &plan, reply.calls, progress, self.time_left(owned)).await;
+            if progress.pending().next().is_some() {
+                let mode = config.catalog.display_name(progress.mode(turn));
+                return answer::suspended(turn, &mode, &reply.text, progress, plan, host.now()).beside(raw);
+            }
+        }
+    }
+
+    /// What the turn has left for models and tools, before it must be settled.
+    fn time_left(&self, owned: &OwnedTurn) -> Duration {
+        let settle_by = owned.term.ends.saturating_sub(self.deps.timing().settle_reserve);
+        settle_by.saturating_sub(self.deps.host().monotonic())
+    }
+
+    /// Records how far the turn has come. It costs nobody a wait; should it fail, a takeover runs the
+    /// round's tools again.
+    async fn record(&self, turn: &Turn, plan: &Plan, progress: &Progress, wanted: bool) {
+        if !wanted {
+            return;
+        }
+        let step = Step { plan: plan.clone(), progress: progress.clone() };
+        let kind = Kind::Step(turn.attempt.clone(), progress.rounds);
+        let body = Bytes::from(serde_json::to_vec(&step).unwrap_or_default());
+        let payload = Payload { turn: turn.key.clone(), kind };
+        if let Err(error) = self.deps.payloads().put(&payload, body).await {
+            tracing::warn!(%error, source = %error.source, "a tool round could not be recorded");
+        }
+    }
+
+    /// Runs what the server runs, refuses what fits no tool, and leaves the client's calls open.
+    ///
+    /// No tool outlasts `deadline`, which is what the turn has left.
+    async fn run_tools(
+        &self,
+        turn: &Turn,
+        plan: &Plan,
+        calls: Vec<FunctionCall>,
+        mut progress: Progress,
+        deadline: Duration,
+    ) -> Progress {
+        let (config, host) = (self.deps.config(), self.deps.host());
+        let limits = Limits::default().within(deadline);
+        let by = tool::answerers(&plan.tools, &calls, &limits);
+        let is_ours = |(call, by)| (by == &ExecutedBy::Server).then_some(call);
+        let ours: Vec<FunctionCall> = calls.iter().zip(&by).filter_map(is_ours).cloned().collect();
+        progress.begin_round(calls.into_iter());
+        let facts = config.facts(progress.mode(turn));
+        let mut performed = Vec::new();
+        for executed in tool::run_all(&config.tools, &plan.tools, &ours, &facts, &limits, host).await {
+            performed.push(self.perform(turn, executed, &mut progress).await);
+        }
+        let before = progress.staged_mode.clone();
+        let (staged, warning) = tool::fold_mode(before.clone(), &performed, host.now());
+        if staged != before {
+            progress.warnings.extend(warning.inspect(|warning| tracing::warn!(warning)));
+            progress.warnings.extend(staged.as_ref().and_then(tool::branch_note));
+        }
+        progress.staged_mode = staged;
+        progress.tool_results.extend(performed.iter().map(Executed::result));
+        // By place, not by id: ids are the model's words, and two calls may have the same.
+        let places = progress.calls.iter_mut().zip(by).filter(|(_, by)| *by == ExecutedBy::Server);
+        for ((call, _), executed) in places.zip(performed) {
+            call.outcome = Some(executed.outcome);
+        }
+        progress
+    }
+
+    /// Does what a tool wants done; the call counts as failed if that can't be.
+    async fn perform(&self, turn: &Turn, executed: Executed, progress: &mut Progress) -> Executed {
+        for effect in &executed.effects {
+            match effect {
+                // The turn's modes are folded over all of a reply's calls.
+                Effect::StageMode(_) => {}
+                Effect::Warn(warning) => progress.warnings.push(warning.clone()),
+                Effect::PublishFile(file) => match self.publish(turn, file).await {
+                    Ok(file) => progress.files.push(file),
+                    Err(error) => {
+                        tracing::warn!(%error, source = %error.source, "a published file could not be stored");
+                        return executed.into_failed("The file could not be stored. Try again.");
+                    }
+                },
+            }
+        }
+        executed
+    }
+
+    /// Stores a file under its content's hash: storing it again changes nothing.
+    async fn publish(&self, turn: &Turn, file: &PublishFile) -> Result<FileRef, Unavailable> {
+        let (File { payload, bytes }, file) = answer::published(&turn.key, file);
+        self.deps.payloads().put(&payload, bytes).await?;
+        Ok(file)
+    }
+}

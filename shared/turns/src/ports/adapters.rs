@@ -1,0 +1,127 @@
+//! What the flows are wired to, as one value.
+
+use std::sync::Arc;
+
+use agent::{config::AgentConfig, model::Model};
+use protocol::timing::Timing;
+
+use super::{Clock, FinalizeQueue, Payloads, Random, Store};
+
+/// What everything that writes a turn's state needs.
+pub trait Deps: Send + Sync {
+    /// The table.
+    type Store: Store;
+    /// The objects.
+    type Payloads: Payloads;
+    /// Time and chance.
+    type Host: Clock + Random;
+    /// The table.
+    fn store(&self) -> &Self::Store;
+    /// The objects.
+    fn payloads(&self) -> &Self::Payloads;
+    /// Time and chance.
+    fn host(&self) -> &Self::Host;
+    /// Waits and bounds.
+    fn timing(&self) -> &Timing;
+}
+
+/// What working on a turn needs besides.
+pub trait AgentDeps: Deps {
+    /// The finalize queue.
+    type Queue: FinalizeQueue;
+    /// The model.
+    type Model: Model;
+    /// The finalize queue.
+    fn queue(&self) -> &Self::Queue;
+    /// The model.
+    fn model(&self) -> &Self::Model;
+    /// Modes, tools and default contexts.
+    fn config(&self) -> &AgentConfig;
+}
+
+/// [`Deps`] as a value.
+#[derive(Debug)]
+pub struct Adapters<S, P, H> {
+    /// The table.
+    pub store: S,
+    /// The objects.
+    pub payloads: P,
+    /// Time and chance.
+    pub host: H,
+    /// Waits and bounds.
+    pub timing: Timing,
+}
+
+impl<S: Store, P: Payloads, H: Clock + Random> Deps for Adapters<S, P, H> {
+    type Store = S;
+    type Payloads = P;
+    type Host = H;
+
+    fn store(&self) -> &S {
+        &self.store
+    }
+
+    fn payloads(&self) -> &P {
+        &self.payloads
+    }
+
+    fn host(&self) -> &H {
+        &self.host
+    }
+
+    fn timing(&self) -> &Timing {
+        &self.timing
+    }
+}
+
+/// [`AgentDeps`] as a value.
+#[derive(Debug)]
+pub struct AgentAdapters<D, Q, M> {
+    /// What every writer needs.
+    pub base: D,
+    /// The finalize queue.
+    pub queue: Q,
+    /// The model.
+    pub model: M,
+    /// Modes, tools and default contexts.
+    pub config: Arc<AgentConfig>,
+}
+
+impl<D: Deps, Q: Send + Sync, M: Send + Sync> Deps for AgentAdapters<D, Q, M> {
+    type Store = D::Store;
+    type Payloads = D::Payloads;
+    type Host = D::Host;
+
+    fn store(&self) -> &D::Store {
+        self.base.store()
+    }
+
+    fn payloads(&self) -> &D::Payloads {
+        self.base.payloads()
+    }
+
+    fn host(&self) -> &D::Host {
+        self.base.host()
+    }
+
+    fn timing(&self) -> &Timing {
+        self.base.timing()
+    }
+}
+
+impl<D: Deps, Q: FinalizeQueue, M: Model> AgentDeps for AgentAdapters<D, Q, M> {
+    type Queue = Q;
+    type Model = M;
+
+    fn queue(&self) -> &Q {
+        &self.queue
+    }
+
+    fn model(&self) -> &M {
+        &self.model
+    }
+
+    fn config(&self) -> &AgentConfig {
+        &self.config
+    }
+}

@@ -1,0 +1,35 @@
+//! The objects.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use contracts::Timestamp;
+use protocol::payload::Payload;
+
+use super::Unavailable;
+
+/// The objects, for whoever may read them.
+pub trait PayloadReads: Send + Sync {
+    /// Reads an object.
+    fn get(&self, payload: &Payload) -> impl Future<Output = Result<Option<Bytes>, Unavailable>> + Send;
+    /// Whether an object is there, without reading it.
+    fn exists(&self, payload: &Payload) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+    /// A short-lived link to an object.
+    fn link(&self, payload: &Payload) -> impl Future<Output = Result<Link, Unavailable>> + Send;
+}
+
+/// The objects, for whoever may write them.
+pub trait Payloads: PayloadReads {
+    /// Stores an object once. An object that is already there under this key is this very object,
+    /// since keys carry their writer or their content: that is success.
+    fn put(&self, payload: &Payload, body: Bytes) -> impl Future<Output = Result<(), Unavailable>> + Send;
+}
+
+/// A link that works for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Where.
+    pub url: String,
+    /// Until when.
+    pub expires: Timestamp,
+}
