@@ -5,15 +5,7 @@
 
 #![no_main]
 
-use contracts::{
-    AgentExecuteRequest, Error, InvokeResult, ToolContinuation, UserTurn,
-    request::limits::MAX_REPORTED_VIOLATIONS,
-    shape::{
-        Shape,
-        multipart::{self, Part},
-        reply, text,
-    },
-};
+use contracts::{AgentExecuteRequest, Error, InvokeResult, ToolContinuation, UserTurn, request::limits::MAX_REPORTED_VIOLATIONS, shape::{Shape, multipart::{self, Part}, reply, text}};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

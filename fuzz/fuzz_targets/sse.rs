@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use llm::{
-    Heard,
+    Observer,
     fold::Progress,
     reader::Reader,
     sse::{Decoder, Event, Limits},
@@ -42,7 +42,7 @@ fn read(stream: &[u8], size: usize) -> (String, String) {
     let mut text = String::new();
     for piece in stream.chunks(size) {
         let mut deltas = |delta: &str| text.push_str(delta);
-        let read = reader.push(piece, &mut Heard::by(&mut deltas));
+        let read = reader.push(piece, &mut Observer::of(&mut deltas));
         match read {
             Ok(Progress::More) => assert_eq!(reader.has_text(), !text.is_empty()),
             ended => return (text, format!("{ended:?}")),

@@ -126,8 +126,8 @@ async fn a_finished_turn_has_its_stream_still_and_whoever_may_not_see_it_finds_n
             let rest = attach(&ada, &asked, way, Some(event.id)).await;
             let rest = rest.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
             assert!(rest.iter().all(|later| later.id > event.id), "{way:?} after {}: {rest:?}", event.id);
-            let heard = events.iter().take_while(|earlier| earlier.id <= event.id);
-            let (whole, same) = amounts_to(&heard.chain(&rest).cloned().collect::<Vec<_>>());
+            let observer = events.iter().take_while(|earlier| earlier.id <= event.id);
+            let (whole, same) = amounts_to(&observer.chain(&rest).cloned().collect::<Vec<_>>());
             assert_eq!((&whole, &same), (&text, &result), "{way:?} after {}", event.id);
         }
     }
@@ -158,11 +158,11 @@ async fn a_killed_function_s_stream_ends_with_what_the_turn_came_to() {
     let after = all.last().map(|event| event.id);
     // Whoever only reads can't take the turn over, and waits for whoever does.
     let reading = system.client("acme", "ada");
-    let (asked_for, heard) = (asked.clone(), all.clone());
+    let (asked_for, observer) = (asked.clone(), all.clone());
     let reading = tokio::spawn(async move {
         let events =
             reading.follow(&asked_for, after).await.unwrap_or_else(|answer| panic!("{}", answer.text));
-        amounts_to(&[heard, events.rest().await].concat())
+        amounts_to(&[observer, events.rest().await].concat())
     });
     let mut rest = Err(ada.get(&turn_path(&asked)).await);
     for _ in 0..5 {

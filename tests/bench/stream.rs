@@ -53,7 +53,7 @@ async fn main() {
         first.push(read.deltas[0] - said[0]);
         // A reader that is late gets several at once; then nobody can say which is which.
         if read.deltas.len() == said.len() {
-            every.extend(read.deltas.iter().zip(&said).map(|(heard, said)| *heard - *said));
+            every.extend(read.deltas.iter().zip(&said).map(|(observer, said)| *observer - *said));
         }
     }
     print("request sent → model asked", &mut to_model);
@@ -93,8 +93,8 @@ impl Client {
             text.extend_from_slice(&piece.unwrap());
             let ends = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             let lines: Vec<u8> = text.drain(..ends).collect();
-            let heard = lines.split(|byte| *byte == b'\n').filter(|line| *line == b"event: delta").count();
-            deltas.extend(std::iter::repeat_n(now, heard));
+            let observer = lines.split(|byte| *byte == b'\n').filter(|line| *line == b"event: delta").count();
+            deltas.extend(std::iter::repeat_n(now, observer));
         }
         Read { sent, deltas }
     }

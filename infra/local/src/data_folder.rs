@@ -30,7 +30,7 @@ pub enum Error {
 pub(crate) struct DataFolder {
     root: PathBuf,
     durable: bool,
-    /// Held until dropped: the operating system frees the lock also when this process is killed.
+    /// OwnedTurn until dropped: the operating system frees the lock also when this process is killed.
     _lock: File,
     /// The folder of an ephemeral cloud; goes when dropped.
     _temporary: Option<tempfile::TempDir>,

@@ -82,7 +82,7 @@ impl Launcher {
 impl Process {
     /// Watches the process until it is gone, ending it when that is wanted.
     pub(crate) async fn supervise(mut self, instance: &Instance) {
-        // Held, not used: the process ends when this closes.
+        // OwnedTurn, not used: the process ends when this closes.
         let stdin = self.child.stdin.take();
         tokio::select! {
             status = self.child.wait() => {

@@ -113,7 +113,7 @@ async fn copy(mut body: Body, parts: &mpsc::Sender<Part>, limit: usize) -> bool 
                     if copied > limit {
                         return false;
                     }
-                    // Nobody may be reading any more; the function is heard to the end all the same.
+                    // Nobody may be reading any more; the function is observer to the end all the same.
                     let _ = parts.send(Part::Data(data)).await;
                 }
                 Err(frame) => {

@@ -26,7 +26,7 @@ pub struct Error(String);
 #[derive(Clone)]
 struct Bucket {
     service: S3Service,
-    /// Held around a conditional write: s3s-fs looks whether the object exists and then writes it, so
+    /// OwnedTurn around a conditional write: s3s-fs looks whether the object exists and then writes it, so
     /// that two writers could both find it missing.
     conditional: Arc<Mutex<()>>,
 }
