@@ -32,6 +32,8 @@ pub use path::{FileName, InvalidPath, RelativePath};
 pub use rag::{RagCondition, RagOperator, RagValue};
 pub use value::is_mime_type;
 
+use serde::Serialize;
+
 use self::{
     json::{Json, Unreadable},
     report::Report,
@@ -90,7 +92,8 @@ pub struct UserTurn {
 }
 
 /// Results for a turn that waits for them (AGN-034 §2.2). Made by parsing alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct ToolContinuation {
     /// The session.
