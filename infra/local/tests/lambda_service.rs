@@ -20,6 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
+use contracts::paths::EXECUTE;
 use futures::StreamExt;
 use lambda_http::RequestExt;
 use lambda_runtime::{LambdaEvent, service_fn};
@@ -129,8 +130,6 @@ async fn finalize(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, lamb
 }
 
 // ---- Starting and calling.
-
-const EXECUTE: &str = "/api/ai/agent/execute";
 
 fn quiet() -> Options {
     Options { sweep: None, ..Options::default() }

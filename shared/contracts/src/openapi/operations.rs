@@ -11,7 +11,7 @@ use super::{
     },
     parameters::{self, Takes},
 };
-use crate::error::ErrorCode;
+use crate::{error::ErrorCode, paths};
 
 /// One operation.
 pub(super) struct Row {
@@ -75,7 +75,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "executeTurn",
         method: HttpMethod::Post,
-        path: "/api/ai/agent/execute",
+        path: paths::EXECUTE,
         tag: "Turns",
         summary: "Run a user turn, or hand in tool results",
         description: "Takes both scenarios of AGN-034 §2, told apart by the presence of `ToolResults`. An \
@@ -107,7 +107,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "submitToolResults",
         method: HttpMethod::Post,
-        path: "/api/ai/agent/tool-results",
+        path: paths::TOOL_RESULTS,
         tag: "Turns",
         summary: "Hand in the results of a turn's client tools",
         description: "Takes tool continuations alone (AGN-034 §2.2). The results must match the calls in \
@@ -122,7 +122,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "cancelTurn",
         method: HttpMethod::Post,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel",
+        path: paths::CANCEL.template(),
         tag: "Turns",
         summary: "End an open turn",
         description: "Ends a turn that is open and answers with what the turn came to. A turn that ended \
@@ -136,7 +136,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "listSessions",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions",
+        path: paths::SESSIONS,
         tag: "Sessions",
         summary: "List sessions, newest activity first",
         description: "The sessions of the caller's org, or those that one user owns or takes part in \
@@ -150,7 +150,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readSession",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}",
+        path: paths::SESSION.template(),
         tag: "Sessions",
         summary: "Read a session with its turns",
         description: "The session with its turns in order, at most a hundred at a time (DD-002A, DD-003).",
@@ -169,7 +169,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readLastTurn",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/last",
+        path: paths::LAST_TURN.template(),
         tag: "Sessions",
         summary: "Read a session's newest turn",
         description: "The newest turn, whatever its status (DD-003).",
@@ -182,7 +182,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readTurn",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}",
+        path: paths::TURN.template(),
         tag: "Sessions",
         summary: "Read a turn",
         description: "One turn, whole (DD-002B, DD-003). The provider's ids are there for operators alone.",
@@ -195,7 +195,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readTurnSummary",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/summary",
+        path: paths::SUMMARY.template(),
         tag: "Sessions",
         summary: "Read a turn's light summary",
         description: "One turn in a few lines, cheap enough to poll (DD-003).",
@@ -208,7 +208,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "streamTurn",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream",
+        path: paths::STREAM.template(),
         tag: "Turns",
         summary: "Read a turn's stream, or the rest of it",
         description: "The events of a turn that was started with `Streaming`, from the first one or after the one \
@@ -223,7 +223,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readInstruction",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/instruction",
+        path: paths::INSTRUCTION.template(),
         tag: "Payloads",
         summary: "Read a turn's whole request",
         description: "A link to the request in its canonical form (DD-005; RFC 8785).",
@@ -236,7 +236,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readAnswer",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/answer",
+        path: paths::ANSWER.template(),
         tag: "Payloads",
         summary: "Read a turn's whole answer",
         description: "A link to the answer's text; there once the turn is completed (DD-005).",
@@ -249,7 +249,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readModelRequest",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-request",
+        path: paths::MODEL_REQUEST.template(),
         tag: "Payloads",
         summary: "Read what the model provider was sent",
         description: "A link to the body of the turn's last model call, where the conversation context keeps raw \
@@ -263,7 +263,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readModelResponse",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-response",
+        path: paths::MODEL_RESPONSE.template(),
         tag: "Payloads",
         summary: "Read what the model provider answered",
         description: "A link to the response to the turn's last model call, where the conversation context keeps raw \
@@ -277,7 +277,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readFile",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}",
+        path: paths::FILE.template(),
         tag: "Payloads",
         summary: "Read a file of an answer",
         description: "A link to a file that an answer refers to (AGN-033 §6.3).",
