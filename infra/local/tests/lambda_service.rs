@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
 use contracts::paths::EXECUTE;
@@ -121,9 +121,7 @@ async fn finalize(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, lamb
         let mut file = std::fs::OpenOptions::new().append(true).create(true).open(file)?;
         std::io::Write::write_all(&mut file, line.as_bytes())?;
         if body == "fail" {
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = record.message_id.unwrap_or_default();
-            response.batch_item_failures.push(failure);
+            response.add_failure(record.message_id.unwrap_or_default());
         }
     }
     Ok(response)
