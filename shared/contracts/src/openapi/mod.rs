@@ -8,20 +8,20 @@
 //! calls each operation.
 
 mod absent;
+mod answers;
 mod bodies;
 mod closed;
 mod document;
-mod envelope;
-mod errors;
+mod error_groups;
 mod examples;
 mod operations;
+mod outcomes;
 mod parameters;
-mod request;
-mod responses;
+mod scenarios;
 mod strings;
 
 pub use document::document;
-pub use request::AgentExecuteRequestSchema;
+pub use scenarios::AgentExecuteRequestSchema;
 
 use utoipa::{
     ToSchema,
@@ -43,7 +43,7 @@ type Named = (String, RefOr<Schema>);
 #[must_use]
 pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     fn answer<T: ToSchema>(name: &str, all: &mut Vec<Named>) {
-        all.push((envelope::around(name), envelope::success(name).into()));
+        all.push((outcomes::around(name), outcomes::success(name).into()));
         named::<T>(name, all);
     }
 
@@ -61,7 +61,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     answer::<AgentSessionTurn>("AgentSessionTurn", &mut all);
     answer::<AgentSessionTurnSummary>("AgentSessionTurnSummary", &mut all);
     answer::<PayloadLink>("PayloadLink", &mut all);
-    envelope::failure(&mut all);
+    outcomes::failure(&mut all);
     named::<ErrorCode>("ErrorCode", &mut all);
     named::<ContentHash>("ContentHash", &mut all);
     // AGN-033 §3.5: what we write is absent, never null. Requests, below, may say null.
@@ -78,6 +78,6 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
 /// The operations' ids and the codes that each may answer with.
 #[must_use]
 pub fn codes() -> Vec<(&'static str, Vec<ErrorCode>)> {
-    let of = |row: &operations::Row| errors::by_status(row.errors).into_values().flatten().collect();
+    let of = |row: &operations::Row| error_groups::by_status(row.errors).into_values().flatten().collect();
     operations::OPERATIONS.iter().map(|row| (row.id, of(row))).collect()
 }

@@ -6,7 +6,7 @@
 use utoipa::openapi::path::HttpMethod;
 
 use super::{
-    errors::{
+    error_groups::{
         ANYWHERE, BODY, FAILED_TURN, PAYLOAD, QUERY, SESSION, START, STREAM, TOOL_RESULTS, TURN, USER_TURN,
     },
     parameters::{self, Takes},

@@ -18,8 +18,8 @@ pub(crate) mod envelope;
 mod image;
 pub(crate) mod json;
 pub mod limits;
-mod path;
 mod rag;
+mod relative_path;
 pub(crate) mod report;
 mod server_owned;
 pub(crate) mod table;
@@ -28,8 +28,8 @@ pub(crate) mod value;
 
 pub use artifact::{Artifact, Contents, Origin};
 pub use image::{ClipboardImage, ImageType};
-pub use path::{FileName, InvalidPath, RelativePath};
 pub use rag::{RagCondition, RagOperator, RagValue};
+pub use relative_path::{FileName, InvalidPath, RelativePath};
 pub use value::is_mime_type;
 
 use serde::Serialize;
