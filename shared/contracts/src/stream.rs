@@ -84,7 +84,7 @@ impl FromStr for EventId {
 
 /// A `Last-Event-ID` that is none of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event id is a whole number up to 9007199254740991")]
+#[error("an event id is a whole number up to {}", EventId::MAX)]
 pub struct InvalidEventId;
 
 impl From<ParseIntError> for InvalidEventId {

@@ -10,6 +10,7 @@
 mod absent;
 mod answers;
 mod bodies;
+mod bounds;
 mod closed;
 mod document;
 mod error_groups;
@@ -68,6 +69,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     all.iter_mut().for_each(|(_, schema)| absent::never_null(schema));
 
     named::<AgentExecuteRequestSchema>("AgentExecuteRequest", &mut all);
+    bounds::set(&mut all);
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all.dedup_by(|(one, _), (other, _)| one == other);
     closed::kinds(&mut all);
