@@ -1,8 +1,8 @@
-//! The paths of the API, each in one spelling: routers, the gateways' tables, the OpenAPI document and links
-//! all take theirs from here, and a test holds `template.yaml` to them.
+//! The paths of the API. Routers, the local gateway, the OpenAPI document and links use these constants, and a
+//! test compares `template.yaml` with them.
 //!
-//! A path is a template whose parameters stand in braces; a path below a session or a turn has a type that
-//! fills them in. Deliberately absent: methods, and who answers.
+//! A path is a template with its parameters in braces; the types below fill them in. Deliberately absent:
+//! methods, and which function answers.
 //!
 //! # Examples
 //!
@@ -27,12 +27,12 @@ use crate::{
 };
 
 /// What is percent-encoded in a segment of a path and in a part of a storage key: everything but the
-/// unreserved characters of RFC 3986. Stored links and keys are found again only while this stays as it is.
+/// unreserved characters of RFC 3986. Links and keys are stored, so this never changes.
 pub const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Runs a user turn, or takes tool results.
 pub const EXECUTE: &str = "/api/ai/agent/execute";
-/// Takes tool results alone.
+/// Takes tool results and nothing else.
 pub const TOOL_RESULTS: &str = "/api/ai/agent/tool-results";
 /// Lists sessions.
 pub const SESSIONS: &str = "/api/ai/agent/sessions";
@@ -148,7 +148,7 @@ impl FilePath {
     }
 }
 
-/// A brace in a value is percent-encoded, so that no value can be taken for a parameter.
+// A brace in a value is percent-encoded, so no value can be mistaken for a parameter.
 fn filled(template: &str, parameters: &[(&str, &str)]) -> String {
     parameters.iter().fold(template.to_owned(), |path, (parameter, value)| {
         path.replace(parameter, &utf8_percent_encode(value, RESERVED).to_string())

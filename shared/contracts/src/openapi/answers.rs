@@ -59,7 +59,7 @@ fn successes(row: &Row) -> ResponsesBuilder {
     }
 }
 
-/// A failure: of one code, it is a component that operations share.
+/// A failure with one code is a component that operations share.
 fn failure(row: &Row, codes: &[ErrorCode]) -> RefOr<Response> {
     let as_text = matches!(row.answers, Answers::Turn { as_text: true })
         && !codes.iter().all(|code| GATEWAY.contains(code));

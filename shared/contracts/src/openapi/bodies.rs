@@ -17,9 +17,7 @@ use crate::request::limits::{
     MAX_ARTIFACTS, MAX_BODY_BYTES, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
 };
 
-/// The members of a form that are hints.
 const HINTS: [&str; 3] = ["WorkspaceId", "Repo", "Language"];
-/// The members of a form that are ids.
 const IDS: [&str; 4] = ["SessionId", "TurnId", "AgentContextId", "ConversationContextId"];
 
 const MIB: usize = 1024 * 1024;

@@ -1,5 +1,5 @@
-//! How long, many and large the members of a request may be: the derive takes such bounds as literals alone,
-//! and [`limits`](crate::request::limits) has them as constants.
+//! How long, how many and how large the members of a request may be. The derive takes bounds only as
+//! literals, so the constants of [`limits`](crate::request::limits) are set here.
 
 use utoipa::openapi::{
     RefOr, Schema,
@@ -34,7 +34,6 @@ const BOUNDS: &[(&str, &str, AtMost)] = &[
     ("RagCondition", "Values", AtMost::Items(MAX_VALUES)),
 ];
 
-/// Bounds the members of requests.
 pub(super) fn set(all: &mut [Named]) {
     for (schema, member, bound) in BOUNDS {
         match (member_of(all, schema, member), *bound) {
@@ -75,7 +74,7 @@ mod tests {
                 AtMost::Items(most) => ("maxItems", Value::from(most)),
                 AtMost::Number(most) => ("maximum", Value::from(most)),
             };
-            // A user turn is its members and, beside them, that there is some input.
+            // A user turn is two schemas: its members, and that there is some input.
             let object = all[*schema].pointer("/allOf/0").unwrap_or(&all[*schema]);
             assert_eq!(object["properties"][*member][keyword], most, "{schema}.{member}: {keyword}");
         }

@@ -16,7 +16,6 @@ use super::{
     schemas,
 };
 
-/// The name of the one security scheme.
 const BEARER: &str = "bearerAuth";
 
 const DESCRIPTION: &str = "Runs turns of AI agents and reads the sessions they make up.\n\n\
@@ -25,7 +24,7 @@ const DESCRIPTION: &str = "Runs turns of AI agents and reads the sessions they m
     caller's are the same 404. With a `Retry-After` the very same request may be sent again: a turn is run \
     and paid for once, however often its request comes.";
 
-/// The document.
+/// The document of the whole HTTP surface.
 #[must_use]
 pub fn document() -> OpenApi {
     let mut paths = Paths::new();

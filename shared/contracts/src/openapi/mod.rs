@@ -1,11 +1,11 @@
 //! The OpenAPI 3.1 document of the HTTP surface, generated from the contract (feature `openapi`).
 //!
-//! Plain shapes derive their schema where they are defined. Here are the ones that serde is told about by
-//! hand (strings with a rule, the envelope, the requests, which are parsed by tables), and `operations.rs`,
-//! the table from which everything else follows: what an operation takes, answers and how it can fail.
+//! Plain shapes derive their schema where they are defined. Here are the shapes whose reading or writing is
+//! written by hand (strings with a rule, the envelope, the requests), and `operations.rs`, the table from
+//! which everything else follows: what an operation takes, what it answers and how it can fail.
 //! Statuses, descriptions and retries come from the catalogue of error codes, limits from
-//! [`crate::request::limits`], examples from the sample events. Deliberately absent: whoever routes; a test
-//! calls each operation.
+//! [`crate::request::limits`], examples from the sample events. Deliberately absent: routing; a test calls
+//! each operation.
 
 mod absent;
 mod answers;
@@ -37,7 +37,7 @@ use crate::{
     },
 };
 
-/// A schema and what it is called in `components`.
+/// A schema and its name in `components`.
 type Named = (String, RefOr<Schema>);
 
 /// Every named schema of the contract, for `components`.
@@ -56,7 +56,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     let mut all = Vec::new();
     answer::<AgentExecuteResponse>("AgentExecuteResponse", &mut all);
     answer::<AgentSession>("AgentSession", &mut all);
-    // It is the one list there is, so its schema needs no name of its own for what it lists.
+    // There is only one list, so the name of its schema need not say of what.
     answer::<ListResponse<AgentSessionSummary>>("ListResponse", &mut all);
     named::<AgentSessionSummary>("AgentSessionSummary", &mut all);
     answer::<AgentSessionTurn>("AgentSessionTurn", &mut all);

@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{error::ErrorCode, paths};
 
-/// One operation.
 pub(super) struct Row {
     pub(super) id: &'static str,
     pub(super) method: HttpMethod,
@@ -24,7 +23,7 @@ pub(super) struct Row {
     pub(super) takes: &'static [Takes],
     pub(super) body: Option<Body>,
     pub(super) answers: Answers,
-    /// Operations that a client goes on with, by what is in the answer.
+    /// Operations that a client can call next, with parameters from the answer.
     pub(super) leads_to: &'static [Lead],
     pub(super) errors: &'static [&'static [ErrorCode]],
 }
@@ -43,8 +42,8 @@ pub(super) enum Body {
 pub(super) enum Answers {
     /// An `InvokeResult` of the schema with this name.
     Json(&'static str),
-    /// The same of a turn's answer; its text alone where plain text is asked for and the operation gives
-    /// it; its events where the turn is streamed.
+    /// An `InvokeResult` of a turn's answer; the answer's events where the turn is streamed; only its text
+    /// where plain text is asked for and the operation offers it.
     Turn { as_text: bool },
     /// A turn's events.
     Stream,
@@ -58,7 +57,6 @@ pub(super) struct Lead {
     pub(super) with: &'static [(&'static str, &'static str)],
 }
 
-/// The tags and what they hold.
 pub(super) const TAGS: &[(&str, &str)] = &[
     ("Turns", "Run a turn, go on with it, end it."),
     ("Sessions", "Read sessions and turns (DD-003, DD-007)."),
@@ -70,7 +68,6 @@ const OF_ANSWER: &[(&str, &str)] =
 const OF_SUMMARY: &[(&str, &str)] =
     &[("SessionId", "$response.body#/Result/SessionId"), ("TurnId", "$response.body#/Result/Id")];
 
-/// Every operation there is.
 pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "executeTurn",

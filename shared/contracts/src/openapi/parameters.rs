@@ -12,7 +12,7 @@ use crate::{
     stream::EventId,
 };
 
-/// What an operation takes.
+/// A parameter that an operation takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     Session,

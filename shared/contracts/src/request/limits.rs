@@ -4,7 +4,7 @@
 //! Lengths of text are counted in Unicode scalar values, as JSON Schema counts `maxLength`.
 //! Contents of artifacts and images have no limit of their own: the body's holds for them.
 
-/// The whole body, in bytes: Lambda's 6 MB hold for the serialized event, and base64 adds a third.
+/// The whole body, in bytes: Lambda's limit of 6 MB is for the serialized event, and base64 adds a third.
 pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// The parts of a form: every member once, every artifact and every image come to fewer.
