@@ -85,8 +85,8 @@ impl ContentHash {
     /// The hash of text. It is the same for every kind of line end, and ignores what a line holds beyond its
     /// first 500 UTF-16 code units (IDX-016).
     ///
-    /// Where that limit cuts a surrogate pair in two, the lone half counts as U+FFFD. That is what .NET writes
-    /// for it in UTF-8, and the existing indexes were built that way.
+    /// Where that limit cuts a surrogate pair in two, the lone half counts as U+FFFD. That is what .NET
+    /// writes for it in UTF-8, and the existing indexes were built that way.
     ///
     /// # Examples
     ///

@@ -1,5 +1,5 @@
-//! The paths of the API. Routers, the local gateway, the OpenAPI document and links use these constants, and a
-//! test compares `template.yaml` with them.
+//! The paths of the API. Routers, the local gateway, the OpenAPI document and links use these constants, and
+//! a test compares `template.yaml` with them.
 //!
 //! A path is a template with its parameters in braces; the types below fill them in. Deliberately absent:
 //! methods, and which function answers.
