@@ -1,5 +1,5 @@
 //! The OpenAPI document: the file is what the contract says, its examples hold, every operation is served,
-//! and what is served is documented.
+//! and what is served is documented; and `template.yaml` deploys the paths of the contract.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +12,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use aws_lambda_events::sqs::SqsEvent;
-use contracts::{AgentExecuteRequest, ErrorCode, ToolContinuation};
+use contracts::{AgentExecuteRequest, ErrorCode, ToolContinuation, paths};
 use lambda_http::{RequestExt, request::LambdaRequest};
 use local::{Cloud, Options, token::Identity};
 use protocol::announcement::FinalizeMessage;
@@ -81,6 +81,30 @@ fn visit(value: &Value, see: &mut impl FnMut(&str, &Value)) {
     }
 }
 
+/// The paths that `template.yaml` deploys.
+fn deployed() -> BTreeSet<String> {
+    let template: yaml_serde::Value = yaml_serde::from_str(&file("template.yaml")).unwrap();
+    let resources = template["Resources"].as_mapping().unwrap().values();
+    let events = resources.filter_map(|resource| resource["Properties"]["Events"].as_mapping());
+    let apis = events.flat_map(|events| events.values()).filter(|event| event["Type"] == "Api");
+    apis.map(|event| event["Properties"]["Path"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_template_deploys_the_paths_of_the_contract_and_no_others() {
+    let payloads = paths::PAYLOADS.strip_suffix("{proxy+}").unwrap();
+    let of_contract = paths::ALL.map(|path| if path.starts_with(payloads) { paths::PAYLOADS } else { path });
+    assert_eq!(deployed(), of_contract.map(str::to_owned).into());
+}
+
+#[test]
+fn every_documented_path_is_one_of_the_contract() {
+    let documented: BTreeSet<_> = operations(&document()).into_iter().map(|(_, path, _)| path).collect();
+    // Nothing answers there yet.
+    let of_contract = paths::ALL.into_iter().filter(|path| *path != paths::RERUN.template());
+    assert_eq!(documented, of_contract.map(str::to_owned).collect());
+}
+
 /// Codes that no operation answers with, and why. A code that comes into use leaves this list.
 const NOT_OF_AN_OPERATION: [ErrorCode; 3] = [
     // No operation: no such path, or not with this method.
@@ -110,7 +134,7 @@ fn http_event(name: &str) -> (lambda_http::Request, Value) {
 #[test]
 fn the_sample_events_are_what_each_function_takes() {
     let (execute, raw) = http_event("execute.json");
-    assert_eq!((execute.method().as_str(), execute.raw_http_path()), ("POST", "/api/ai/agent/execute"));
+    assert_eq!((execute.method().as_str(), execute.raw_http_path()), ("POST", paths::EXECUTE));
     let body = raw["body"].as_str().unwrap();
     assert!(
         matches!(AgentExecuteRequest::parse(body.as_bytes()), Ok(AgentExecuteRequest::UserTurn(_))),
@@ -118,7 +142,7 @@ fn the_sample_events_are_what_each_function_takes() {
     );
 
     let (results, raw) = http_event("tool-continuation.json");
-    assert_eq!((results.method().as_str(), results.raw_http_path()), ("POST", "/api/ai/agent/tool-results"));
+    assert_eq!((results.method().as_str(), results.raw_http_path()), ("POST", paths::TOOL_RESULTS));
     let body = raw["body"].as_str().unwrap();
     assert!(ToolContinuation::parse(body.as_bytes()).is_ok(), "{body}");
 
@@ -145,10 +169,10 @@ fn the_examples_of_requests_are_the_bodies_of_the_sample_events() {
         let (_, raw) = http_event(name);
         serde_json::from_str::<Value>(raw["body"].as_str().unwrap()).unwrap()
     });
-    let both = content("/api/ai/agent/execute");
+    let both = content(paths::EXECUTE);
     assert_eq!(both["examples"]["userTurn"]["value"], bodies[0]);
     assert_eq!(both["examples"]["toolResults"]["value"], bodies[1]);
-    assert_eq!(content("/api/ai/agent/tool-results")["examples"]["toolResults"]["value"], bodies[1]);
+    assert_eq!(content(paths::TOOL_RESULTS)["examples"]["toolResults"]["value"], bodies[1]);
 }
 
 /// The path with something in place of each parameter.
@@ -177,11 +201,10 @@ async fn every_documented_operation_is_served_and_the_rest_is_refused_in_the_env
         let documented = operation["responses"].as_object().unwrap();
         assert!(documented.contains_key(&status.to_string()), "{method} {path}: {status} {code}");
     }
-    let turn = "/api/ai/agent/sessions/s1/turns/t1";
     for (method, path) in [
-        ("POST", format!("{turn}/rerun")),
-        ("PATCH", "/api/ai/agent/sessions/s1".to_owned()),
-        ("DELETE", "/api/ai/agent/sessions/s1".to_owned()),
+        ("POST", filled(paths::RERUN.template())),
+        ("PATCH", filled(paths::SESSION.template())),
+        ("DELETE", filled(paths::SESSION.template())),
     ] {
         let (status, code) = call(method, &path).await;
         assert!(matches!(status, 404 | 405), "{method} {path}: {status} {code}");

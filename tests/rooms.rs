@@ -18,8 +18,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("runtime", &["contracts", "protocol"]),
     ("service", &["contracts", "protocol", "agent", "turns", "storage", "llm", "runtime"]),
     ("scripted-model", &[]),
-    ("execute", &["runtime", "service"]),
-    ("tool-continuation", &["runtime", "service"]),
+    ("execute", &["contracts", "runtime", "service"]),
+    ("tool-continuation", &["contracts", "runtime", "service"]),
     ("session-read", &["contracts", "protocol", "turns", "storage", "runtime"]),
     ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime"]),
     (

@@ -1,5 +1,6 @@
 //! Bad input is refused with its name and its rule, and leaves no trace.
 
+use contracts::paths;
 use serde_json::{Value, json};
 
 use crate::support::{System, id};
@@ -32,7 +33,7 @@ async fn every_kind_of_bad_input_is_named_and_leaves_no_trace() {
         (ids(json!({"Instruction": "x", "instruction": "x"})), "MemberDuplicated", Some("instruction")),
     ];
     for (body, code, details) in cases {
-        let refused = ada.post("/api/ai/agent/execute", body.clone()).await;
+        let refused = ada.post(paths::EXECUTE, body.clone()).await;
         assert_eq!((refused.status, refused.error().as_str()), (400, code), "{body} {}", refused.text);
         if let Some(details) = details {
             let named = refused.errors()[0]["Details"].as_str().unwrap_or_default().to_owned();
@@ -73,16 +74,16 @@ async fn tool_results_for_a_turn_that_does_not_wait_are_refused_with_the_reason(
     let asked = crate::support::turn("one");
     let results = json!({"SessionId": asked["SessionId"], "TurnId": asked["TurnId"],
         "ToolResults": [{"ToolCallId": "c", "ExecutionMs": 1, "ResultJson": "{}"}]});
-    for path in ["/api/ai/agent/tool-results", "/api/ai/agent/execute"] {
+    for path in [paths::TOOL_RESULTS, paths::EXECUTE] {
         let unknown = ada.post(path, results.to_string()).await;
         assert_eq!((unknown.status, unknown.error().as_str()), (404, "TurnNotFound"), "{path}");
     }
     ada.execute(&asked).await.result();
-    for path in ["/api/ai/agent/tool-results", "/api/ai/agent/execute"] {
+    for path in [paths::TOOL_RESULTS, paths::EXECUTE] {
         let refused = ada.post(path, results.to_string()).await;
         assert_eq!((refused.status, refused.error().as_str()), (409, "TurnNotAwaitingTools"), "{path}");
     }
-    let misplaced = ada.post("/api/ai/agent/tool-results", asked.to_string()).await;
+    let misplaced = ada.post(paths::TOOL_RESULTS, asked.to_string()).await;
     assert_eq!(misplaced.status, 400, "{}", misplaced.text);
 }
 
@@ -92,6 +93,6 @@ async fn unknown_paths_and_methods_are_refused_in_the_envelope() {
     let ada = system.client("acme", "ada");
     let nowhere = ada.get("/api/ai/agent/nowhere").await;
     assert_eq!((nowhere.status, nowhere.error().as_str()), (404, "RouteNotFound"));
-    let wrong = ada.get("/api/ai/agent/execute").await;
+    let wrong = ada.get(paths::EXECUTE).await;
     assert_eq!((wrong.status, wrong.error().as_str()), (405, "MethodNotAllowed"));
 }

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use contracts::paths::TOOL_RESULTS;
 use local::{Function, Options};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Client, LEASE, System, options, session_path, turn, turn_in, turn_path};
-
-const RESULTS: &str = "/api/ai/agent/tool-results";
 
 /// The right result for a call.
 pub fn result(call: &Value, text: &str) -> Value {
@@ -24,7 +23,7 @@ pub fn results(continuation: &Value, text: &str) -> Value {
 }
 
 pub async fn submit(client: &Client, results: &Value) -> Answer {
-    client.post(RESULTS, results.to_string()).await
+    client.post(TOOL_RESULTS, results.to_string()).await
 }
 
 const ASK: &str = "Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a.rs\"}; \

@@ -1,6 +1,7 @@
 //! Contexts: what sessions are bound to, and what readers are told of them (DD-002A, DD-007).
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use contracts::paths;
 use serde_json::{Value, json};
 
 use crate::support::{System, said, session_path, tools, turn, turn_in};
@@ -67,7 +68,7 @@ async fn readers_are_told_what_contexts_are_called_and_the_id_where_nobody_knows
     delete.send().await.expect("deleted");
 
     let read = ada.get(&session_path(&asked)).await.result();
-    let listed = ada.get("/api/ai/agent/sessions").await.result();
+    let listed = ada.get(paths::SESSIONS).await.result();
     let line = listed["Items"][0].clone();
     for shown in [&read, &line] {
         assert_eq!(

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use contracts::paths;
 use serde_json::Value;
 
 use crate::support::{Client, System, session_path, turn, turn_in, turn_path};
 
 async fn list(client: &Client, query: &str) -> Value {
-    client.get(&format!("/api/ai/agent/sessions{query}")).await.result()
+    client.get(&format!("{}{query}", paths::SESSIONS)).await.result()
 }
 
 fn ids(page: &Value) -> Vec<String> {
@@ -61,7 +62,7 @@ async fn a_users_list_holds_the_sessions_that_user_takes_part_in_by_that_users_o
     let moved = |answer: &crate::support::Answer| {
         ids(&answer.json()["Result"]).first().map(String::as_str) == one["SessionId"].as_str()
     };
-    let later = ada.until("/api/ai/agent/sessions?userId=ada", Duration::from_secs(5), moved).await;
+    let later = ada.until(&format!("{}?userId=ada", paths::SESSIONS), Duration::from_secs(5), moved).await;
     assert!(moved(&later), "{}", later.text);
 }
 
@@ -77,7 +78,7 @@ async fn a_bad_query_is_refused_by_name() {
         "?continuationToken=x",
         "?continuationToken=W10",
     ] {
-        let refused = ada.get(&format!("/api/ai/agent/sessions{query}")).await;
+        let refused = ada.get(&format!("{}{query}", paths::SESSIONS)).await;
         assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{query}");
     }
 }

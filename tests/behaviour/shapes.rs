@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
+use contracts::paths::{self, EXECUTE};
 use reqwest::Method;
 use serde_json::json;
 
 use crate::support::{Answer, Client, System, id, turn, turn_path};
 
-const EXECUTE: &str = "/api/ai/agent/execute";
-
 async fn stored_instruction(client: &Client, session: &str, turn: &str) -> serde_json::Value {
-    let path = format!("/api/ai/agent/sessions/{session}/turns/{turn}/payloads/instruction");
+    let path = paths::INSTRUCTION.of(&session.parse().unwrap(), &turn.parse().unwrap());
     let link = client.raw(Method::GET, &path, &[("accept", "application/json")], Vec::new()).await.result();
     let text = reqwest::get(link["Url"].as_str().unwrap()).await.unwrap().text().await.unwrap();
     serde_json::from_str(&text).unwrap()

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use contracts::paths;
 use futures::{StreamExt, future::join, stream};
 use local::{Function, Options};
 use reqwest::Method;
@@ -28,7 +29,7 @@ async fn insist(client: &Client, asked: &Value, give_up: Instant) -> Answer {
     let json = [("content-type", "application/json")];
     loop {
         let body = asked.to_string().into_bytes();
-        match client.attempt(Method::POST, "/api/ai/agent/execute", &json, body).await {
+        match client.attempt(Method::POST, paths::EXECUTE, &json, body).await {
             Ok(answer) if answer.status == 200 || !LATER.contains(&answer.error().as_str()) => return answer,
             Ok(answer) if Instant::now() > give_up => return answer,
             _ => tokio::time::sleep(Duration::from_millis(50 + fastrand::u64(..200))).await,
@@ -119,7 +120,7 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
         let next =
             insist(&ada, &turn_in(session, "Still there?"), Instant::now() + Duration::from_secs(120)).await;
         assert_eq!(next.result()["Kind"], "final");
-        let read = ada.get(&format!("/api/ai/agent/sessions/{session}")).await.result();
+        let read = ada.get(&paths::SESSION.of(&session.parse().unwrap())).await.result();
         let numbers: Vec<u64> = read["Turns"]
             .as_array()
             .unwrap()

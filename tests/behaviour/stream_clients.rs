@@ -3,6 +3,7 @@
 
 use std::{path::PathBuf, process::Stdio};
 
+use contracts::paths;
 use local::{Function, Options};
 use serde_json::{Value, json};
 use tokio::{
@@ -44,7 +45,7 @@ impl Running {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let mut turn = turn.clone();
         turn["Streaming"] = json!(true);
-        let (url, headers) = client.described("/api/ai/agent/execute");
+        let (url, headers) = client.described(paths::EXECUTE);
         let mut headers: serde_json::Map<String, Value> =
             headers.into_iter().map(|(name, value)| (name, value.into())).collect();
         headers.insert("content-type".to_owned(), "application/json".into());

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contracts::paths::{EXECUTE, TOOL_RESULTS};
 use local::Options;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -9,9 +10,6 @@ use serde_json::{Value, json};
 use crate::support::{
     Answer, Client, Events, System, amounts_to, answer_of, options, turn, turn_in, turn_path,
 };
-
-const EXECUTE: &str = "/api/ai/agent/execute";
-const RESULTS: &str = "/api/ai/agent/tool-results";
 
 async fn streamed(client: &Client, turn: &Value) -> Events {
     client.execute_streaming(turn, None).await.unwrap_or_else(|answer| panic!("no stream: {}", answer.text))
@@ -89,14 +87,14 @@ async fn a_turn_goes_on_as_it_was_started() {
     let suspended: Value = serde_json::from_str(&suspended).unwrap();
     assert_eq!(suspended["Result"]["Kind"], "client_tool_continuation");
     let right = results(&suspended["Result"]);
-    let events = ada.stream(Method::POST, RESULTS, None, Some(&right)).await;
+    let events = ada.stream(Method::POST, TOOL_RESULTS, None, Some(&right)).await;
     let events = events.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
     let (text, result) = amounts_to(&events);
     assert_eq!((text.as_str(), answer_of(&result).as_str()), ("It is read.", "It is read."));
     assert!(events.len() > 2, "{events:?}");
 
     let suspended = ada.execute(&turn(script)).await.result();
-    let answer = ada.stream(Method::POST, RESULTS, None, Some(&results(&suspended))).await;
+    let answer = ada.stream(Method::POST, TOOL_RESULTS, None, Some(&results(&suspended))).await;
     let Err(answer) = answer else { panic!("a turn that is not streamed") };
     assert_eq!(answer.result()["PrimaryOutputText"], "It is read.");
 }

@@ -14,6 +14,7 @@
 
 use std::time::{Duration, Instant};
 
+use contracts::paths;
 use futures::StreamExt;
 use local::{Cloud, Options, token::Identity};
 use scripted_model::Moment;
@@ -30,7 +31,7 @@ async fn main() {
     let cloud = Cloud::start(options).await.expect("the local cloud starts");
     let client = Client {
         http: reqwest::Client::new(),
-        url: format!("{}/api/ai/agent/execute", cloud.url()),
+        url: format!("{}{}", cloud.url(), paths::EXECUTE),
         token: cloud.token(&Identity::user("acme", "ada")).unwrap(),
     };
     // The first turns start processes and fill caches.

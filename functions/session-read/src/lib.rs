@@ -10,6 +10,7 @@ mod stream;
 mod turns;
 
 use axum::{Router, routing::get};
+use contracts::paths;
 
 /// Serves invocations until the Lambda service ends the process.
 ///
@@ -22,18 +23,16 @@ pub async fn run() -> Result<(), lambda_http::Error> {
 }
 
 fn routes() -> Router<app::App> {
-    let session = Router::new()
-        .route("/", get(sessions::session))
-        .route("/turns/last", get(turns::last))
-        .route("/turns/{TurnId}", get(turns::turn))
-        .route("/turns/{TurnId}/summary", get(turns::summary))
-        .route("/turns/{TurnId}/stream", get(stream::stream))
-        .route("/turns/{TurnId}/payloads/instruction", get(payloads::instruction))
-        .route("/turns/{TurnId}/payloads/answer", get(payloads::answer))
-        .route("/turns/{TurnId}/payloads/llm-request", get(payloads::model_request))
-        .route("/turns/{TurnId}/payloads/llm-response", get(payloads::model_response))
-        .route("/turns/{TurnId}/payloads/files/{Hash}/{Name}", get(payloads::file));
     Router::new()
-        .route("/api/ai/agent/sessions", get(sessions::list))
-        .nest("/api/ai/agent/sessions/{SessionId}", session)
+        .route(paths::SESSIONS, get(sessions::list))
+        .route(paths::SESSION.template(), get(sessions::session))
+        .route(paths::LAST_TURN.template(), get(turns::last))
+        .route(paths::TURN.template(), get(turns::turn))
+        .route(paths::SUMMARY.template(), get(turns::summary))
+        .route(paths::STREAM.template(), get(stream::stream))
+        .route(paths::INSTRUCTION.template(), get(payloads::instruction))
+        .route(paths::ANSWER.template(), get(payloads::answer))
+        .route(paths::MODEL_REQUEST.template(), get(payloads::model_request))
+        .route(paths::MODEL_RESPONSE.template(), get(payloads::model_response))
+        .route(paths::FILE.template(), get(payloads::file))
 }

@@ -1,15 +1,14 @@
 //! What queries may say, parsed into types that can't be wrong.
 
 use axum::extract::{FromRequestParts, Query, rejection::QueryRejection};
-use contracts::{Error, ErrorCode, id::UserId};
+use contracts::{
+    Error, ErrorCode,
+    id::UserId,
+    request::limits::{DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE},
+};
 use http::request::Parts;
 use runtime::Reply;
 use serde::Deserialize;
-
-/// The sessions of a page where the query does not say.
-const DEFAULT_PAGE: u32 = 50;
-/// The most sessions of a page.
-const LARGEST_PAGE: u32 = 100;
 
 /// `?userId=&pageSize=&continuationToken=`.
 #[derive(Debug, Default, Deserialize)]
@@ -64,11 +63,11 @@ async fn raw<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Raw, Reply>
 
 fn page_size(text: Option<&str>) -> Result<u32, Reply> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
-        return Ok(DEFAULT_PAGE);
+        return Ok(DEFAULT_PAGE_SIZE);
     };
     match text.parse() {
-        Ok(size) if (1..=LARGEST_PAGE).contains(&size) => Ok(size),
-        _ => Err(invalid("pageSize", &format!("must be a whole number from 1 to {LARGEST_PAGE}"))),
+        Ok(size) if (1..=MAX_PAGE_SIZE).contains(&size) => Ok(size),
+        _ => Err(invalid("pageSize", &format!("must be a whole number from 1 to {MAX_PAGE_SIZE}"))),
     }
 }
 

@@ -6,6 +6,7 @@
 mod submit_results;
 
 use axum::{Router, routing::post};
+use contracts::paths;
 use service::app::App;
 
 /// Serves invocations until the Lambda service ends the process.
@@ -15,8 +16,7 @@ use service::app::App;
 pub async fn run() -> Result<(), lambda_http::Error> {
     runtime::telemetry::start();
     let app = App::start().await?;
-    let routes = Router::new()
-        .route("/api/ai/agent/tool-results", post(submit_results::submit_results))
-        .with_state(app);
+    let routes =
+        Router::new().route(paths::TOOL_RESULTS, post(submit_results::submit_results)).with_state(app);
     runtime::api::serve(routes).await
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use futures::{StreamExt, stream};
 use lambda_runtime::LambdaEvent;
 use protocol::announcement::FinalizeMessage;
@@ -28,19 +28,14 @@ enum Failure {
 pub(crate) async fn handle(finalizer: &TurnFinalizer, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
     let budget = time_left(event.context.deadline).saturating_sub(RESERVE);
     let handled = stream::iter(event.payload.records).map(|message| handle_one(finalizer, message, budget));
-    let failed: Vec<_> =
-        handled.buffer_unordered(AT_A_TIME).filter_map(|failed| async { failed }).collect().await;
+    let handled: Vec<Option<String>> = handled.buffer_unordered(AT_A_TIME).collect().await;
     let mut response = SqsBatchResponse::default();
-    response.batch_item_failures = failed;
+    response.set_failures(handled.into_iter().flatten());
     response
 }
 
 /// Handles a message; returns its identifier when it has to come again.
-async fn handle_one(
-    finalizer: &TurnFinalizer,
-    message: SqsMessage,
-    budget: Duration,
-) -> Option<BatchItemFailure> {
+async fn handle_one(finalizer: &TurnFinalizer, message: SqsMessage, budget: Duration) -> Option<String> {
     let id = message.message_id.unwrap_or_default();
     let failure = dispatch(finalizer, message.body.as_deref().unwrap_or_default(), budget).await.err()?;
     match failure {
@@ -54,9 +49,7 @@ async fn handle_one(
             tracing::error!(message_id = id, %error, source = %error.source, "a message could not be handled");
         }
     }
-    let mut item = BatchItemFailure::default();
-    item.item_identifier = id;
-    Some(item)
+    Some(id)
 }
 
 async fn dispatch(finalizer: &TurnFinalizer, body: &str, budget: Duration) -> Result<(), Failure> {

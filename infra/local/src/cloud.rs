@@ -55,6 +55,9 @@ pub enum Error {
     /// The table, the bucket or a queue can't be made.
     #[error(transparent)]
     Provision(#[from] provision::Error),
+    /// Two routes of the gateway have the same path.
+    #[error("cannot start the gateway: {0}")]
+    Routes(#[from] matchit::InsertError),
     /// A token can't be made.
     #[error(transparent)]
     Token(#[from] token::Error),
@@ -144,7 +147,7 @@ impl Cloud {
             let (sqs, queue) = (clients.sqs.clone(), endpoints.finalize_queue.clone());
             tasks.spawn(sweep_timer::run(sqs, queue, period));
         }
-        let gateway = Gateway { lambda: Arc::clone(&lambda), tokens: tokens.clone(), address };
+        let gateway = Gateway::new(Arc::clone(&lambda), tokens.clone(), address)?;
         tasks.spawn(serve(api, docs::router()?.merge(gateway::router(gateway))));
         Ok(Self { endpoints, clients, tokens, lambda, finalizer, recorder, _tasks: tasks, folder })
     }

@@ -3,6 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use contracts::{
+    id::{InvalidId, SessionId},
+    paths,
+};
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -38,6 +42,9 @@ pub enum Error {
     /// No token, so no client.
     #[error(transparent)]
     Cloud(#[from] crate::cloud::Error),
+    /// The session has no id to be asked for by.
+    #[error("the session's id {0}")]
+    Session(#[from] InvalidId),
     /// The API did not answer.
     #[error("{0} got no answer: {1}")]
     NoAnswer(String, reqwest::Error),
@@ -56,24 +63,24 @@ pub enum Error {
 pub async fn demo(cloud: &Cloud) -> Result<String, Error> {
     let client = Client {
         http: reqwest::Client::new(),
-        base: format!("{}/api/ai/agent", cloud.url()),
+        base: cloud.url().to_owned(),
         token: cloud.token(&Identity::user("acme", "ada"))?,
     };
-    let session = new_id();
+    let session = SessionId::new(new_id())?;
     let mut told = format!("Ada of acme talks to {}, session {session}.\n", cloud.url());
     for (asked, script) in INSTRUCTIONS {
         let script = if cloud.model().is_some() { script } else { "" };
         let instruction = format!("{asked} {script}");
         let request = json!({ "SessionId": session, "TurnId": new_id(), "Instruction": instruction.trim() });
         let _ = writeln!(told, "\n  Ada: {asked}");
-        let mut answer = client.post("execute", &request).await?;
+        let mut answer = client.post(paths::EXECUTE, &request).await?;
         for _ in 0..MOST_ROUNDS {
             let Some(calls) = answer.get("ToolCalls").and_then(Value::as_array) else { break };
             let results: Vec<Value> = calls.iter().map(|call| run(call, &mut told)).collect();
             let results = json!({
                 "SessionId": session, "TurnId": text(&answer, "/TurnId"), "ToolResults": results,
             });
-            answer = client.post("tool-results", &results).await?;
+            answer = client.post(paths::TOOL_RESULTS, &results).await?;
         }
         let _ = writeln!(
             told,
@@ -94,18 +101,18 @@ struct Client {
 }
 
 impl Client {
-    async fn post(&self, route: &str, request: &Value) -> Result<Value, Error> {
-        let post = self.http.post(format!("{}/{route}", self.base));
+    async fn post(&self, path: &str, request: &Value) -> Result<Value, Error> {
+        let post = self.http.post(format!("{}{path}", self.base));
         let post = post.header("content-type", "application/json").body(request.to_string());
-        self.call(&format!("POST {route}"), post).await
+        self.call(&format!("POST {path}"), post).await
     }
 
     /// The session once every turn of it is finalized.
-    async fn finalized(&self, session: &str) -> Result<Value, Error> {
+    async fn finalized(&self, session: &SessionId) -> Result<Value, Error> {
         let mut last = Value::Null;
         let finalized = async {
             loop {
-                let get = self.http.get(format!("{}/sessions/{session}", self.base));
+                let get = self.http.get(format!("{}{}", self.base, paths::SESSION.of(session)));
                 last = self.call("GET session", get).await?;
                 if turns(&last).len() == INSTRUCTIONS.len() && turns(&last).iter().all(is_finalized) {
                     return Ok(());

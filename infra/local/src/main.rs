@@ -107,9 +107,10 @@ fn welcome(cloud: &Cloud, data: &Data, model: &Model) -> Result<String, Failure>
 
 Try a turn, as ada of acme:
 
-curl -sS {api}/api/ai/agent/execute -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{\"SessionId\":\"{session}\",\"TurnId\":\"{turn}\",\"Instruction\":\"Hello! What are you?\"}}'
+curl -sS {api}{execute} -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{\"SessionId\":\"{session}\",\"TurnId\":\"{turn}\",\"Instruction\":\"Hello! What are you?\"}}'
 ",
         api = endpoints.api,
+        execute = contracts::paths::EXECUTE,
         dynamodb = endpoints.dynamodb,
         s3 = endpoints.s3,
         sqs = endpoints.sqs,

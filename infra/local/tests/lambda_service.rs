@@ -17,9 +17,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent};
+use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
+use contracts::paths::EXECUTE;
 use futures::StreamExt;
 use lambda_http::RequestExt;
 use lambda_runtime::{LambdaEvent, service_fn};
@@ -120,17 +121,13 @@ async fn finalize(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, lamb
         let mut file = std::fs::OpenOptions::new().append(true).create(true).open(file)?;
         std::io::Write::write_all(&mut file, line.as_bytes())?;
         if body == "fail" {
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = record.message_id.unwrap_or_default();
-            response.batch_item_failures.push(failure);
+            response.add_failure(record.message_id.unwrap_or_default());
         }
     }
     Ok(response)
 }
 
 // ---- Starting and calling.
-
-const EXECUTE: &str = "/api/ai/agent/execute";
 
 fn quiet() -> Options {
     Options { sweep: None, ..Options::default() }

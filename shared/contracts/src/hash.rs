@@ -1,7 +1,7 @@
-//! Hashes: of content (IDX-016) and, as a type, of requests.
+//! Hashes of content (IDX-016) and of requests.
 //!
-//! Every content hash in the system comes from here. Deliberately absent: hashes for keys or
-//! signatures; these are for recognizing the same content again, not for secrecy.
+//! Every content hash in the system comes from here. Deliberately absent: hashes for keys or signatures;
+//! these recognize content that is the same, and keep nothing secret.
 
 use std::{fmt, str::FromStr};
 
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 /// How much of a line counts, in UTF-16 code units (IDX-016).
 const LINE_UNITS: usize = 500;
 
-/// The string is no SHA-256 in lowercase hex.
+/// The string is not a SHA-256 in lowercase hex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be 64 lowercase hexadecimal digits")]
 pub struct InvalidHash;
@@ -82,11 +82,24 @@ sha256_hex! {
 }
 
 impl ContentHash {
-    /// The hash of text: the same for every line ending, and blind to what a line holds past its
+    /// The hash of text. It is the same for every kind of line end, and ignores what a line holds beyond its
     /// first 500 UTF-16 code units (IDX-016).
     ///
-    /// A surrogate pair that the limit cuts in two leaves a lone half, which .NET encodes as U+FFFD
-    /// when it writes UTF-8; the indexes were built so, and so is this hash.
+    /// Where that limit cuts a surrogate pair in two, the lone half counts as U+FFFD. That is what .NET
+    /// writes for it in UTF-8, and the existing indexes were built that way.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use contracts::ContentHash;
+    ///
+    /// let hash = ContentHash::of_text("one\r\ntwo");
+    /// assert_eq!(hash, ContentHash::of_text("one\ntwo"));
+    /// // Each line counts with an LF at its end, the last one too.
+    /// assert_eq!(hash, ContentHash::of_bytes(b"one\ntwo\n"));
+    /// // On the wire it is 64 hexadecimal digits.
+    /// assert_eq!(hash.to_string().parse(), Ok(hash));
+    /// ```
     #[must_use]
     pub fn of_text(text: &str) -> Self {
         let mut hasher = Sha256::new();
@@ -120,7 +133,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What of a line counts, and whether half of a surrogate pair is left at the end of it.
+/// The part of a line that counts, and whether the limit cut a surrogate pair in two.
 fn first_units(line: &str) -> (&str, bool) {
     let mut units = 0;
     for (at, char) in line.char_indices() {

@@ -1,8 +1,8 @@
 //! Typed ids, so that no bare string crosses a boundary.
 //!
-//! Ids that a client mints go into paths and object keys, so they are held to the unreserved
-//! characters of RFC 3986. Ids that an identity provider mints are taken as they come; whoever
-//! builds a key from one escapes it.
+//! Ids from a client go into paths and object keys, so they may hold only the unreserved characters of
+//! RFC 3986. Ids from an identity provider are accepted as they are; code that builds a key from one
+//! escapes it.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The longest id that is accepted, in characters.
 pub const MAX_ID_CHARS: usize = 128;
 
-/// Why a string is no id.
+/// Why a string is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidId {
     /// The string is empty.

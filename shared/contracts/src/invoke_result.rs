@@ -19,9 +19,29 @@ pub struct Warning {
 }
 
 /// `InvokeResult<T>`: a result or errors, never both, never neither.
+///
+/// # Examples
+///
+/// ```
+/// use contracts::{ErrorCode, InvokeResult};
+///
+/// let answered = InvokeResult::ok("It returns 0.");
+/// assert_eq!(
+///     serde_json::to_string(&answered)?,
+///     r#"{"Successful":true,"Result":"It returns 0.","Errors":[],"Warnings":[]}"#,
+/// );
+///
+/// let refused = InvokeResult::<String>::err(ErrorCode::SessionNotFound.into());
+/// assert_eq!((refused.successful(), refused.http_status()), (false, 404));
+///
+/// // An envelope that contradicts itself can't be read.
+/// let neither = r#"{"Successful":true,"Result":null,"Errors":[],"Warnings":[]}"#;
+/// assert!(serde_json::from_str::<InvokeResult<String>>(neither).is_err());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvokeResult<T> {
-    // The list is never empty; the constructors see to it.
+    // Never an empty list: the constructors guarantee it.
     outcome: Result<T, Vec<Error>>,
     warnings: Vec<Warning>,
 }
@@ -37,8 +57,8 @@ impl<T> InvokeResult<T> {
         Self::errors(vec![error])
     }
 
-    /// A failed invocation with everything that was wrong. An empty list says that something failed
-    /// without saying what; that is a fault of ours and is reported as one.
+    /// A failed invocation with everything that was wrong. An empty list would be a failure without a
+    /// reason, which is a bug of ours: it becomes [`ErrorCode::Internal`].
     pub fn errors(errors: Vec<Error>) -> Self {
         let errors = if errors.is_empty() { vec![Error::from(ErrorCode::Internal)] } else { errors };
         Self { outcome: Err(errors), warnings: Vec::new() }

@@ -11,6 +11,7 @@ pub mod invoke_result;
 pub mod non_empty;
 #[cfg(feature = "openapi")]
 pub mod openapi;
+pub mod paths;
 pub mod read;
 pub mod request;
 pub mod response;

@@ -1,8 +1,8 @@
 //! `AgentExecuteResponse` (AGN-033): exactly one of two kinds, each with its own buckets.
 //!
-//! What a kind forbids it has no field for, so it can't be written; on reading, a client of this crate
-//! refuses it. Deliberately absent: errors, which live in [`crate::InvokeResult`] alone (§2.1), and
-//! everything that §3.1 keeps on the server.
+//! A kind has no field for what it forbids, so it can't be written, and reading refuses it. Deliberately
+//! absent: errors, which are only in [`crate::InvokeResult`] (§2.1), and everything that §3.1 keeps on the
+//! server.
 
 use serde::{Deserialize, Serialize};
 
@@ -161,8 +161,8 @@ pub struct FileRef {
     pub content_expires: Option<Timestamp>,
 }
 
-/// What may be read of [`Final`]. A struct that is flattened can't refuse what it does not know, so
-/// reading goes through the members as they lie on the wire.
+/// The members of [`Final`] as they are on the wire. Serde can't refuse unknown members of a struct that has
+/// a flattened field, so reading goes through this one.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct FinalMembers {
@@ -196,7 +196,7 @@ impl From<FinalMembers> for Final {
     }
 }
 
-/// What may be read of [`ClientToolContinuation`].
+/// The members of [`ClientToolContinuation`] as they are on the wire.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct ContinuationMembers {
@@ -221,7 +221,7 @@ impl From<ContinuationMembers> for ClientToolContinuation {
     }
 }
 
-/// What may be read of [`ToolResult`].
+/// The members of [`ToolResult`] as they are on the wire.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct ToolResultMembers {

@@ -1,8 +1,8 @@
 //! A turn's stream: the answer while it is written, as server-sent events (AGN-034 §4.7).
 //!
 //! `delta` carries text of the answer, `reset` takes back what was shown so far, and exactly one
-//! `result` carries the very [`InvokeResult`](crate::InvokeResult) that a call without streaming would
-//! have returned. The deltas since the last reset concatenate to the answer. Deliberately absent:
+//! `result` carries the [`InvokeResult`](crate::InvokeResult) that a call without streaming would have
+//! returned. The deltas since the last reset concatenate to the answer. Deliberately absent:
 //! progress and diagnostics (AGN-033 §1.3), and when which event is due.
 
 use std::{fmt, num::ParseIntError, str::FromStr};
@@ -15,6 +15,20 @@ pub const MEDIA_TYPE: &str = "text/event-stream";
 
 /// Where an event stands in its turn's stream: strictly increasing, over every connection that the
 /// stream is read from. At most 2^53 - 1, so that a browser can hold it as a number.
+///
+/// # Examples
+///
+/// ```
+/// use contracts::stream::{Event, EventId, Kind};
+///
+/// let id = EventId::new(7).expect("not too large");
+/// assert_eq!(Event { id, kind: Kind::Reset }.to_sse(), "id: 7\nevent: reset\ndata: {}\n\n");
+///
+/// // What a client sends in `Last-Event-ID`.
+/// assert_eq!("7".parse(), Ok(id));
+/// assert!("first".parse::<EventId>().is_err());
+/// assert_eq!(EventId::new(1 << 53), None);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventId(u64);
@@ -52,10 +66,10 @@ pub struct Delta {
 }
 
 impl EventId {
-    /// The greatest.
+    /// The greatest id.
     pub const MAX: Self = Self((1 << 53) - 1);
 
-    /// An id; none beyond [`EventId::MAX`].
+    /// The id with this number, unless that is beyond [`EventId::MAX`].
     #[must_use]
     pub fn new(id: u64) -> Option<Self> {
         (id <= Self::MAX.0).then_some(Self(id))
@@ -82,9 +96,9 @@ impl FromStr for EventId {
     }
 }
 
-/// A `Last-Event-ID` that is none of ours.
+/// A `Last-Event-ID` that no stream can have sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event id is a whole number up to 9007199254740991")]
+#[error("an event id is a whole number up to {}", EventId::MAX)]
 pub struct InvalidEventId;
 
 impl From<ParseIntError> for InvalidEventId {
@@ -98,7 +112,7 @@ impl Event {
     #[must_use]
     pub fn to_sse(&self) -> String {
         match &self.kind {
-            // The contract's types hold strings and numbers alone: they always serialize.
+            // A delta holds a string and a number, and these always serialize.
             Kind::Delta(delta) => self.written("delta", &serde_json::to_string(delta).unwrap_or_default()),
             Kind::Reset => self.written("reset", "{}"),
             Kind::Result(result) => self.written("result", result.get()),
@@ -107,7 +121,7 @@ impl Event {
 
     fn written(&self, name: &str, data: &str) -> String {
         let mut event = format!("id: {}\nevent: {name}\n", self.id);
-        // Each of them ends a line of an event stream; in JSON all of them are whitespace.
+        // CR and LF end a line of an event stream; in a JSON text they can only be whitespace.
         for line in data.split(['\r', '\n']) {
             event.push_str("data: ");
             event.push_str(line);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Timestamp(i64);
 
-/// The string is no ISO-8601 instant.
+/// The string is not an ISO-8601 instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an ISO-8601 UTC timestamp such as 2026-01-31T23:59:59.000Z")]
 pub struct InvalidTimestamp;

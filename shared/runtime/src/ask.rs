@@ -6,15 +6,13 @@ use axum::{
 };
 use contracts::{
     AgentExecuteRequest, Error, ErrorCode, ToolContinuation,
+    request::limits::MAX_FORM_PARTS,
     shape::{Shape, multipart, text},
 };
 use futures::stream;
 use http::{HeaderMap, header::CONTENT_TYPE};
 
 use crate::Reply;
-
-/// The most parts that a form may have: every member once, every artifact and every image.
-const MAX_PARTS: usize = 128;
 
 /// A request of either scenario, in any shape.
 #[derive(Debug)]
@@ -88,8 +86,8 @@ async fn form(body: Bytes, boundary: &str) -> Result<AgentExecuteRequest, Vec<Er
     let mut form = multer::Multipart::new(whole, boundary);
     let mut parts = Vec::new();
     while let Some(part) = form.next_field().await.map_err(|_| malformed())? {
-        if parts.len() == MAX_PARTS {
-            let message = format!("The form has more than {MAX_PARTS} parts");
+        if parts.len() == MAX_FORM_PARTS {
+            let message = format!("The form has more than {MAX_FORM_PARTS} parts");
             return Err(vec![Error::new(ErrorCode::MemberTooLarge, message)]);
         }
         parts.push(Read {

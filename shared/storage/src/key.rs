@@ -6,16 +6,14 @@
 use contracts::{
     Fingerprint, Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
+    paths::RESERVED,
     stream::EventId,
 };
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use protocol::{
     id::{SessionKey, TurnKey},
     payload::{Kind, Payload},
 };
-
-/// What stays as it is: the unreserved characters of RFC 3986.
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// An item of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

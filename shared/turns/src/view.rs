@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use contracts::{
     id::{AgentContextId, ConversationContextId, TurnId},
+    paths,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
         ModeChange as ModeEntry,
@@ -18,10 +19,6 @@ use protocol::{
     turn::State,
 };
 
-/// What reads the raw request of a turn's last model call.
-const LLM_REQUEST: &str = "llm-request";
-/// What reads the raw response to it.
-const LLM_RESPONSE: &str = "llm-response";
 /// What contexts are called, as far as that was found out (DD-007).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
@@ -121,7 +118,7 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
 pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTurn {
     let Record { turn, request, .. } = record;
     let for_operators = |id: Option<&str>| id.filter(|_| operator).map(str::to_owned);
-    let raw = |name| report.raw_payloads.filter(|_| operator).map(|_| link::payload(&turn.key, name));
+    let raw = |path| report.raw_payloads.filter(|_| operator).map(|_| link::payload(&turn.key, path));
     AgentSessionTurn {
         id: turn.key.turn.clone(),
         sequence_number: turn.sequence,
@@ -137,11 +134,11 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         previous_openai_response_id: for_operators(turn.chain.previous_response_id()),
         openai_model: Some(report.model.clone().unwrap_or_else(|| request.upstream.model.clone())),
         instruction_summary: request.instruction_summary.clone(),
-        full_instruction_url: link::payload(&turn.key, "instruction"),
+        full_instruction_url: link::payload(&turn.key, paths::INSTRUCTION),
         agent_answer_summary: report.answer_summary.clone(),
         full_agent_answer_url: answer_link(record, report),
-        openai_request_payload_url: raw(LLM_REQUEST),
-        openai_response_payload_url: raw(LLM_RESPONSE),
+        openai_request_payload_url: raw(paths::MODEL_REQUEST),
+        openai_response_payload_url: raw(paths::MODEL_RESPONSE),
         chunk_refs: request.chunk_refs.clone(),
         active_file_refs: request.active_file_refs.clone(),
         usage: report.usage,
@@ -156,7 +153,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
 fn answer_link(record: &Record, report: &Report) -> Option<String> {
     match record.turn.state {
         State::Finalized(_) if report.answer_summary.is_some() => {
-            Some(link::payload(&record.turn.key, "answer"))
+            Some(link::payload(&record.turn.key, paths::ANSWER))
         }
         _ => None,
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use contracts::paths;
 use reqwest::{Method, header::HeaderMap};
 use serde_json::Value;
 
@@ -26,7 +27,7 @@ impl Client {
     }
 
     pub async fn execute(&self, turn: &Value) -> Answer {
-        self.post("/api/ai/agent/execute", turn.to_string()).await
+        self.post(paths::EXECUTE, turn.to_string()).await
     }
 
     pub async fn post(&self, path: &str, body: String) -> Answer {

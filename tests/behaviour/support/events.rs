@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, pin::Pin};
 
 use bytes::Bytes;
+use contracts::paths;
 use futures::{Stream, StreamExt};
 use reqwest::{Method, header::HeaderMap};
 use serde_json::Value;
@@ -65,7 +66,7 @@ impl Client {
     pub async fn execute_streaming(&self, turn: &Value, after: Option<u64>) -> Result<Events, Answer> {
         let mut turn = turn.clone();
         turn["Streaming"] = Value::Bool(true);
-        self.stream(Method::POST, "/api/ai/agent/execute", after, Some(&turn)).await
+        self.stream(Method::POST, paths::EXECUTE, after, Some(&turn)).await
     }
 
     /// A turn's stream, read again.

@@ -6,8 +6,9 @@ mod events;
 mod stored;
 mod upstream;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
+use contracts::{id::InvalidId, paths};
 use local::{Cloud, Options, token::Identity};
 use serde_json::{Value, json};
 
@@ -77,12 +78,16 @@ pub fn id() -> String {
 
 /// Where a turn is read.
 pub fn turn_path(turn: &Value) -> String {
-    format!("{}/turns/{}", session_path(turn), turn["TurnId"].as_str().unwrap())
+    paths::TURN.of(&id_of(turn, "SessionId"), &id_of(turn, "TurnId"))
 }
 
 /// Where a turn's session is read.
 pub fn session_path(turn: &Value) -> String {
-    format!("/api/ai/agent/sessions/{}", turn["SessionId"].as_str().unwrap())
+    paths::SESSION.of(&id_of(turn, "SessionId"))
+}
+
+fn id_of<T: FromStr<Err = InvalidId>>(turn: &Value, name: &str) -> T {
+    turn[name].as_str().unwrap().parse().unwrap()
 }
 
 /// The text of the newest user message of a model call.

@@ -41,7 +41,7 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<u8> {
     let query = query(request.uri.query().unwrap_or_default());
     let (body, base64) = body(parts.body, &request.headers);
     let parameters: Map<_, _> =
-        parts.route.parameters.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        parts.route.parameters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let source = parts.host.ip().to_string();
     json!({
         "resource": parts.route.resource,
@@ -151,7 +151,7 @@ mod tests {
         let route = Route {
             resource: "/sessions/{SessionId}",
             function: Function::SessionRead,
-            parameters: vec![("SessionId", "s%201".to_owned())],
+            parameters: vec![("SessionId".to_owned(), "s%201".to_owned())],
         };
         let claims = json!({"sub": "ada"});
         let event = build(&Parts {

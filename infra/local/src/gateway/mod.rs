@@ -23,7 +23,7 @@ use uuid::Uuid;
 use crate::lambda::Lambda;
 use crate::token::Tokens;
 use envelope::Refusal;
-use routes::Match;
+use routes::{Match, Routes};
 
 /// API Gateway's limit for a request body.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
@@ -39,10 +39,11 @@ const REQUEST_ID: &str = "x-amzn-requestid";
 /// What the gateway needs.
 #[derive(Clone)]
 pub(crate) struct Gateway {
-    pub(crate) lambda: Arc<Lambda>,
-    pub(crate) tokens: Tokens,
+    lambda: Arc<Lambda>,
+    tokens: Tokens,
     /// Where the gateway listens: what its own host is called in events.
-    pub(crate) address: SocketAddr,
+    address: SocketAddr,
+    routes: Arc<Routes>,
 }
 
 /// The REST API.
@@ -61,9 +62,21 @@ async fn handle(State(gateway): State<Gateway>, request: Request<Body>) -> Respo
 }
 
 impl Gateway {
+    /// A gateway that listens at this address.
+    ///
+    /// # Errors
+    /// When two of its resources have the same path.
+    pub(crate) fn new(
+        lambda: Arc<Lambda>,
+        tokens: Tokens,
+        address: SocketAddr,
+    ) -> Result<Self, matchit::InsertError> {
+        Ok(Self { lambda, tokens, address, routes: Arc::new(Routes::new()?) })
+    }
+
     async fn answer(&self, request: Request<Body>, request_id: &str) -> Result<Response<Body>, Refusal> {
         let (request, body) = request.into_parts();
-        let route = match routes::find(&request.method, request.uri.path()) {
+        let route = match self.routes.find(&request.method, request.uri.path()) {
             Match::Route(route) => route,
             Match::OtherMethods(methods) if request.method == Method::OPTIONS => {
                 return Ok(envelope::preflight(&methods));

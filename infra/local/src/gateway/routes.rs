@@ -1,28 +1,28 @@
 //! The routes, as `template.yaml` declares them on AWS.
 
 use axum::http::Method;
+use contracts::paths;
 
 use crate::lambda::Function;
 
-/// One row of the HTTP surface: method, resource, function. `{name+}` takes the rest of the path.
-struct Row(&'static str, &'static str, Function);
+/// A resource of the REST API: its path as API Gateway spells it, and who answers which method.
+struct Resource(&'static str, &'static [(&'static str, Function)]);
 
-const SESSION: &str = "/api/ai/agent/sessions/{SessionId}";
-
-const ROWS: [Row; 13] = [
-    Row("POST", "/api/ai/agent/execute", Function::Execute),
-    Row("POST", "/api/ai/agent/tool-results", Function::ToolContinuation),
-    Row("GET", "/api/ai/agent/sessions", Function::SessionRead),
-    Row("GET", SESSION, Function::SessionRead),
-    Row("PATCH", SESSION, Function::Execute),
-    Row("DELETE", SESSION, Function::Execute),
-    Row("GET", "/api/ai/agent/sessions/{SessionId}/turns/last", Function::SessionRead),
-    Row("GET", "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}", Function::SessionRead),
-    Row("GET", "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/summary", Function::SessionRead),
-    Row("GET", "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream", Function::SessionRead),
-    Row("GET", "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}", Function::SessionRead),
-    Row("POST", "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel", Function::Execute),
-    Row("POST", "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/rerun", Function::Execute),
+const RESOURCES: [Resource; 11] = [
+    Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
+    Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
+    Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
+    Resource(
+        paths::SESSION.template(),
+        &[("GET", Function::SessionRead), ("PATCH", Function::Execute), ("DELETE", Function::Execute)],
+    ),
+    Resource(paths::LAST_TURN.template(), &[("GET", Function::SessionRead)]),
+    Resource(paths::TURN.template(), &[("GET", Function::SessionRead)]),
+    Resource(paths::SUMMARY.template(), &[("GET", Function::SessionRead)]),
+    Resource(paths::STREAM.template(), &[("GET", Function::SessionRead)]),
+    Resource(paths::PAYLOADS, &[("GET", Function::SessionRead)]),
+    Resource(paths::CANCEL.template(), &[("POST", Function::Execute)]),
+    Resource(paths::RERUN.template(), &[("POST", Function::Execute)]),
 ];
 
 /// A request's route.
@@ -33,7 +33,7 @@ pub(crate) struct Route {
     /// Who answers.
     pub(crate) function: Function,
     /// The template's parameters, as the path spells them.
-    pub(crate) parameters: Vec<(&'static str, String)>,
+    pub(crate) parameters: Vec<(String, String)>,
 }
 
 /// What the table says about a request.
@@ -47,50 +47,45 @@ pub(crate) enum Match {
     Unknown,
 }
 
-/// Finds the route of a request. A literal segment wins over a parameter.
-pub(crate) fn find(method: &Method, path: &str) -> Match {
-    let matching: Vec<_> = ROWS.iter().filter_map(|row| Some((row, parameters(row.1, path)?))).collect();
-    let Some(fewest) = matching.iter().map(|(_, parameters)| parameters.len()).min() else {
-        return Match::Unknown;
-    };
-    let mut methods = Vec::new();
-    for (Row(allowed, resource, function), parameters) in matching {
-        if parameters.len() > fewest {
-            continue;
-        }
-        if *allowed == method.as_str() {
-            return Match::Route(Route { resource, function: *function, parameters });
-        }
-        methods.push(*allowed);
-    }
-    Match::OtherMethods(methods)
-}
+/// Finds routes. A literal segment wins over a parameter, and a parameter over the rest of a path: matchit
+/// and API Gateway agree in that.
+pub(crate) struct Routes(matchit::Router<&'static Resource>);
 
-/// The parameters of a path that fits a template.
-fn parameters(template: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
-    let mut found = Vec::new();
-    let mut segments = path.split('/');
-    for part in template.split('/') {
-        let name = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
-        match name.map(|name| (name, name.strip_suffix('+'))) {
-            Some((_, Some(greedy))) => {
-                let rest = segments.by_ref().collect::<Vec<_>>().join("/");
-                found.push((greedy, Some(rest).filter(|rest| !rest.is_empty())?));
-            }
-            Some((name, None)) => {
-                let segment = segments.next().filter(|segment| !segment.is_empty())?;
-                found.push((name, segment.to_owned()));
-            }
-            None if segments.next() != Some(part) => return None,
-            None => {}
+impl Routes {
+    pub(crate) fn new() -> Result<Self, matchit::InsertError> {
+        let mut router = matchit::Router::new();
+        for resource in &RESOURCES {
+            router.insert(resource.0.replace("{proxy+}", "{*proxy}"), resource)?;
         }
+        Ok(Self(router))
     }
-    segments.next().is_none().then_some(found)
+
+    /// Finds the route of a request.
+    pub(crate) fn find(&self, method: &Method, path: &str) -> Match {
+        let Ok(matchit::Match { value: Resource(resource, functions), params }) = self.0.at(path) else {
+            return Match::Unknown;
+        };
+        // Matchit lets `//` stand for a parameter without a value; an id is never empty.
+        if params.iter().any(|(_, value)| value.is_empty()) {
+            return Match::Unknown;
+        }
+        let Some((_, function)) = functions.iter().find(|(allowed, _)| *allowed == method.as_str()) else {
+            return Match::OtherMethods(functions.iter().map(|(allowed, _)| *allowed).collect());
+        };
+        let parameters = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Match::Route(Route { resource, function: *function, parameters })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    fn find(method: &Method, path: &str) -> Match {
+        Routes::new().unwrap().find(method, path)
+    }
 
     fn route(method: Method, path: &str) -> Route {
         match find(&method, path) {
@@ -99,18 +94,61 @@ mod tests {
         }
     }
 
+    fn parameters(all: &[(&str, &str)]) -> Vec<(String, String)> {
+        all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    /// What `template.yaml` deploys, as (path, method, function).
+    fn deployed() -> BTreeSet<(String, String, String)> {
+        let template = include_str!("../../../../template.yaml");
+        let template: yaml_serde::Value = yaml_serde::from_str(template).unwrap();
+        let mut routes = BTreeSet::new();
+        for (function, resource) in template["Resources"].as_mapping().unwrap() {
+            let Some(events) = resource["Properties"]["Events"].as_mapping() else { continue };
+            for event in events.values().filter(|event| event["Type"] == "Api") {
+                let text = |name: &str| event["Properties"][name].as_str().unwrap().to_owned();
+                routes.insert((text("Path"), text("Method"), function.as_str().unwrap().to_owned()));
+            }
+        }
+        routes
+    }
+
+    #[test]
+    fn the_table_is_what_the_template_deploys() {
+        let logical_id = |function| match function {
+            Function::Execute => "ExecuteFunction",
+            Function::ToolContinuation => "ToolContinuationFunction",
+            Function::SessionRead => "SessionReadFunction",
+            Function::TurnFinalizer => "TurnFinalizerFunction",
+        };
+        let mut routes = BTreeSet::new();
+        for Resource(path, functions) in &RESOURCES {
+            for (method, function) in *functions {
+                routes.insert(((*path).to_owned(), (*method).to_owned(), logical_id(*function).to_owned()));
+            }
+        }
+        assert_eq!(routes, deployed());
+    }
+
     #[test]
     fn a_literal_segment_wins_over_a_parameter() {
         let last = route(Method::GET, "/api/ai/agent/sessions/s1/turns/last");
-        assert_eq!(last.parameters, [("SessionId", "s1".to_owned())]);
+        assert_eq!(
+            (last.resource, last.parameters),
+            (paths::LAST_TURN.template(), parameters(&[("SessionId", "s1")]))
+        );
         let turn = route(Method::GET, "/api/ai/agent/sessions/s1/turns/t1");
-        assert_eq!(turn.resource, "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}");
+        assert_eq!(turn.resource, paths::TURN.template());
+        // Below it there is nothing literal, so it is the turn of that name.
+        let summary = route(Method::GET, "/api/ai/agent/sessions/s1/turns/last/summary");
+        assert_eq!(summary.parameters, parameters(&[("SessionId", "s1"), ("TurnId", "last")]));
     }
 
     #[test]
     fn a_greedy_parameter_takes_the_rest() {
         let payload = route(Method::GET, "/api/ai/agent/sessions/s/turns/t/payloads/files/ab/x%20y.rs");
-        assert_eq!(payload.parameters.last(), Some(&("proxy", "files/ab/x%20y.rs".to_owned())));
+        let all = [("SessionId", "s"), ("TurnId", "t"), ("proxy", "files/ab/x%20y.rs")];
+        assert_eq!((payload.resource, payload.parameters), (paths::PAYLOADS, parameters(&all)));
     }
 
     #[test]
@@ -133,7 +171,11 @@ mod tests {
             "/",
             "/api/ai/agent",
             "/api/ai/agent/sessions/",
+            "/api/ai/agent/sessions//turns/t",
             "/api/ai/agent/sessions/s/turns",
+            "/api/ai/agent/sessions/s/turns/",
+            "/api/ai/agent/sessions/s/turns/t/payloads",
+            "/api/ai/agent/sessions/s/turns/t/payloads/",
             "/api/ai/agent/execute/x",
         ] {
             assert_eq!(find(&Method::GET, path), Match::Unknown, "{path}");

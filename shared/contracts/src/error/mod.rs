@@ -1,7 +1,7 @@
 //! Every error a client can see: a closed set of codes and, per error, a message that says what to do.
 //!
 //! Deliberately absent: the sources of an error. A body never carries a provider's words, a key or
-//! a stack (I14); whoever maps an internal error to one of these logs the original first.
+//! a stack (I14); the code that maps an internal error to one of these logs the original first.
 
 mod code;
 
@@ -17,14 +17,14 @@ pub use code::{ErrorCode, Retry};
 pub struct Error {
     /// What kind of error it is.
     pub error_code: ErrorCode,
-    /// What was wrong and how to mend it.
+    /// What was wrong and how to fix it.
     pub message: String,
     /// The member, rule or id concerned.
     pub details: Option<String>,
 }
 
 impl Error {
-    /// An error with a message that says what was wrong and how to mend it.
+    /// An error with a message that says what was wrong and how to fix it.
     #[must_use]
     pub fn new(error_code: ErrorCode, message: impl Into<String>) -> Self {
         Self { error_code, message: message.into(), details: None }
@@ -45,7 +45,7 @@ impl Error {
 }
 
 impl From<ErrorCode> for Error {
-    /// An error that says what its code says in general, for want of anything more particular.
+    /// The general error of a code, for places that know nothing more specific.
     fn from(code: ErrorCode) -> Self {
         Self::new(code, code.summary())
     }
@@ -53,14 +53,14 @@ impl From<ErrorCode> for Error {
 
 /// One error of a failed invocation.
 //
-// `SystemError` is written from the code, and what is read there is ignored: so the two can't
-// disagree, and an older client survives a code that changed sides.
+// `SystemError` is derived from the code when it is written and ignored when it is read: the two can't
+// disagree, and a client of an older version still reads a code whose side changed.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Error))]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Wire {
     error_code: ErrorCode,
-    /// What was wrong and how to mend it.
+    /// What was wrong and how to fix it.
     message: String,
     /// The member, rule or id concerned.
     #[serde(skip_serializing_if = "Option::is_none", default)]

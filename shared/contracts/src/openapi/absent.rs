@@ -7,7 +7,7 @@ use utoipa::openapi::{
     schema::{SchemaType, Type},
 };
 
-/// Takes null from every member that may be left out.
+/// Removes null from every member that may be left out.
 pub(super) fn never_null(schema: &mut RefOr<Schema>) {
     match schema {
         RefOr::T(Schema::Object(object)) => {

@@ -13,17 +13,20 @@ use super::{
     examples,
     operations::Body,
 };
-use crate::request::limits::{MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS};
+use crate::request::limits::{
+    MAX_ARTIFACTS, MAX_BODY_BYTES, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
+};
 
-/// The members of a form that are hints.
 const HINTS: [&str; 3] = ["WorkspaceId", "Repo", "Language"];
-/// The members of a form that are ids.
 const IDS: [&str; 4] = ["SessionId", "TurnId", "AgentContextId", "ConversationContextId"];
 
+const MIB: usize = 1024 * 1024;
+
 pub(super) fn request_body(body: Body) -> RequestBody {
-    let all = RequestBodyBuilder::new()
-        .required(Some(Required::True))
-        .description(Some("At most 4 MiB. Members may be spelled in camelCase; null counts as absent."));
+    let all = RequestBodyBuilder::new().required(Some(Required::True)).description(Some(format!(
+        "At most {} MiB. Members may be spelled in camelCase; null counts as absent.",
+        MAX_BODY_BYTES / MIB
+    )));
     match body {
         Body::Results => all.content("application/json", json("ToolContinuation", examples::tool_results())),
         Body::Asked => {

@@ -11,7 +11,7 @@ use utoipa::openapi::{
 
 use super::Named;
 
-/// No members but those that are named.
+/// No other members than the named ones.
 pub(super) const NOTHING: AdditionalProperties<Schema> = AdditionalProperties::FreeForm(false);
 
 /// The two kinds of response, each a closed object that holds its `Kind`.
@@ -49,14 +49,14 @@ pub(super) fn kinds(all: &mut Vec<Named>) {
     all.retain(|(name, _)| name != "Metadata");
 }
 
-/// Holds a user turn to some input.
+/// Requires some input of a user turn.
 pub(super) fn some_input(all: &mut [Named]) {
     if let Some(turn) = object(all, "UserTurn") {
         set(all, "UserTurn", with_input(turn));
     }
 }
 
-/// An object that holds some input: an instruction that says something, an artifact or an image.
+/// The object, with at least one input: an instruction that is not blank, an artifact or an image.
 pub(super) fn with_input(object: Object) -> Schema {
     let says = ObjectBuilder::new().schema_type(Type::String).pattern(Some(r"\S"));
     let anything = || ObjectBuilder::new().schema_type(SchemaType::AnyValue);

@@ -10,13 +10,12 @@ use utoipa::openapi::{
 };
 
 use super::{
-    bodies, errors,
+    answers, bodies, error_groups,
     operations::{OPERATIONS, Row, TAGS},
     parameters::Takes,
-    responses, schemas,
+    schemas,
 };
 
-/// The name of the one security scheme.
 const BEARER: &str = "bearerAuth";
 
 const DESCRIPTION: &str = "Runs turns of AI agents and reads the sessions they make up.\n\n\
@@ -25,7 +24,7 @@ const DESCRIPTION: &str = "Runs turns of AI agents and reads the sessions they m
     caller's are the same 404. With a `Retry-After` the very same request may be sent again: a turn is run \
     and paid for once, however often its request comes.";
 
-/// The document.
+/// The document of the whole HTTP surface.
 #[must_use]
 pub fn document() -> OpenApi {
     let mut paths = Paths::new();
@@ -58,7 +57,7 @@ fn operation(row: &Row) -> Operation {
         .summary(Some(row.summary))
         .description(Some(row.description))
         .request_body(row.body.map(bodies::request_body))
-        .responses(responses::responses(row))
+        .responses(answers::responses(row))
         .build();
     operation.parameters = Some(parameters.collect()).filter(|all: &Vec<_>| !all.is_empty());
     operation
@@ -70,16 +69,16 @@ fn components() -> Components {
     for parameter in takes.into_iter().map(Takes::parameter) {
         all = all.parameter(parameter.name.clone(), parameter);
     }
-    for (name, header) in responses::headers() {
+    for (name, header) in answers::headers() {
         all = all.header(name, header);
     }
     let used = |code: &str| {
         OPERATIONS.iter().any(|row| {
-            let statuses = errors::by_status(row.errors);
+            let statuses = error_groups::by_status(row.errors);
             statuses.values().any(|codes| matches!(codes.as_slice(), [only] if only.as_str() == code))
         })
     };
-    for (name, response) in responses::shared().filter(|(name, _)| used(name)) {
+    for (name, response) in answers::shared().filter(|(name, _)| used(name)) {
         all = all.response(name, response);
     }
     all.build()

@@ -15,7 +15,6 @@ use crate::{
     usage::Usage,
 };
 
-/// Examples by their names.
 pub(super) type Examples = Vec<(String, RefOr<Example>)>;
 
 /// A user turn, as `sam local invoke` sends it to `execute`.
@@ -68,7 +67,7 @@ fn complete(metadata: Metadata) -> Final {
     }
 }
 
-/// An answer of either kind.
+/// One answer of each kind.
 pub(super) fn answers() -> Examples {
     let Some(metadata) = metadata() else { return Examples::new() };
     let complete = complete(metadata.clone());

@@ -1,27 +1,28 @@
 //! The OpenAPI 3.1 document of the HTTP surface, generated from the contract (feature `openapi`).
 //!
-//! Plain shapes derive their schema where they are defined. Here are the ones that serde is told about by
-//! hand (strings with a rule, the envelope, the requests, which are parsed by tables), and `operations.rs`,
-//! the table from which everything else follows: what an operation takes, answers and how it can fail.
+//! Plain shapes derive their schema where they are defined. Here are the shapes whose reading or writing is
+//! written by hand (strings with a rule, the envelope, the requests), and `operations.rs`, the table from
+//! which everything else follows: what an operation takes, what it answers and how it can fail.
 //! Statuses, descriptions and retries come from the catalogue of error codes, limits from
-//! [`crate::request::limits`], examples from the sample events. Deliberately absent: whoever routes; a test
-//! calls each operation.
+//! [`crate::request::limits`], examples from the sample events. Deliberately absent: routing; a test calls
+//! each operation.
 
 mod absent;
+mod answers;
 mod bodies;
+mod bounds;
 mod closed;
 mod document;
-mod envelope;
-mod errors;
+mod error_groups;
 mod examples;
 mod operations;
+mod outcomes;
 mod parameters;
-mod request;
-mod responses;
+mod scenarios;
 mod strings;
 
 pub use document::document;
-pub use request::AgentExecuteRequestSchema;
+pub use scenarios::AgentExecuteRequestSchema;
 
 use utoipa::{
     ToSchema,
@@ -36,14 +37,14 @@ use crate::{
     },
 };
 
-/// A schema and what it is called in `components`.
+/// A schema and its name in `components`.
 type Named = (String, RefOr<Schema>);
 
 /// Every named schema of the contract, for `components`.
 #[must_use]
 pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     fn answer<T: ToSchema>(name: &str, all: &mut Vec<Named>) {
-        all.push((envelope::around(name), envelope::success(name).into()));
+        all.push((outcomes::around(name), outcomes::success(name).into()));
         named::<T>(name, all);
     }
 
@@ -55,19 +56,20 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     let mut all = Vec::new();
     answer::<AgentExecuteResponse>("AgentExecuteResponse", &mut all);
     answer::<AgentSession>("AgentSession", &mut all);
-    // It is the one list there is, so its schema needs no name of its own for what it lists.
+    // There is only one list, so the name of its schema need not say of what.
     answer::<ListResponse<AgentSessionSummary>>("ListResponse", &mut all);
     named::<AgentSessionSummary>("AgentSessionSummary", &mut all);
     answer::<AgentSessionTurn>("AgentSessionTurn", &mut all);
     answer::<AgentSessionTurnSummary>("AgentSessionTurnSummary", &mut all);
     answer::<PayloadLink>("PayloadLink", &mut all);
-    envelope::failure(&mut all);
+    outcomes::failure(&mut all);
     named::<ErrorCode>("ErrorCode", &mut all);
     named::<ContentHash>("ContentHash", &mut all);
     // AGN-033 §3.5: what we write is absent, never null. Requests, below, may say null.
     all.iter_mut().for_each(|(_, schema)| absent::never_null(schema));
 
     named::<AgentExecuteRequestSchema>("AgentExecuteRequest", &mut all);
+    bounds::set(&mut all);
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all.dedup_by(|(one, _), (other, _)| one == other);
     closed::kinds(&mut all);
@@ -78,6 +80,6 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
 /// The operations' ids and the codes that each may answer with.
 #[must_use]
 pub fn codes() -> Vec<(&'static str, Vec<ErrorCode>)> {
-    let of = |row: &operations::Row| errors::by_status(row.errors).into_values().flatten().collect();
+    let of = |row: &operations::Row| error_groups::by_status(row.errors).into_values().flatten().collect();
     operations::OPERATIONS.iter().map(|row| (row.id, of(row))).collect()
 }

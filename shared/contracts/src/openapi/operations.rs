@@ -6,14 +6,13 @@
 use utoipa::openapi::path::HttpMethod;
 
 use super::{
-    errors::{
+    error_groups::{
         ANYWHERE, BODY, FAILED_TURN, PAYLOAD, QUERY, SESSION, START, STREAM, TOOL_RESULTS, TURN, USER_TURN,
     },
     parameters::{self, Takes},
 };
-use crate::error::ErrorCode;
+use crate::{error::ErrorCode, paths};
 
-/// One operation.
 pub(super) struct Row {
     pub(super) id: &'static str,
     pub(super) method: HttpMethod,
@@ -24,7 +23,7 @@ pub(super) struct Row {
     pub(super) takes: &'static [Takes],
     pub(super) body: Option<Body>,
     pub(super) answers: Answers,
-    /// Operations that a client goes on with, by what is in the answer.
+    /// Operations that a client can call next, with parameters from the answer.
     pub(super) leads_to: &'static [Lead],
     pub(super) errors: &'static [&'static [ErrorCode]],
 }
@@ -43,8 +42,8 @@ pub(super) enum Body {
 pub(super) enum Answers {
     /// An `InvokeResult` of the schema with this name.
     Json(&'static str),
-    /// The same of a turn's answer; its text alone where plain text is asked for and the operation gives
-    /// it; its events where the turn is streamed.
+    /// An `InvokeResult` of a turn's answer; the answer's events where the turn is streamed; only its text
+    /// where plain text is asked for and the operation offers it.
     Turn { as_text: bool },
     /// A turn's events.
     Stream,
@@ -58,7 +57,6 @@ pub(super) struct Lead {
     pub(super) with: &'static [(&'static str, &'static str)],
 }
 
-/// The tags and what they hold.
 pub(super) const TAGS: &[(&str, &str)] = &[
     ("Turns", "Run a turn, go on with it, end it."),
     ("Sessions", "Read sessions and turns (DD-003, DD-007)."),
@@ -70,12 +68,11 @@ const OF_ANSWER: &[(&str, &str)] =
 const OF_SUMMARY: &[(&str, &str)] =
     &[("SessionId", "$response.body#/Result/SessionId"), ("TurnId", "$response.body#/Result/Id")];
 
-/// Every operation there is.
 pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "executeTurn",
         method: HttpMethod::Post,
-        path: "/api/ai/agent/execute",
+        path: paths::EXECUTE,
         tag: "Turns",
         summary: "Run a user turn, or hand in tool results",
         description: "Takes both scenarios of AGN-034 §2, told apart by the presence of `ToolResults`. An \
@@ -107,7 +104,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "submitToolResults",
         method: HttpMethod::Post,
-        path: "/api/ai/agent/tool-results",
+        path: paths::TOOL_RESULTS,
         tag: "Turns",
         summary: "Hand in the results of a turn's client tools",
         description: "Takes tool continuations alone (AGN-034 §2.2). The results must match the calls in \
@@ -122,7 +119,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "cancelTurn",
         method: HttpMethod::Post,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel",
+        path: paths::CANCEL.template(),
         tag: "Turns",
         summary: "End an open turn",
         description: "Ends a turn that is open and answers with what the turn came to. A turn that ended \
@@ -136,7 +133,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "listSessions",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions",
+        path: paths::SESSIONS,
         tag: "Sessions",
         summary: "List sessions, newest activity first",
         description: "The sessions of the caller's org, or those that one user owns or takes part in \
@@ -150,7 +147,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readSession",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}",
+        path: paths::SESSION.template(),
         tag: "Sessions",
         summary: "Read a session with its turns",
         description: "The session with its turns in order, at most a hundred at a time (DD-002A, DD-003).",
@@ -169,7 +166,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readLastTurn",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/last",
+        path: paths::LAST_TURN.template(),
         tag: "Sessions",
         summary: "Read a session's newest turn",
         description: "The newest turn, whatever its status (DD-003).",
@@ -182,7 +179,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readTurn",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}",
+        path: paths::TURN.template(),
         tag: "Sessions",
         summary: "Read a turn",
         description: "One turn, whole (DD-002B, DD-003). The provider's ids are there for operators alone.",
@@ -195,7 +192,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readTurnSummary",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/summary",
+        path: paths::SUMMARY.template(),
         tag: "Sessions",
         summary: "Read a turn's light summary",
         description: "One turn in a few lines, cheap enough to poll (DD-003).",
@@ -208,7 +205,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "streamTurn",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream",
+        path: paths::STREAM.template(),
         tag: "Turns",
         summary: "Read a turn's stream, or the rest of it",
         description: "The events of a turn that was started with `Streaming`, from the first one or after the one \
@@ -223,7 +220,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readInstruction",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/instruction",
+        path: paths::INSTRUCTION.template(),
         tag: "Payloads",
         summary: "Read a turn's whole request",
         description: "A link to the request in its canonical form (DD-005; RFC 8785).",
@@ -236,7 +233,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readAnswer",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/answer",
+        path: paths::ANSWER.template(),
         tag: "Payloads",
         summary: "Read a turn's whole answer",
         description: "A link to the answer's text; there once the turn is completed (DD-005).",
@@ -249,7 +246,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readModelRequest",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-request",
+        path: paths::MODEL_REQUEST.template(),
         tag: "Payloads",
         summary: "Read what the model provider was sent",
         description: "A link to the body of the turn's last model call, where the conversation context keeps raw \
@@ -263,7 +260,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readModelResponse",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-response",
+        path: paths::MODEL_RESPONSE.template(),
         tag: "Payloads",
         summary: "Read what the model provider answered",
         description: "A link to the response to the turn's last model call, where the conversation context keeps raw \
@@ -277,7 +274,7 @@ pub(super) const OPERATIONS: &[Row] = &[
     Row {
         id: "readFile",
         method: HttpMethod::Get,
-        path: "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}",
+        path: paths::FILE.template(),
         tag: "Payloads",
         summary: "Read a file of an answer",
         description: "A link to a file that an answer refers to (AGN-033 §6.3).",

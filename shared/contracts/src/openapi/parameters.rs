@@ -6,9 +6,13 @@ use utoipa::openapi::{
     schema::{SchemaType, Type},
 };
 
-use crate::{id::MAX_ID_CHARS, request::limits::MAX_SOLUTION_CONTEXT_CHARS, stream::EventId};
+use crate::{
+    id::MAX_ID_CHARS,
+    request::limits::{DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, MAX_SOLUTION_CONTEXT_CHARS},
+    stream::EventId,
+};
 
-/// What an operation takes.
+/// A parameter that an operation takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     Session,
@@ -129,13 +133,12 @@ fn event_id() -> ObjectBuilder {
         .maximum(Some(EventId::MAX.get()))
 }
 
-/// One hundred at most; where the query does not say, fifty.
 fn page_size() -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::Integer))
         .minimum(Some(1))
-        .maximum(Some(100))
-        .default(Some(50.into()))
+        .maximum(Some(MAX_PAGE_SIZE))
+        .default(Some(DEFAULT_PAGE_SIZE.into()))
 }
 
 #[cfg(test)]

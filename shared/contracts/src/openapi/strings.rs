@@ -1,4 +1,5 @@
-//! Strings with a rule: ids, hashes, instants, names, paths. A pattern says what a regular expression can.
+//! Strings with a rule: ids, hashes, instants, names, paths. A pattern says as much of the rule as a
+//! regular expression can.
 
 use std::borrow::Cow;
 
@@ -71,12 +72,12 @@ named! {
     Timestamp: |string| string.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
 }
 
-/// One line of text that says something.
+/// One line of text that is not blank.
 const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 const MIME_TYPE: &str = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+ *(;[ -~]*)?$";
-/// No drive, no path, no name of dots and blanks alone.
+/// No drive, no path, no name of only dots and blanks.
 const FILE_NAME: &str = r"^(?![A-Za-z]:)(?![. ]+$)[^/\\\x00-\x1f\x7f-\x9f]+$";
-/// No root, drive, scheme or home folder, no segment of dots and blanks alone but `.`, no folder.
+/// No root, drive, scheme or home folder, no segment of only dots and blanks but `.`, no folder.
 const RELATIVE_PATH: &str = concat!(
     r"^(?![/\\])(?![A-Za-z]:)(?!~([/\\]|$))(?![^/\\]*:[/\\])",
     r"(((?![. ]+([/\\]|$))[^/\\\x00-\x1f\x7f-\x9f]+|\.)?[/\\])*",

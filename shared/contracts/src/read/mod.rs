@@ -1,6 +1,6 @@
 //! What the read API shows of sessions and turns (DD-002, DD-003, DD-007).
 //!
-//! Plain shapes: whoever fills them has decided what the caller may see. An absent value is an absent
+//! Plain shapes: the code that fills them decides what the caller may see. An absent value is an absent
 //! member, never null. Deliberately absent: everything that only the server needs (phase, owner, lease,
 //! fingerprint), and the `EntityBase` members that have no meaning here (category, ratings).
 

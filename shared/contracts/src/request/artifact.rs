@@ -2,7 +2,7 @@
 
 use super::{
     json::Json,
-    path::{FileName, InvalidPath, RelativePath},
+    relative_path::{FileName, InvalidPath, RelativePath},
     report::{At, Report},
     table::{Member, Scenario, peek, read_object},
     value::{hint, mime_type, text, word},

@@ -4,197 +4,181 @@
 //! spelling of members, null and absent, the encoding of an artifact, the slashes of a path. `Streaming`
 //! is left out, since it is delivery and not meaning (AGN-034 §4.7).
 
-use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
+use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 
 use super::{
-    AgentExecuteRequest, Artifact, ClipboardImage, Contents, RagCondition, RagValue, ToolContinuation,
-    UserTurn, base64,
+    AgentExecuteRequest, Artifact, ClipboardImage, Contents, FileName, RagCondition, RagValue, RelativePath,
+    ToolContinuation, UserTurn, base64,
 };
 use crate::{
     hash::Fingerprint,
-    response::{ToolOutcome, ToolResult},
+    id::{AgentContextId, ConversationContextId, SessionId, TurnId},
 };
 
-/// A value of the canonical form. RFC 8785 orders members by UTF-16 code units; names of the contract
-/// are ASCII, for which that is the order of the map. No member holds a fraction.
+/// The members of a user turn as they are written. What is absent, empty or false is left out, so that it
+/// has one spelling.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct UserTurnForm<'a> {
+    session_id: &'a SessionId,
+    turn_id: &'a TurnId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instruction: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    input_artifacts: Vec<ArtifactForm<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    clipboard_images: Vec<ImageForm<'a>>,
+    #[serde(skip_serializing_if = "ScopeForm::is_empty")]
+    rag_scope: ScopeForm<'a>,
+    // Empty is not absent here: it clears the session's context (AGN-034 §4.5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    solution_context_text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repo: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    streaming: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_context_id: Option<&'a AgentContextId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation_context_id: Option<&'a ConversationContextId>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ArtifactForm<'a> {
+    relative_path: &'a RelativePath,
+    file_name: &'a FileName,
+    contents: Cow<'a, str>,
+    origin: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ImageForm<'a> {
+    id: &'a str,
+    mime_type: &'static str,
+    data_base64: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ScopeForm<'a> {
+    conditions: Vec<ConditionForm<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct ConditionForm<'a> {
+    key: &'a str,
+    operator: &'static str,
+    values: Vec<ValueForm<'a>>,
+}
+
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Value<'a> {
+enum ValueForm<'a> {
+    Text(&'a str),
+    Integer(i64),
     Flag(bool),
-    Integer(i128),
-    Text(Cow<'a, str>),
-    List(Vec<Value<'a>>),
-    Object(Object<'a>),
 }
 
-type Object<'a> = BTreeMap<&'static str, Value<'a>>;
-
-impl Value<'_> {
-    fn write(&self, out: &mut String) {
-        match self {
-            Self::Flag(flag) => out.push_str(if *flag { "true" } else { "false" }),
-            Self::Integer(integer) => out.push_str(&integer.to_string()),
-            Self::Text(text) => write_text(text, out),
-            Self::List(items) => {
-                out.push('[');
-                for (index, item) in items.iter().enumerate() {
-                    if index > 0 {
-                        out.push(',');
-                    }
-                    item.write(out);
-                }
-                out.push(']');
-            }
-            Self::Object(members) => write_object(members, out),
+impl<'a> UserTurnForm<'a> {
+    fn new(turn: &'a UserTurn, streaming: bool) -> Self {
+        Self {
+            session_id: &turn.session_id,
+            turn_id: &turn.turn_id,
+            instruction: turn.instruction.as_deref(),
+            input_artifacts: turn.input_artifacts.iter().map(ArtifactForm::new).collect(),
+            clipboard_images: turn.clipboard_images.iter().map(ImageForm::new).collect(),
+            rag_scope: ScopeForm { conditions: turn.rag_scope.iter().map(ConditionForm::new).collect() },
+            solution_context_text: turn.solution_context_text.as_deref(),
+            workspace_id: turn.workspace_id.as_deref(),
+            repo: turn.repo.as_deref(),
+            language: turn.language.as_deref(),
+            streaming,
+            agent_context_id: turn.agent_context_id.as_ref(),
+            conversation_context_id: turn.conversation_context_id.as_ref(),
         }
     }
 }
 
-fn write_object(members: &Object<'_>, out: &mut String) {
-    out.push('{');
-    for (index, (name, value)) in members.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        write_text(name, out);
-        out.push(':');
-        value.write(out);
-    }
-    out.push('}');
-}
-
-/// Writes a string as ECMAScript does (RFC 8785 §3.2.2.2).
-fn write_text(text: &str, out: &mut String) {
-    out.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{8}' => out.push_str("\\b"),
-            '\t' => out.push_str("\\t"),
-            '\n' => out.push_str("\\n"),
-            '\u{C}' => out.push_str("\\f"),
-            '\r' => out.push_str("\\r"),
-            // Writing to a string can't fail.
-            '\0'..='\u{1F}' => _ = write!(out, "\\u{:04x}", u32::from(char)),
-            _ => out.push(char),
+impl<'a> ArtifactForm<'a> {
+    fn new(artifact: &'a Artifact) -> Self {
+        let (contents, encoding) = match &artifact.contents {
+            Contents::Text(text) => (Cow::Borrowed(text.as_str()), None),
+            Contents::Binary(bytes) => (Cow::Owned(base64::encode(bytes)), Some("base64")),
+        };
+        Self {
+            relative_path: &artifact.relative_path,
+            file_name: &artifact.file_name,
+            contents,
+            origin: artifact.origin.as_str(),
+            mime_type: artifact.mime_type.as_deref(),
+            language: artifact.language.as_deref(),
+            encoding,
         }
     }
-    out.push('"');
 }
 
-fn text<'a>(text: impl Into<Cow<'a, str>>) -> Value<'a> {
-    Value::Text(text.into())
-}
-
-fn optional<'a>(object: &mut Object<'a>, name: &'static str, value: Option<&'a str>) {
-    if let Some(value) = value {
-        object.insert(name, text(value));
-    }
-}
-
-fn list<'a, T>(object: &mut Object<'a>, name: &'static str, items: &'a [T], item: fn(&'a T) -> Value<'a>) {
-    if !items.is_empty() {
-        object.insert(name, Value::List(items.iter().map(item).collect()));
-    }
-}
-
-fn user_turn(turn: &UserTurn) -> Object<'_> {
-    let mut object = Object::new();
-    object.insert("SessionId", text(turn.session_id.as_str()));
-    object.insert("TurnId", text(turn.turn_id.as_str()));
-    optional(&mut object, "Instruction", turn.instruction.as_deref());
-    list(&mut object, "InputArtifacts", &turn.input_artifacts, artifact);
-    list(&mut object, "ClipboardImages", &turn.clipboard_images, image);
-    if !turn.rag_scope.is_empty() {
-        let mut scope = Object::new();
-        list(&mut scope, "Conditions", &turn.rag_scope, condition);
-        object.insert("RagScope", Value::Object(scope));
-    }
-    optional(&mut object, "SolutionContextText", turn.solution_context_text.as_deref());
-    optional(&mut object, "WorkspaceId", turn.workspace_id.as_deref());
-    optional(&mut object, "Repo", turn.repo.as_deref());
-    optional(&mut object, "Language", turn.language.as_deref());
-    let agent = turn.agent_context_id.as_ref();
-    optional(&mut object, "AgentContextId", agent.map(|id| id.as_str()));
-    let conversation = turn.conversation_context_id.as_ref();
-    optional(&mut object, "ConversationContextId", conversation.map(|id| id.as_str()));
-    object
-}
-
-fn artifact(artifact: &Artifact) -> Value<'_> {
-    let mut object = Object::new();
-    object.insert("RelativePath", text(artifact.relative_path.as_str()));
-    object.insert("FileName", text(artifact.file_name.as_str()));
-    object.insert("Origin", text(artifact.origin.as_str()));
-    match &artifact.contents {
-        Contents::Text(contents) => {
-            object.insert("Contents", text(contents));
-        }
-        Contents::Binary(bytes) => {
-            object.insert("Contents", text(base64::encode(bytes)));
-            object.insert("Encoding", text("base64"));
+impl<'a> ImageForm<'a> {
+    fn new(image: &'a ClipboardImage) -> Self {
+        Self {
+            id: &image.id,
+            mime_type: image.image_type.mime_type(),
+            data_base64: base64::encode(&image.bytes),
         }
     }
-    optional(&mut object, "MimeType", artifact.mime_type.as_deref());
-    optional(&mut object, "Language", artifact.language.as_deref());
-    Value::Object(object)
 }
 
-fn image(image: &ClipboardImage) -> Value<'_> {
-    Value::Object(Object::from([
-        ("Id", text(&image.id)),
-        ("MimeType", text(image.image_type.mime_type())),
-        ("DataBase64", text(base64::encode(&image.bytes))),
-    ]))
+impl ScopeForm<'_> {
+    fn is_empty(&self) -> bool {
+        self.conditions.is_empty()
+    }
 }
 
-fn condition(condition: &RagCondition) -> Value<'_> {
-    let value = |value| match value {
-        &RagValue::Integer(integer) => Value::Integer(integer.into()),
-        &RagValue::Flag(flag) => Value::Flag(flag),
-        RagValue::Text(value) => text(value),
-    };
-    Value::Object(Object::from([
-        ("Key", text(&condition.key)),
-        ("Operator", text(condition.operator.as_str())),
-        ("Values", Value::List(condition.values.iter().map(value).collect())),
-    ]))
+impl<'a> ConditionForm<'a> {
+    fn new(condition: &'a RagCondition) -> Self {
+        let value = |value: &'a RagValue| match value {
+            RagValue::Text(text) => ValueForm::Text(text),
+            RagValue::Integer(integer) => ValueForm::Integer(*integer),
+            RagValue::Flag(flag) => ValueForm::Flag(*flag),
+        };
+        Self {
+            key: &condition.key,
+            operator: condition.operator.as_str(),
+            values: condition.values.iter().map(value).collect(),
+        }
+    }
 }
 
-fn tool_continuation(continuation: &ToolContinuation) -> Object<'_> {
-    let mut object = Object::new();
-    object.insert("SessionId", text(continuation.session_id.as_str()));
-    object.insert("TurnId", text(continuation.turn_id.as_str()));
-    list(&mut object, "ToolResults", &continuation.tool_results, tool_result);
-    object
-}
-
-fn tool_result(result: &ToolResult) -> Value<'_> {
-    let outcome = match &result.outcome {
-        ToolOutcome::ResultJson(json) => ("ResultJson", text(json)),
-        ToolOutcome::ErrorMessage(message) => ("ErrorMessage", text(message)),
-    };
-    Value::Object(Object::from([
-        ("ToolCallId", text(&result.tool_call_id)),
-        ("ExecutionMs", Value::Integer(result.execution_ms.into())),
-        outcome,
-    ]))
-}
-
-fn canonical(object: &Object<'_>) -> Vec<u8> {
-    let mut out = String::new();
-    write_object(object, &mut out);
-    out.into_bytes()
+/// RFC 8785 knows numbers as doubles alone: those of a request are exact as such, since none is over
+/// [`MAX_SAFE_INTEGER`](super::limits::MAX_SAFE_INTEGER).
+#[expect(
+    clippy::expect_used,
+    reason = "a form has no fractions, no maps and no name twice, which is all that can't be written; and \
+              nothing may be stored under the fingerprint of what could not"
+)]
+fn canonical(form: &impl Serialize) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(form).expect("a form can be written")
 }
 
 impl UserTurn {
     /// The canonical form: what is fingerprinted, and what is stored as `instruction.json`.
     #[must_use]
     pub fn canonical_json(&self) -> Vec<u8> {
-        canonical(&user_turn(self))
+        canonical(&UserTurnForm::new(self, false))
     }
 
     /// What tells a retry from a conflict (I9).
@@ -208,7 +192,7 @@ impl ToolContinuation {
     /// The canonical form: what is fingerprinted and stored.
     #[must_use]
     pub fn canonical_json(&self) -> Vec<u8> {
-        canonical(&tool_continuation(self))
+        canonical(self)
     }
 
     /// What tells a resubmission from other results.
@@ -229,20 +213,9 @@ impl AgentExecuteRequest {
     }
 }
 
-/// For clients: the canonical form and, where it is asked for, `Streaming`.
+/// For clients: the canonical form's members and, where it is asked for, `Streaming`.
 impl Serialize for UserTurn {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = user_turn(self);
-        if self.streaming {
-            object.insert("Streaming", Value::Flag(true));
-        }
-        object.serialize(serializer)
-    }
-}
-
-/// For clients: the canonical form.
-impl Serialize for ToolContinuation {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        tool_continuation(self).serialize(serializer)
+        UserTurnForm::new(self, self.streaming).serialize(serializer)
     }
 }

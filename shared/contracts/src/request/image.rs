@@ -14,7 +14,7 @@ use super::{
 pub struct ClipboardImage {
     /// The client's name for it.
     pub id: String,
-    /// What it is; the bytes bear it out.
+    /// Its kind; the bytes were checked against it.
     pub image_type: ImageType,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -52,7 +52,7 @@ impl ImageType {
         }
     }
 
-    /// What the bytes say they are, by their signature.
+    /// The kind that the bytes have, by their signature.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         match bytes {

@@ -2,7 +2,7 @@
 //!
 //! The contract has to see what a map would hide: that a member is there twice, in which spelling,
 //! and in which order. Reading is strict (RFC 8259, UTF-8, no byte order mark, nothing after the
-//! value) and bounded in depth and count, so a hostile body costs an error and no more.
+//! value) and bounded in depth and count, so a hostile body costs no more than an error.
 
 use std::{borrow::Cow, cell::Cell, fmt};
 
@@ -24,7 +24,7 @@ pub(crate) enum Json<'a> {
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
-/// Why bytes are no JSON value that a request may be.
+/// Why a body can't be read as JSON, or may not.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("is empty")]

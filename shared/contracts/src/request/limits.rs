@@ -1,10 +1,14 @@
-//! How large a request may be (I13). Every limit that a refusal can name is here.
+//! How large a request may be (I13): every limit that a refusal can name, but for that of ids
+//! ([`crate::id::MAX_ID_CHARS`]). The OpenAPI document takes its bounds from here.
 //!
 //! Lengths of text are counted in Unicode scalar values, as JSON Schema counts `maxLength`.
 //! Contents of artifacts and images have no limit of their own: the body's holds for them.
 
-/// The whole body, in bytes: Lambda's 6 MB hold for the serialized event, and base64 adds a third.
+/// The whole body, in bytes: Lambda's limit of 6 MB is for the serialized event, and base64 adds a third.
 pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+
+/// The parts of a form: every member once, every artifact and every image come to fewer.
+pub const MAX_FORM_PARTS: usize = 128;
 
 /// How deep a body may nest; the contract itself needs five levels.
 pub const MAX_JSON_DEPTH: usize = 32;
@@ -65,6 +69,12 @@ pub const MAX_ERROR_MESSAGE_CHARS: usize = 65_536;
 
 /// `ResultJson`.
 pub const MAX_RESULT_JSON_CHARS: usize = 1_048_576;
+
+/// `pageSize` of a list, where the query does not say.
+pub const DEFAULT_PAGE_SIZE: u32 = 50;
+
+/// `pageSize` of a list.
+pub const MAX_PAGE_SIZE: u32 = 100;
 
 /// The largest integer of either sign that every JSON reader keeps exactly: 2^53 − 1.
 pub const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;

@@ -18,8 +18,8 @@ pub(crate) mod envelope;
 mod image;
 pub(crate) mod json;
 pub mod limits;
-mod path;
 mod rag;
+mod relative_path;
 pub(crate) mod report;
 mod server_owned;
 pub(crate) mod table;
@@ -28,9 +28,11 @@ pub(crate) mod value;
 
 pub use artifact::{Artifact, Contents, Origin};
 pub use image::{ClipboardImage, ImageType};
-pub use path::{FileName, InvalidPath, RelativePath};
 pub use rag::{RagCondition, RagOperator, RagValue};
+pub use relative_path::{FileName, InvalidPath, RelativePath};
 pub use value::is_mime_type;
+
+use serde::Serialize;
 
 use self::{
     json::{Json, Unreadable},
@@ -57,7 +59,7 @@ pub enum AgentExecuteRequest {
     ToolContinuation(ToolContinuation),
 }
 
-/// A new turn (AGN-034 §2.1). Made by parsing alone, so there is always some input.
+/// A new turn (AGN-034 §2.1). Only parsing makes one, so there is always some input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UserTurn {
@@ -73,7 +75,7 @@ pub struct UserTurn {
     pub clipboard_images: Vec<ClipboardImage>,
     /// What retrieval may look at; all conditions hold (AGN-034 §4.4).
     pub rag_scope: Vec<RagCondition>,
-    /// Replaces the session's solution context, also by nothing when it is empty (AGN-034 §4.5).
+    /// Replaces the session's solution context; an empty text removes it (AGN-034 §4.5).
     pub solution_context_text: Option<String>,
     /// The workspace; advisory (AGN-034 §4.6).
     pub workspace_id: Option<String>,
@@ -89,8 +91,9 @@ pub struct UserTurn {
     pub conversation_context_id: Option<ConversationContextId>,
 }
 
-/// Results for a turn that waits for them (AGN-034 §2.2). Made by parsing alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Results for a turn that waits for them (AGN-034 §2.2). Only parsing makes one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct ToolContinuation {
     /// The session.
@@ -112,6 +115,30 @@ impl AgentExecuteRequest {
     ///
     /// # Errors
     /// Every violation, in document order, at most [`limits::MAX_REPORTED_VIOLATIONS`]; never none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use contracts::{AgentExecuteRequest, ErrorCode};
+    ///
+    /// let body = br#"{"SessionId": "s1", "TurnId": "t1", "Instruction": "What is a lease?"}"#;
+    /// let request = AgentExecuteRequest::parse(body).expect("a user turn");
+    /// assert!(matches!(&request, AgentExecuteRequest::UserTurn(turn) if turn.input_artifacts.is_empty()));
+    /// assert_eq!(request.turn_id().as_str(), "t1");
+    ///
+    /// // Everything that is wrong is reported at once, each with the member it is about.
+    /// let body = br#"{"SessionId": "no/id", "Instruction": "What is a lease?", "Mode": "general"}"#;
+    /// let errors = AgentExecuteRequest::parse(body).expect_err("three violations");
+    /// let found: Vec<_> = errors.iter().map(|error| (error.error_code, error.details.as_deref())).collect();
+    /// assert_eq!(
+    ///     found,
+    ///     [
+    ///         (ErrorCode::MemberInvalid, Some("SessionId")),
+    ///         (ErrorCode::MemberForbidden, Some("Mode")),
+    ///         (ErrorCode::MemberRequired, Some("TurnId")),
+    ///     ]
+    /// );
+    /// ```
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         let json = within_limit(body)?;
         match envelope::scenario(&json) {
@@ -142,11 +169,11 @@ impl AgentExecuteRequest {
 }
 
 impl UserTurn {
-    /// Reads what [`UserTurn::canonical_json`] wrote. No limit on the body holds here: it was held
-    /// to its limit when it came in, and its canonical form may be longer.
+    /// Reads what [`UserTurn::canonical_json`] wrote. The body's limit does not apply: the request
+    /// was within it when it came in, and its canonical form may be longer.
     ///
     /// # Errors
-    /// Every violation; none is possible unless the stored text is not of this contract's making.
+    /// Every violation; a text that this contract wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
         checked(&readable(json)?, envelope::user_turn)
     }
@@ -164,7 +191,7 @@ impl ToolContinuation {
     /// Reads what [`ToolContinuation::canonical_json`] wrote.
     ///
     /// # Errors
-    /// Every violation; none is possible unless the stored text is not of this contract's making.
+    /// Every violation; a text that this contract wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
         checked(&readable(json)?, envelope::tool_continuation)
     }
@@ -175,7 +202,7 @@ fn within_limit(body: &[u8]) -> Result<Json<'_>, Vec<Error>> {
     readable(body)
 }
 
-/// Holds a body to [`limits::MAX_BODY_BYTES`].
+/// Refuses a body of more than [`limits::MAX_BODY_BYTES`].
 pub(crate) fn body_size(bytes: usize) -> Result<(), Vec<Error>> {
     if bytes > limits::MAX_BODY_BYTES {
         let limit = limits::MAX_BODY_BYTES;
@@ -208,7 +235,7 @@ pub(crate) fn checked<T>(
     let mut report = Report::default();
     match read(json, &mut report) {
         Some(value) if report.is_clean() => Ok(value),
-        // A value is missing only where something was reported; were it not, this says so.
+        // No value and nothing reported: a bug of ours.
         _ if report.is_clean() => Err(vec![Error::from(ErrorCode::Internal)]),
         _ => Err(report.into_errors()),
     }

@@ -54,7 +54,7 @@ impl RagOperator {
 }
 
 /// A value that a payload can be compared with: what an index can hold as a keyword, a count or a
-/// flag. Fractions are not among them, since equality of fractions is an accident.
+/// flag. Fractions are left out, since comparing them for equality is unreliable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RagValue {
     /// A keyword or a piece of text; not blank.

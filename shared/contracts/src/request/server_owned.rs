@@ -56,8 +56,8 @@ pub(super) fn owns(spelling: &str) -> bool {
     NAMES.iter().any(|name| letters(name) == alike)
 }
 
-/// A name without case and separators, to recognize it in another style of spelling. It is cut where
-/// no name of the contract reaches, so that a name of a megabyte costs no more than a short one.
+/// A name without case and separators, to recognize it in another style of spelling. It is cut at a
+/// length that no name of the contract has, so that a name of a megabyte costs no more than a short one.
 pub(super) fn letters(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).map(|c| c.to_ascii_lowercase()).take(64).collect()
 }

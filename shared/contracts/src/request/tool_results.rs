@@ -1,6 +1,6 @@
 //! What the client's tools returned (AGN-034 §5, AGN-033 §5.2).
 //!
-//! Deliberately absent: whether the results match the calls. Only who holds the turn can tell.
+//! Deliberately absent: whether the results match the calls. Only code that has the turn can tell.
 
 use super::{
     json::Json,
@@ -58,7 +58,7 @@ fn result(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<ToolResul
             );
             None
         }
-        // What is no object at all was refused as that.
+        // A result that is not an object was refused for that already.
         (None, _) if matches!(json, Json::Object(_)) => {
             report.add(
                 ErrorCode::MemberRequired,
@@ -89,7 +89,7 @@ fn milliseconds(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<u64
 
 fn result_json(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<ToolOutcome> {
     let text = text(json, MAX_RESULT_JSON_CHARS, at, report)?;
-    // The value itself is not kept: it goes to the model as the text that it is.
+    // The value itself is not kept: the model gets the text as it was sent.
     if serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
         report.invalid(at, "must be a string that holds one JSON text");
         return None;

@@ -33,7 +33,7 @@ pub(super) fn text<'j>(
     Some(text)
 }
 
-/// A string of one line that says something: not blank, no control characters.
+/// A string of one line: not blank, no control characters.
 pub(super) fn line<'j>(
     json: &'j Json<'_>,
     max_chars: usize,
@@ -57,7 +57,6 @@ pub(super) fn hint(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<
     line(json, MAX_HINT_CHARS, at, report).map(str::to_owned)
 }
 
-/// A typed id.
 pub(super) fn id<T: FromStr<Err = InvalidId>>(
     json: &Json<'_>,
     at: &At<'_>,
@@ -76,7 +75,6 @@ pub(super) fn id<T: FromStr<Err = InvalidId>>(
     }
 }
 
-/// `true` or `false`.
 pub(super) fn boolean(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<bool> {
     let Json::Bool(value) = json else {
         report.invalid(at, format_args!("must be true or false, not {}", json.kind()));

@@ -4,8 +4,8 @@
 //!   (`RagScope`: an object; `Streaming`: `true`). An empty field counts as absent, since forms send
 //!   every input there is.
 //! - A file part called `ClipboardImages` is a pasted image; any other file part is an artifact of
-//!   origin `user`, whose path is the part's file name. A file part without name and content is an
-//!   input in which nothing was chosen, and counts as absent.
+//!   origin `user`, whose path is the part's file name. A file part without name and content is a
+//!   file input where nothing was chosen, and counts as absent.
 
 use std::borrow::Cow;
 
@@ -66,7 +66,7 @@ fn field<'a>(part: &Part<'a>) -> Result<Json<'a>, Vec<Error>> {
     })?;
     let text = Json::Text(Cow::Borrowed(text));
     if JSON_MEMBERS.iter().any(|member| is_spelling_of(member, part.name)) {
-        // What is no JSON is kept as the text that it is, which the member's own rule refuses.
+        // What is not JSON stays text, and the member's own rule refuses it.
         return Ok(Json::read(part.bytes).unwrap_or(text));
     }
     Ok(text)

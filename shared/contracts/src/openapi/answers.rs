@@ -6,10 +6,10 @@ use utoipa::openapi::{
 };
 
 use super::{
-    envelope,
-    errors::{self, GATEWAY},
+    error_groups::{self, GATEWAY},
     examples,
     operations::{Answers, Lead, Row},
+    outcomes,
 };
 use crate::{error::ErrorCode, stream::MEDIA_TYPE};
 
@@ -23,7 +23,7 @@ const RETRY_AFTER: &str = "RetryAfter";
 
 pub(super) fn responses(row: &Row) -> Responses {
     let mut all = successes(row);
-    for (status, codes) in errors::by_status(row.errors) {
+    for (status, codes) in error_groups::by_status(row.errors) {
         all = all.response(status.to_string(), failure(row, &codes));
     }
     all.build()
@@ -59,7 +59,7 @@ fn successes(row: &Row) -> ResponsesBuilder {
     }
 }
 
-/// A failure: of one code, it is a component that operations share.
+/// A failure with one code is a component that operations share.
 fn failure(row: &Row, codes: &[ErrorCode]) -> RefOr<Response> {
     let as_text = matches!(row.answers, Answers::Turn { as_text: true })
         && !codes.iter().all(|code| GATEWAY.contains(code));
@@ -75,8 +75,8 @@ pub(super) fn shared() -> impl Iterator<Item = (&'static str, Response)> {
 }
 
 fn of_codes(codes: &[ErrorCode], as_text: bool) -> Response {
-    let mut response = identified(&errors::description(codes))
-        .content(JSON, Content::new(Some(envelope::failure_of(codes))));
+    let mut response = identified(&error_groups::description(codes))
+        .content(JSON, Content::new(Some(outcomes::failure_of(codes))));
     if as_text {
         let line = text("The errors on one line: `Code: message`, joined by `; ` (DD-001).");
         response = response.content(TEXT, Content::new(Some(line)));
@@ -100,7 +100,7 @@ fn identified(description: &str) -> ResponseBuilder {
 
 fn enveloped(result: &str, examples: Option<examples::Examples>) -> Content {
     ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name(envelope::around(result))))
+        .schema(Some(Ref::from_schema_name(outcomes::around(result))))
         .examples_from_iter(examples.into_iter().flatten())
         .build()
 }

@@ -1,5 +1,6 @@
-//! The two request scenarios as schemas (AGN-034). The tables of [`crate::request`] decide; a test holds
-//! the members and their presence here to the envelope's table.
+//! The two request scenarios as schemas (AGN-034), but for how long and many their members may be (see
+//! [`super::bounds`]). The tables of [`crate::request`] decide; a test holds the members and their presence
+//! here to the envelope's table.
 
 #![expect(dead_code, reason = "the types are read by the macro alone, never made")]
 
@@ -30,17 +31,13 @@ pub struct UserTurn {
     session_id: SessionId,
     turn_id: TurnId,
     /// What the user says, Markdown; blank counts as absent (AGN-034 §4.1).
-    #[schema(max_length = 1_048_576)]
     instruction: Option<String>,
     /// Files to reason about (AGN-034 §4.2).
-    #[schema(max_items = 64)]
     input_artifacts: Option<Vec<InputArtifact>>,
     /// Pasted images (AGN-034 §4.3).
-    #[schema(max_items = 16)]
     clipboard_images: Option<Vec<ClipboardImage>>,
     rag_scope: Option<RagScope>,
     /// Replaces the session's solution context (AGN-034 §4.5).
-    #[schema(max_length = 65_536)]
     solution_context_text: Option<String>,
     /// Advisory (AGN-034 §4.6).
     workspace_id: Option<Hint>,
@@ -62,7 +59,7 @@ pub struct ToolContinuation {
     session_id: SessionId,
     turn_id: TurnId,
     /// One result per call, in the order of the calls (AGN-034 §5).
-    #[schema(min_items = 1, max_items = 128)]
+    #[schema(min_items = 1)]
     tool_results: Vec<SubmittedResult>,
 }
 
@@ -84,14 +81,10 @@ struct ReturnedResult {
     /// The call that was run.
     tool_call_id: ToolCallId,
     /// How long it took, in milliseconds.
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
+    #[schema(minimum = 0)]
     execution_ms: u64,
     /// What it returned, a JSON text.
-    #[schema(
-        max_length = 1_048_576,
-        content_media_type = "application/json",
-        pattern = r#"^[ \t\r\n]*[\[{"tfn0-9-]"#
-    )]
+    #[schema(content_media_type = "application/json", pattern = r#"^[ \t\r\n]*[\[{"tfn0-9-]"#)]
     result_json: String,
 }
 
@@ -103,10 +96,10 @@ struct FailedResult {
     /// The call that was run.
     tool_call_id: ToolCallId,
     /// How long it took, in milliseconds.
-    #[schema(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
+    #[schema(minimum = 0)]
     execution_ms: u64,
     /// Why.
-    #[schema(max_length = 65_536, pattern = r"\S")]
+    #[schema(pattern = r"\S")]
     error_message: String,
 }
 
@@ -172,7 +165,6 @@ enum ImageMimeType {
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
 struct RagScope {
-    #[schema(max_items = 32)]
     conditions: Vec<RagCondition>,
 }
 
@@ -184,7 +176,7 @@ struct RagCondition {
     key: RagKey,
     operator: RagOperator,
     /// Any of these, or none of these, as the operator says.
-    #[schema(min_items = 1, max_items = 100)]
+    #[schema(min_items = 1)]
     values: Vec<RagValue>,
 }
 

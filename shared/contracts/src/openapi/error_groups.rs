@@ -19,7 +19,7 @@ pub(super) const ANYWHERE: &[ErrorCode] = &[
     FunctionTimedOut,
 ];
 
-/// What the gateway alone answers: always in the envelope, whatever the client asked for.
+/// What only the gateway answers: always in the envelope, even where the client asked for plain text.
 pub(super) const GATEWAY: &[ErrorCode] = &[Forbidden, TooManyRequests, FunctionFailed, FunctionTimedOut];
 
 /// Reading a JSON body (AGN-034).
@@ -47,7 +47,7 @@ pub(super) const STREAM: &[ErrorCode] = &[ParameterInvalid];
 /// A session by its id.
 pub(super) const SESSION: &[ErrorCode] = &[SessionNotFound];
 
-/// A turn by its ids; who can't read the path at all is told about the session.
+/// A turn by its ids; a path that can't be read is answered as a session that is not there.
 pub(super) const TURN: &[ErrorCode] = &[SessionNotFound, TurnNotFound];
 
 /// A payload by its name.
@@ -68,7 +68,7 @@ pub(super) const START: &[ErrorCode] = &[
 pub(super) const TOOL_RESULTS: &[ErrorCode] =
     &[TurnNotFound, TurnInProgress, TurnNotAwaitingTools, ToolResultsMismatch];
 
-/// What a turn that failed came to; a replay answers the same.
+/// How a turn can fail; a replay answers the same.
 pub(super) const FAILED_TURN: &[ErrorCode] = &[
     TurnCancelled,
     TurnSuperseded,

@@ -16,22 +16,20 @@ use crate::{
     invoke_result::{InvokeResult, Warning},
 };
 
-/// The schema of every failure.
 const FAILURE: &str = "InvokeResult_Failure";
 
-/// What the envelope around a result is called.
+/// The name of the schema of an envelope with this result.
 pub(super) fn around(result: &str) -> String {
     format!("InvokeResult_{result}")
 }
 
-/// The envelope around a result.
 pub(super) fn success(result: &str) -> Schema {
     envelope(true, Ref::from_schema_name(result).into(), array("Error").max_items(Some(0)))
         .description(Some("A result (AGN-033 §2.1)."))
         .into()
 }
 
-/// The envelope around errors, and what it refers to.
+/// Adds the envelope with errors, and the schemas it refers to.
 pub(super) fn failure(all: &mut Vec<Named>) {
     let null = ObjectBuilder::new().schema_type(Type::Null).build();
     let example = InvokeResult::<()>::err(ErrorCode::SessionNotFound.into());
@@ -44,7 +42,7 @@ pub(super) fn failure(all: &mut Vec<Named>) {
     all.push((Warning::name().into_owned(), Warning::schema()));
 }
 
-/// A failure whose errors have no codes but these.
+/// A failure whose errors have only these codes.
 pub(super) fn failure_of(codes: &[ErrorCode]) -> Schema {
     let codes = text().enum_values(Some(codes.iter().map(|code| code.as_str())));
     let error = ObjectBuilder::new().property("ErrorCode", codes);

@@ -1,0 +1,176 @@
+//! The paths of the API. Routers, the local gateway, the OpenAPI document and links use these constants, and
+//! a test compares `template.yaml` with them.
+//!
+//! A path is a template with its parameters in braces; the types below fill them in. Deliberately absent:
+//! methods, and which function answers.
+//!
+//! # Examples
+//!
+//! ```
+//! use contracts::{ContentHash, id::{SessionId, TurnId}, paths};
+//!
+//! let (session, turn) = (SessionId::new("s1")?, TurnId::new("t1")?);
+//! assert_eq!(paths::TURN.template(), "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}");
+//! assert_eq!(paths::TURN.of(&session, &turn), "/api/ai/agent/sessions/s1/turns/t1");
+//!
+//! // A file's name is whatever the model called it, so it is percent-encoded.
+//! let link = paths::FILE.of(&session, &turn, &ContentHash::of_bytes(b"x"), "50% done/ü.md");
+//! assert!(link.ends_with("/50%25%20done%2F%C3%BC.md"));
+//! # Ok::<(), contracts::id::InvalidId>(())
+//! ```
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::{
+    hash::ContentHash,
+    id::{SessionId, TurnId},
+};
+
+/// What is percent-encoded in a segment of a path and in a part of a storage key: everything but the
+/// unreserved characters of RFC 3986. Links and keys are stored, so this never changes.
+pub const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Runs a user turn, or takes tool results.
+pub const EXECUTE: &str = "/api/ai/agent/execute";
+/// Takes tool results and nothing else.
+pub const TOOL_RESULTS: &str = "/api/ai/agent/tool-results";
+/// Lists sessions.
+pub const SESSIONS: &str = "/api/ai/agent/sessions";
+/// One session.
+pub const SESSION: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}");
+/// The newest turn of a session.
+pub const LAST_TURN: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/turns/last");
+/// One turn.
+pub const TURN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}");
+/// A turn in a few lines.
+pub const SUMMARY: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/summary");
+/// A turn's events.
+pub const STREAM: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream");
+/// Ends a turn.
+pub const CANCEL: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel");
+/// Reserved for running a turn once more: it is deployed, and no function answers there yet.
+pub const RERUN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/rerun");
+/// What was asked, whole.
+pub const INSTRUCTION: TurnPath =
+    TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/instruction");
+/// What was answered, whole.
+pub const ANSWER: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/answer");
+/// What the model provider was sent.
+pub const MODEL_REQUEST: TurnPath =
+    TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-request");
+/// What the model provider answered.
+pub const MODEL_RESPONSE: TurnPath =
+    TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-response");
+/// A file of an answer.
+pub const FILE: FilePath =
+    FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
+
+/// Every path.
+pub const ALL: [&str; 15] = [
+    EXECUTE,
+    TOOL_RESULTS,
+    SESSIONS,
+    SESSION.0,
+    LAST_TURN.0,
+    TURN.0,
+    SUMMARY.0,
+    STREAM.0,
+    CANCEL.0,
+    RERUN.0,
+    INSTRUCTION.0,
+    ANSWER.0,
+    MODEL_REQUEST.0,
+    MODEL_RESPONSE.0,
+    FILE.0,
+];
+
+/// Every payload of a turn, as gateways route them: `{proxy+}` is API Gateway's word for the rest of a path.
+pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
+
+/// A path below a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionPath(&'static str);
+
+impl SessionPath {
+    /// The path with `{SessionId}` in it.
+    #[must_use]
+    pub const fn template(self) -> &'static str {
+        self.0
+    }
+
+    /// The path for this session.
+    #[must_use]
+    pub fn of(self, session: &SessionId) -> String {
+        filled(self.0, &[("{SessionId}", session.as_str())])
+    }
+}
+
+/// A path below a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnPath(&'static str);
+
+impl TurnPath {
+    /// The path with `{SessionId}` and `{TurnId}` in it.
+    #[must_use]
+    pub const fn template(self) -> &'static str {
+        self.0
+    }
+
+    /// The path for this turn.
+    #[must_use]
+    pub fn of(self, session: &SessionId, turn: &TurnId) -> String {
+        filled(self.0, &[("{SessionId}", session.as_str()), ("{TurnId}", turn.as_str())])
+    }
+}
+
+/// The path of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilePath(&'static str);
+
+impl FilePath {
+    /// The path with `{SessionId}`, `{TurnId}`, `{Hash}` and `{Name}` in it.
+    #[must_use]
+    pub const fn template(self) -> &'static str {
+        self.0
+    }
+
+    /// The path for the file of this content and name.
+    #[must_use]
+    pub fn of(self, session: &SessionId, turn: &TurnId, hash: &ContentHash, name: &str) -> String {
+        let hash = hash.to_string();
+        let parameters = [
+            ("{SessionId}", session.as_str()),
+            ("{TurnId}", turn.as_str()),
+            ("{Hash}", &hash),
+            ("{Name}", name),
+        ];
+        filled(self.0, &parameters)
+    }
+}
+
+// A brace in a value is percent-encoded, so no value can be mistaken for a parameter.
+fn filled(template: &str, parameters: &[(&str, &str)]) -> String {
+    parameters.iter().fold(template.to_owned(), |path, (parameter, value)| {
+        path.replace(parameter, &utf8_percent_encode(value, RESERVED).to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_is_filled_in() {
+        let (session, turn) = (SessionId::new("s-1").unwrap(), TurnId::new("t~1").unwrap());
+        let of_session = [SESSION, LAST_TURN].map(|path| path.of(&session));
+        let of_turn =
+            [TURN, SUMMARY, STREAM, CANCEL, RERUN, INSTRUCTION, ANSWER, MODEL_REQUEST, MODEL_RESPONSE]
+                .map(|path| path.of(&session, &turn));
+        let file = FILE.of(&session, &turn, &ContentHash::of_bytes(b""), "{TurnId}");
+        for path in of_session.iter().chain(&of_turn).chain([&file]) {
+            assert!(path.starts_with("/api/ai/agent/sessions/s-1") && !path.contains(['{', '}']), "{path}");
+        }
+        assert!(of_turn.iter().all(|path| path.starts_with("/api/ai/agent/sessions/s-1/turns/t~1")));
+        assert!(file.ends_with("/%7BTurnId%7D"), "{file}");
+    }
+}

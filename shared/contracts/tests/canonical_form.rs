@@ -1,0 +1,86 @@
+//! The canonical form to the byte: it is stored, and its hash tells a retry from a conflict, so no version of
+//! this crate or of the library that writes it may change it.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use contracts::{AgentExecuteRequest, Fingerprint};
+
+/// A body as a client sends it, and its canonical form.
+const FORMS: &[(&str, &str)] = &[
+    // Every control character, what JSON may escape and RFC 8785 does not, and letters of two UTF-16 units.
+    (
+        r#"{"SessionId":"s","TurnId":"t","Instruction":"\u0000\u0001\u0002\u0003\u0004\u0005\u0006\u0007\u0008\u0009\u000a\u000b\u000c\u000d\u000e\u000f\u0010\u0011\u0012\u0013\u0014\u0015\u0016\u0017\u0018\u0019\u001a\u001b\u001c\u001d\u001e\u001f|\u0022\u005C\/\u003c\u007f\u0080\u00e9e\u0301\u2028\uFeFf\uffff\ud83d\ude00"}"#,
+        "{\"Instruction\":\"\\u0000\\u0001\\u0002\\u0003\\u0004\\u0005\\u0006\\u0007\\b\\t\\n\\u000b\\f\\r\\u000e\\u000f\\u0010\\u0011\\u0012\\u0013\\u0014\\u0015\\u0016\\u0017\\u0018\\u0019\\u001a\\u001b\\u001c\\u001d\\u001e\\u001f|\\\"\\\\/<\u{7f}\u{80}\u{e9}e\u{301}\u{2028}\u{feff}\u{ffff}\u{1f600}\",\"SessionId\":\"s\",\"TurnId\":\"t\"}",
+    ),
+    // Every member of a user turn.
+    (
+        r#"{
+            "streaming": true,
+            "turnId": "t.1~", "sessionId": "s_1-",
+            "instruction": " Explain. ",
+            "workspaceId": "w", "repo": "r", "language": "rust",
+            "agentContextId": "a", "conversationContextId": "c",
+            "solutionContextText": "",
+            "inputArtifacts": [
+                {"origin": "ide", "relativePath": "./src\\a.rs", "fileName": "a.rs", "contents": "fn a() {}\r\n",
+                 "mimeType": "text/x-rust; charset=utf-8", "language": "Rust"},
+                {"Contents": "w6k=", "Encoding": "base64", "Origin": "user", "FileName": "é", "RelativePath": "é"},
+                {"Contents": "AP+A", "Encoding": "base64", "Origin": "user", "FileName": "b", "RelativePath": "x/b"}
+            ],
+            "clipboardImages": [{"dataBase64": "/9j/", "mimeType": "image/jpeg", "id": "1"}],
+            "ragScope": {"conditions": [
+                {"operator": "does_not_contain", "key": "k", "values": ["c", "b", "a"]},
+                {"operator": "==", "key": "n", "values": [0, -0, -1, 1.0, 1e3, 9007199254740991, -9007199254740991]},
+                {"operator": "!=", "key": "f", "values": [true, false]}
+            ]}
+        }"#,
+        concat!(
+            r#"{"AgentContextId":"a","#,
+            r#""ClipboardImages":[{"DataBase64":"/9j/","Id":"1","MimeType":"image/jpeg"}],"#,
+            r#""ConversationContextId":"c","#,
+            r#""InputArtifacts":["#,
+            r#"{"Contents":"fn a() {}\r\n","FileName":"a.rs","Language":"Rust","#,
+            r#""MimeType":"text/x-rust; charset=utf-8","Origin":"ide","RelativePath":"src/a.rs"},"#,
+            r#"{"Contents":"é","FileName":"é","Origin":"user","RelativePath":"é"},"#,
+            r#"{"Contents":"AP+A","Encoding":"base64","FileName":"b","Origin":"user","RelativePath":"x/b"}],"#,
+            r#""Instruction":" Explain. ","Language":"rust","#,
+            r#""RagScope":{"Conditions":["#,
+            r#"{"Key":"k","Operator":"does_not_contain","Values":["c","b","a"]},"#,
+            r#"{"Key":"n","Operator":"==","Values":[0,0,-1,1,1000,9007199254740991,-9007199254740991]},"#,
+            r#"{"Key":"f","Operator":"!=","Values":[true,false]}]},"#,
+            r#""Repo":"r","SessionId":"s_1-","SolutionContextText":"","TurnId":"t.1~","WorkspaceId":"w"}"#,
+        ),
+    ),
+    // Lists without items and null are as if they were not there.
+    (
+        r#"{"SessionId":"s","TurnId":"t","InputArtifacts":[],"RagScope":{"Conditions":[]},"Repo":null,"Instruction":"x"}"#,
+        r#"{"Instruction":"x","SessionId":"s","TurnId":"t"}"#,
+    ),
+    // Tool results.
+    (
+        r#"{"SessionId":"s","TurnId":"t","ToolResults":[
+            {"ToolCallId":"b","ResultJson":" {\"n\": 1.50, \"a\":\"\\u00e9\"}\n","ExecutionMs":9007199254740991},
+            {"ErrorMessage":"no\tway","ExecutionMs":0,"ToolCallId":"a"}
+        ]}"#,
+        concat!(
+            r#"{"SessionId":"s","ToolResults":["#,
+            r#"{"ExecutionMs":9007199254740991,"ResultJson":" {\"n\": 1.50, \"a\":\"\\u00e9\"}\n","ToolCallId":"b"},"#,
+            r#"{"ErrorMessage":"no\tway","ExecutionMs":0,"ToolCallId":"a"}],"#,
+            r#""TurnId":"t"}"#,
+        ),
+    ),
+];
+
+#[test]
+fn the_canonical_form_is_fixed_to_the_byte() {
+    for (body, form) in FORMS {
+        let request =
+            AgentExecuteRequest::parse(body.as_bytes()).unwrap_or_else(|why| panic!("{body}: {why:?}"));
+        let written = match &request {
+            AgentExecuteRequest::UserTurn(turn) => turn.canonical_json(),
+            AgentExecuteRequest::ToolContinuation(continuation) => continuation.canonical_json(),
+        };
+        assert_eq!(String::from_utf8(written).unwrap(), *form);
+        assert_eq!(request.fingerprint(), Fingerprint::of_bytes(form.as_bytes()));
+    }
+}
