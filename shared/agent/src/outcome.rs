@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn an_object_that_cannot_be_read_shows_nothing_of_what_it_holds() {
-        let whole = String::from_utf8(Outcome::failed(ErrorCode::Internal.into(), Report::default()).to_json());
+        let whole =
+            String::from_utf8(Outcome::failed(ErrorCode::Internal.into(), Report::default()).to_json());
         let whole = whole.unwrap();
         let spoilt = [
             whole.replace(r#""failed""#, r#""marker""#),
@@ -240,7 +241,10 @@ mod tests {
             assert_ne!(bytes, whole);
             let error = Outcome::from_json(bytes.as_bytes()).unwrap_err();
             let told = causes(&error).to_string();
-            assert!(told.starts_with("the outcome object is malformed: ") && told.contains(" column "), "{told}");
+            assert!(
+                told.starts_with("the outcome object is malformed: ") && told.contains(" column "),
+                "{told}"
+            );
             assert!(!format!("{told}{error:?}").to_lowercase().contains("marker"), "{error:?}");
         }
     }
