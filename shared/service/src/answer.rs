@@ -7,12 +7,13 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use contracts::{AgentExecuteRequest, stream::EventId};
 use futures::FutureExt;
-use protocol::Caller;
+use protocol::{Caller, correlation::CorrelationId};
 use runtime::{
     Reply,
     late::Late,
     stream::{Seen, Streamed},
 };
+use tracing::{Instrument, Span};
 use turns::{
     refusal::Refusal,
     stream::{self, Opened, Patience},
@@ -28,6 +29,7 @@ use crate::app::{App, refused};
 pub async fn answer(
     app: &App,
     caller: Caller,
+    correlation: CorrelationId,
     request: AgentExecuteRequest,
     seen: Option<EventId>,
     budget: Duration,
@@ -35,14 +37,18 @@ pub async fn answer(
     let streaming = matches!(&request, AgentExecuteRequest::UserTurn(turn) if turn.streaming);
     let (live, feed) = stream::open(streaming, seen);
     let (turns, pace) = (Arc::clone(&app.turns), app.pace);
-    let work = tokio::spawn(async move {
+    let work = async move {
+        // Held for the engine, which is to announce the turn with it.
+        let _correlation = correlation;
         match request {
             AgentExecuteRequest::UserTurn(turn) => turns.execute(&caller, &turn, budget, &live).await,
             AgentExecuteRequest::ToolContinuation(results) => {
                 turns.resume(&caller, &results, budget, &live).await
             }
         }
-    });
+    };
+    // In the request's span: a task of its own would log without it.
+    let work = tokio::spawn(work.instrument(Span::current()));
     // A panic goes on where the answer is waited for, and is handled there as any other.
     let work = work.map(|ended| ended.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic())));
     let patience = Patience { streamed: pace.heartbeat, buffered: pace.patience };
