@@ -164,7 +164,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
                 attempts_before = before,
                 status = failed.status,
                 error = %failed.error,
-                retry_in_ms = wait.map(|wait| wait.as_millis()),
+                retry_in_ms = wait.and_then(|wait| u64::try_from(wait.as_millis()).ok()),
                 "a model call failed"
             );
             self.wait.sleep(wait.ok_or(failed.error)?).await;

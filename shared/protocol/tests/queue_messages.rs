@@ -1,5 +1,8 @@
 //! The queue message's shape, reviewed.
 
+// The helpers are test code too, which clippy knows of functions marked as tests only.
+#![allow(clippy::unwrap_used)]
+
 use protocol::announcement::FinalizeMessage;
 
 /// What is written reads back as the same.

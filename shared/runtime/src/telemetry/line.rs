@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
     fmt::{
         FmtContext, FormatEvent, FormatFields, FormattedFields,
@@ -16,7 +16,7 @@ use tracing_subscriber::{
 
 /// Writes an event's fields beside those of every span around it, so that a search needs to know the name of a
 /// field and not which span it came from. Where two have the same name, the inner one counts, and the event's own
-/// before all.
+/// before all; but what a library says of itself, to be debugged, hides nothing of ours.
 pub(crate) struct Flat;
 
 #[derive(Serialize)]
@@ -42,13 +42,18 @@ where
     ) -> fmt::Result {
         let mut fields = Map::new();
         for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
-            if let Some(of_span) = span.extensions().get::<FormattedFields<N>>() {
-                add(&mut fields, &of_span.fields);
+            let extensions = span.extensions();
+            let Some(of_span) = extensions.get::<FormattedFields<N>>() else { continue };
+            let of_span = read(&of_span.fields);
+            if *span.metadata().level() <= Level::INFO {
+                fields.extend(of_span);
+            } else {
+                of_span.into_iter().for_each(|(name, value)| _ = fields.entry(name).or_insert(value));
             }
         }
         let mut own = String::new();
         context.format_fields(Writer::new(&mut own), event)?;
-        add(&mut fields, &own);
+        fields.extend(read(&own));
         let mut timestamp = String::new();
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
         let level = event.metadata().level().as_str();
@@ -57,9 +62,7 @@ where
     }
 }
 
-/// Adds what a `JsonFields` wrote: an object, or nothing at all.
-fn add(fields: &mut Map<String, Value>, written: &str) {
-    if let Ok(more) = serde_json::from_str::<Map<String, Value>>(written) {
-        fields.extend(more);
-    }
+/// What a `JsonFields` wrote: an object, or nothing at all.
+fn read(written: &str) -> Map<String, Value> {
+    serde_json::from_str(written).unwrap_or_default()
 }

@@ -185,3 +185,15 @@ fn a_line_outside_of_every_span_is_as_flat() {
     assert_eq!(lines.len(), 1);
     line(&lines, "their sizes");
 }
+
+#[test]
+fn an_inner_span_counts_before_an_outer_one_but_a_librarys_own_does_not() {
+    let (_, lines) = Log::of("debug", || {
+        let _ours = tracing::error_span!("request", turn = "t1", attempt = "nonce-1").entered();
+        let _inner = tracing::info_span!("salvage", turn = "t0").entered();
+        let _library = tracing::debug_span!("try_attempt", attempt = 1, method = "GetItem").entered();
+        tracing::debug!("asked");
+    });
+    let expected = json!({"turn": "t0", "attempt": "nonce-1", "method": "GetItem", "level": "DEBUG", "message": "asked"});
+    assert_eq!(line(&lines, "asked"), expected);
+}
