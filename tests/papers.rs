@@ -17,7 +17,8 @@ const SPECIFICATION: &str = "docs/specification.md";
 /// Where every rule and every invariant has a heading.
 const RULES: &str = "docs/lifecycle.md";
 /// The documents whose every path and every test is looked up.
-const DOCUMENTS: [&str; 5] = [SPECIFICATION, RULES, "docs/formats.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+const DOCUMENTS: [&str; 6] =
+    [SPECIFICATION, RULES, "docs/formats.md", "docs/logs.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
 /// How the names of records begin.
 const RECORDS: [&str; 4] = ["AGN-", "DD-", "IDX-", "TUL-"];
 /// An example of what a user may say, which names a record that there is not.

@@ -21,6 +21,7 @@ mod crash;
 mod execute;
 mod files;
 mod finalize;
+mod logs;
 mod modes;
 mod payloads;
 mod restart;

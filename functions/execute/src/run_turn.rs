@@ -1,16 +1,17 @@
 //! `POST /api/ai/agent/execute`: a user turn, or the results of a turn's client tools.
 
 use axum::{extract::State, response::Response};
-use runtime::{Identified, Reply, api::TimeLeft, ask::Asked, last_event::After};
+use runtime::{Correlation, Identified, Reply, api::TimeLeft, ask::Asked, last_event::After};
 
 use service::{answer::answer, app::App};
 
 pub(crate) async fn run_turn(
     State(app): State<App>,
     Identified(caller): Identified,
+    Correlation(correlation): Correlation,
     TimeLeft(budget): TimeLeft,
     After(seen): After,
     Asked(request): Asked,
 ) -> Result<Response, Reply> {
-    answer(&app, caller, request, seen, budget).await
+    answer(&app, caller, correlation, request, seen, budget).await
 }

@@ -1,15 +1,16 @@
 //! `POST /api/ai/agent/tool-results`: the results of a turn's client tools, and nothing else.
 
 use axum::{extract::State, response::Response};
-use runtime::{Identified, Reply, api::TimeLeft, ask::Submitted, last_event::After};
+use runtime::{Correlation, Identified, Reply, api::TimeLeft, ask::Submitted, last_event::After};
 use service::{answer::answer, app::App};
 
 pub(crate) async fn submit_results(
     State(app): State<App>,
     Identified(caller): Identified,
+    Correlation(correlation): Correlation,
     TimeLeft(budget): TimeLeft,
     After(seen): After,
     Submitted(results): Submitted,
 ) -> Result<Response, Reply> {
-    answer(&app, caller, results.into(), seen, budget).await
+    answer(&app, caller, correlation, results.into(), seen, budget).await
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+use contracts::error::{Misread, causes};
 use futures::{StreamExt, stream};
 use lambda_runtime::LambdaEvent;
-use protocol::announcement::FinalizeMessage;
-use protocol::id::SessionKey;
+use protocol::{announcement::FinalizeMessage, id::SessionKey};
+use tracing::{Instrument, Span, field::Empty};
 use turns::ports::Unavailable;
 
 use crate::app::TurnFinalizer;
@@ -17,52 +18,68 @@ const AT_A_TIME: usize = 4;
 const RESERVE: Duration = Duration::from_secs(10);
 
 /// Why a message goes back to the queue, and after enough tries to the dead-letter queue.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Failure {
     /// It is none of ours.
-    Poison(serde_json::Error),
+    #[error("the message is none of ours")]
+    Poison(#[source] Misread),
     /// Try again later.
-    Unavailable(Unavailable),
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
 }
 
 pub(crate) async fn handle(finalizer: &TurnFinalizer, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
-    let budget = time_left(event.context.deadline).saturating_sub(RESERVE);
-    let handled = stream::iter(event.payload.records).map(|message| handle_one(finalizer, message, budget));
+    let LambdaEvent { payload, context } = event;
+    let budget = time_left(context.deadline).saturating_sub(RESERVE);
+    let handled = stream::iter(payload.records).map(|message| {
+        let span = span_of(&message, &context.request_id);
+        handle_one(finalizer, message, budget).instrument(span)
+    });
     let handled: Vec<Option<String>> = handled.buffer_unordered(AT_A_TIME).collect().await;
     let mut response = SqsBatchResponse::default();
     response.set_failures(handled.into_iter().flatten());
     response
 }
 
+/// What every log line of a message says of it. Until the message says otherwise, it is correlated with nothing
+/// but itself. As severe as can be, so that it is there around every line that is logged, whatever the level.
+fn span_of(message: &SqsMessage, request_id: &str) -> Span {
+    let message_id = message.message_id.as_deref().unwrap_or_default();
+    tracing::error_span!(
+        "message",
+        correlation = message_id,
+        request_id,
+        message_id,
+        kind = Empty,
+        org = Empty,
+        session = Empty,
+        turn = Empty,
+    )
+}
+
 /// Handles a message; returns its identifier when it has to come again.
 async fn handle_one(finalizer: &TurnFinalizer, message: SqsMessage, budget: Duration) -> Option<String> {
-    let id = message.message_id.unwrap_or_default();
     let failure = dispatch(finalizer, message.body.as_deref().unwrap_or_default(), budget).await.err()?;
-    match failure {
-        Failure::Poison(error) => tracing::error!(
-            message_id = id,
-            line = error.line(),
-            column = error.column(),
-            "a message is none of ours"
-        ),
-        Failure::Unavailable(error) => {
-            tracing::error!(message_id = id, %error, source = %error.source, "a message could not be handled");
-        }
-    }
-    Some(id)
+    tracing::error!(error = %causes(&failure), "a message could not be handled");
+    Some(message.message_id.unwrap_or_default())
 }
 
 async fn dispatch(finalizer: &TurnFinalizer, body: &str, budget: Duration) -> Result<(), Failure> {
-    match serde_json::from_str(body).map_err(Failure::Poison)? {
+    let message = serde_json::from_str(body).map_err(|error| Failure::Poison(Misread::from(&error)))?;
+    let span = Span::current();
+    match message {
         FinalizeMessage::TurnSettled { org, session, turn, correlation } => {
-            let key = SessionKey { org, session }.turn(turn);
-            let finalized = finalizer.finalize(&key).await.map_err(Failure::Unavailable)?;
-            tracing::info!(
-                session = %key.session.session, turn = %key.turn, correlation, finalized, "turn announced"
-            );
+            span.record("kind", "turn_settled").record("org", org.as_str());
+            span.record("session", session.as_str()).record("turn", turn.as_str());
+            if let Some(correlation) = correlation {
+                span.record("correlation", correlation.as_str());
+            }
+            let finalized = finalizer.finalize(&SessionKey { org, session }.turn(turn)).await?;
+            tracing::info!(finalized, "turn announced");
         }
         FinalizeMessage::Sweep => {
-            let swept = finalizer.sweep(budget).await.map_err(Failure::Unavailable)?;
+            span.record("kind", "sweep");
+            let swept = finalizer.sweep(budget).await?;
             tracing::info!(?swept, "sweep");
         }
     }

@@ -3,7 +3,7 @@
 //! One JSON object under the attempt's own nonce. Whoever takes a turn over fences first, then looks
 //! for it and settles from it, so an answer that reached storage is neither paid for twice nor lost.
 
-use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, Timestamp};
+use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, Timestamp, error::Misread};
 use protocol::detail::{Findings, StagedMode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -179,7 +179,8 @@ impl Outcome {
     /// # Errors
     /// When the bytes are no outcome object of a version this code knows.
     pub fn from_json(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let outcome: Self = serde_json::from_slice(bytes).map_err(Unreadable::Malformed)?;
+        let outcome: Self =
+            serde_json::from_slice(bytes).map_err(|error| Unreadable::Malformed(Misread::from(&error)))?;
         if outcome.schema_version > SCHEMA_VERSION {
             return Err(Unreadable::Newer(outcome.schema_version));
         }
@@ -187,12 +188,12 @@ impl Outcome {
     }
 }
 
-/// The stored object can't be read by this version.
+/// The stored object can't be read by this version. It holds the answer, so nothing of it is said (I14).
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// Not the JSON it should be.
     #[error("the outcome object is malformed")]
-    Malformed(#[source] serde_json::Error),
+    Malformed(#[source] Misread),
     /// Written by a later version.
     #[error("the outcome object has schema version {0}, this code reads up to {SCHEMA_VERSION}")]
     Newer(u32),
@@ -232,5 +233,36 @@ impl Response {
     #[must_use]
     pub fn ended(reason: Reason) -> Self {
         Self::error(reason.error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contracts::error::causes;
+
+    use super::*;
+
+    #[test]
+    fn an_object_that_cannot_be_read_shows_nothing_of_what_it_holds() {
+        let whole =
+            String::from_utf8(Outcome::failed(ErrorCode::Internal.into(), Report::default()).to_json());
+        let whole = whole.unwrap();
+        let spoilt = [
+            whole.replace(r#""failed""#, r#""marker""#),
+            whole.replace(r#""SchemaVersion":1"#, r#""SchemaVersion":"marker""#),
+            whole.replace(r#""Report":{"#, r#""Report":{"Marker":marker,"#),
+            format!(r#"{whole}marker"#),
+            r#""marker""#.to_owned(),
+        ];
+        for bytes in spoilt {
+            assert_ne!(bytes, whole);
+            let error = Outcome::from_json(bytes.as_bytes()).unwrap_err();
+            let told = causes(&error).to_string();
+            assert!(
+                told.starts_with("the outcome object is malformed: ") && told.contains(" column "),
+                "{told}"
+            );
+            assert!(!format!("{told}{error:?}").to_lowercase().contains("marker"), "{error:?}");
+        }
     }
 }

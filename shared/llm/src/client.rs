@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use agent::model::{Error, Model, Observer, Reply, Request};
 use bytes::Bytes;
+use contracts::error::causes;
 use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Response, Url, redirect};
@@ -165,10 +166,10 @@ impl<K: Keys, W: Wait> Client<K, W> {
             let left = until.saturating_duration_since(self.wait.now());
             let wait = self.config.retry.wait(&failed, left, self.wait.chance());
             tracing::warn!(
-                attempt = before,
+                attempts_before = before,
                 status = failed.status,
                 error = %failed.error,
-                retry_in_ms = wait.map(|wait| wait.as_millis()),
+                retry_in_ms = wait.and_then(|wait| u64::try_from(wait.as_millis()).ok()),
                 "a model call failed"
             );
             self.wait.sleep(wait.ok_or(failed.error)?).await;
@@ -195,7 +196,10 @@ impl<K: Keys, W: Wait> Client<K, W> {
         let sent = sent.map_err(|_| failed(Error::TimedOut))?;
         // No response began, whether the connection failed or a pooled one turned out to be dead,
         // as it is after the platform froze and thawed the process.
-        let response = sent.map_err(|_| failed(Error::Unavailable))?;
+        let response = sent.map_err(|error| {
+            tracing::warn!(error = %causes(&error.without_url()), "the model provider can't be reached");
+            failed(Error::Unavailable)
+        })?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -221,9 +225,11 @@ impl<K: Keys, W: Wait> Client<K, W> {
             };
             let piece = timeout(patience, response.chunk()).await;
             let piece = piece.map_err(|_| Error::TimedOut)?;
-            let Some(piece) = piece.map_err(|_| Error::Malformed)? else {
-                return Err(Error::Malformed);
-            };
+            let piece = piece.map_err(|error| {
+                tracing::warn!(error = %causes(&error.without_url()), "a model reply broke off");
+                Error::Malformed
+            })?;
+            let Some(piece) = piece else { return Err(Error::Malformed) };
             if let Progress::Done(reply) = reader.push(&piece, observer)? {
                 let end = timeout(STREAM_END, response.chunk()).await;
                 tracing::debug!(reusable = matches!(end, Ok(Ok(None))), "a model reply ended");

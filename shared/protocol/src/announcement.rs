@@ -4,7 +4,9 @@
 //! checks everything it says against the table.
 
 use contracts::id::{OrgId, SessionId, TurnId};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
+
+use crate::correlation::CorrelationId;
 
 /// A message on the finalize queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,9 +22,24 @@ pub enum FinalizeMessage {
         /// The turn.
         turn: TurnId,
         /// The request that settled it, so that logs of both functions can be joined.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        correlation: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "if_it_is_one")]
+        correlation: Option<CorrelationId>,
     },
     /// Look for overdue turns.
     Sweep,
+}
+
+/// Reads a correlation id; anything else is none. It is for logs alone, and no turn waits for its finalizer
+/// because of one.
+fn if_it_is_one<'de, D: Deserializer<'de>>(given: D) -> Result<Option<CorrelationId>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        Text(String),
+        Other(IgnoredAny),
+    }
+    Ok(match Given::deserialize(given)? {
+        Given::Text(text) => CorrelationId::new(text).ok(),
+        Given::Other(_) => None,
+    })
 }

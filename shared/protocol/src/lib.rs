@@ -8,6 +8,7 @@ pub mod announcement;
 pub mod caller;
 pub mod chain;
 pub mod change;
+pub mod correlation;
 pub mod cost;
 pub mod detail;
 pub mod id;

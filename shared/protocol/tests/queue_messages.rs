@@ -1,5 +1,8 @@
 //! The queue message's shape, reviewed.
 
+// The helpers are test code too, which clippy knows of functions marked as tests only.
+#![allow(clippy::unwrap_used)]
+
 use protocol::announcement::FinalizeMessage;
 
 /// What is written reads back as the same.
@@ -15,7 +18,23 @@ fn queue_messages() {
         org: contracts::id::OrgId::new("o1").unwrap(),
         session: "s1".parse().unwrap(),
         turn: "t1".parse().unwrap(),
-        correlation: Some("r1".to_owned()),
+        correlation: Some("r1".parse().unwrap()),
     };
     insta::assert_snapshot!(format!("{}\n{}", shape(&settled), shape(&FinalizeMessage::Sweep)));
+}
+
+#[test]
+fn a_correlation_id_that_is_none_is_dropped_and_the_message_is_read() {
+    let read = |correlation: &str| {
+        let text = format!(r#"{{"Kind":"turn_settled","Org":"o","Session":"s","Turn":"t"{correlation}}}"#);
+        match serde_json::from_str(&text).unwrap() {
+            FinalizeMessage::TurnSettled { correlation, .. } => correlation.map(String::from),
+            FinalizeMessage::Sweep => panic!("{text}"),
+        }
+    };
+    assert_eq!(read(r#","Correlation":"r1""#).as_deref(), Some("r1"));
+    assert_eq!(read(""), None, "an older function sent none");
+    for other in [r#""""#, r#""a b""#, "null", "7", "{}", r#"["r1"]"#] {
+        assert_eq!(read(&format!(r#","Correlation":{other}"#)), None, "{other}");
+    }
 }

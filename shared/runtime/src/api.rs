@@ -1,5 +1,5 @@
-//! What surrounds the routes of every API function: limits, CORS, the envelope of last resort, and
-//! one log line per request.
+//! What surrounds the routes of every API function: limits, CORS, the envelope of last resort, the request's
+//! ids, and the span that its log lines stand in.
 
 use std::{
     any::Any,
@@ -9,7 +9,7 @@ use std::{
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, FromRequestParts, MatchedPath, Request},
+    extract::{DefaultBodyLimit, FromRequestParts, Request},
     http::{HeaderValue, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse, Response},
@@ -18,7 +18,7 @@ use contracts::{Error, ErrorCode, request::limits::MAX_BODY_BYTES};
 use lambda_http::RequestExt;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
-use crate::Reply;
+use crate::{Reply, correlation, span};
 
 /// Runs an API function until the Lambda service ends the process.
 ///
@@ -30,7 +30,7 @@ pub async fn serve(routes: Router) -> Result<(), lambda_http::Error> {
 
 /// Wraps the routes.
 pub fn around(routes: Router) -> Router {
-    routes
+    let routes = routes
         .fallback(|| async {
             Reply::error(Error::new(
                 ErrorCode::RouteNotFound,
@@ -45,15 +45,17 @@ pub fn around(routes: Router) -> Router {
         })
         // One byte more than the contract takes: a body that is too long is refused there, by name.
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES + 1))
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(middleware::from_fn(log))
+        .layer(CatchPanicLayer::custom(panicked));
+    span::around(routes)
+        .layer(middleware::from_fn(with_request_id))
+        .layer(middleware::from_fn(correlation::carried))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::ACCESS_CONTROL_ALLOW_ORIGIN,
             HeaderValue::from_static("*"),
         ))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::ACCESS_CONTROL_EXPOSE_HEADERS,
-            HeaderValue::from_static("Retry-After, Location, X-Request-Id"),
+            HeaderValue::from_static("Retry-After, Location, X-Request-Id, X-Correlation-ID"),
         ))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::CACHE_CONTROL,
@@ -75,23 +77,11 @@ impl<S: Send + Sync> FromRequestParts<S> for TimeLeft {
     }
 }
 
-/// One wide event per request: ids and sizes, no contents (I14).
-async fn log(request: Request, next: Next) -> Response {
-    let started = std::time::Instant::now();
-    let request_id =
-        request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default();
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let method = request.method().clone();
+/// Says in the answer how Lambda names the request.
+async fn with_request_id(request: Request, next: Next) -> Response {
+    let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
     let mut response = next.run(request).await;
-    tracing::info!(
-        request_id,
-        %method,
-        route = route.as_deref().unwrap_or("none"),
-        status = response.status().as_u16(),
-        elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        "request"
-    );
-    if let Ok(id) = HeaderValue::try_from(request_id) {
+    if let Ok(id) = HeaderValue::try_from(request_id.unwrap_or_default()) {
         response.headers_mut().insert("x-request-id", id);
     }
     response

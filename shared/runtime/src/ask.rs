@@ -12,7 +12,7 @@ use contracts::{
 use futures::stream;
 use http::{HeaderMap, header::CONTENT_TYPE};
 
-use crate::Reply;
+use crate::{Reply, span};
 
 /// A request of either scenario, in any shape.
 #[derive(Debug)]
@@ -35,7 +35,9 @@ impl<S: Send + Sync> FromRequest<S> for Asked {
             }
             Shape::Multipart { boundary } => form(body.clone(), boundary).await,
         };
-        read.map(Self).map_err(Reply::errors)
+        let asked = read.map_err(Reply::errors)?;
+        span::about_turn(asked.session_id(), asked.turn_id());
+        Ok(Self(asked))
     }
 }
 
@@ -44,13 +46,17 @@ impl<S: Send + Sync> FromRequest<S> for Submitted {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
         let (headers, body) = read(request, state).await?;
-        match shape(&headers, &body)? {
-            Shape::Json => ToolContinuation::parse(&body).map(Self).map_err(Reply::errors),
-            Shape::Text | Shape::Multipart { .. } => Err(Reply::error(Error::new(
-                ErrorCode::UnsupportedMediaType,
-                "Tool results are sent as application/json (AGN-034 §2.2)",
-            ))),
-        }
+        let submitted = match shape(&headers, &body)? {
+            Shape::Json => ToolContinuation::parse(&body).map_err(Reply::errors)?,
+            Shape::Text | Shape::Multipart { .. } => {
+                return Err(Reply::error(Error::new(
+                    ErrorCode::UnsupportedMediaType,
+                    "Tool results are sent as application/json (AGN-034 §2.2)",
+                )));
+            }
+        };
+        span::about_turn(&submitted.session_id, &submitted.turn_id);
+        Ok(Self(submitted))
     }
 }
 

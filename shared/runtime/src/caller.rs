@@ -15,7 +15,7 @@ use lambda_http::{RequestExt, request::RequestContext};
 use protocol::{Caller, caller::User};
 use serde_json::{Map, Value};
 
-use crate::{Env, Reply};
+use crate::{Env, Reply, span};
 
 /// Which claims say what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,12 +89,14 @@ where
         let names = Arc::<ClaimNames>::from_ref(state);
         let context = parts.request_context_ref();
         let caller = context.and_then(claims).and_then(|claims| names.caller(&claims));
-        caller.map(Self).ok_or_else(|| {
+        let caller = caller.ok_or_else(|| {
             Reply::error(Error::new(
                 ErrorCode::Unauthenticated,
                 "The request carries no verified identity with an org and a user. Sign in and send the token again.",
             ))
-        })
+        })?;
+        span::called_by(&caller);
+        Ok(Self(caller))
     }
 }
 

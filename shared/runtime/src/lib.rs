@@ -5,15 +5,18 @@
 pub mod api;
 pub mod ask;
 pub mod caller;
+pub mod correlation;
 pub mod env;
 pub mod last_event;
 pub mod late;
 pub mod path;
 pub mod plain;
 pub mod reply;
+mod span;
 pub mod stream;
 pub mod telemetry;
 
 pub use caller::{ClaimNames, Identified};
+pub use correlation::Correlation;
 pub use env::Env;
 pub use reply::Reply;

@@ -8,7 +8,7 @@ use contracts::{
 use http::request::Parts;
 use serde::Deserialize;
 
-use crate::Reply;
+use crate::{Reply, span};
 
 /// `{SessionId}`.
 #[derive(Debug)]
@@ -40,6 +40,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OfSession {
         let names = Names::of(parts, state).await?;
         let session =
             SessionId::new(names.session).map_err(|_| Reply::error(ErrorCode::SessionNotFound.into()))?;
+        span::about_session(&session);
         Ok(Self(session))
     }
 }
@@ -52,6 +53,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OfTurn {
         let not_found = || Reply::error(ErrorCode::TurnNotFound.into());
         let session = SessionId::new(names.session).map_err(|_| not_found())?;
         let turn = names.turn.and_then(|turn| TurnId::new(turn).ok()).ok_or_else(not_found)?;
+        span::about_turn(&session, &turn);
         Ok(Self(session, turn))
     }
 }

@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use contracts::{Error, ErrorCode, InvokeResult};
+use contracts::{Error, ErrorCode, InvokeResult, error::causes};
 use futures::stream;
 use http::{
     HeaderValue, StatusCode,
@@ -50,9 +50,7 @@ impl Reply {
         retry_after: Option<Duration>,
     ) -> Self {
         if error.system_error() {
-            let causes = std::iter::successors(cause.source(), |cause| cause.source());
-            let causes: Vec<String> = causes.map(ToString::to_string).collect();
-            tracing::error!(code = %error.error_code, %cause, causes = causes.join(": "), "request refused");
+            tracing::error!(code = %error.error_code, error = %causes(cause), "request refused");
         }
         Self::error(error).retry_after(retry_after)
     }

@@ -7,12 +7,13 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use contracts::{AgentExecuteRequest, stream::EventId};
 use futures::FutureExt;
-use protocol::Caller;
+use protocol::{Caller, correlation::CorrelationId};
 use runtime::{
     Reply,
     late::Late,
     stream::{Seen, Streamed},
 };
+use tracing::{Instrument, Span};
 use turns::{
     flow::Invocation,
     refusal::Refusal,
@@ -29,6 +30,7 @@ use crate::app::{App, refused};
 pub async fn answer(
     app: &App,
     caller: Caller,
+    correlation: CorrelationId,
     request: AgentExecuteRequest,
     seen: Option<EventId>,
     budget: Duration,
@@ -36,15 +38,17 @@ pub async fn answer(
     let streaming = matches!(&request, AgentExecuteRequest::UserTurn(turn) if turn.streaming);
     let (writer, feed) = stream::open(streaming, seen);
     let (turns, pace) = (Arc::clone(&app.turns), app.pace);
-    let invocation = Invocation::lasting(budget);
-    let work = tokio::spawn(async move {
+    let invocation = Invocation { budget, correlation: Some(correlation) };
+    let work = async move {
         match request {
             AgentExecuteRequest::UserTurn(turn) => turns.execute(&caller, &turn, &invocation, &writer).await,
             AgentExecuteRequest::ToolContinuation(results) => {
                 turns.resume(&caller, &results, &invocation, &writer).await
             }
         }
-    });
+    };
+    // In the request's span: a task of its own would log without it.
+    let work = tokio::spawn(work.instrument(Span::current()));
     // A panic goes on where the answer is waited for, and is handled there as any other.
     let work = work.map(|ended| ended.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic())));
     let patience = Patience { streamed: pace.heartbeat, buffered: pace.patience };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use contracts::error::causes;
 use llm::{ApiKey, Error, key::Keys};
 use runtime::Env;
 use storage::Secrets;
@@ -58,7 +59,7 @@ impl Keys for ProviderKey {
             Some(key) if Some(key) != refused => Ok(key.clone()),
             _ => {
                 let fetched = self.secrets.text(id).await.map_err(|error| {
-                    tracing::error!(%error, source = %error.source, "the provider's key can't be read");
+                    tracing::error!(error = %causes(&error), "the provider's key can't be read");
                     Error::Unauthenticated
                 })?;
                 Ok(cached.insert(ApiKey::new(fetched)).clone())

@@ -14,7 +14,7 @@ use contracts::Timestamp;
 use protocol::payload::Payload;
 use turns::ports::{Link, PayloadReads, Payloads, Source, Unavailable};
 
-use crate::key;
+use crate::{failure, key};
 
 /// How long a presigned link works.
 const LINK_LIFE: Duration = Duration::from_secs(5 * 60);
@@ -42,7 +42,7 @@ impl PayloadReads for Objects {
                 object.body.collect().await.map(|body| Some(body.into_bytes())).map_err(unavailable)
             }
             Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(unavailable(error)),
+            Err(error) => Err(unavailable(failure::cause(error))),
         }
     }
 
@@ -51,7 +51,7 @@ impl PayloadReads for Objects {
         match found {
             Ok(_) => Ok(true),
             Err(error) if error.as_service_error().is_some_and(HeadObjectError::is_not_found) => Ok(false),
-            Err(error) => Err(unavailable(error)),
+            Err(error) => Err(unavailable(failure::cause(error))),
         }
     }
 
@@ -70,6 +70,7 @@ impl PayloadReads for Objects {
             .response_content_type(payload.kind.media_type())
             .presigned(config)
             .await
+            .map_err(failure::cause)
             .map_err(unavailable)?;
         let since_epoch = signed_at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let signed_at = Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
@@ -92,7 +93,7 @@ impl Payloads for Objects {
             Ok(_) => Ok(()),
             // Rule 1: the key carries its writer or its content, so what is there is ours.
             Err(error) if error.code() == Some("PreconditionFailed") => Ok(()),
-            Err(error) => Err(unavailable(error)),
+            Err(error) => Err(unavailable(failure::cause(error))),
         }
     }
 }

@@ -1,8 +1,14 @@
 //! The finalize queue on SQS.
 
 use aws_sdk_sqs::Client;
+use contracts::error::Misread;
 use protocol::announcement::FinalizeMessage;
 use turns::ports::{FinalizeQueue, Unavailable};
+
+use crate::failure;
+
+/// What this room calls the queue when it fails.
+const WHAT: &str = "the finalize queue";
 
 /// The announcement travels beside the settle, so it may be faster: a second lets the settle land.
 const DELAY_SECONDS: i32 = 1;
@@ -25,7 +31,7 @@ impl Queue {
 impl FinalizeQueue for Queue {
     async fn send(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
         let body = serde_json::to_string(message)
-            .map_err(|error| Unavailable { what: "the finalize queue", source: error.into() })?;
+            .map_err(|error| Unavailable { what: WHAT, source: Misread::from(&error).into() })?;
         self.client
             .send_message()
             .queue_url(&self.url)
@@ -34,6 +40,6 @@ impl FinalizeQueue for Queue {
             .send()
             .await
             .map(|_| ())
-            .map_err(|error| Unavailable { what: "the finalize queue", source: error.into() })
+            .map_err(|error| failure::unavailable(WHAT, error))
     }
 }

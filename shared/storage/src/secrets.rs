@@ -3,6 +3,8 @@
 use aws_sdk_secretsmanager::Client;
 use turns::ports::Unavailable;
 
+use crate::failure;
+
 /// Secrets Manager.
 #[derive(Debug, Clone)]
 pub struct Secrets {
@@ -23,7 +25,7 @@ impl Secrets {
     pub async fn text(&self, id: &str) -> Result<String, Unavailable> {
         let unavailable = |source| Unavailable { what: "the secret", source };
         let got = self.client.get_secret_value().secret_id(id).send().await;
-        let got = got.map_err(|error| unavailable(error.into()))?;
+        let got = got.map_err(|error| unavailable(failure::cause(error)))?;
         got.secret_string.ok_or_else(|| unavailable("it holds no text".into()))
     }
 }

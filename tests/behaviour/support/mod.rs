@@ -3,6 +3,7 @@
 mod client;
 mod contexts;
 mod events;
+mod logs;
 mod stored;
 mod upstream;
 
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 
 pub use client::{Answer, Client};
 pub use events::{Event, Events, amounts_to, answer_of};
+pub use logs::line;
 pub use upstream::{history, is_chained, system_message, user_message};
 
 /// A running system.

@@ -1,13 +1,18 @@
 //! Every error a client can see: a closed set of codes and, per error, a message that says what to do.
 //!
 //! Deliberately absent: the sources of an error. A body never carries a provider's words, a key or
-//! a stack (I14); the code that maps an internal error to one of these logs the original first.
+//! a stack (I14); whoever maps an internal error to one of these logs the original first, with all its
+//! [`causes`].
 
+mod causes;
 mod code;
+mod misread;
 
 use serde::{Deserialize, Serialize};
 
+pub use causes::causes;
 pub use code::{ErrorCode, Retry};
+pub use misread::Misread;
 
 /// One error of an [`crate::InvokeResult`]: `{ErrorCode, Message, Details?, SystemError}`
 /// (ruling: InvokeResult).

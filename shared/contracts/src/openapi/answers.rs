@@ -19,6 +19,7 @@ const TEXT: &str = "text/plain";
 /// The headers that several responses share, by their names in `components`.
 const REQUEST_ID: &str = "RequestId";
 const GATEWAY_REQUEST_ID: &str = "GatewayRequestId";
+const CORRELATION_ID: &str = "CorrelationId";
 const RETRY_AFTER: &str = "RetryAfter";
 
 pub(super) fn responses(row: &Row) -> Responses {
@@ -96,6 +97,7 @@ fn identified(description: &str) -> ResponseBuilder {
         .description(description)
         .header_ref("X-Request-Id", component(REQUEST_ID))
         .header_ref("X-Amzn-RequestId", component(GATEWAY_REQUEST_ID))
+        .header_ref("X-Correlation-ID", component(CORRELATION_ID))
 }
 
 fn enveloped(result: &str, examples: Option<examples::Examples>) -> Content {
@@ -149,7 +151,7 @@ fn component(header: &str) -> Ref {
 }
 
 /// The shared headers, for `components`.
-pub(super) fn headers() -> [(&'static str, Header); 3] {
+pub(super) fn headers() -> [(&'static str, Header); 4] {
     let text = |description: &str| HeaderBuilder::new().description(Some(description)).build();
     let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
     [
@@ -158,6 +160,13 @@ pub(super) fn headers() -> [(&'static str, Header); 3] {
             text("Names the request in the service's logs. Absent where the gateway answered itself."),
         ),
         (GATEWAY_REQUEST_ID, text("Names the request in the gateway's logs.")),
+        (
+            CORRELATION_ID,
+            text(
+                "What the request is called in every log line about it: what its client called it, or else the \
+                 gateway. Absent where the gateway answered itself.",
+            ),
+        ),
         (
             RETRY_AFTER,
             HeaderBuilder::new()

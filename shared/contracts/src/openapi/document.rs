@@ -12,7 +12,7 @@ use utoipa::openapi::{
 use super::{
     answers, bodies, error_groups,
     operations::{OPERATIONS, Row, TAGS},
-    parameters::Takes,
+    parameters::{OF_EVERY_REQUEST, Takes},
     schemas,
 };
 
@@ -48,7 +48,7 @@ pub fn document() -> OpenApi {
 }
 
 fn operation(row: &Row) -> Operation {
-    let parameters = row.takes.iter().map(|takes| {
+    let parameters = row.takes.iter().chain([&OF_EVERY_REQUEST]).map(|takes| {
         RefOr::<Parameter>::Ref(Ref::new(format!("#/components/parameters/{}", takes.parameter().name)))
     });
     let mut operation = OperationBuilder::new()
@@ -65,8 +65,8 @@ fn operation(row: &Row) -> Operation {
 
 fn components() -> Components {
     let mut all = ComponentsBuilder::new().schemas_from_iter(schemas()).security_scheme(BEARER, bearer());
-    let takes: Vec<Takes> = OPERATIONS.iter().flat_map(|row| row.takes).copied().collect();
-    for parameter in takes.into_iter().map(Takes::parameter) {
+    let takes = OPERATIONS.iter().flat_map(|row| row.takes).copied().chain([OF_EVERY_REQUEST]);
+    for parameter in takes.map(Takes::parameter) {
         all = all.parameter(parameter.name.clone(), parameter);
     }
     for (name, header) in answers::headers() {

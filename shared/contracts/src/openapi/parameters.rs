@@ -23,6 +23,7 @@ pub(super) enum Takes {
     PageSize,
     ContinuationToken,
     LastEventId,
+    CorrelationId,
     /// `X-Aptix-…`: the header, for the member, of this schema.
     Header(&'static str, &'static str, Kind),
 }
@@ -36,6 +37,9 @@ pub(super) enum Kind {
 }
 
 const HINT: Kind = Kind::Named("Hint");
+
+/// What every operation takes.
+pub(super) const OF_EVERY_REQUEST: Takes = Takes::CorrelationId;
 
 /// The headers of a request: where its stream broke off, and those of the text shape, which a test holds
 /// to the shape's own table.
@@ -67,6 +71,7 @@ impl Takes {
             Self::PageSize => ("pageSize", ParameterIn::Query, page_size().into()),
             Self::ContinuationToken => ("continuationToken", ParameterIn::Query, text().into()),
             Self::LastEventId => ("Last-Event-ID", ParameterIn::Header, event_id().into()),
+            Self::CorrelationId => ("X-Correlation-ID", ParameterIn::Header, text().into()),
             Self::Header(name, _, Kind::Named(schema)) => (name, ParameterIn::Header, named(schema)),
             Self::Header(name, _, Kind::Text(most)) => {
                 (name, ParameterIn::Header, text().max_length(Some(most)).into())
@@ -103,6 +108,11 @@ impl Takes {
             Self::LastEventId => {
                 "The `id` of the last event that the client has: the stream goes on after it. Absent at the \
                  first connection."
+                    .into()
+            }
+            Self::CorrelationId => {
+                "What the client calls the request: it stands in every log line about it. 1 to 128 visible ASCII \
+                 characters; anything else counts as absent, and the service names the request itself."
                     .into()
             }
             Self::Header(_, member, _) => {

@@ -12,24 +12,31 @@ pub(crate) mod turn;
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types;
 use serde::{Serialize, de::DeserializeOwned};
+use serde_dynamo::{AttributeValue, Deserializer, Item};
+use serde_path_to_error::{Path, Segment};
 
 /// An item as the SDK takes it.
-pub(crate) type Attributes = HashMap<String, AttributeValue>;
+pub(crate) type Attributes = HashMap<String, types::AttributeValue>;
 
 /// The schema version that this code writes.
 pub(crate) const VERSION: u32 = 1;
 
-/// An item can't be read.
+/// An item can't be read. Nothing of what it holds is said: serde's own errors quote it (I14).
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
     /// Written by a later version.
     #[error("the item has schema version {0}, this code reads up to {VERSION}")]
     Newer(u32),
     /// Not of the shape it should have.
-    #[error("the item is malformed")]
-    Malformed(#[source] serde_dynamo::Error),
+    #[error("the item is no {kind}: {}", fault(.attribute.as_deref()))]
+    Malformed {
+        /// What it was read as.
+        kind: &'static str,
+        /// The attribute that is wrong; none where one is missing.
+        attribute: Option<String>,
+    },
     /// An attribute that its phase needs is missing.
     #[error("the item lacks {0}")]
     Lacks(&'static str),
@@ -52,8 +59,21 @@ impl Head {
     }
 }
 
-pub(crate) fn encode(item: &impl Serialize) -> Result<Attributes, serde_dynamo::Error> {
-    serde_dynamo::to_item(item)
+/// What is wrong with an item, as far as it can be told.
+fn fault(attribute: Option<&str>) -> String {
+    attribute.map_or_else(
+        || "an attribute is missing or malformed".to_owned(),
+        |name| format!("its attribute {name} is malformed"),
+    )
+}
+
+/// An item can't be written: a fault of this code, whatever it holds.
+#[derive(Debug, thiserror::Error)]
+#[error("the item can't be encoded as a {0}")]
+pub(crate) struct Unwritable(&'static str);
+
+pub(crate) fn encode<T: Serialize>(item: &T) -> Result<Attributes, Unwritable> {
+    serde_dynamo::to_item(item).map_err(|_| Unwritable(kind_of::<T>()))
 }
 
 /// Decodes an item of a version that this code knows. Older ones are read by their defaults.
@@ -62,5 +82,21 @@ pub(crate) fn decode<T: DeserializeOwned>(item: Attributes) -> Result<T, Unreada
     if version > VERSION {
         return Err(Unreadable::Newer(version));
     }
-    serde_dynamo::from_item(item).map_err(Unreadable::Malformed)
+    let item = AttributeValue::M(Item::from(item).into());
+    serde_path_to_error::deserialize(Deserializer::from_attribute_value(item))
+        .map_err(|error| Unreadable::Malformed { kind: kind_of::<T>(), attribute: attribute(error.path()) })
+}
+
+/// The item's own attribute that a path goes through. What is below may be named by whoever wrote it.
+fn attribute(path: &Path) -> Option<String> {
+    match path.iter().next() {
+        Some(Segment::Map { key }) => Some(key.clone()),
+        _ => None,
+    }
+}
+
+/// The name of an item's type, without the way to it.
+fn kind_of<T>() -> &'static str {
+    let name = std::any::type_name::<T>();
+    name.rsplit("::").next().unwrap_or(name)
 }

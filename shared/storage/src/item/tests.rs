@@ -3,6 +3,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{
     Fingerprint, Timestamp, Usage,
+    error::causes,
     id::{OrgId, SessionId, TurnId, UserId},
     read::TurnStatus,
 };
@@ -15,7 +16,15 @@ use protocol::{
     turn::{AcceptedResults, Reason, Settlement, Stage, State, Turn, Verdict},
 };
 
-use super::{Unreadable, decode, encode, session::SessionItem, turn::TurnItem};
+use super::{
+    Attributes, Unreadable,
+    checkpoint::CheckpointItem,
+    decode,
+    detail::{RequestItem, ResultItem, ModeItem},
+    encode,
+    session::SessionItem,
+    turn::TurnItem,
+};
 
 fn key() -> TurnKey {
     SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() }
@@ -158,4 +167,63 @@ fn a_head_that_lacks_what_its_phase_needs_is_refused_by_name() {
     item.remove("LeaseEnds");
     let refused = decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap_err();
     assert_eq!(refused.to_string(), "the item lacks LeaseEnds");
+}
+
+/// What is said of an item whose every attribute, one at a time, holds something else.
+fn told_of<T: serde::de::DeserializeOwned + std::fmt::Debug>(item: &Attributes) -> Vec<String> {
+    let text = AttributeValue::S("marker".to_owned());
+    let map = AttributeValue::M(Attributes::from([("marker".to_owned(), text.clone())]));
+    let list = AttributeValue::L(vec![map.clone()]);
+    let number = AttributeValue::N("marker".to_owned());
+    let spoil = |name: &String, other: &AttributeValue| {
+        let spoilt = Attributes::from([(name.clone(), other.clone())]);
+        decode::<T>(item.clone().into_iter().chain(spoilt).collect()).err()
+    };
+    let errors = item.keys().filter(|name| *name != "V").flat_map(|name| {
+        [&text, &map, &list, &number].into_iter().filter_map(move |other| spoil(name, other))
+    });
+    let told = errors.map(|error| {
+        let told = causes(&error).to_string();
+        assert!(!format!("{told}{error:?}").contains("marker"), "{error:?}");
+        told
+    });
+    told.collect()
+}
+
+#[test]
+fn an_item_that_cannot_be_read_is_named_by_its_attribute_and_shows_nothing_of_what_it_holds() {
+    let turn = encode(&TurnItem::from(&turn(states().remove(0)))).unwrap();
+    let told = told_of::<TurnItem>(&turn);
+    for attribute in ["Seq", "Phase", "Fingerprint", "Writers", "Answered"] {
+        let expected = format!("the item is no TurnItem: its attribute {attribute} is malformed");
+        assert!(told.contains(&expected), "{attribute} is not among {told:?}");
+    }
+    let session = told_of::<SessionItem>(&encode(&SessionItem::from(&full())).unwrap());
+    assert!(session.contains(&"the item is no SessionItem: its attribute Usage is malformed".to_owned()));
+
+    let mut lacking = turn;
+    lacking.remove("Seq");
+    let told = decode::<TurnItem>(lacking).unwrap_err().to_string();
+    assert_eq!(told, "the item is no TurnItem: an attribute is missing or malformed");
+}
+
+#[test]
+fn details_and_checkpoints_that_cannot_be_read_show_nothing_of_what_they_hold() {
+    let attributes = |names: &[&str]| -> Attributes {
+        names.iter().map(|name| ((*name).to_owned(), AttributeValue::S("marker".to_owned()))).collect()
+    };
+    let asked = attributes(&["PK", "SK", "Fingerprint", "ById", "InstructionSummary", "ChunkRefs"]);
+    let ended = attributes(&["PK", "SK", "Usage", "Errors", "AnswerSummary"]);
+    let mode = attributes(&["PK", "SK", "Turn", "Sequence", "Reason"]);
+    let checkpoint = attributes(&["PK", "SK", "Ends", "Index", "Text"]);
+    for error in [
+        decode::<RequestItem>(asked).unwrap_err(),
+        decode::<ResultItem>(ended).unwrap_err(),
+        decode::<ModeItem>(mode).unwrap_err(),
+        decode::<CheckpointItem>(checkpoint).unwrap_err(),
+    ] {
+        let told = causes(&error).to_string();
+        assert!(told.starts_with("the item is no "), "{told}");
+        assert!(!format!("{told}{error:?}").contains("marker"), "{error:?}");
+    }
 }

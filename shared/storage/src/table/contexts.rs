@@ -8,7 +8,7 @@ use std::{
 
 use agent::context::Document;
 use aws_sdk_dynamodb::types::AttributeValue;
-use contracts::id::OrgId;
+use contracts::{error::Misread, id::OrgId};
 use serde::de::DeserializeOwned;
 use turns::ports::Unavailable;
 
@@ -55,9 +55,7 @@ impl Table {
                 document
             }
         };
-        serde_json::from_str(&document)
-            .map(Some)
-            .map_err(|error| Unavailable { what: WHAT, source: error.into() })
+        read(&document).map(Some)
     }
 
     /// Writes a context of an org. Functions see it within a minute.
@@ -65,7 +63,6 @@ impl Table {
     /// # Errors
     /// When the table can't be reached.
     pub async fn put_context(&self, org: &OrgId, document: &Document) -> Result<(), Unavailable> {
-        let malformed = |error: serde_json::Error| Unavailable { what: WHAT, source: error.into() };
         let (key, json) = match document {
             Document::AgentContext(context) => {
                 (Item::Agent(org, &context.id), serde_json::to_string(context))
@@ -80,10 +77,39 @@ impl Table {
             .item("PK", AttributeValue::S(key.pk()))
             .item("SK", AttributeValue::S(key.sk()))
             .item("V", AttributeValue::N(VERSION.to_string()))
-            .item("Document", AttributeValue::S(json.map_err(malformed)?))
+            .item("Document", AttributeValue::S(json.map_err(|error| malformed(&error))?))
             .send()
             .await
             .map(|_| ())
             .map_err(|error| failure::unavailable(WHAT, error))
+    }
+}
+
+fn read<T: DeserializeOwned>(document: &str) -> Result<T, Unavailable> {
+    serde_json::from_str(document).map_err(|error| malformed(&error))
+}
+
+/// A context's prompt is nobody's but its org's: where it went wrong is said, and not what stands there (I14).
+fn malformed(error: &serde_json::Error) -> Unavailable {
+    Unavailable { what: "a context", source: Misread::from(error).into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use agent::context::ConversationContext;
+    use contracts::error::causes;
+
+    use super::*;
+
+    #[test]
+    fn a_context_that_cannot_be_read_shows_nothing_of_what_it_holds() {
+        for document in
+            [r#"{"Id":"c","Marker":"marker"}"#, r#"{"Id":{"marker":1}}"#, r#"{"Id":marker"#, "\"marker\""]
+        {
+            let error = read::<ConversationContext>(document).unwrap_err();
+            let told = causes(&error).to_string();
+            assert!(told.starts_with("a context is unavailable: ") && told.contains(" line 1"), "{told}");
+            assert!(!format!("{told}{error:?}").to_lowercase().contains("marker"), "{error:?}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     failure,
     item::{
-        Attributes,
+        Attributes, Unwritable,
         detail::{ModeItem, ParticipantItem, RequestItem, ResultItem},
         encode,
         session::{self, SessionItem},
@@ -169,10 +169,10 @@ impl Table {
     }
 }
 
-fn unknown(error: serde_dynamo::Error) -> WriteError {
+fn unknown(error: Unwritable) -> WriteError {
     WriteError::Unknown(error.into())
 }
 
-fn malformed(error: serde_dynamo::Error) -> Unavailable {
+fn malformed(error: Unwritable) -> Unavailable {
     Unavailable { what: WHAT, source: error.into() }
 }

@@ -51,7 +51,7 @@ pub async fn announcement(queue: &impl FinalizeQueue) -> protocol::announcement:
         org: OrgId::new("an org/with|odd#signs").unwrap(),
         session: SessionId::new("s").unwrap(),
         turn: TurnId::new("t").unwrap(),
-        correlation: Some("c".to_owned()),
+        correlation: Some("c".parse().unwrap()),
     };
     queue.send(&message).await.unwrap();
     message

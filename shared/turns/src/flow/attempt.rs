@@ -1,5 +1,6 @@
 //! An attempt: the owner of a running turn works towards its outcome while it keeps the lease.
 
+use contracts::error::causes;
 use std::{
     convert::Infallible,
     pin::pin,
@@ -146,7 +147,7 @@ async fn keep_checkpoints(deps: &impl Deps, turn: &TurnKey, stream: &Writer) -> 
         };
         match deps.store().put_checkpoint(&checkpoint).await {
             Ok(()) => saved = Some(checkpoint.ends),
-            Err(error) => tracing::warn!(%error, source = %error.source, "a checkpoint could not be stored"),
+            Err(error) => tracing::warn!(error = %causes(&error), "a checkpoint could not be stored"),
         }
     }
 }

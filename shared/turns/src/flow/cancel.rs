@@ -36,7 +36,7 @@ impl<D: AgentDeps> Executor<D> {
                 return Ok(());
             };
             if let Written::Applied = write::turn(&self.deps, &change).await? {
-                self.announce(&turn, invocation.correlation.as_deref()).await;
+                self.announce(&turn, invocation.correlation.as_ref()).await;
                 return Ok(());
             }
         }

@@ -7,6 +7,7 @@ use agent::{
     model::Exchange,
     progress::{Plan, Progress},
 };
+use contracts::error::causes;
 use contracts::request::UserTurn;
 use futures::future::{join_all, try_join};
 use protocol::{
@@ -116,5 +117,5 @@ fn oldest_first(mut newest_first: Vec<Exchange>, left_out: LeftOut) -> Earlier {
 }
 
 fn logged<T>(read: Result<T, Unavailable>, what: &str) -> Option<T> {
-    read.inspect_err(|error| tracing::warn!(%error, source = %error.source, "{what}")).ok()
+    read.inspect_err(|error| tracing::warn!(error = %causes(error), "{what}")).ok()
 }

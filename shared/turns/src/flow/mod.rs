@@ -23,6 +23,8 @@ mod write;
 
 use std::time::Duration;
 
+use protocol::correlation::CorrelationId;
+
 pub use finalize::Finalizer;
 pub use read::{PayloadName, SessionReader};
 pub use sweep::Swept;
@@ -36,7 +38,7 @@ pub struct Invocation {
     /// How long the function may still run.
     pub budget: Duration,
     /// Joins the logs of the functions that have to do with the request.
-    pub correlation: Option<String>,
+    pub correlation: Option<CorrelationId>,
 }
 
 impl Invocation {
@@ -59,5 +61,5 @@ struct Term {
     /// When it is over, on [`Timer::monotonic`].
     ends: Duration,
     /// See [`Invocation::correlation`].
-    correlation: Option<String>,
+    correlation: Option<CorrelationId>,
 }

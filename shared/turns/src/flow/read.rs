@@ -1,5 +1,6 @@
 //! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Can't write.
 
+use contracts::error::causes;
 use std::collections::BTreeSet;
 
 use agent::outcome::Outcome;
@@ -264,7 +265,7 @@ async fn names_of(store: &impl Reads, org: &OrgId, sessions: impl IntoIterator<I
 
 fn known<T>(found: Result<Option<T>, Unavailable>) -> Option<T> {
     found.unwrap_or_else(|error| {
-        tracing::warn!(%error, source = %error.source, "a context's name could not be read");
+        tracing::warn!(error = %causes(&error), "a context's name could not be read");
         None
     })
 }

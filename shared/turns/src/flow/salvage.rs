@@ -76,7 +76,7 @@ impl<D: AgentDeps> Executor<D> {
             Ok(fence) => fence,
             Err(take::Refused::NoAttemptLeft) => {
                 if let Some(turn) = salvage(&self.deps, dead).await? {
-                    self.announce(&turn, term.correlation.as_deref()).await;
+                    self.announce(&turn, term.correlation.as_ref()).await;
                 }
                 return Ok(None);
             }
@@ -98,7 +98,7 @@ impl<D: AgentDeps> Executor<D> {
         // I4, I9: an answer that was durable is used, not bought again.
         if let Ok(change) = decision(&self.deps, &owned.turn, writer, &found) {
             write::turn(&self.deps, &change).await?;
-            self.announce(&owned.turn, term.correlation.as_deref()).await;
+            self.announce(&owned.turn, term.correlation.as_ref()).await;
         }
         Ok(None)
     }

@@ -1,5 +1,6 @@
 //! Settle: an outcome becomes durable, decides the turn, and is announced.
 
+use contracts::error::causes;
 use std::time::Duration;
 
 use agent::{
@@ -10,6 +11,7 @@ use futures::future::{join, join_all, try_join_all};
 use protocol::{
     announcement::FinalizeMessage,
     change::TurnChange,
+    correlation::CorrelationId,
     id::AttemptId,
     transition::{Illegal, settle::settle, suspend::suspend},
     turn::{Reason, Turn, Verdict},
@@ -41,7 +43,7 @@ impl<D: AgentDeps> Executor<D> {
         let (change, response) = match self.store_outcome(owned, &outcome, files).await {
             Ok(()) => (decision(&self.deps, turn, turn.attempt.clone(), &outcome), outcome.response),
             Err(error) => {
-                tracing::error!(%error, source = ?error.source, "the outcome could not be stored");
+                tracing::error!(error = %causes(&error), "the outcome could not be stored");
                 let now = self.deps.host().now();
                 let verdict = Verdict::Ended(Reason::StorageUnavailable);
                 (
@@ -53,7 +55,7 @@ impl<D: AgentDeps> Executor<D> {
         let Ok(change) = change else {
             return self.what_stands(turn.clone(), stream).await;
         };
-        let announced = self.announce(turn, owned.term.correlation.as_deref());
+        let announced = self.announce(turn, owned.term.correlation.as_ref());
         let (written, ()) = join(write::turn(&self.deps, &change), announced).await;
         match written? {
             Written::Applied => Ok(response),
@@ -92,22 +94,22 @@ impl<D: AgentDeps> Executor<D> {
         let puts = files.iter().map(|file| self.deps.payloads().put(&file.payload, file.bytes.clone()));
         for stored in join_all(puts).await {
             if let Err(error) = stored {
-                tracing::warn!(%error, source = %error.source, "a raw payload could not be kept");
+                tracing::warn!(error = %causes(&error), "a raw payload could not be kept");
             }
         }
     }
 
     /// Says that a turn is settled, so that it is finalized at once.
-    pub(super) async fn announce(&self, turn: &Turn, correlation: Option<&str>) {
+    pub(super) async fn announce(&self, turn: &Turn, correlation: Option<&CorrelationId>) {
         let message = FinalizeMessage::TurnSettled {
             org: turn.key.session.org.clone(),
             session: turn.key.session.session.clone(),
             turn: turn.key.turn.clone(),
-            correlation: correlation.map(str::to_owned),
+            correlation: correlation.cloned(),
         };
         if let Err(error) = self.deps.queue().send(&message).await {
             // The sweep finds the turn all the same; only latency is lost.
-            tracing::warn!(%error, source = ?error.source, "the settled turn could not be announced");
+            tracing::warn!(error = %causes(&error), "the settled turn could not be announced");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Sweep: overdue turns are found, ended and finalized, whoever died or forgot to tell (I12).
 
+use contracts::error::causes;
 use std::time::Duration;
 
 use protocol::{id::TurnKey, transition::sweep};
@@ -46,7 +47,7 @@ impl<D: Deps> Finalizer<D> {
                 for key in &page.items {
                     swept.looked_at += 1;
                     if let Err(error) = self.sweep_turn(key, &mut swept).await {
-                        tracing::error!(%error, source = ?error.source, "an overdue turn could not be handled");
+                        tracing::error!(error = %causes(&error), "an overdue turn could not be handled");
                         swept.failed += 1;
                     }
                 }

@@ -4,6 +4,7 @@
 //! on from there. Server tools can run twice after a crash, under different call ids; their effects are
 //! pure, staged, or addressed by content (rule 8).
 
+use contracts::error::causes;
 use std::time::Duration;
 
 use agent::{
@@ -117,7 +118,7 @@ impl<D: AgentDeps> Executor<D> {
         let body = Bytes::from(serde_json::to_vec(&step).unwrap_or_default());
         let payload = Payload { turn: turn.key.clone(), kind };
         if let Err(error) = self.deps.payloads().put(&payload, body).await {
-            tracing::warn!(%error, source = %error.source, "a tool round could not be recorded");
+            tracing::warn!(error = %causes(&error), "a tool round could not be recorded");
         }
     }
 
@@ -169,7 +170,7 @@ impl<D: AgentDeps> Executor<D> {
                 Effect::PublishFile(file) => match self.publish(turn, file).await {
                     Ok(file) => progress.files.push(file),
                     Err(error) => {
-                        tracing::warn!(%error, source = %error.source, "a published file could not be stored");
+                        tracing::warn!(error = %causes(&error), "a published file could not be stored");
                         return executed.into_failed("The file could not be stored. Try again.");
                     }
                 },

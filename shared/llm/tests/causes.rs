@@ -1,0 +1,90 @@
+//! Why a provider could not be reached is in the log, and neither its address nor a key is.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    io::Write,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use agent::model::{Chain, Observer, Instruction, Model, Request};
+use llm::{ApiKey, Client, Config, Error, retry::Policy};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+/// What was written, shared with the one who writes it.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Asks whoever listens there, and returns what came of it and what was logged.
+async fn ask(address: std::net::SocketAddr) -> (Result<agent::model::Reply, Error>, String) {
+    let base = format!("http://user:secret-word@{address}/secret-path");
+    let retry = Policy { retries: 0, ..Policy::default() };
+    let client = Client::new(Config { base, retry, ..Config::default() }, ApiKey::new("secret-key")).unwrap();
+    let request = Request {
+        model: "scripted".to_owned(),
+        temperature: None,
+        max_output_tokens: None,
+        reasoning_effort: None,
+        store: true,
+        chain: Chain::Initial { system: "secret".to_owned(), parts: Vec::new(), history: Vec::new() },
+        mode: "general".to_owned(),
+        instruction: Instruction::User("secret".to_owned()),
+        context_block: None,
+        files_block: None,
+        attachments: Vec::new(),
+        tools: Vec::new(),
+        tool_choice: None,
+        tool_outputs: Vec::new(),
+    };
+    let log = Log::default();
+    let writer = log.clone();
+    let lines = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+    let logging = tracing::subscriber::set_default(lines);
+    let reply = client.reply(&request, Duration::from_secs(20), &mut Observer::of(&mut |_| {})).await;
+    drop(logging);
+    let written = log.0.lock().unwrap().clone();
+    (reply, String::from_utf8(written).unwrap())
+}
+
+#[tokio::test]
+async fn a_provider_that_cannot_be_reached_is_logged_with_the_reason() {
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (reply, log) = ask(nobody).await;
+    assert_eq!(reply, Err(Error::Unavailable));
+    assert!(
+        log.contains("the model provider can't be reached") && log.contains("onnection refused"),
+        "{log}"
+    );
+    assert!(!log.contains("secret"), "{log}");
+}
+
+#[tokio::test]
+async fn a_reply_that_breaks_off_is_logged_with_the_reason() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        let _ = connection.read(&mut [0; 4096]).await.unwrap();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 1000\r\n\r\n";
+        connection.write_all(format!("{head}data: secret").as_bytes()).await.unwrap();
+    });
+    let (reply, log) = ask(address).await;
+    assert_eq!(reply, Err(Error::Malformed));
+    assert!(log.contains("a model reply broke off"), "{log}");
+    assert!(log.contains("error decoding response body: "), "the cause follows: {log}");
+    assert!(!log.contains("secret"), "{log}");
+}

@@ -1,0 +1,41 @@
+//! Logs: JSON lines on standard output, as Lambda collects them (docs/logs.md).
+//!
+//! Ids, sizes and durations are logged; prompts, answers and secrets never are (I14).
+
+mod line;
+#[cfg(test)]
+mod tests;
+
+use tracing::Subscriber;
+use tracing_subscriber::{
+    EnvFilter,
+    filter::LevelFilter,
+    fmt::{MakeWriter, format::JsonFields},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
+
+/// Starts logging. The level is `AWS_LAMBDA_LOG_LEVEL` or `RUST_LOG`; `info` by default.
+pub fn start() {
+    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
+    // A second start in one process is harmless: the first one stays.
+    let _ = subscriber(level.as_deref().unwrap_or("info"), std::io::stdout).try_init();
+}
+
+/// What writes the log of this level: a directive of `EnvFilter`, or `info` in place of one that is none.
+pub(crate) fn subscriber<W>(level: &str, writer: W) -> impl Subscriber + Send + Sync + use<W>
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    // Lambda's own span around ours would repeat the request's id under another name.
+    let filter = |level| EnvFilter::try_new(format!("lambda_runtime=warn,{level}"));
+    let filter = filter(level).or_else(|_| filter("info")).unwrap_or_default();
+    tracing_subscriber::fmt()
+        .fmt_fields(JsonFields::new())
+        .event_format(line::Flat)
+        .with_writer(writer)
+        .with_env_filter(filter)
+        .finish()
+        // Below that, libraries print whole requests and what came back (I14).
+        .with(LevelFilter::DEBUG)
+}

@@ -1,0 +1,199 @@
+//! What is written in a request says which request, and whose.
+
+use std::{
+    io::Write,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::Request,
+    response::Response,
+    routing::{get, post},
+};
+use contracts::ErrorCode;
+use futures::{FutureExt, stream};
+use lambda_http::{
+    RequestExt, aws_lambda_events::apigw::ApiGatewayProxyRequestContext, request::RequestContext,
+};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+use tracing::Span;
+
+use super::subscriber;
+use crate::{ClaimNames, Correlation, Env, Identified, Reply, api::around, ask::Asked, path::OfTurn};
+
+/// What was written, shared with the one who writes it.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Writes the log of what is done, at this level.
+    fn of<T>(level: &str, done: impl FnOnce() -> T) -> (T, Vec<Value>) {
+        let log = Self::default();
+        let writer = log.clone();
+        let done = tracing::subscriber::with_default(subscriber(level, move || writer.clone()), done);
+        let written = log.0.lock().unwrap();
+        let lines = written.split_inclusive(|byte| *byte == b'\n');
+        (done, lines.map(|line| serde_json::from_slice(line).unwrap()).collect())
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("outer")]
+struct Outer(#[source] std::fmt::Error);
+
+async fn turn(_: Identified, _: OfTurn) -> Result<Reply, Reply> {
+    Span::current().record("attempt", "nonce-1");
+    tracing::info!(sized = 7, session = "its own", "worked");
+    Err(Reply::refused(&Outer(std::fmt::Error), ErrorCode::StorageUnavailable.into(), None))
+}
+
+async fn run(_: Identified, _: Correlation, _: Asked) -> Response {
+    let pieces = stream::once(async {
+        tracing::warn!("streamed");
+        Ok::<_, std::fmt::Error>("piece")
+    });
+    Response::new(Body::from_stream(pieces))
+}
+
+async fn panics() -> Reply {
+    panic!("on purpose")
+}
+
+/// Sends a request as Lambda hands it over, and reads the whole answer.
+fn send(mut request: Request) -> (http::response::Parts, String) {
+    let mut gateway = ApiGatewayProxyRequestContext::default();
+    gateway.request_id = Some("gateway-1".to_owned());
+    let claims = json!({"sub": "ada", "custom:org": "acme"});
+    gateway.authorizer.fields.insert("claims".to_owned(), claims);
+    let mut lambda = lambda_http::Context::default();
+    lambda.request_id = "lambda-1".to_owned();
+    request = request.with_request_context(RequestContext::ApiGatewayV1(gateway));
+    let request = request.with_lambda_context(lambda);
+    let routes = Router::new()
+        .route("/sessions/{SessionId}/turns/{TurnId}", get(turn))
+        .route("/execute", post(run))
+        .route("/panics", get(panics))
+        .with_state(Arc::new(ClaimNames::read(&mut Env::default())));
+    let answered = async {
+        let (head, body) = around(routes).oneshot(request).await.unwrap().into_parts();
+        (head, to_bytes(body, 1 << 20).await.unwrap())
+    };
+    // Nothing in here waits for anything.
+    let (head, body) = answered.now_or_never().unwrap();
+    (head, String::from_utf8(body.to_vec()).unwrap())
+}
+
+fn get_turn() -> Request {
+    let request = Request::get("/sessions/s1/turns/t1").header("x-correlation-id", "joined-1");
+    request.body(Body::empty()).unwrap()
+}
+
+/// The line with this message, without the time.
+#[track_caller]
+fn line(lines: &[Value], message: &str) -> Value {
+    let line = lines.iter().find(|line| line["message"] == message);
+    let mut line = line.unwrap_or_else(|| panic!("{message} is not among {lines:#?}")).clone();
+    assert!(line.as_object_mut().unwrap().remove("timestamp").unwrap().as_str().unwrap().ends_with('Z'));
+    line
+}
+
+#[test]
+fn a_line_within_a_request_says_whose_it_is_and_what_it_is_about() {
+    let ((head, _), lines) = Log::of("info", || send(get_turn()));
+    assert_eq!(
+        (head.status.as_u16(), &head.headers["x-correlation-id"]),
+        (503, &"joined-1".parse().unwrap())
+    );
+    assert_eq!(head.headers["x-request-id"], "lambda-1");
+    let mut expected = json!({
+        "level": "ERROR", "message": "request refused", "code": "StorageUnavailable",
+        "error": "outer: an error occurred when formatting an argument",
+        "correlation": "joined-1", "request_id": "lambda-1", "method": "GET",
+        "path": "/sessions/{SessionId}/turns/{TurnId}", "org": "acme", "user": "ada",
+        "session": "s1", "turn": "t1", "attempt": "nonce-1",
+    });
+    assert_eq!(line(&lines, "request refused"), expected);
+    let request = line(&lines, "request");
+    assert!(request["elapsed_ms"].is_u64(), "{request}");
+    let own = [("level", "INFO".into()), ("message", "request".into()), ("status", 503.into())];
+    let own = own.into_iter().chain([("elapsed_ms", request["elapsed_ms"].clone())]);
+    expected.as_object_mut().unwrap().retain(|name, _| !["code", "error"].contains(&name.as_str()));
+    expected.as_object_mut().unwrap().extend(own.map(|(name, value)| (name.to_owned(), value)));
+    assert_eq!(request, expected);
+    // What a line says itself counts.
+    assert_eq!(
+        (&line(&lines, "worked")["session"], &line(&lines, "worked")["sized"]),
+        (&json!("its own"), &json!(7))
+    );
+}
+
+#[test]
+fn the_span_is_there_at_every_level() {
+    let (_, lines) = Log::of("error", || send(get_turn()));
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let line = line(&lines, "request refused");
+    assert_eq!((&line["correlation"], &line["turn"]), (&json!("joined-1"), &json!("t1")));
+}
+
+#[test]
+fn what_is_logged_while_the_answer_is_streamed_is_of_the_request_too() {
+    let body = json!({"SessionId": "s2", "TurnId": "t2", "Instruction": "marker"}).to_string();
+    let request = Request::post("/execute").header("content-type", "application/json").body(Body::from(body));
+    let ((head, body), lines) = Log::of("info", || send(request.unwrap()));
+    assert_eq!((head.headers["x-correlation-id"].to_str().unwrap(), body.as_str()), ("gateway-1", "piece"));
+    let streamed = line(&lines, "streamed");
+    let [correlation, org, session, turn] =
+        ["correlation", "org", "session", "turn"].map(|name| streamed[name].as_str().unwrap());
+    assert_eq!([correlation, org, session, turn], ["gateway-1", "acme", "s2", "t2"]);
+    assert!(!format!("{lines:?}").contains("marker"), "what was asked is in no line (I14)");
+}
+
+#[test]
+fn answers_that_no_handler_gave_are_named_as_well() {
+    for (path, status, route) in
+        [("/nowhere", 404, "none"), ("/execute", 405, "/execute"), ("/panics", 500, "/panics")]
+    {
+        let request = Request::get(path).header("x-correlation-id", "a b").body(Body::empty()).unwrap();
+        let ((head, _), lines) = Log::of("info", || send(request));
+        assert_eq!(
+            (head.status.as_u16(), &head.headers["x-correlation-id"]),
+            (status, &"gateway-1".parse().unwrap())
+        );
+        let request = line(&lines, "request");
+        assert_eq!((&request["path"], &request["correlation"]), (&json!(route), &json!("gateway-1")));
+        assert_eq!(request.get("session"), None, "what is not known is absent");
+    }
+}
+
+#[test]
+fn a_line_outside_of_every_span_is_as_flat() {
+    let (_, lines) = Log::of("info=loud", || tracing::info!(a = true, "alone"));
+    assert_eq!(line(&lines, "alone"), json!({"level": "INFO", "message": "alone", "a": true}));
+    let (_, lines) = Log::of("trace", || (tracing::trace!("whole bodies"), tracing::debug!("their sizes")));
+    assert_eq!(lines.len(), 1);
+    line(&lines, "their sizes");
+}
+
+#[test]
+fn an_inner_span_counts_before_an_outer_one_but_a_librarys_own_does_not() {
+    let (_, lines) = Log::of("debug", || {
+        let _ours = tracing::error_span!("request", turn = "t1", attempt = "nonce-1").entered();
+        let _inner = tracing::info_span!("salvage", turn = "t0").entered();
+        let _library = tracing::debug_span!("try_attempt", attempt = 1, method = "GetItem").entered();
+        tracing::debug!("asked");
+    });
+    let expected = json!({"turn": "t0", "attempt": "nonce-1", "method": "GetItem", "level": "DEBUG", "message": "asked"});
+    assert_eq!(line(&lines, "asked"), expected);
+}

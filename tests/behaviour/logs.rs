@@ -1,0 +1,128 @@
+//! What the functions log, and `X-Correlation-ID`, which joins it (docs/logs.md).
+
+use local::Function;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Client, System, line, turn, turn_path};
+
+const EXECUTE: &str = "/api/ai/agent/execute";
+
+/// Sends a turn under a name of the client's choice.
+async fn named(client: &Client, name: &str, turn: &Value) -> Answer {
+    let headers = [("content-type", "application/json"), ("x-correlation-id", name)];
+    client.raw(Method::POST, EXECUTE, &headers, turn.to_string().into_bytes()).await
+}
+
+#[track_caller]
+fn is_about(line: &Value, turn: &Value) {
+    let about = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    let [org, session, turn] = [&json!("acme"), &turn["SessionId"], &turn["TurnId"]];
+    assert_eq!(
+        [&json!(about("org")), &json!(about("session")), &json!(about("turn"))],
+        [org, session, turn],
+        "{line}"
+    );
+}
+
+#[tokio::test]
+async fn everything_that_a_turn_logs_is_found_by_the_name_that_its_client_gave_it() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("Say nothing of Xanadu [[script: status 400]]");
+    let refused = named(&ada, "joined-1", &asked).await;
+    assert_eq!(
+        (refused.error().as_str(), refused.header("x-correlation-id")),
+        ("ModelRejected", Some("joined-1"))
+    );
+
+    let joined = |line: &Value| line["correlation"] == "joined-1";
+    let lines = system.logged(Function::Execute, "request", joined).await;
+    for line in &lines {
+        is_about(line, &asked);
+        assert_eq!(
+            (&line["user"], &line["path"], &line["method"]),
+            (&json!("ada"), &json!(EXECUTE), &json!("POST"))
+        );
+        assert!(line["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{line}");
+    }
+    assert_eq!(line(&lines, "request")["status"], 502);
+    assert_eq!(line(&lines, "a model call failed")["status"], 400, "so does the work in a task of its own");
+
+    let of_turn = |line: &Value| line["turn"] == asked["TurnId"];
+    let lines = system.logged(Function::TurnFinalizer, "turn announced", of_turn).await;
+    for line in &lines {
+        is_about(line, &asked);
+        assert_eq!(line["kind"], "turn_settled");
+        assert!(line["message_id"].as_str().is_some_and(|id| !id.is_empty()), "{line}");
+        assert!(line["correlation"].as_str().is_some_and(|id| !id.is_empty()), "{line}");
+    }
+    assert_eq!(line(&lines, "turn announced")["finalized"], true);
+    for function in Function::ALL {
+        let log = std::fs::read_to_string(system.cloud.log_file(function)).unwrap();
+        assert!(!log.contains("Xanadu"), "what was asked is in the log of {}", function.name());
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_is_read_is_logged_as_the_one_that_it_is() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let asked = turn("hello");
+    ada.execute(&asked).await.result();
+    let reads = [("read-1", turn_path(&asked)), ("read-2", format!("{}/stream", turn_path(&asked)))];
+    for (name, path) in &reads {
+        let answer = ada.raw(Method::GET, path, &[("x-correlation-id", name)], Vec::new()).await;
+        assert_eq!((answer.status, answer.header("x-correlation-id")), (200, Some(*name)), "{}", answer.text);
+        let lines =
+            system.logged(Function::SessionRead, "request", |line| line["correlation"] == *name).await;
+        is_about(line(&lines, "request"), &asked);
+    }
+}
+
+#[tokio::test]
+async fn every_answer_says_what_its_request_is_called() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let events = ada.execute_streaming(&turn("hello"), None).await.unwrap_or_else(|_| panic!("no stream"));
+    let of_gateway = events.headers["x-amzn-requestid"].clone();
+    assert_eq!(events.headers["x-correlation-id"], of_gateway, "the gateway names what its client did not");
+    let exposed = events.headers["access-control-expose-headers"].to_str().unwrap();
+    assert!(exposed.split(", ").any(|name| name == "X-Correlation-ID"), "{exposed}");
+    events.rest().await;
+
+    let malformed = named(&ada, "wrong-1", &json!({})).await;
+    assert_eq!((malformed.status, malformed.header("x-correlation-id")), (400, Some("wrong-1")));
+    let unknown = ada.get(&turn_path(&turn("never sent"))).await;
+    assert_eq!(
+        (unknown.status, unknown.header("x-correlation-id")),
+        (404, unknown.header("x-amzn-requestid"))
+    );
+    for not_a_name in ["two words", "", &"x".repeat(129)] {
+        let answer = named(&ada, not_a_name, &turn("hello")).await;
+        assert_eq!(answer.status, 200, "no turn is refused for its name: {}", answer.text);
+        assert_eq!(answer.header("x-correlation-id"), answer.header("x-amzn-requestid"), "{not_a_name}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_finalizer_logs_names_the_message() {
+    let system = System::start().await;
+    let queue = &system.cloud.endpoints().finalize_queue;
+    let sent = system.cloud.sqs().send_message().queue_url(queue).message_body(r#"{"Kind":"Xanadu"}"#).send();
+    let id = sent.await.expect("sent").message_id.expect("an id");
+    let of_message = |line: &Value| line["message_id"] == id;
+    let lines = system.logged(Function::TurnFinalizer, "a message could not be handled", of_message).await;
+    let line_of_it = line(&lines, "a message could not be handled");
+    assert_eq!(
+        line_of_it["error"],
+        "the message is none of ours: JSON of another shape at line 1, column 16"
+    );
+    assert_eq!(line_of_it["correlation"], id, "what nobody named is correlated with itself");
+
+    system.cloud.sweep().await.expect("a sweep");
+    let lines = system.logged(Function::TurnFinalizer, "sweep", |line| line["kind"] == "sweep").await;
+    let swept = line(&lines, "sweep");
+    assert_eq!(swept["correlation"], swept["message_id"]);
+    assert!(swept["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{swept}");
+}

@@ -1,0 +1,41 @@
+//! What the functions logged.
+
+use std::time::{Duration, Instant};
+
+use local::Function;
+use serde_json::Value;
+
+use super::System;
+
+impl System {
+    /// The lines of a function's log so far.
+    pub fn log(&self, function: Function) -> Vec<Value> {
+        let log = std::fs::read_to_string(self.cloud.log_file(function)).expect("a log");
+        // The local cloud's own notes, and a panic's words, are no JSON.
+        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The lines that are as wanted, once there is one with this message: a log is written behind the scenes.
+    pub async fn logged(
+        &self,
+        function: Function,
+        message: &str,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Vec<Value> {
+        let give_up = Instant::now() + Duration::from_secs(20);
+        loop {
+            let log = self.log(function);
+            let lines: Vec<Value> = log.iter().filter(|line| wanted(line)).cloned().collect();
+            if lines.iter().any(|line| line["message"] == message) {
+                return lines;
+            }
+            assert!(Instant::now() < give_up, "{message} is not in the log of {}: {log:#?}", function.name());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// The line with this message.
+pub fn line<'a>(lines: &'a [Value], message: &str) -> &'a Value {
+    lines.iter().find(|line| line["message"] == message).unwrap_or_else(|| panic!("no {message}: {lines:#?}"))
+}
