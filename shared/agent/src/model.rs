@@ -7,8 +7,7 @@ use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
 use contracts::{Usage, response::ToolOutcome};
-
-use crate::context::Effort;
+use serde::{Deserialize, Serialize};
 
 /// A language model behind a Responses API.
 pub trait Model: Send + Sync {
@@ -94,6 +93,39 @@ pub struct Request {
     pub tool_choice: Option<String>,
     /// Answers to the previous reply's calls, in the model's order.
     pub tool_outputs: Vec<ToolOutput>,
+}
+
+/// How much a reasoning model may think, in the provider's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// Not at all.
+    None,
+    /// As little as possible.
+    Minimal,
+    /// Little.
+    Low,
+    /// The usual amount.
+    Medium,
+    /// Much.
+    High,
+    /// As much as the model can.
+    Xhigh,
+}
+
+impl Effort {
+    /// The word on the provider's wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+        }
+    }
 }
 
 /// Initial or chained (AGN-003 §3).

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{self, Bounds, CallRecord},
-    context::{Effort, Prices},
-    model::{FunctionCall, ToolOutput},
+    context::Prices,
+    model::{Effort, FunctionCall, ToolOutput},
     tool::Definition,
 };
 use protocol::{

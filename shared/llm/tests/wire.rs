@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use agent::context::Effort;
+use agent::model::Effort;
 use agent::model::{
     Attachment, Chain, Exchange, FunctionCall, Instruction, Model, Observer, Reply, Request, Tool, ToolOutput,
 };

@@ -4,6 +4,7 @@
 //! turn's answer while it is written; [`view`] is how state looks to readers. Deliberately absent: AWS,
 //! HTTP, the provider's wire, and any clock or randomness that does not come through a port.
 
+pub mod checkpoint;
 pub mod flow;
 pub mod ports;
 pub mod refusal;

@@ -5,7 +5,7 @@ use protocol::chain::ChainPolicy;
 use serde::{Deserialize, Serialize};
 
 use super::{Prices, limits};
-use crate::tool::Definition;
+use crate::{model::Effort, tool::Definition};
 
 /// The settings of a conversation (AGN-003 §2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,39 +62,6 @@ pub struct ConversationContext {
     /// What tokens cost; absent: no cost is reported.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,
-}
-
-/// How much a reasoning model may think, in the provider's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Effort {
-    /// Not at all.
-    None,
-    /// As little as possible.
-    Minimal,
-    /// Little.
-    Low,
-    /// The usual amount.
-    Medium,
-    /// Much.
-    High,
-    /// As much as the model can.
-    Xhigh,
-}
-
-impl Effort {
-    /// The word on the provider's wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Minimal => "minimal",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Xhigh => "xhigh",
-        }
-    }
 }
 
 /// Whether chained requests carry the tools (ruling: tools on a chained request).

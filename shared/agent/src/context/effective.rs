@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use protocol::chain::ChainPolicy;
 
-use super::{AgentContext, Budgets, ConversationContext, Defaults, Effort, Prices, ToolsOnContinuation};
-use crate::tool::Definition;
+use super::{AgentContext, Budgets, ConversationContext, Defaults, Prices, ToolsOnContinuation};
+use crate::{model::Effort, tool::Definition};
 
 /// The settings of one turn.
 #[derive(Debug, Clone, PartialEq)]

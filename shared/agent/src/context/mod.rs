@@ -18,7 +18,7 @@ mod price;
 mod tests;
 
 pub use agent_context::AgentContext;
-pub use conversation_context::{Budgets, ConversationContext, Effort, ToolsOnContinuation};
+pub use conversation_context::{Budgets, ConversationContext, ToolsOnContinuation};
 pub use defaults::{Defaults, defaults};
 pub use document::{Document, parse_documents};
 pub use effective::Effective;

@@ -1,6 +1,6 @@
 //! AGN-003 §8, a test per line, as our rulings have it.
 
-use agent::context::Effort;
+use agent::model::Effort;
 use agent::model::{Attachment, FunctionCall};
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};

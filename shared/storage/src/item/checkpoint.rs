@@ -3,7 +3,7 @@
 use contracts::{Timestamp, stream::EventId};
 use protocol::{id::TurnKey, place::Place};
 use serde::{Deserialize, Serialize};
-use turns::stream::Checkpoint;
+use turns::checkpoint::Checkpoint;
 
 use super::Head;
 use crate::key;

@@ -3,10 +3,8 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::stream::EventId;
 use protocol::{id::TurnKey, place::Place};
-use turns::{
-    ports::{CHECKPOINTS_PAGE, Unavailable},
-    stream::Checkpoint,
-};
+use turns::checkpoint::Checkpoint;
+use turns::ports::{CHECKPOINTS_PAGE, Unavailable};
 
 use super::{Table, WHAT, read::unreadable};
 use crate::{

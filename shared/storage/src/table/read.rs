@@ -14,10 +14,8 @@ use protocol::{
     session::Session,
     turn::Turn,
 };
-use turns::{
-    ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError},
-    stream::Checkpoint,
-};
+use turns::checkpoint::Checkpoint;
+use turns::ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError};
 
 use super::{Table, WHAT};
 use crate::{

@@ -2,10 +2,8 @@
 
 use contracts::stream::EventId;
 use protocol::{id::TurnKey, place::Place};
-use turns::{
-    ports::{CHECKPOINTS_PAGE, Store},
-    stream::Checkpoint,
-};
+use turns::checkpoint::Checkpoint;
+use turns::ports::{CHECKPOINTS_PAGE, Store};
 
 use super::{Tenant, at};
 

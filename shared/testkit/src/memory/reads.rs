@@ -9,10 +9,8 @@ use protocol::{
     session::Session,
     turn::Turn,
 };
-use turns::{
-    ports::{CHECKPOINTS_PAGE, ListError, Page, Reads, Record, Unavailable},
-    stream::Checkpoint,
-};
+use turns::checkpoint::Checkpoint;
+use turns::ports::{CHECKPOINTS_PAGE, ListError, Page, Reads, Record, Unavailable};
 
 use super::{Contents, Table};
 

@@ -18,10 +18,8 @@ use protocol::{
     session::Session,
     turn::Turn,
 };
-use turns::{
-    ports::{Page, Store, Unavailable, WriteError},
-    stream::Checkpoint,
-};
+use turns::checkpoint::Checkpoint;
+use turns::ports::{Page, Store, Unavailable, WriteError};
 
 use crate::ledger::{Event, Ledger};
 

@@ -15,10 +15,8 @@ use protocol::{
     session::Session,
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
-use turns::{
-    ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError},
-    stream::Checkpoint,
-};
+use turns::checkpoint::Checkpoint;
+use turns::ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError};
 
 use super::{Bug, Planted, Role};
 use crate::memory::Table;

@@ -4,7 +4,7 @@ use contracts::id::{SessionId, TurnId};
 use protocol::{Caller, id::SessionKey, transition::settle, turn::Reason};
 
 use super::{
-    Executor, Invocation,
+    executor::{Executor, Invocation},
     write::{self, Written},
 };
 use crate::{

@@ -7,15 +7,14 @@ use agent::{
     model::Exchange,
     progress::{Plan, Progress},
 };
-use contracts::error::causes;
-use contracts::request::UserTurn;
+use contracts::{error::causes, request::UserTurn};
 use futures::future::{join_all, try_join};
 use protocol::{
     payload::{Kind, Payload},
     turn::{Turn, Verdict},
 };
 
-use super::{Executor, outcomes};
+use super::{executor::Executor, outcomes};
 use crate::ports::{AgentDeps, PayloadReads, Reads, Unavailable};
 
 /// The most earlier turns that are looked at.

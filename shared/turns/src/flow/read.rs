@@ -1,11 +1,11 @@
 //! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Can't write.
 
-use contracts::error::causes;
 use std::collections::BTreeSet;
 
 use agent::outcome::Outcome;
 use contracts::{
     ContentHash,
+    error::causes,
     id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
     read::{AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse},
 };

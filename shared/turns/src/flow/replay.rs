@@ -12,11 +12,12 @@ use protocol::{
     turn::{State, Turn},
 };
 
-use super::{Executor, SessionReader, outcomes};
+use super::{executor::Executor, outcomes, read::SessionReader};
+use crate::checkpoint::CHECKPOINT_EVERY;
 use crate::{
     ports::{AgentDeps, Clock, Deps, PayloadReads, Reads, Unavailable},
     refusal::Refusal,
-    stream::{CHECKPOINT_EVERY, Writer},
+    stream::Writer,
 };
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);

@@ -15,9 +15,9 @@ use protocol::{
 };
 
 use super::{
-    Executor, Term,
-    attempt::{Lease, OwnedTurn},
+    executor::{Executor, Term},
     outcomes,
+    owned_turn::{Lease, OwnedTurn},
     settle::decision,
     write::{self, Written},
 };

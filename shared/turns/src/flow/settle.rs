@@ -1,12 +1,12 @@
 //! Settle: an outcome becomes durable, decides the turn, and is announced.
 
-use contracts::error::causes;
 use std::time::Duration;
 
 use agent::{
     answer::File,
     outcome::{Ending, Outcome, Response},
 };
+use contracts::error::causes;
 use futures::future::{join, join_all, try_join_all};
 use protocol::{
     announcement::FinalizeMessage,
@@ -18,9 +18,9 @@ use protocol::{
 };
 
 use super::{
-    Executor,
-    attempt::OwnedTurn,
+    executor::Executor,
     outcomes,
+    owned_turn::OwnedTurn,
     write::{self, Written},
 };
 use crate::{

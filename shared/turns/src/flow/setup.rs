@@ -17,7 +17,7 @@ use protocol::{
     turn::Turn,
 };
 
-use super::Executor;
+use super::executor::Executor;
 use crate::{
     ports::{AgentDeps, Reads},
     refusal::Refusal,

@@ -1,11 +1,11 @@
 //! Sweep: overdue turns are found, ended and finalized, whoever died or forgot to tell (I12).
 
-use contracts::error::causes;
 use std::time::Duration;
 
+use contracts::error::causes;
 use protocol::{id::TurnKey, transition::sweep};
 
-use super::{Finalizer, salvage, write};
+use super::{finalize::Finalizer, salvage, write};
 use crate::ports::{Clock, DUE_SHARDS, Deps, Reads, Store, Timer, Unavailable};
 
 /// What a sweep did.

@@ -12,9 +12,9 @@ use protocol::{
 };
 
 use super::{
-    Executor, Invocation, Term,
-    attempt::{Lease, OwnedTurn},
+    executor::{Executor, Invocation, Term},
     outcomes,
+    owned_turn::{Lease, OwnedTurn},
     replay::{self, Waited},
     work::Work,
     write::{self, Written},

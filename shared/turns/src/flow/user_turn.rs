@@ -18,9 +18,9 @@ use protocol::{
 };
 
 use super::{
-    Invocation, Term,
-    attempt::{Lease, OwnedTurn},
+    executor::{Executor, Invocation, Term},
     finalize, outcomes,
+    owned_turn::{Lease, OwnedTurn},
     replay::{self, Waited},
     salvage,
     setup::Resolved,
@@ -36,19 +36,7 @@ use crate::{
 /// How often a start decides anew because somebody else changed the session.
 const ROUNDS: usize = 12;
 
-/// Runs user turns, and goes on with those that await tool results.
-#[derive(Debug)]
-pub struct Executor<D> {
-    pub(super) deps: D,
-}
-
 impl<D: AgentDeps> Executor<D> {
-    /// Runs turns over these.
-    #[must_use]
-    pub fn new(deps: D) -> Self {
-        Self { deps }
-    }
-
     /// Answers a user turn: by running it, or, when it came before, with what it came to.
     ///
     /// `stream` receives the answer's text as the model writes it; what it got is provisional, the

@@ -4,7 +4,6 @@
 //! on from there. Server tools can run twice after a crash, under different call ids; their effects are
 //! pure, staged, or addressed by content (rule 8).
 
-use contracts::error::causes;
 use std::time::Duration;
 
 use agent::{
@@ -16,14 +15,14 @@ use agent::{
     tool::{self, Effect, Executed, ExecutedBy, Limits, PublishFile},
 };
 use bytes::Bytes;
-use contracts::{request::UserTurn, response::FileRef};
+use contracts::{error::causes, request::UserTurn, response::FileRef};
 use futures::future::join3;
 use protocol::{
     payload::{Kind, Payload},
     turn::Turn,
 };
 
-use super::{Executor, attempt::OwnedTurn};
+use super::{executor::Executor, owned_turn::OwnedTurn};
 use crate::{
     ports::{AgentDeps, Clock, Payloads, Timer, Unavailable},
     stream::Writer,

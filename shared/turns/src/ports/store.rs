@@ -17,7 +17,7 @@ use protocol::{
 };
 
 use super::{ListError, Unavailable, WriteError};
-use crate::stream::Checkpoint;
+use crate::checkpoint::Checkpoint;
 
 /// How many checkpoints [`Reads::checkpoints`] returns at once.
 pub const CHECKPOINTS_PAGE: usize = 16;

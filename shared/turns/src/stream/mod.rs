@@ -7,10 +7,9 @@
 //!
 //! Every event has a [`Place`]: which attempt wrote it, between which resets, and how many bytes into
 //! that text it ends. That makes ids the same on every connection, and lets a reader go on where
-//! another connection broke off, from [`Checkpoint`]s while the turn runs and from the stored response
+//! another connection broke off, from [`Checkpoint`](crate::checkpoint::Checkpoint)s while the turn runs and from the stored response
 //! afterwards. Deliberately absent: how events are written as bytes, and heartbeats.
 
-mod checkpoint;
 mod conclude;
 mod feed;
 #[cfg(test)]
@@ -22,7 +21,6 @@ use std::sync::Arc;
 
 use contracts::stream::EventId;
 
-pub use checkpoint::{CHECKPOINT_EVERY, CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES};
 pub use feed::{Events, Feed, Opened, Patience};
 pub use writer::Writer;
 

@@ -1,5 +1,6 @@
 //! Whatever is cut, killed and read again: a client ends with the answer.
 
+use crate::checkpoint::Checkpoint;
 use agent::answer::embedded_link;
 use protocol::place::Segment;
 use std::collections::BTreeMap;

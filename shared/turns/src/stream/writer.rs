@@ -1,5 +1,6 @@
 //! The half of a stream that the flows write.
 
+use crate::checkpoint::{CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES};
 use agent::answer::embedded_link;
 use protocol::place::{Place, Segment};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,6 @@ use contracts::{
 };
 use tokio::sync::Notify;
 
-use super::{CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES};
 use protocol::{id::TurnKey, turn::Turn};
 
 /// What the answer looks like so far.
