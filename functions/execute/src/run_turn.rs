@@ -1,7 +1,7 @@
 //! `POST /api/ai/agent/execute`: a user turn, or the results of a turn's client tools.
 
 use axum::{extract::State, response::Response};
-use runtime::{Correlation, Identified, Reply, api::TimeLeft, ask::Asked, last_event::After};
+use runtime::{Correlation, Identified, Reply, api::TimeLeft, last_event::After, request_body::ExecuteBody};
 
 use service::{answer::answer, app::App};
 
@@ -11,7 +11,7 @@ pub(crate) async fn run_turn(
     Correlation(correlation): Correlation,
     TimeLeft(budget): TimeLeft,
     After(seen): After,
-    Asked(request): Asked,
+    ExecuteBody(request): ExecuteBody,
 ) -> Result<Response, Reply> {
     answer(&app, caller, correlation, request, seen, budget).await
 }

@@ -1,7 +1,9 @@
 //! `POST /api/ai/agent/tool-results`: the results of a turn's client tools, and nothing else.
 
 use axum::{extract::State, response::Response};
-use runtime::{Correlation, Identified, Reply, api::TimeLeft, ask::Submitted, last_event::After};
+use runtime::{
+    Correlation, Identified, Reply, api::TimeLeft, last_event::After, request_body::ToolResultsBody,
+};
 use service::{answer::answer, app::App};
 
 pub(crate) async fn submit_results(
@@ -10,7 +12,7 @@ pub(crate) async fn submit_results(
     Correlation(correlation): Correlation,
     TimeLeft(budget): TimeLeft,
     After(seen): After,
-    Submitted(results): Submitted,
+    ToolResultsBody(results): ToolResultsBody,
 ) -> Result<Response, Reply> {
     answer(&app, caller, correlation, results.into(), seen, budget).await
 }

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::data_folder::{self, DataFolder};
 use crate::docs;
+use crate::endpoints::Endpoints;
 use crate::event_source::{self, Mapping, Switch};
 use crate::gateway::{self, Gateway};
 use crate::http_server::serve;
@@ -67,25 +68,6 @@ pub enum Error {
     /// A sweep can't be sent.
     #[error("cannot send a sweep: {0}")]
     Sweep(Box<dyn std::error::Error + Send + Sync>),
-}
-
-/// Where everything is.
-#[derive(Debug, Clone)]
-pub struct Endpoints {
-    /// The API.
-    pub api: String,
-    /// DynamoDB.
-    pub dynamodb: String,
-    /// S3, path style.
-    pub s3: String,
-    /// SQS.
-    pub sqs: String,
-    /// The finalize queue's URL.
-    pub finalize_queue: String,
-    /// The dead-letter queue's URL.
-    pub dead_letter_queue: String,
-    /// The model's base URL.
-    pub model: String,
 }
 
 /// A running local cloud. Dropping it ends it; [`Cloud::shutdown`] also waits until it has ended.

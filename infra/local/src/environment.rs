@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cloud::Endpoints;
+use crate::endpoints::Endpoints;
 use crate::options::{Model, Options};
 use crate::services::provision::{BUCKET, TABLE};
 use crate::services::{ACCESS_KEY, REGION, SECRET_KEY};

@@ -14,6 +14,7 @@ pub mod contexts;
 pub mod data_folder;
 mod demo;
 pub mod docs;
+mod endpoints;
 mod environment;
 mod event_source;
 mod function_process;
@@ -26,8 +27,9 @@ mod services;
 mod sweep_timer;
 pub mod token;
 
-pub use cloud::{Cloud, Endpoints, Error};
+pub use cloud::{Cloud, Error};
 pub use demo::demo;
+pub use endpoints::Endpoints;
 pub use function_process::run as run_function;
 pub use lambda::Function;
 pub use options::{Data, Model, Options};

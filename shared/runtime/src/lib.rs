@@ -3,7 +3,6 @@
 //! Deliberately absent: any rule about turns, and any adapter. It knows the contract and HTTP alone.
 
 pub mod api;
-pub mod ask;
 pub mod caller;
 pub mod correlation;
 pub mod env;
@@ -12,6 +11,7 @@ pub mod late;
 pub mod path;
 pub mod plain;
 pub mod reply;
+pub mod request_body;
 mod span;
 pub mod stream;
 pub mod telemetry;

@@ -22,7 +22,9 @@ use tower::ServiceExt;
 use tracing::Span;
 
 use super::subscriber;
-use crate::{ClaimNames, Correlation, Env, Identified, Reply, api::around, ask::Asked, path::OfTurn};
+use crate::{
+    ClaimNames, Correlation, Env, Identified, Reply, api::around, path::OfTurn, request_body::ExecuteBody,
+};
 
 /// What was written, shared with the one who writes it.
 #[derive(Clone, Default)]
@@ -59,7 +61,7 @@ async fn turn(_: Identified, _: OfTurn) -> Result<Reply, Reply> {
     Err(Reply::refused(&Outer(std::fmt::Error), ErrorCode::StorageUnavailable.into(), None))
 }
 
-async fn run(_: Identified, _: Correlation, _: Asked) -> Response {
+async fn run(_: Identified, _: Correlation, _: ExecuteBody) -> Response {
     let pieces = stream::once(async {
         tracing::warn!("streamed");
         Ok::<_, std::fmt::Error>("piece")

@@ -16,13 +16,13 @@ use crate::{Reply, span};
 
 /// A request of either scenario, in any shape.
 #[derive(Debug)]
-pub struct Asked(pub AgentExecuteRequest);
+pub struct ExecuteBody(pub AgentExecuteRequest);
 
 /// A tool continuation, which has one shape: JSON.
 #[derive(Debug)]
-pub struct Submitted(pub ToolContinuation);
+pub struct ToolResultsBody(pub ToolContinuation);
 
-impl<S: Send + Sync> FromRequest<S> for Asked {
+impl<S: Send + Sync> FromRequest<S> for ExecuteBody {
     type Rejection = Reply;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
@@ -35,13 +35,13 @@ impl<S: Send + Sync> FromRequest<S> for Asked {
             }
             Shape::Multipart { boundary } => form(body.clone(), boundary).await,
         };
-        let asked = read.map_err(Reply::errors)?;
-        span::about_turn(asked.session_id(), asked.turn_id());
-        Ok(Self(asked))
+        let request = read.map_err(Reply::errors)?;
+        span::about_turn(request.session_id(), request.turn_id());
+        Ok(Self(request))
     }
 }
 
-impl<S: Send + Sync> FromRequest<S> for Submitted {
+impl<S: Send + Sync> FromRequest<S> for ToolResultsBody {
     type Rejection = Reply;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
