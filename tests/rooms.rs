@@ -2,7 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test")]
 
-use std::{collections::BTreeMap, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use serde_json::Value;
 
@@ -66,12 +71,7 @@ fn every_room_depends_on_nothing_but_what_it_may() {
 
 /// The ordinary dependencies of every package of the workspace.
 fn dependencies() -> BTreeMap<String, Vec<String>> {
-    let metadata = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-        .output()
-        .expect("cargo metadata runs");
-    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("metadata is JSON");
+    let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap().iter();
     let named = |value: &Value| value["name"].as_str().unwrap().to_owned();
     packages
@@ -83,4 +83,137 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
             )
         })
         .collect()
+}
+
+fn metadata() -> Value {
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .output()
+        .expect("cargo metadata runs");
+    serde_json::from_slice(&metadata.stdout).expect("metadata is JSON")
+}
+
+/// Crates whose files are named by port and decorator: the same port has a file per decorator.
+const BY_PORT: &[&str] = &["testkit"];
+
+#[test]
+fn a_file_name_means_one_thing_in_a_crate() {
+    for (name, folder) in crates() {
+        let mut known: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for file in sources(&folder.join("src")) {
+            let stem = file.file_stem().unwrap().to_string_lossy().into_owned();
+            if ["mod", "lib", "main", "tests"].contains(&stem.as_str()) || BY_PORT.contains(&name.as_str()) {
+                continue;
+            }
+            if let Some(other) = known.insert(stem, file.clone()) {
+                panic!("{} and {} have the same name", other.display(), file.display());
+            }
+        }
+    }
+}
+
+/// Within a crate, and among the engine's flows, what one module takes from another runs one way.
+#[test]
+fn no_module_of_a_crate_depends_on_itself_through_others() {
+    for (name, folder) in crates() {
+        assert_no_circle(&name, &folder.join("src"), "crate::");
+        if name == "turns" {
+            assert_no_circle("turns::flow", &folder.join("src/flow"), "super::");
+        }
+    }
+}
+
+fn assert_no_circle(name: &str, folder: &Path, prefix: &str) {
+    let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in sources(folder) {
+        let module = module_of(folder, &file);
+        // The crate's own list of modules is no dependency; tests look at everything.
+        if ["lib", "main", "mod"].contains(&module.as_str()) || file.ends_with("tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        let taken = modules.entry(module.clone()).or_default();
+        taken.extend(taken_from(code, prefix).into_iter().filter(|other| *other != module));
+    }
+    let known: BTreeSet<String> = modules.keys().cloned().collect();
+    // Take away what depends on nothing that is left, again and again: what stays is a circle.
+    let mut left: BTreeMap<String, BTreeSet<String>> = modules
+        .into_iter()
+        .map(|(module, taken)| (module, taken.intersection(&known).cloned().collect()))
+        .collect();
+    loop {
+        let free: Vec<String> =
+            left.iter().filter(|(_, taken)| taken.is_empty()).map(|(module, _)| module.clone()).collect();
+        if free.is_empty() {
+            break;
+        }
+        left.retain(|module, _| !free.contains(module));
+        left.values_mut().for_each(|taken| taken.retain(|other| !free.contains(other)));
+    }
+    assert!(left.is_empty(), "a circle in {name}: {left:?}");
+}
+
+/// The modules that a file names after `prefix`, in paths and in the first level of braces.
+fn taken_from(code: &str, prefix: &str) -> BTreeSet<String> {
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = lines.collect::<Vec<_>>().join("\n");
+    let mut taken = BTreeSet::new();
+    for (at, _) in code.match_indices(prefix) {
+        let rest = &code[at + prefix.len()..];
+        if let Some(list) = rest.strip_prefix('{') {
+            let (mut depth, mut word) = (0, String::new());
+            for c in list.chars() {
+                match c {
+                    '{' => depth += 1,
+                    '}' if depth == 0 => break,
+                    '}' => depth -= 1,
+                    ',' if depth == 0 => {
+                        taken.insert(first_word(&word));
+                        word.clear();
+                        continue;
+                    }
+                    _ => {}
+                }
+                word.push(c);
+            }
+            taken.insert(first_word(&word));
+        } else {
+            taken.insert(first_word(rest));
+        }
+    }
+    taken
+}
+
+fn first_word(text: &str) -> String {
+    text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// The child of `folder` that a file belongs to.
+fn module_of(folder: &Path, file: &Path) -> String {
+    let first = file.strip_prefix(folder).unwrap().components().next().unwrap();
+    Path::new(first.as_os_str()).file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Every crate of the workspace, with its folder.
+fn crates() -> Vec<(String, PathBuf)> {
+    let packages = metadata()["packages"].as_array().unwrap().clone();
+    let folder =
+        |package: &Value| Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned();
+    packages.iter().map(|package| (package["name"].as_str().unwrap().to_owned(), folder(package))).collect()
 }

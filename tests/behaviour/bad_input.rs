@@ -71,19 +71,19 @@ async fn without_a_valid_token_there_is_no_access_and_no_trace() {
 async fn tool_results_for_a_turn_that_does_not_wait_are_refused_with_the_reason() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = crate::support::turn("one");
-    let results = json!({"SessionId": asked["SessionId"], "TurnId": asked["TurnId"],
+    let request = crate::support::turn("one");
+    let results = json!({"SessionId": request["SessionId"], "TurnId": request["TurnId"],
         "ToolResults": [{"ToolCallId": "c", "ExecutionMs": 1, "ResultJson": "{}"}]});
     for path in [paths::TOOL_RESULTS, paths::EXECUTE] {
         let unknown = ada.post(path, results.to_string()).await;
         assert_eq!((unknown.status, unknown.error().as_str()), (404, "TurnNotFound"), "{path}");
     }
-    ada.execute(&asked).await.result();
+    ada.execute(&request).await.result();
     for path in [paths::TOOL_RESULTS, paths::EXECUTE] {
         let refused = ada.post(path, results.to_string()).await;
         assert_eq!((refused.status, refused.error().as_str()), (409, "TurnNotAwaitingTools"), "{path}");
     }
-    let misplaced = ada.post(paths::TOOL_RESULTS, asked.to_string()).await;
+    let misplaced = ada.post(paths::TOOL_RESULTS, request.to_string()).await;
     assert_eq!(misplaced.status, 400, "{}", misplaced.text);
 }
 

@@ -35,11 +35,11 @@ async fn a_running_turn_is_cancelled_its_caller_told_and_the_session_free_at_onc
 async fn a_settled_turn_keeps_its_outcome_and_an_unknown_one_is_not_found() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("done");
-    let answer = ada.execute(&asked).await;
-    let path = format!("{}/cancel", turn_path(&asked));
+    let request = turn("done");
+    let answer = ada.execute(&request).await;
+    let path = format!("{}/cancel", turn_path(&request));
     assert_eq!(ada.post(&path, String::new()).await.result()["Status"]["Id"], "completed");
-    assert_eq!(ada.execute(&asked).await.text, answer.text);
+    assert_eq!(ada.execute(&request).await.text, answer.text);
     let unknown = ada.post(&format!("{}/cancel", turn_path(&turn("never sent"))), String::new()).await;
     assert_eq!((unknown.status, unknown.error().as_str()), (404, "TurnNotFound"));
     assert_eq!(system.client("rival", "eve").post(&path, String::new()).await.status, 404);

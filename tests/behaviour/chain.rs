@@ -163,13 +163,13 @@ async fn a_conversation_that_outgrew_the_model_is_shortened_until_it_fits() {
     assert!(warnings(&answer).contains("outgrown the model"), "{answer}");
     assert_eq!(history(&system.last_call()), told());
 
-    let asked = turn_in("s", &format!("Fourth [[script: {too_long}]]"));
-    let refused = ada.execute(&asked).await;
+    let request = turn_in("s", &format!("Fourth [[script: {too_long}]]"));
+    let refused = ada.execute(&request).await;
     assert_eq!(refused.error(), "ModelContextTooLong");
     let calls = system.model_calls().split_off(4);
     let lengths: Vec<usize> = calls.iter().map(|call| history(call).len()).collect();
     assert_eq!((is_chained(&calls[0]), lengths), (true, vec![0, 6, 2, 0]), "all, half, nothing");
-    let failed = ada.get(&turn_path(&asked)).await.result();
+    let failed = ada.get(&turn_path(&request)).await.result();
     assert!(failed["Warnings"].to_string().contains("older turns were left out"), "{failed}");
 }
 

@@ -33,8 +33,8 @@ const ASK: &str = "Read [[script: say \"Let me look.\"; call workspace_read_file
 async fn client_calls_suspend_the_turn_and_their_results_finish_it() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(ASK);
-    let suspended = ada.execute(&asked).await;
+    let request = turn(ASK);
+    let suspended = ada.execute(&request).await;
     let continuation = suspended.result();
     assert_eq!(continuation["Kind"], "client_tool_continuation");
     assert_eq!(continuation["ToolContinuationMessage"], "Let me look.");
@@ -44,17 +44,17 @@ async fn client_calls_suspend_the_turn_and_their_results_finish_it() {
     let calls = continuation["ToolCalls"].as_array().unwrap();
     assert_eq!((calls.len(), calls[0]["ArgumentsJson"].as_str()), (2, Some("{\"path\":\"a.rs\"}")));
     assert_eq!(
-        ada.execute(&asked).await.text,
+        ada.execute(&request).await.text,
         suspended.text,
         "the same user turn again gets the continuation"
     );
-    assert_eq!(ada.get(&turn_path(&asked)).await.result()["Status"]["Id"], "pending");
+    assert_eq!(ada.get(&turn_path(&request)).await.result()["Status"]["Id"], "pending");
 
     let right = results(&continuation, "contents");
     let answer = submit(&ada, &right).await;
     assert_eq!(answer.result()["PrimaryOutputText"], "Both read.");
     assert_eq!(submit(&ada, &right).await.text, answer.text, "the same results again get the same bytes");
-    assert_eq!(ada.execute(&asked).await.text, answer.text, "and so does the user turn");
+    assert_eq!(ada.execute(&request).await.text, answer.text, "and so does the user turn");
     let sent = &system.model_calls()[1];
     let outputs: Vec<_> = sent["input"]
         .as_array()
@@ -71,12 +71,12 @@ async fn client_calls_suspend_the_turn_and_their_results_finish_it() {
 async fn a_turn_suspends_three_times_with_mixed_replies_and_a_mode_change() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(
+    let request = turn(
         "Go [[script: call workspace_read_file {\"path\":\"1\"}; call code_hash_normalized {\"text\":\"x\"}; then; \
          call agent_change_mode {\"mode\":\"ddr_authoring\",\"branch\":false,\"reason\":\"r\"}; call workspace_read_file {\"path\":\"2\"}; then; \
          call workspace_read_file {\"path\":\"3\"}; then; say \"End.\"]]",
     );
-    let mut answer = ada.execute(&asked).await.result();
+    let mut answer = ada.execute(&request).await.result();
     let mut rounds = 0;
     while answer["Kind"] == "client_tool_continuation" {
         assert_eq!(answer["ToolCalls"].as_array().unwrap().len(), 1, "the client sees its own calls only");
@@ -108,13 +108,13 @@ async fn a_failed_tool_is_a_result_like_any_other() {
 async fn a_new_user_turn_supersedes_a_waiting_one_at_once() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(ASK);
-    let continuation = ada.execute(&asked).await.result();
-    let next = turn_in(asked["SessionId"].as_str().unwrap(), "Never mind");
+    let request = turn(ASK);
+    let continuation = ada.execute(&request).await.result();
+    let next = turn_in(request["SessionId"].as_str().unwrap(), "Never mind");
     assert_eq!(ada.execute(&next).await.result()["Kind"], "final");
     let late = submit(&ada, &results(&continuation, "late")).await;
     assert_eq!((late.status, late.error().as_str()), (409, "TurnSuperseded"));
-    assert_eq!(ada.get(&turn_path(&asked)).await.result()["Status"]["Id"], "failed");
+    assert_eq!(ada.get(&turn_path(&request)).await.result()["Status"]["Id"], "failed");
     let calls = system.model_calls();
     assert!(calls[1].get("previous_response_id").is_none(), "the chain goes on from the last completed turn");
 }
@@ -123,9 +123,9 @@ async fn a_new_user_turn_supersedes_a_waiting_one_at_once() {
 async fn a_waiting_turn_is_cancelled() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(ASK);
-    let continuation = ada.execute(&asked).await.result();
-    let cancelled = ada.post(&format!("{}/cancel", turn_path(&asked)), String::new()).await.result();
+    let request = turn(ASK);
+    let continuation = ada.execute(&request).await.result();
+    let cancelled = ada.post(&format!("{}/cancel", turn_path(&request)), String::new()).await.result();
     assert_eq!(cancelled["Status"]["Id"], "failed");
     let late = submit(&ada, &results(&continuation, "late")).await;
     assert_eq!((late.status, late.error().as_str()), (409, "TurnCancelled"));
@@ -152,9 +152,9 @@ async fn two_continuations_race_and_one_wins() {
 async fn a_function_that_dies_after_the_results_were_accepted_is_taken_over_by_the_same_results() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
-    let asked =
+    let request =
         turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; delay 700ms; say \"Read.\"]]");
-    let right = results(&ada.execute(&asked).await.result(), "contents");
+    let right = results(&ada.execute(&request).await.result(), "contents");
     let crash = async {
         while system.model_calls().len() < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -168,7 +168,7 @@ async fn a_function_that_dies_after_the_results_were_accepted_is_taken_over_by_t
         answer = submit(&ada, &right).await;
     }
     assert_eq!(answer.result()["PrimaryOutputText"], "Read.", "{}", answer.text);
-    assert_eq!(ada.get(&session_path(&asked)).await.result()["TurnCount"], 1);
+    assert_eq!(ada.get(&session_path(&request)).await.result()["TurnCount"], 1);
 }
 
 #[tokio::test]
@@ -202,11 +202,11 @@ async fn calls_whose_arguments_do_not_fit_go_back_to_the_model_and_not_to_the_cl
 async fn the_time_that_the_clients_tools_took_can_be_read_from_the_turn() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(ASK);
-    let continuation = ada.execute(&asked).await.result();
-    assert!(ada.get(&turn_path(&asked)).await.result().get("ClientToolMs").is_none());
+    let request = turn(ASK);
+    let continuation = ada.execute(&request).await.result();
+    assert!(ada.get(&turn_path(&request)).await.result().get("ClientToolMs").is_none());
     submit(&ada, &results(&continuation, "x")).await.result();
-    assert_eq!(ada.get(&turn_path(&asked)).await.result()["ClientToolMs"], 10);
+    assert_eq!(ada.get(&turn_path(&request)).await.result()["ClientToolMs"], 10);
 }
 
 #[tokio::test]
@@ -215,11 +215,11 @@ async fn a_turn_whose_results_do_not_come_fails_at_its_deadline() {
     options.environment.insert("TOOL_WAIT_SECONDS".to_owned(), "0.3".to_owned());
     let system = System::with(options).await;
     let ada = system.client("acme", "ada");
-    let asked = turn(ASK);
-    let continuation = ada.execute(&asked).await.result();
+    let request = turn(ASK);
+    let continuation = ada.execute(&request).await.result();
     let is_over = async || {
         system.cloud.sweep().await.expect("a sweep");
-        ada.get(&turn_path(&asked)).await.result()["Status"]["Id"] == "failed"
+        ada.get(&turn_path(&request)).await.result()["Status"]["Id"] == "failed"
     };
     let mut sweeps = 1;
     while !is_over().await {
@@ -228,8 +228,8 @@ async fn a_turn_whose_results_do_not_come_fails_at_its_deadline() {
     }
     let late = submit(&ada, &results(&continuation, "late")).await;
     assert_eq!((late.status, late.error().as_str()), (409, "ToolDeadlineExpired"));
-    assert_eq!(ada.execute(&asked).await.error(), "ToolDeadlineExpired", "the user turn hears the same");
+    assert_eq!(ada.execute(&request).await.error(), "ToolDeadlineExpired", "the user turn hears the same");
     assert_eq!(system.model_calls().len(), 1);
-    let next = turn_in(asked["SessionId"].as_str().unwrap(), "go on");
+    let next = turn_in(request["SessionId"].as_str().unwrap(), "go on");
     assert_eq!(ada.execute(&next).await.result()["Kind"], "final", "the session goes on");
 }

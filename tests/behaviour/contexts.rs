@@ -27,14 +27,14 @@ async fn an_agents_default_conversation_is_the_sessions_from_its_first_turn_on()
     let system = System::start().await;
     system.put_contexts("acme", &contexts()).await;
     let ada = system.client("acme", "ada");
-    let mut asked = turn("hello");
-    asked["AgentContextId"] = json!("engineer");
-    assert_eq!(ada.execute(&asked).await.result()["ModeDisplayName"], "DDR Authoring");
+    let mut request = turn("hello");
+    request["AgentContextId"] = json!("engineer");
+    assert_eq!(ada.execute(&request).await.result()["ModeDisplayName"], "DDR Authoring");
     let call = &system.model_calls()[0];
     assert!(system_message(call).contains("You know the backend."));
     assert_eq!(tools(call).first(), Some(&"editor_open"));
 
-    let session = asked["SessionId"].as_str().unwrap();
+    let session = request["SessionId"].as_str().unwrap();
     let in_session = |conversation: &str| {
         let mut next = turn_in(session, "go on");
         next["ConversationContextId"] = json!(conversation);
@@ -56,9 +56,9 @@ async fn readers_are_told_what_contexts_are_called_and_the_id_where_nobody_knows
     let system = System::start().await;
     system.put_contexts("acme", &contexts()).await;
     let ada = system.client("acme", "ada");
-    let mut asked = turn("hello");
-    (asked["AgentContextId"], asked["ConversationContextId"]) = (json!("engineer"), json!("frontend"));
-    ada.execute(&asked).await.result();
+    let mut request = turn("hello");
+    (request["AgentContextId"], request["ConversationContextId"]) = (json!("engineer"), json!("frontend"));
+    ada.execute(&request).await.result();
     // Gone before any reader has seen it.
     let keys = [("PK", "O#acme"), ("SK", "CONV#frontend")];
     let mut delete = system.cloud.dynamodb().delete_item().table_name(system.cloud.table());
@@ -67,7 +67,7 @@ async fn readers_are_told_what_contexts_are_called_and_the_id_where_nobody_knows
     }
     delete.send().await.expect("deleted");
 
-    let read = ada.get(&session_path(&asked)).await.result();
+    let read = ada.get(&session_path(&request)).await.result();
     let listed = ada.get(paths::SESSIONS).await.result();
     let line = listed["Items"][0].clone();
     for shown in [&read, &line] {
@@ -113,9 +113,9 @@ async fn a_context_that_is_not_there_or_another_orgs_is_refused_before_anything_
     for (member, code) in
         [("AgentContextId", "AgentContextNotFound"), ("ConversationContextId", "ConversationContextNotFound")]
     {
-        let mut asked = turn("hello");
-        asked[member] = json!("backend");
-        let refused = eve.execute(&asked).await;
+        let mut request = turn("hello");
+        request[member] = json!("backend");
+        let refused = eve.execute(&request).await;
         assert_eq!((refused.status, refused.error().as_str()), (404, code));
     }
     assert!(system.model_calls().is_empty());
@@ -171,9 +171,9 @@ async fn the_documented_items_are_what_contexts_put_writes() {
     assert_eq!(kept(&by_hand).await, kept(&by_command).await);
 
     let ada = by_hand.client("acme", "ada");
-    let mut asked = turn("hello");
-    asked["AgentContextId"] = json!("engineer");
-    ada.execute(&asked).await.result();
+    let mut request = turn("hello");
+    request["AgentContextId"] = json!("engineer");
+    ada.execute(&request).await.result();
     let call = &by_hand.model_calls()[0];
     assert_eq!((call["model"].as_str(), tools(call).first()), (Some("gpt-5"), Some(&"editor_open")));
     assert!(system_message(call).contains("You help the team of the backend."));

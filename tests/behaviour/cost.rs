@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Client, System, session_path, turn, turn_in, turn_path};
 
-fn asked(instruction: &str) -> Value {
+fn request(instruction: &str) -> Value {
     let mut turn = turn(instruction);
     turn["ConversationContextId"] = json!("c");
     turn
 }
 
 /// The session once what its turns used is in its totals.
-async fn rolled_up(client: &Client, asked: &Value, tokens: impl Fn(u64) -> bool) -> Value {
+async fn rolled_up(client: &Client, request: &Value, tokens: impl Fn(u64) -> bool) -> Value {
     let total = |answer: &Answer| answer.json()["Result"]["TotalUsage"]["TotalTokens"].as_u64();
     let wanted = |answer: &Answer| total(answer).is_some_and(&tokens);
-    client.until(&session_path(asked), Duration::from_secs(10), wanted).await.result()
+    client.until(&session_path(request), Duration::from_secs(10), wanted).await.result()
 }
 
 #[tokio::test]
@@ -27,12 +27,12 @@ async fn a_turn_and_its_session_show_their_cost_exactly_also_of_a_reply_that_fai
     let prices = json!({"PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125",
                         "CompletionPerMillion": "10", "Currency": "USD"});
     system.put_context(json!({ "Prices": prices })).await;
-    let first = asked("Spend [[script: usage 1000 100 cached 600; say \"Done.\"]]");
+    let first = request("Spend [[script: usage 1000 100 cached 600; say \"Done.\"]]");
     ada.execute(&first).await.result();
     let read = ada.get(&turn_path(&first)).await.result();
     assert_eq!(read["Cost"], json!({"Amount": "0.001575", "Currency": "USD"}));
 
-    let mut second = asked("Fail [[script: usage 1000 0; incomplete]]");
+    let mut second = request("Fail [[script: usage 1000 0; incomplete]]");
     second["SessionId"] = first["SessionId"].clone();
     assert_eq!(ada.execute(&second).await.error(), "ModelReplyIncomplete");
     let read = ada.get(&turn_path(&second)).await.result();
@@ -70,7 +70,7 @@ async fn raw_payloads_are_kept_where_the_context_says_so_and_are_for_operators_a
     let ada = system.client("acme", "ada");
     let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
     system.put_context(json!({"StoreRawPayloads": true})).await;
-    let kept = asked("Look [[script: call agent_list_modes {}; then; say \"Done.\"]]");
+    let kept = request("Look [[script: call agent_list_modes {}; then; say \"Done.\"]]");
     ada.execute(&kept).await.result();
     let path = turn_path(&kept);
     let calls = system.model_calls();

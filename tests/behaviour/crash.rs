@@ -6,9 +6,9 @@ use local::{Function, Options};
 
 use crate::support::{LEASE, System, options, turn, turn_in, turn_path};
 
-async fn crashed_while_the_model_works(system: &System, asked: &serde_json::Value) {
+async fn crashed_while_the_model_works(system: &System, request: &serde_json::Value) {
     let ada = system.client("acme", "ada");
-    let running = ada.execute(asked);
+    let running = ada.execute(request);
     let crash = async {
         while system.model_calls().is_empty() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -23,11 +23,11 @@ async fn crashed_while_the_model_works(system: &System, asked: &serde_json::Valu
 async fn a_retry_takes_over_a_crashed_turn_once_its_lease_is_over() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Slow at first [[script: delay 700ms]]");
-    crashed_while_the_model_works(&system, &asked).await;
-    let answer = ada.execute(&asked).await.result();
+    let request = turn("Slow at first [[script: delay 700ms]]");
+    crashed_while_the_model_works(&system, &request).await;
+    let answer = ada.execute(&request).await.result();
     assert_eq!(answer["Kind"], "final");
-    let session = ada.get(&crate::support::session_path(&asked)).await.result();
+    let session = ada.get(&crate::support::session_path(&request)).await.result();
     assert_eq!(
         (session["TurnCount"].as_u64(), session["Turns"][0]["Status"]["Id"].as_str()),
         (Some(1), Some("completed"))
@@ -39,9 +39,9 @@ async fn a_retry_takes_over_a_crashed_turn_once_its_lease_is_over() {
 async fn the_next_user_turn_ends_a_crashed_one_and_goes_on() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Die [[script: delay 1s]]");
-    crashed_while_the_model_works(&system, &asked).await;
-    let next = turn_in(asked["SessionId"].as_str().unwrap(), "Still there?");
+    let request = turn("Die [[script: delay 1s]]");
+    crashed_while_the_model_works(&system, &request).await;
+    let next = turn_in(request["SessionId"].as_str().unwrap(), "Still there?");
     let mut answer = ada.execute(&next).await;
     for _ in 0..20 {
         if answer.status != 409 {
@@ -52,9 +52,9 @@ async fn the_next_user_turn_ends_a_crashed_one_and_goes_on() {
         answer = ada.execute(&next).await;
     }
     assert_eq!(answer.result()["Kind"], "final");
-    let dead = ada.get(&turn_path(&asked)).await.result();
+    let dead = ada.get(&turn_path(&request)).await.result();
     assert_eq!(dead["Status"]["Id"], "failed");
-    let replay = ada.execute(&asked).await;
+    let replay = ada.execute(&request).await;
     assert_eq!((replay.status, replay.error().as_str()), (503, "TurnAbandoned"));
 }
 
@@ -63,9 +63,9 @@ async fn the_sweep_ends_a_crashed_turn_that_nobody_asks_for_again() {
     let system =
         System::with(Options { lease: Some(LEASE), sweep: Some(Duration::from_secs(1)), ..options() }).await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Die [[script: delay 1s]]");
-    crashed_while_the_model_works(&system, &asked).await;
+    let request = turn("Die [[script: delay 1s]]");
+    crashed_while_the_model_works(&system, &request).await;
     let ended = |answer: &crate::support::Answer| answer.json()["Result"]["Status"]["Id"] == "failed";
-    let read = ada.until(&turn_path(&asked), Duration::from_secs(20), ended).await.result();
+    let read = ada.until(&turn_path(&request), Duration::from_secs(20), ended).await.result();
     assert_eq!(read["Status"]["Id"], "failed");
 }

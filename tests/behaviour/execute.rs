@@ -12,11 +12,11 @@ use crate::support::{System, id, session_path, turn, turn_in, turn_path};
 async fn a_user_turn_is_answered_and_within_two_seconds_finalized_and_readable() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("What is a lease?");
+    let request = turn("What is a lease?");
 
-    let answer = ada.execute(&asked).await.result();
+    let answer = ada.execute(&request).await.result();
     assert_eq!(answer["Kind"], "final");
-    assert_eq!((&answer["SessionId"], &answer["TurnId"]), (&asked["SessionId"], &asked["TurnId"]));
+    assert_eq!((&answer["SessionId"], &answer["TurnId"]), (&request["SessionId"], &request["TurnId"]));
     assert_eq!(answer["ModeDisplayName"], "General");
     assert!(answer["PrimaryOutputText"].as_str().unwrap().contains("What is a lease?"));
     assert!(answer["Usage"]["TotalTokens"].as_u64().unwrap() > 0);
@@ -24,7 +24,7 @@ async fn a_user_turn_is_answered_and_within_two_seconds_finalized_and_readable()
         assert!(answer.get(forbidden).is_none(), "{forbidden}");
     }
 
-    let path = turn_path(&asked);
+    let path = turn_path(&request);
     let published =
         |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
     let read = ada.until(&path, Duration::from_secs(2), published).await.result();
@@ -38,7 +38,7 @@ async fn a_user_turn_is_answered_and_within_two_seconds_finalized_and_readable()
     assert_eq!(read["CreatedByUser"], json!({"Id": "ada", "Text": "ada"}));
     assert!(read.get("OpenAIResponseId").is_none(), "provider ids are for operators");
 
-    let head = format!("TURN#{}", asked["TurnId"].as_str().unwrap());
+    let head = format!("TURN#{}", request["TurnId"].as_str().unwrap());
     assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("completed"));
     assert_eq!(system.attribute("SESSION", "LastTurnStatus").await.as_deref(), Some("completed"));
 }
@@ -69,27 +69,27 @@ async fn a_second_turn_has_sequence_number_two_and_was_sent_with_the_first_ones_
 async fn the_same_request_again_gets_the_same_bytes_and_the_model_is_asked_once() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Answer once [[script: pace 5ms; words 20]]");
-    let answers = join_all((0..6).map(|_| ada.execute(&asked))).await;
-    let later = ada.execute(&asked).await;
+    let request = turn("Answer once [[script: pace 5ms; words 20]]");
+    let answers = join_all((0..6).map(|_| ada.execute(&request))).await;
+    let later = ada.execute(&request).await;
     for answer in &answers {
         assert_eq!((answer.status, &answer.text), (200, &later.text));
     }
     assert_eq!(system.model_calls().len(), 1);
-    assert_eq!(ada.get(&session_path(&asked)).await.result()["TurnCount"], 1);
+    assert_eq!(ada.get(&session_path(&request)).await.result()["TurnCount"], 1);
 }
 
 #[tokio::test]
 async fn another_request_under_the_same_ids_or_from_another_user_is_a_conflict() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("one");
-    ada.execute(&asked).await.result();
-    let mut other = asked.clone();
+    let request = turn("one");
+    ada.execute(&request).await.result();
+    let mut other = request.clone();
     other["Instruction"] = json!("another");
     let refused = ada.execute(&other).await;
     assert_eq!((refused.status, refused.error().as_str()), (409, "TurnIdConflict"));
-    let stranger = system.client("acme", "bob").execute(&asked).await;
+    let stranger = system.client("acme", "bob").execute(&request).await;
     assert_eq!((stranger.status, stranger.error().as_str()), (409, "TurnIdConflict"));
     assert_eq!(system.model_calls().len(), 1);
 }
@@ -134,14 +134,14 @@ async fn turns_sent_one_right_after_the_other_are_numbered_without_gap() {
 async fn a_model_that_fails_leaves_a_failed_turn_that_tells_why_and_a_session_that_goes_on() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Fail please [[script: status 400]]");
-    let refused = ada.execute(&asked).await;
+    let request = turn("Fail please [[script: status 400]]");
+    let refused = ada.execute(&request).await;
     assert_eq!((refused.status, refused.error().as_str()), (502, "ModelRejected"));
-    assert_eq!(ada.execute(&asked).await.text, refused.text, "a failed turn replays too");
-    let read = ada.get(&turn_path(&asked)).await.result();
+    assert_eq!(ada.execute(&request).await.text, refused.text, "a failed turn replays too");
+    let read = ada.get(&turn_path(&request)).await.result();
     assert_eq!(read["Status"]["Id"], "failed");
     assert_eq!(read["Errors"][0], refused.errors()[0]["Message"]);
     assert!(read.get("AgentAnswerSummary").is_none() && read.get("FullAgentAnswerUrl").is_none());
-    let next = ada.execute(&turn_in(asked["SessionId"].as_str().unwrap(), "Go on")).await.result();
+    let next = ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "Go on")).await.result();
     assert_eq!(next["Kind"], "final");
 }

@@ -57,11 +57,11 @@ async fn a_text_file_goes_with_the_turns_first_request_and_is_touched_when_it_co
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let (kept, first) = (text("src/kept.rs", "fn kept() {}\n"), text("src/a.rs", "fn a() {}\n"));
-    let asked = with_files(
+    let request = with_files(
         turn("Read [[script: call agent_list_modes {}; then; say \"Read.\"]]"),
         &[first, kept.clone()],
     );
-    let answer = ada.execute(&asked).await.result();
+    let answer = ada.execute(&request).await.result();
     assert!(answer.get("UserWarnings").is_none_or(|warnings| *warnings == json!([])), "{answer}");
     let calls = system.model_calls();
     let block = files_block(&calls[0]).unwrap();
@@ -69,7 +69,7 @@ async fn a_text_file_goes_with_the_turns_first_request_and_is_touched_when_it_co
     assert_eq!(parts(&calls[0])[1]["text"], json!(block), "it follows the instruction");
     assert_eq!((calls.len(), files_block(&calls[1])), (2, None), "a tool round does not send it again");
 
-    let next = turn_in(asked["SessionId"].as_str().unwrap(), "Again");
+    let next = turn_in(request["SessionId"].as_str().unwrap(), "Again");
     let next = with_files(next, &[text("src/a.rs", "fn b() {}\n"), kept, text("new.rs", "")]);
     ada.execute(&next).await.result();
     let read = ada.get(&turn_path(&next)).await.result();
@@ -86,7 +86,7 @@ async fn a_text_file_goes_with_the_turns_first_request_and_is_touched_when_it_co
     let block = files_block(&calls[2]).unwrap();
     assert!(calls[2]["previous_response_id"].is_string());
     assert_eq!(block.matches("Changed: since the previous turn").count(), 1, "{block}");
-    assert!(refs(&ada.get(&turn_path(&asked)).await.result()).iter().all(|one| !one.1));
+    assert!(refs(&ada.get(&turn_path(&request)).await.result()).iter().all(|one| !one.1));
 }
 
 #[tokio::test]
@@ -96,8 +96,8 @@ async fn a_file_that_is_too_large_is_left_out_whole_with_a_warning_and_stays_sto
     let large = "x".repeat(60_000);
     let some = |path: &str| text(path, &"y".repeat(45_000));
     let files = [text("large.txt", &large), some("1.txt"), some("2.txt"), some("3.txt"), some("4.txt")];
-    let asked = with_files(turn("Read"), &files);
-    let answer = ada.execute(&asked).await.result();
+    let request = with_files(turn("Read"), &files);
+    let answer = ada.execute(&request).await.result();
     let warnings: Vec<&str> =
         answer["UserWarnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
@@ -106,12 +106,12 @@ async fn a_file_that_is_too_large_is_left_out_whole_with_a_warning_and_stays_sto
         "{warnings:?}"
     );
     assert!(warnings[1].starts_with("4.txt ") && warnings[1].contains("48000 tokens"), "{warnings:?}");
-    let read = ada.get(&turn_path(&asked)).await.result();
+    let read = ada.get(&turn_path(&request)).await.result();
     let sent: Vec<_> = refs(&read).into_iter().map(|(_, _, sent, too_large)| (sent, too_large)).collect();
     assert_eq!(sent, [(false, true), (true, false), (true, false), (true, false), (false, true)]);
     let block = files_block(&system.model_calls()[0]).unwrap();
     assert!(!block.contains("xxx") && !block.contains("large.txt"));
-    let link = ada.get(&format!("{}/payloads/instruction", turn_path(&asked))).await;
+    let link = ada.get(&format!("{}/payloads/instruction", turn_path(&request))).await;
     let stored = reqwest::get(link.header("location").unwrap()).await.unwrap().text().await.unwrap();
     assert!(stored.contains(&large), "the instruction's payload has it all the same");
 }
@@ -121,10 +121,10 @@ async fn images_and_documents_are_parts_and_what_nobody_can_read_is_named_alone(
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let files = [binary("shot.png", PNG), binary("docs/plan.pdf", PDF), binary("a.bin", b"\0\x01secret")];
-    let mut asked = with_files(turn("Look"), &files);
-    asked["ClipboardImages"] =
+    let mut request = with_files(turn("Look"), &files);
+    request["ClipboardImages"] =
         json!([{"Id": "1", "MimeType": "image/png", "DataBase64": STANDARD.encode(PNG)}]);
-    let answer = ada.execute(&asked).await.result();
+    let answer = ada.execute(&request).await.result();
     let call = &system.model_calls()[0];
     let parts = parts(call);
     let types: Vec<&str> = parts.iter().map(|part| part["type"].as_str().unwrap()).collect();
@@ -139,7 +139,7 @@ async fn images_and_documents_are_parts_and_what_nobody_can_read_is_named_alone(
     assert!(!call.to_string().contains("secret") && !call.to_string().contains(&STANDARD.encode(b"\0\x01s")));
     let warnings = answer["UserWarnings"].as_array().unwrap();
     assert!(warnings.len() == 1 && warnings[0].as_str().unwrap().starts_with("a.bin "), "{warnings:?}");
-    let read = ada.get(&turn_path(&asked)).await.result();
+    let read = ada.get(&turn_path(&request)).await.result();
     assert_eq!(refs(&read)[2], ("a.bin".to_owned(), false, false, false));
 }
 
@@ -147,9 +147,9 @@ async fn images_and_documents_are_parts_and_what_nobody_can_read_is_named_alone(
 async fn files_alone_are_pointed_at() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let mut asked = with_files(turn(""), &[text("a.txt", "Words.")]);
-    asked.as_object_mut().unwrap().remove("Instruction");
-    ada.execute(&asked).await.result();
+    let mut request = with_files(turn(""), &[text("a.txt", "Words.")]);
+    request.as_object_mut().unwrap().remove("Instruction");
+    ada.execute(&request).await.result();
     let parts = parts(&system.model_calls()[0]);
     let said = parts[0]["text"].as_str().unwrap();
     assert!(said.ends_with(llm::builder::FILES_ALONE), "{said}");
@@ -162,17 +162,18 @@ async fn a_takeover_sends_the_same_files_and_warns_once() {
     let ada = system.client("acme", "ada");
     let before = with_files(turn("First"), &[text("a.txt", "old")]);
     ada.execute(&before).await.result();
-    let asked = turn_in(before["SessionId"].as_str().unwrap(), "Slow [[script: delay 700ms; say \"Done.\"]]");
-    let asked = with_files(asked, &[text("a.txt", "new"), binary("b.bin", b"\0")]);
+    let request =
+        turn_in(before["SessionId"].as_str().unwrap(), "Slow [[script: delay 700ms; say \"Done.\"]]");
+    let request = with_files(request, &[text("a.txt", "new"), binary("b.bin", b"\0")]);
     let crash = async {
         while system.model_calls().len() < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         system.cloud.crash(Function::Execute);
     };
-    let (broken, ()) = futures::join!(ada.execute(&asked), crash);
+    let (broken, ()) = futures::join!(ada.execute(&request), crash);
     assert_eq!(broken.status, 502);
-    let answer = ada.execute(&asked).await.result();
+    let answer = ada.execute(&request).await.result();
     assert_eq!(answer["UserWarnings"].as_array().unwrap().len(), 1, "{answer}");
     let calls = system.model_calls();
     let (first, again) = (files_block(&calls[1]).unwrap(), files_block(&calls[2]).unwrap());
@@ -186,9 +187,9 @@ async fn a_chain_that_is_lost_is_asked_anew_with_the_files() {
     let ada = system.client("acme", "ada");
     let before = turn("First");
     ada.execute(&before).await.result();
-    let asked = turn_in(before["SessionId"].as_str().unwrap(), "Go on [[script: forget; say \"Anew.\"]]");
-    let asked = with_files(asked, &[text("a.txt", "Words.")]);
-    assert_eq!(ada.execute(&asked).await.result()["PrimaryOutputText"], "Anew.");
+    let request = turn_in(before["SessionId"].as_str().unwrap(), "Go on [[script: forget; say \"Anew.\"]]");
+    let request = with_files(request, &[text("a.txt", "Words.")]);
+    assert_eq!(ada.execute(&request).await.result()["PrimaryOutputText"], "Anew.");
     let calls = system.model_calls();
     assert!(calls[1]["previous_response_id"].is_string() && calls[2].get("previous_response_id").is_none());
     assert_eq!(files_block(&calls[1]).unwrap(), files_block(&calls[2]).unwrap());
@@ -211,9 +212,9 @@ async fn the_most_files_with_the_longest_paths_leave_every_item_small() {
     let ada = system.client("acme", "ada");
     let files: Vec<Value> =
         (0..64).map(|number| text(&format!("{}/{number}", "語".repeat(1_000)), "x")).collect();
-    let asked = with_files(turn("Read"), &files);
-    ada.execute(&asked).await.result();
-    assert_eq!(refs(&ada.get(&turn_path(&asked)).await.result()).len(), 64);
+    let request = with_files(turn("Read"), &files);
+    ada.execute(&request).await.result();
+    assert_eq!(refs(&ada.get(&turn_path(&request)).await.result()).len(), 64);
     for item in system.items().await {
         let bytes: usize = item.iter().map(|(name, value)| name.len() + size(value)).sum();
         assert!(bytes < 100_000, "{:?} has {bytes}", item["SK"]);

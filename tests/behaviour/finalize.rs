@@ -10,14 +10,14 @@ async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_o
     let system = System::with(local::Options { lease: Some(LEASE), ..crate::support::options() }).await;
     system.cloud.pause_finalizer().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("hello");
-    let answer = ada.execute(&asked).await.result();
+    let request = turn("hello");
+    let answer = ada.execute(&request).await.result();
 
-    let head = format!("TURN#{}", asked["TurnId"].as_str().unwrap());
+    let head = format!("TURN#{}", request["TurnId"].as_str().unwrap());
     tokio::time::sleep(LEASE + Duration::from_millis(200)).await;
     assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("pending"));
     assert_eq!(system.attribute("SESSION", "LastTurnStatus").await.as_deref(), Some("pending"));
-    let read = ada.get(&turn_path(&asked)).await.result();
+    let read = ada.get(&turn_path(&request)).await.result();
     assert_eq!(read["Status"]["Id"], "completed");
     assert_eq!(read["AgentAnswerSummary"], answer["PrimaryOutputText"]);
 
@@ -28,7 +28,7 @@ async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_o
     system.cloud.sweep().await.expect("a sweep");
     let published =
         |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
-    ada.until(&turn_path(&asked), Duration::from_secs(5), published).await;
+    ada.until(&turn_path(&request), Duration::from_secs(5), published).await;
     assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("completed"));
     assert_eq!(system.attribute(&head, "GSI1PK").await, None, "a terminal turn is in no index of open ones");
 }

@@ -29,8 +29,8 @@ fn is_about(line: &Value, turn: &Value) {
 async fn everything_that_a_turn_logs_is_found_by_the_name_that_its_client_gave_it() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Say nothing of Xanadu [[script: status 400]]");
-    let refused = named(&ada, "joined-1", &asked).await;
+    let request = turn("Say nothing of Xanadu [[script: status 400]]");
+    let refused = named(&ada, "joined-1", &request).await;
     assert_eq!(
         (refused.error().as_str(), refused.header("x-correlation-id")),
         ("ModelRejected", Some("joined-1"))
@@ -39,7 +39,7 @@ async fn everything_that_a_turn_logs_is_found_by_the_name_that_its_client_gave_i
     let joined = |line: &Value| line["correlation"] == "joined-1";
     let lines = system.logged(Function::Execute, "request", joined).await;
     for line in &lines {
-        is_about(line, &asked);
+        is_about(line, &request);
         assert_eq!(
             (&line["user"], &line["path"], &line["method"]),
             (&json!("ada"), &json!(EXECUTE), &json!("POST"))
@@ -49,13 +49,13 @@ async fn everything_that_a_turn_logs_is_found_by_the_name_that_its_client_gave_i
     assert_eq!(line(&lines, "request")["status"], 502);
     assert_eq!(line(&lines, "a model call failed")["status"], 400, "so does the work in a task of its own");
 
-    let of_turn = |line: &Value| line["turn"] == asked["TurnId"];
+    let of_turn = |line: &Value| line["turn"] == request["TurnId"];
     let lines = system.logged(Function::TurnFinalizer, "turn announced", of_turn).await;
     for line in &lines {
-        is_about(line, &asked);
+        is_about(line, &request);
         assert_eq!(line["kind"], "turn_settled");
         assert!(line["message_id"].as_str().is_some_and(|id| !id.is_empty()), "{line}");
-        assert!(line["correlation"].as_str().is_some_and(|id| !id.is_empty()), "{line}");
+        assert_eq!(line["correlation"], "joined-1", "the announcement carries it");
     }
     assert_eq!(line(&lines, "turn announced")["finalized"], true);
     for function in Function::ALL {
@@ -68,15 +68,15 @@ async fn everything_that_a_turn_logs_is_found_by_the_name_that_its_client_gave_i
 async fn a_turn_that_is_read_is_logged_as_the_one_that_it_is() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("hello");
-    ada.execute(&asked).await.result();
-    let reads = [("read-1", turn_path(&asked)), ("read-2", format!("{}/stream", turn_path(&asked)))];
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    let reads = [("read-1", turn_path(&request)), ("read-2", format!("{}/stream", turn_path(&request)))];
     for (name, path) in &reads {
         let answer = ada.raw(Method::GET, path, &[("x-correlation-id", name)], Vec::new()).await;
         assert_eq!((answer.status, answer.header("x-correlation-id")), (200, Some(*name)), "{}", answer.text);
         let lines =
             system.logged(Function::SessionRead, "request", |line| line["correlation"] == *name).await;
-        is_about(line(&lines, "request"), &asked);
+        is_about(line(&lines, "request"), &request);
     }
 }
 

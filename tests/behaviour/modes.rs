@@ -11,25 +11,25 @@ fn change(mode: &str, branch: bool, reason: &str) -> String {
 }
 
 /// The session, once a turn after the one in question has folded that one into it.
-async fn session(ada: &Client, asked: &Value) -> Value {
-    ada.execute(&turn_in(asked["SessionId"].as_str().unwrap(), "go on")).await.result();
-    ada.get(&session_path(asked)).await.result()
+async fn session(ada: &Client, request: &Value) -> Value {
+    ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "go on")).await.result();
+    ada.get(&session_path(request)).await.result()
 }
 
 #[tokio::test]
 async fn section_3_1_a_new_session_starts_in_general_or_in_its_contexts_default_mode() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("hello");
-    assert_eq!(ada.execute(&asked).await.result()["ModeDisplayName"], "General");
-    assert_eq!(ada.get(&session_path(&asked)).await.result()["Mode"], "general");
+    let request = turn("hello");
+    assert_eq!(ada.execute(&request).await.result()["ModeDisplayName"], "General");
+    assert_eq!(ada.get(&session_path(&request)).await.result()["Mode"], "general");
 
     let context = json!({"Kind": "conversation", "Id": "ddr", "Name": "DDRs", "System": "Write.", "DefaultMode": "ddr_authoring"});
     system.put_contexts("acme", &context).await;
-    let mut asked = turn("hello");
-    asked["ConversationContextId"] = json!("ddr");
-    assert_eq!(ada.execute(&asked).await.result()["ModeDisplayName"], "DDR Authoring");
-    let read = ada.get(&session_path(&asked)).await.result();
+    let mut request = turn("hello");
+    request["ConversationContextId"] = json!("ddr");
+    assert_eq!(ada.execute(&request).await.result()["ModeDisplayName"], "DDR Authoring");
+    let read = ada.get(&session_path(&request)).await.result();
     assert_eq!(
         (&read["Mode"], &read["Turns"][0]["Mode"]),
         (&json!("ddr_authoring"), &json!("ddr_authoring"))
@@ -42,10 +42,10 @@ async fn section_3_1_a_new_session_starts_in_general_or_in_its_contexts_default_
 async fn section_3_2_a_change_is_kept_on_the_session_with_all_members_of_its_history() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked =
+    let request =
         turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("ddr_authoring", true, "design")));
-    ada.execute(&asked).await.result();
-    let read = session(&ada, &asked).await;
+    ada.execute(&request).await.result();
+    let read = session(&ada, &request).await;
     assert_eq!((&read["Mode"], &read["Turns"][0]["Mode"]), (&json!("ddr_authoring"), &json!("general")));
     let [entry] = &read["ModeHistory"].as_array().unwrap()[..] else { panic!("one entry: {read}") };
     let mut members: Vec<_> = entry.as_object().unwrap().keys().map(String::as_str).collect();
@@ -56,7 +56,7 @@ async fn section_3_2_a_change_is_kept_on_the_session_with_all_members_of_its_his
     );
     assert_eq!(
         (&entry["PreviousMode"], &entry["NewMode"], &entry["Reason"], &entry["Branch"], &entry["TurnId"]),
-        (&json!("general"), &json!("ddr_authoring"), &json!("design"), &json!(true), &asked["TurnId"])
+        (&json!("general"), &json!("ddr_authoring"), &json!("design"), &json!(true), &request["TurnId"])
     );
     assert_eq!(entry["ChangedByUser"]["Id"], "ada");
     assert!(entry["TimeStamp"].as_str().unwrap() >= read["Turns"][0]["CreationDate"].as_str().unwrap());
@@ -66,17 +66,17 @@ async fn section_3_2_a_change_is_kept_on_the_session_with_all_members_of_its_his
 async fn section_3_3_a_follow_up_has_the_sessions_mode_and_a_clients_own_is_refused_by_name() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked =
+    let request =
         turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("workflow_authoring", false, "w")));
-    ada.execute(&asked).await.result();
+    ada.execute(&request).await.result();
     for spelling in ["Mode", "mode"] {
-        let mut next = turn_in(asked["SessionId"].as_str().unwrap(), "go on");
+        let mut next = turn_in(request["SessionId"].as_str().unwrap(), "go on");
         next[spelling] = json!("general");
         let refused = ada.execute(&next).await;
         assert_eq!((refused.status, refused.error().as_str()), (400, "MemberForbidden"));
         assert_eq!(refused.errors()[0]["Details"], spelling);
     }
-    let next = turn_in(asked["SessionId"].as_str().unwrap(), "go on");
+    let next = turn_in(request["SessionId"].as_str().unwrap(), "go on");
     assert_eq!(ada.execute(&next).await.result()["ModeDisplayName"], "Workflow Authoring");
     assert_eq!(ada.get(&turn_path(&next)).await.result()["Mode"], "workflow_authoring");
     let calls = system.model_calls();
@@ -89,9 +89,9 @@ async fn sections_3_4_and_4_5_the_response_names_the_mode_the_turn_ended_in() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = change("ddr_authoring", false, "r");
-    let asked =
+    let request =
         turn(&format!("[[script: {script}; call workspace_read_file {{\"path\":\"a\"}}; then; say \"x\"]]"));
-    let continuation = ada.execute(&asked).await.result();
+    let continuation = ada.execute(&request).await.result();
     assert_eq!(continuation["Kind"], "client_tool_continuation");
     assert_eq!(continuation["ModeDisplayName"], "DDR Authoring", "a continuation shows it already");
     let answer = ada.execute(&turn("hello")).await.result();
@@ -104,9 +104,9 @@ async fn sections_4_2_to_4_4_tools_are_the_clients_then_the_modes_then_the_chang
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = change("ddr_authoring", false, "r");
-    let asked = turn(&format!("[[script: {script}; then; call agent_list_modes {{}}; then; say \"x\"]]"));
-    ada.execute(&asked).await.result();
-    ada.execute(&turn_in(asked["SessionId"].as_str().unwrap(), "go on")).await.result();
+    let request = turn(&format!("[[script: {script}; then; call agent_list_modes {{}}; then; say \"x\"]]"));
+    ada.execute(&request).await.result();
+    ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "go on")).await.result();
     let calls = system.model_calls();
     let (first, next) = (tools(&calls[0]), tools(&calls[3]));
     assert_eq!(first[..2], ["workspace_read_file", "workspace_write_patch"]);
@@ -120,17 +120,17 @@ async fn sections_4_2_to_4_4_tools_are_the_clients_then_the_modes_then_the_chang
 async fn section_5_1_of_two_changes_the_last_successful_one_counts_and_the_user_is_warned() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(&format!(
+    let request = turn(&format!(
         "[[script: {}; {}; {}; then; say \"Ready.\"]]",
         change("workflow_authoring", false, "first"),
         change("ddr_authoring", false, "second"),
         change("banana", false, "third"),
     ));
-    let answer = ada.execute(&asked).await.result();
+    let answer = ada.execute(&request).await.result();
     assert_eq!(answer["ModeDisplayName"], "DDR Authoring");
     let warnings = answer["UserWarnings"].to_string();
     assert!(warnings.contains("more than once") && warnings.contains("ddr_authoring"), "{warnings}");
-    let read = session(&ada, &asked).await;
+    let read = session(&ada, &request).await;
     assert_eq!(read["ModeHistory"].as_array().unwrap().len(), 1);
     assert_eq!(
         (&read["Mode"], &read["ModeHistory"][0]["Reason"]),
@@ -161,10 +161,10 @@ async fn section_5_3_the_next_model_call_of_the_turn_has_the_new_mode_and_its_in
 async fn section_5_5_a_failed_turn_changes_no_mode() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(&format!("[[script: {}; then; status 400]]", change("ddr_authoring", false, "why")));
-    let failed = ada.execute(&asked).await;
+    let request = turn(&format!("[[script: {}; then; status 400]]", change("ddr_authoring", false, "why")));
+    let failed = ada.execute(&request).await;
     assert_eq!(failed.status, 502, "{}", failed.text);
-    let read = session(&ada, &asked).await;
+    let read = session(&ada, &request).await;
     assert_eq!((&read["Mode"], &read["ModeHistory"]), (&json!("general"), &json!([])));
     assert!(said(&system.model_calls()[2]).starts_with("[MODE: general]"));
 }
@@ -173,9 +173,9 @@ async fn section_5_5_a_failed_turn_changes_no_mode() {
 async fn section_5_6_a_suggested_branch_is_surfaced_and_nothing_more() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked =
+    let request =
         |branch| turn(&format!("[[script: {}; then; say \"x\"]]", change("ddr_authoring", branch, "r")));
-    let (with, without) = (asked(true), asked(false));
+    let (with, without) = (request(true), request(false));
     let answer = ada.execute(&with).await.result();
     assert!(answer["UserWarnings"].to_string().contains("new branch"), "{answer}");
     let other = ada.execute(&without).await.result();

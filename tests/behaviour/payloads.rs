@@ -9,9 +9,9 @@ async fn instruction_and_answer_are_read_whole_through_short_lived_links() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let long = format!("{} end", "word ".repeat(2_000));
-    let asked = turn(&long);
-    let answer = ada.execute(&asked).await.result();
-    let path = turn_path(&asked);
+    let request = turn(&long);
+    let answer = ada.execute(&request).await.result();
+    let path = turn_path(&request);
     let published =
         |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
     let read = ada.until(&path, Duration::from_secs(5), published).await.result();

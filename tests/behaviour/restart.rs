@@ -9,21 +9,21 @@ async fn after_a_restart_on_the_same_folder_all_of_it_is_still_there() {
         data: local::Data::Folder(folder.path().to_owned()),
         ..crate::support::options()
     };
-    let asked = turn("remember me");
+    let request = turn("remember me");
     let before = {
         let system = System::with(options()).await;
         let ada = system.client("acme", "ada");
-        let answer = ada.execute(&asked).await;
-        ada.execute(&turn_in(asked["SessionId"].as_str().unwrap(), "and me")).await.result();
+        let answer = ada.execute(&request).await;
+        ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "and me")).await.result();
         system.cloud.shutdown().await;
         answer
     };
     let system = System::with(options()).await;
     let ada = system.client("acme", "ada");
-    assert_eq!(ada.execute(&asked).await.text, before.text, "a replay is byte for byte the same");
-    let session = ada.get(&session_path(&asked)).await.result();
+    assert_eq!(ada.execute(&request).await.text, before.text, "a replay is byte for byte the same");
+    let session = ada.get(&session_path(&request)).await.result();
     assert_eq!(session["TurnCount"], 2);
-    let third = ada.execute(&turn_in(asked["SessionId"].as_str().unwrap(), "and now?")).await.result();
+    let third = ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "and now?")).await.result();
     assert!(
         third["PrimaryOutputText"].as_str().unwrap().contains("2 turns of this chain came before")
             || third["PrimaryOutputText"].as_str().unwrap().contains("turns"),

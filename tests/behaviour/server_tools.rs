@@ -8,12 +8,12 @@ async fn three_rounds_with_parallel_calls_one_failing_and_one_timing_out_end_in_
     options.environment.insert("DIAGNOSTIC_TOOLS".to_owned(), "true".to_owned());
     let system = System::with(options).await;
     let ada = system.client("acme", "ada");
-    let asked = turn(
+    let request = turn(
         "Work [[script: call code_hash_normalized {\"text\":\"a\"}; call agent_list_modes {}; then; \
          call diagnostics_fail {}; call diagnostics_sleep {\"milliseconds\":600000}; then; \
          call code_hash_normalized {\"text\":\"b\"}; then; say \"Done.\"]]",
     );
-    let answer = ada.execute(&asked).await.result();
+    let answer = ada.execute(&request).await.result();
     assert_eq!(answer["PrimaryOutputText"], "Done.");
     let results = answer["ToolResults"].as_array().unwrap();
     let failed: Vec<bool> = results.iter().map(|result| result.get("ErrorMessage").is_some()).collect();
@@ -40,10 +40,10 @@ async fn three_rounds_with_parallel_calls_one_failing_and_one_timing_out_end_in_
 async fn a_published_file_is_a_file_ref_whose_bytes_and_hash_are_right() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(
+    let request = turn(
         "Publish [[script: call publish_file {\"name\":\"notes.md\",\"media_type\":\"text/markdown\",\"contents\":\"# Hi\",\"encoding\":\"utf8\",\"description\":\"Notes\"}; then; say \"There.\"]]",
     );
-    let answer = ada.execute(&asked).await.result();
+    let answer = ada.execute(&request).await.result();
     let file = &answer["Files"][0];
     assert_eq!((file["Name"].as_str(), file["SizeBytes"].as_u64()), (Some("notes.md"), Some(4)), "{answer}");
     let link = ada.get(file["Url"].as_str().unwrap()).await;
@@ -58,8 +58,8 @@ async fn a_model_that_never_stops_calling_tools_is_stopped() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let rounds = "call agent_list_modes {}; then; ".repeat(20);
-    let asked = turn(&format!("Loop [[script: {rounds} say \"never\"]]"));
-    let refused = ada.execute(&asked).await;
+    let request = turn(&format!("Loop [[script: {rounds} say \"never\"]]"));
+    let refused = ada.execute(&request).await;
     assert_eq!((refused.status, refused.error().as_str()), (502, "ToolRoundsExceeded"));
     assert_eq!(system.model_calls().len(), 17);
 }
@@ -70,10 +70,10 @@ async fn a_file_that_is_published_twice_is_listed_once() {
     let ada = system.client("acme", "ada");
     let publish = "call publish_file {\"name\":\"a.txt\",\"media_type\":\"text/plain\",\"contents\":\"x\",\"encoding\":\"utf8\",\"description\":null}";
     let other = publish.replace("\"x\"", "\"y\"");
-    let asked = turn(&format!(
+    let request = turn(&format!(
         "Publish [[script: {publish}; {publish}; then; {publish}; {other}; then; say \"There.\"]]"
     ));
-    let answer = ada.execute(&asked).await.result();
+    let answer = ada.execute(&request).await.result();
     let hashes: Vec<_> =
         answer["Files"].as_array().unwrap().iter().map(|file| &file["ContentHash"]).collect();
     assert_eq!(hashes.len(), 2, "{answer}");

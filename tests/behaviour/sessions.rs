@@ -21,9 +21,9 @@ async fn sessions_are_listed_by_newest_activity_page_by_page() {
     let ada = system.client("acme", "ada");
     let mut expected = Vec::new();
     for number in 0..5 {
-        let asked = turn(&format!("session {number}"));
-        ada.execute(&asked).await.result();
-        expected.insert(0, asked["SessionId"].as_str().unwrap().to_owned());
+        let request = turn(&format!("session {number}"));
+        ada.execute(&request).await.result();
+        expected.insert(0, request["SessionId"].as_str().unwrap().to_owned());
     }
     let mut seen = Vec::new();
     let mut query = "?pageSize=2".to_owned();

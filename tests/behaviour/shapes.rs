@@ -83,14 +83,14 @@ async fn a_file_that_the_model_wrote_into_its_answer_is_stored_and_linked() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let base64 = "QUJD".repeat(300);
-    let asked = turn(&format!("Draw [[script: say \"Here: data:text/plain;base64,{base64} done.\"]]"));
-    let answer = ada.execute(&asked).await.result();
+    let sent = turn(&format!("Draw [[script: say \"Here: data:text/plain;base64,{base64} done.\"]]"));
+    let answer = ada.execute(&sent).await.result();
     let text = answer["PrimaryOutputText"].as_str().unwrap();
     assert!(!text.contains("base64") && text.starts_with("Here: [") && text.ends_with(" done."), "{text}");
     let file = &answer["Files"][0];
     assert_eq!((file["MimeType"].as_str(), file["SizeBytes"].as_u64()), (Some("text/plain"), Some(900)));
     let url = file["Url"].as_str().unwrap();
-    assert!(url.starts_with(&turn_path(&asked)) && text.contains(url));
+    assert!(url.starts_with(&turn_path(&sent)) && text.contains(url));
     let link = ada.until(url, Duration::from_secs(1), |answer: &Answer| answer.status == 302).await;
     let bytes = reqwest::get(link.header("location").unwrap()).await.unwrap().bytes().await.unwrap();
     assert_eq!(bytes.as_ref(), "ABC".repeat(300).as_bytes());

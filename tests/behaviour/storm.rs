@@ -25,10 +25,10 @@ const LATER: [&str; 6] = [
 ];
 
 /// As a patient client does: what broke off, or says "later", is sent again.
-async fn insist(client: &Client, asked: &Value, give_up: Instant) -> Answer {
+async fn insist(client: &Client, request: &Value, give_up: Instant) -> Answer {
     let json = [("content-type", "application/json")];
     loop {
-        let body = asked.to_string().into_bytes();
+        let body = request.to_string().into_bytes();
         match client.attempt(Method::POST, paths::EXECUTE, &json, body).await {
             Ok(answer) if answer.status == 200 || !LATER.contains(&answer.error().as_str()) => return answer,
             Ok(answer) if Instant::now() > give_up => return answer,
@@ -41,15 +41,15 @@ async fn insist(client: &Client, asked: &Value, give_up: Instant) -> Answer {
 async fn a_thousand_identical_requests_are_one_turn_one_model_call_and_one_body() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Only once [[script: pace 20ms; words 30]]");
+    let request = turn("Only once [[script: pace 20ms; words 30]]");
     let give_up = Instant::now() + Duration::from_secs(120);
     // Twice as many at once as the cap allows, so that some are told to come back.
-    let answers = stream::iter(0..1_000).map(|_| insist(&ada, &asked, give_up)).buffer_unordered(16);
+    let answers = stream::iter(0..1_000).map(|_| insist(&ada, &request, give_up)).buffer_unordered(16);
     let bodies: BTreeSet<(u16, String)> = answers.map(|answer| (answer.status, answer.text)).collect().await;
     assert_eq!(bodies.len(), 1, "{bodies:?}");
     assert_eq!(bodies.first().unwrap().0, 200);
     assert_eq!(system.model_calls().len(), 1);
-    let session = ada.get(&crate::support::session_path(&asked)).await.result();
+    let session = ada.get(&crate::support::session_path(&request)).await.result();
     assert_eq!(session["TurnCount"], 1);
 }
 
@@ -80,14 +80,14 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
         let talk = |session: String| {
             let ada = &ada;
             async move {
-                let mut asked = Vec::new();
+                let mut request = Vec::new();
                 for number in 0..TURNS {
                     let words = "Tell [[script: pace 10ms; words 15]]";
                     let turn = turn_in(&session, &format!("{number} {words}"));
                     let answer = insist(ada, &turn, give_up).await;
-                    asked.push((turn, answer));
+                    request.push((turn, answer));
                 }
-                asked
+                request
             }
         };
         let turns: Vec<_> = stream::iter(sessions.clone()).map(talk).buffer_unordered(6).concat().await;

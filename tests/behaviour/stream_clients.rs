@@ -49,9 +49,9 @@ impl Running {
         let mut headers: serde_json::Map<String, Value> =
             headers.into_iter().map(|(name, value)| (name, value.into())).collect();
         headers.insert("content-type".to_owned(), "application/json".into());
-        let asked = json!({"url": url, "method": "POST", "headers": headers, "body": turn.to_string()});
+        let request = json!({"url": url, "method": "POST", "headers": headers, "body": turn.to_string()});
         let mut stdin = process.stdin.take().unwrap();
-        stdin.write_all(asked.to_string().as_bytes()).await.unwrap();
+        stdin.write_all(request.to_string().as_bytes()).await.unwrap();
         drop(stdin);
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         Self { lines, _process: process }
@@ -85,14 +85,14 @@ async fn clients_of_other_makes_read_every_event() {
     let system = System::with(options).await;
     let ada = system.client("acme", "ada");
     for script in CLIENTS {
-        let asked = turn(
+        let request = turn(
             "Look [[script: say \"Let me look.\"; call agent_list_modes {}; then; pace 30ms; say \"Ünï🦀 \"; words 30]]",
         );
-        let events = Running::start(&folder, script, &ada, &asked).await.rest().await;
+        let events = Running::start(&folder, script, &ada, &request).await.rest().await;
         let (text, result) = amounts_to(&events);
         assert_eq!(text, answer_of(&result), "{script}");
         assert!(events.iter().any(|event| event.kind == "reset"), "{script}");
-        assert_eq!(ada.execute(&asked).await.text, result, "{script}");
+        assert_eq!(ada.execute(&request).await.text, result, "{script}");
         println!("{script}: {} events", events.len());
     }
 }
@@ -103,8 +103,8 @@ async fn clients_of_other_makes_come_back_by_themselves_when_a_function_dies() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     for script in CLIENTS {
-        let asked = turn("Write [[script: pace 20ms; words 60]]");
-        let mut client = Running::start(&folder, script, &ada, &asked).await;
+        let request = turn("Write [[script: pace 20ms; words 60]]");
+        let mut client = Running::start(&folder, script, &ada, &request).await;
         let mut all = vec![client.next().await.expect("it runs")];
         system.cloud.crash(Function::Execute);
         all.extend(client.rest().await);

@@ -64,15 +64,15 @@ async fn a_stream_that_breaks_after_any_event_is_taken_up_without_loss_or_repeat
             1 => "words 60",
             _ => "pace 10ms; words 10; call agent_list_modes {}; then; pace 10ms; words 20",
         };
-        let asked = turn(&format!("Write [[script: {script}]]"));
+        let request = turn(&format!("Write [[script: {script}]]"));
         let pieces = std::iter::from_fn(|| {
             let way = if random.bool() { Way::SameRequest } else { Way::Read };
             Some((way, random.usize(1..12)))
         });
-        let events = read_in_pieces(&ada, &asked, pieces).await;
+        let events = read_in_pieces(&ada, &request, pieces).await;
         let (text, result) = amounts_to(&events);
         assert_eq!(text, answer_of(&result), "seed {seed}");
-        assert_eq!(ada.execute(&asked).await.text, result, "seed {seed}");
+        assert_eq!(ada.execute(&request).await.text, result, "seed {seed}");
     }
     if base.is_none() {
         assert_eq!(system.model_calls().len(), 8, "one for each turn, and two for its tool round");
@@ -83,19 +83,19 @@ async fn a_stream_that_breaks_after_any_event_is_taken_up_without_loss_or_repeat
 async fn other_connections_read_along_while_the_turn_runs() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Write [[script: say \"First words\"; hang 60s; say \" and last.\"]]");
+    let request = turn("Write [[script: say \"First words\"; hang 60s; say \" and last.\"]]");
     let mut first =
-        ada.execute_streaming(&asked, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+        ada.execute_streaming(&request, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
     let told = first.next().await.expect("it runs");
     let mut along = Vec::new();
     for way in [Way::SameRequest, Way::Read] {
         let mut events =
-            attach(&ada, &asked, way, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+            attach(&ada, &request, way, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
         assert_eq!(events.next().await.as_ref(), Some(&told), "{way:?}");
         along.push(events);
     }
-    assert_eq!(ada.get(&turn_path(&asked)).await.result()["Status"]["Id"], "pending");
-    ada.post(&format!("{}/cancel", turn_path(&asked)), String::new()).await.result();
+    assert_eq!(ada.get(&turn_path(&request)).await.result()["Status"]["Id"], "pending");
+    ada.post(&format!("{}/cancel", turn_path(&request)), String::new()).await.result();
     let mut ends = Vec::new();
     for events in [first].into_iter().chain(along) {
         let mut all = vec![told.clone()];
@@ -110,20 +110,22 @@ async fn other_connections_read_along_while_the_turn_runs() {
 async fn a_finished_turn_has_its_stream_still_and_whoever_may_not_see_it_finds_nothing() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Write [[script: words 20]]");
-    let events = ada.execute_streaming(&asked, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+    let request = turn("Write [[script: words 20]]");
+    let events =
+        ada.execute_streaming(&request, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
     let events = events.rest().await;
     let (text, result) = amounts_to(&events);
     for way in [Way::SameRequest, Way::Read] {
-        let again = attach(&ada, &asked, way, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+        let again =
+            attach(&ada, &request, way, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
         let (again, same) = amounts_to(&again.rest().await);
         assert_eq!((&again, &same), (&text, &result), "{way:?}");
-        let Err(over) = attach(&ada, &asked, way, events.last().map(|event| event.id)).await else {
+        let Err(over) = attach(&ada, &request, way, events.last().map(|event| event.id)).await else {
             panic!("{way:?}: more after the result");
         };
         assert_eq!((over.status, over.text.as_str()), (204, ""), "{way:?}");
         for event in &events[..events.len() - 1] {
-            let rest = attach(&ada, &asked, way, Some(event.id)).await;
+            let rest = attach(&ada, &request, way, Some(event.id)).await;
             let rest = rest.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
             assert!(rest.iter().all(|later| later.id > event.id), "{way:?} after {}: {rest:?}", event.id);
             let observer = events.iter().take_while(|earlier| earlier.id <= event.id);
@@ -132,7 +134,7 @@ async fn a_finished_turn_has_its_stream_still_and_whoever_may_not_see_it_finds_n
         }
     }
 
-    let stream = format!("{}/stream", turn_path(&asked));
+    let stream = format!("{}/stream", turn_path(&request));
     let foreign = system.client("rival", "eve").get(&stream).await;
     let unknown = ada.get(&format!("{}/stream", turn_path(&turn("never sent")))).await;
     assert_eq!((foreign.status, foreign.error().as_str()), (404, "TurnNotFound"));
@@ -143,10 +145,10 @@ async fn a_finished_turn_has_its_stream_still_and_whoever_may_not_see_it_finds_n
 async fn a_killed_function_s_stream_ends_with_what_the_turn_came_to() {
     let system = System::with(Options { lease: Some(LEASE), concurrency: 16, ..options() }).await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Write [[script: pace 20ms; words 60]]");
+    let request = turn("Write [[script: pace 20ms; words 60]]");
     let mut all = Vec::new();
     let mut events =
-        ada.execute_streaming(&asked, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
+        ada.execute_streaming(&request, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
     while all.len() < 5 {
         all.push(events.next().await.expect("more"));
     }
@@ -158,15 +160,15 @@ async fn a_killed_function_s_stream_ends_with_what_the_turn_came_to() {
     let after = all.last().map(|event| event.id);
     // Whoever only reads can't take the turn over, and waits for whoever does.
     let reading = system.client("acme", "ada");
-    let (asked_for, observer) = (asked.clone(), all.clone());
+    let (asked_for, observer) = (request.clone(), all.clone());
     let reading = tokio::spawn(async move {
         let events =
             reading.follow(&asked_for, after).await.unwrap_or_else(|answer| panic!("{}", answer.text));
         amounts_to(&[observer, events.rest().await].concat())
     });
-    let mut rest = Err(ada.get(&turn_path(&asked)).await);
+    let mut rest = Err(ada.get(&turn_path(&request)).await);
     for _ in 0..5 {
-        rest = ada.execute_streaming(&asked, after).await;
+        rest = ada.execute_streaming(&request, after).await;
         match &rest {
             Err(answer) if answer.status == 409 => {}
             _ => break,
@@ -178,7 +180,7 @@ async fn a_killed_function_s_stream_ends_with_what_the_turn_came_to() {
     let (text, result) = amounts_to(&all);
     assert_eq!(text, answer_of(&result));
     assert_eq!(reading.await.unwrap(), (text, result.clone()));
-    let again = ada.execute(&asked).await;
+    let again = ada.execute(&request).await;
     assert_eq!((again.status, again.text), (200, result));
     assert_eq!(json!(system.model_calls().len()), 2);
 }

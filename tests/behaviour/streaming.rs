@@ -32,8 +32,8 @@ async fn deltas_arrive_while_the_model_writes_and_the_result_is_what_a_call_with
     assert_eq!(ada.get(&turn_path(&stuck)).await.result()["Status"]["Id"], "pending");
     ada.post(&format!("{}/cancel", turn_path(&stuck)), String::new()).await.result();
 
-    let asked = turn("Write [[script: pace 2ms; words 50]]");
-    let events = streamed(&ada, &asked).await;
+    let request = turn("Write [[script: pace 2ms; words 50]]");
+    let events = streamed(&ada, &request).await;
     let kind = |name| events.headers.get(name).and_then(|value| value.to_str().ok());
     assert_eq!(kind("content-type"), Some("text/event-stream"));
     assert_eq!((kind("cache-control"), kind("x-accel-buffering")), (Some("no-store"), Some("no")));
@@ -42,7 +42,7 @@ async fn deltas_arrive_while_the_model_writes_and_the_result_is_what_a_call_with
     let (text, result) = amounts_to(&events);
     assert!(events.len() > 2 && events.iter().all(|event| event.kind != "reset"));
     assert_eq!(text, answer_of(&result));
-    assert_eq!(ada.execute(&asked).await.text, result, "the stored response, byte for byte");
+    assert_eq!(ada.execute(&request).await.text, result, "the stored response, byte for byte");
 }
 
 #[tokio::test]
@@ -58,10 +58,10 @@ async fn an_answer_of_a_thousand_deltas_arrives_whole() {
 async fn what_was_said_before_a_tool_round_is_taken_back() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(
+    let request = turn(
         "Look [[script: say \"Let me look. \"; hang 500ms; call agent_list_modes {}; then; say \"Done, ünï🦀.\"]]",
     );
-    let events = streamed(&ada, &asked).await.rest().await;
+    let events = streamed(&ada, &request).await.rest().await;
     let (text, result) = amounts_to(&events);
     assert_eq!(events.iter().filter(|event| event.kind == "reset").count(), 1, "{events:?}");
     let before: String =
@@ -106,8 +106,8 @@ async fn a_model_that_breaks_off_ends_the_stream_with_its_error() {
     let breaks = (0..9).map(|events| format!("cut after {events} events"));
     let breaks = breaks.chain((1..6).map(|n| format!("reset after {} bytes", 333 * n)));
     for script in breaks.chain(["unended", "fail", "error", "malformed"].map(str::to_owned)) {
-        let asked = turn(&format!("Break [[script: {script}; words 4]]"));
-        let stored = match ada.execute_streaming(&asked, None).await {
+        let request = turn(&format!("Break [[script: {script}; words 4]]"));
+        let stored = match ada.execute_streaming(&request, None).await {
             // Nothing was sent yet: the status can still tell.
             Err(answer) => {
                 assert!(answer.status >= 500 && answer.errors().len() == 1, "{script}: {}", answer.text);
@@ -125,8 +125,8 @@ async fn a_model_that_breaks_off_ends_the_stream_with_its_error() {
                 result
             }
         };
-        assert_eq!(ada.execute(&asked).await.text, stored, "{script}");
-        assert_eq!(ada.get(&turn_path(&asked)).await.result()["Status"]["Id"], "failed", "{script}");
+        assert_eq!(ada.execute(&request).await.text, stored, "{script}");
+        assert_eq!(ada.get(&turn_path(&request)).await.result()["Status"]["Id"], "failed", "{script}");
     }
 }
 
@@ -176,15 +176,19 @@ fn ended(answer: &Answer) -> bool {
 async fn a_client_that_goes_away_ends_nothing() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Write [[script: pace 10ms; words 100]]");
-    let mut events = streamed(&ada, &asked).await;
+    let request = turn("Write [[script: pace 10ms; words 100]]");
+    let mut events = streamed(&ada, &request).await;
     events.next().await.expect("it runs");
     drop(events);
-    assert_eq!(ada.get(&turn_path(&asked)).await.result()["Status"]["Id"], "pending");
-    let read = ada.until(&turn_path(&asked), Duration::from_secs(20), ended).await.result();
+    assert_eq!(ada.get(&turn_path(&request)).await.result()["Status"]["Id"], "pending");
+    let read = ada.until(&turn_path(&request), Duration::from_secs(20), ended).await.result();
     assert_eq!(read["Status"]["Id"], "completed");
     assert_eq!(
-        ada.execute(&asked).await.result()["PrimaryOutputText"].as_str().unwrap().split_whitespace().count(),
+        ada.execute(&request).await.result()["PrimaryOutputText"]
+            .as_str()
+            .unwrap()
+            .split_whitespace()
+            .count(),
         100
     );
     assert_eq!(system.model_calls().len(), 1);
@@ -194,9 +198,9 @@ async fn a_client_that_goes_away_ends_nothing() {
 async fn a_client_that_does_not_read_delays_nothing() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn("Write [[script: chunk 200; repeat \"A paragraph.\\n\\n\" 60000]]");
-    let events = streamed(&ada, &asked).await;
-    let read = ada.until(&turn_path(&asked), Duration::from_secs(60), ended).await.result();
+    let request = turn("Write [[script: chunk 200; repeat \"A paragraph.\\n\\n\" 60000]]");
+    let events = streamed(&ada, &request).await;
+    let read = ada.until(&turn_path(&request), Duration::from_secs(60), ended).await.result();
     assert_eq!(read["Status"]["Id"], "completed");
     let (text, result) = amounts_to(&events.rest().await);
     assert_eq!(text, answer_of(&result));
@@ -222,16 +226,16 @@ async fn a_late_answer_begins_with_whitespace_however_it_ends() {
     let system = System::with(with(&soon.map(|name| (name, "0.05")))).await;
     let ada = system.client("acme", "ada");
     for script in ["delay 1s; say \"At last.\"", "delay 1s; status 400"] {
-        let asked = turn(&format!("Think [[script: {script}]]"));
-        let late = ada.execute(&asked).await;
+        let request = turn(&format!("Think [[script: {script}]]"));
+        let late = ada.execute(&request).await;
         assert_eq!((late.status, late.header("content-type")), (200, Some("application/json")));
         assert!(late.text.starts_with("\n\n\n"), "{:?}", late.text);
-        let again = ada.execute(&asked).await;
+        let again = ada.execute(&request).await;
         assert_eq!(late.text.trim_start(), again.text.trim_start(), "the stored response");
     }
-    let asked = turn("Think [[script: delay 1s; say \"At last.\"]]").to_string();
+    let request = turn("Think [[script: delay 1s; say \"At last.\"]]").to_string();
     let headers = [("content-type", "application/json"), ("accept", "text/plain")];
-    let plain = ada.raw(Method::POST, EXECUTE, &headers, asked.into_bytes()).await;
+    let plain = ada.raw(Method::POST, EXECUTE, &headers, request.into_bytes()).await;
     assert_eq!((plain.status, plain.header("content-type")), (200, Some("text/plain; charset=utf-8")));
     assert!(plain.text.starts_with("\n\n\n") && plain.text.trim_start() == "At last.", "{:?}", plain.text);
 }
@@ -240,10 +244,10 @@ async fn a_late_answer_begins_with_whitespace_however_it_ends() {
 async fn who_asks_for_plain_text_and_for_a_stream_gets_the_stream() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let mut asked = turn("Say [[script: say \"Hello.\"]]");
-    asked["Streaming"] = json!(true);
+    let mut request = turn("Say [[script: say \"Hello.\"]]");
+    request["Streaming"] = json!(true);
     let headers = [("content-type", "application/json"), ("accept", "text/plain")];
-    let answer = ada.raw(Method::POST, EXECUTE, &headers, asked.to_string().into_bytes()).await;
+    let answer = ada.raw(Method::POST, EXECUTE, &headers, request.to_string().into_bytes()).await;
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/event-stream")));
     assert!(answer.text.contains("event: result\ndata: {\"Successful\":true"), "{}", answer.text);
 }

@@ -11,11 +11,11 @@ use crate::{
 async fn every_mutation_of_the_right_results_is_refused_and_the_right_ones_still_work() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let asked = turn(
+    let request = turn(
         "Read [[script: call workspace_read_file {\"path\":\"0\"}; then; call workspace_read_file {\"path\":\"a\"}; \
          call workspace_read_file {\"path\":\"b\"}; then; say \"Both read.\"]]",
     );
-    let first = ada.execute(&asked).await.result();
+    let first = ada.execute(&request).await.result();
     // The very list that was accepted gets this continuation again, so another that answers the same call.
     let mut earlier = result(&first["ToolCalls"][0], "contents");
     let old = first["ToolCalls"][0]["ToolCallId"].as_str().unwrap();

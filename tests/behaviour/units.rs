@@ -88,11 +88,11 @@ async fn an_ordinary_turn_costs_at_most_25_write_units_and_4_read_units_finaliza
 
     let first = turn(&"A question of some length. ".repeat(20));
     let second = turn_in(first["SessionId"].as_str().unwrap(), &"Another question, as long. ".repeat(20));
-    for (name, asked) in [("first turn of a session", &first), ("next turn", &second)] {
+    for (name, sent) in [("first turn of a session", &first), ("next turn", &second)] {
         meter.take();
-        ada.execute(asked).await.result();
+        ada.execute(sent).await.result();
         // Finalization is seen in the table itself, so that looking costs nothing here.
-        let head = format!("TURN#{}", asked["TurnId"].as_str().unwrap());
+        let head = format!("TURN#{}", sent["TurnId"].as_str().unwrap());
         for _ in 0..200 {
             if system.attribute(&head, "Status").await.as_deref() == Some("completed") {
                 break;
@@ -114,13 +114,13 @@ async fn a_stream_costs_a_small_write_a_second_and_none_within_the_first() {
     let ada = system.client("acme", "ada");
     for script in ["words 20", "pace 25ms; words 140"] {
         meter.take();
-        let asked = turn(&format!("Count [[script: {script}]]"));
+        let sent = turn(&format!("Count [[script: {script}]]"));
         let started = Instant::now();
-        let events = ada.execute_streaming(&asked, None).await.unwrap_or_else(|_| panic!("it is streamed"));
+        let events = ada.execute_streaming(&sent, None).await.unwrap_or_else(|_| panic!("it is streamed"));
         events.rest().await;
         let seconds = started.elapsed().as_secs();
         let (_, _, units) = meter.take();
-        let key = format!("STREAM#{}#", asked["TurnId"].as_str().unwrap());
+        let key = format!("STREAM#{}#", sent["TurnId"].as_str().unwrap());
         let items = system.items().await;
         let checkpoints: Vec<_> =
             items.into_iter().filter(|item| item["SK"].as_s().unwrap().starts_with(&key)).collect();

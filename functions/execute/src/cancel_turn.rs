@@ -2,8 +2,7 @@
 
 use axum::extract::State;
 use runtime::{Correlation, Identified, Reply, api::TimeLeft, path::OfTurn};
-use service::app::{App, refused};
-use turns::flow::Invocation;
+use service::app::{App, Invocation, refused};
 
 pub(crate) async fn cancel_turn(
     State(app): State<App>,

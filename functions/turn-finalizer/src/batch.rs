@@ -80,7 +80,16 @@ async fn dispatch(finalizer: &TurnFinalizer, body: &str, budget: Duration) -> Re
         FinalizeMessage::Sweep => {
             span.record("kind", "sweep");
             let swept = finalizer.sweep(budget).await?;
-            tracing::info!(?swept, "sweep");
+            tracing::info!(
+                looked_at = swept.looked_at,
+                finalized = swept.finalized,
+                salvaged = swept.salvaged,
+                ended = swept.ended,
+                alive = swept.alive,
+                failed = swept.failed,
+                cut_short = swept.cut_short,
+                "sweep"
+            );
         }
     }
     Ok(())

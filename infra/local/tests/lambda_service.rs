@@ -49,12 +49,12 @@ fn be_a_function() {
 async fn misbehave(request: axum::extract::Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-    let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let pause = Duration::from_millis(asked["ms"].as_u64().unwrap_or_default());
-    match asked["do"].as_str().unwrap_or_default() {
+    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let pause = Duration::from_millis(request["ms"].as_u64().unwrap_or_default());
+    match request["do"].as_str().unwrap_or_default() {
         "sleep" => {
             tokio::time::sleep(pause).await;
-            if let Some(file) = asked["then_touch"].as_str() {
+            if let Some(file) = request["then_touch"].as_str() {
                 std::fs::write(file, "done").unwrap();
             }
             "slept".into_response()
@@ -69,8 +69,8 @@ async fn misbehave(request: axum::extract::Request) -> Response {
             Body::from_stream(chunks).into_response()
         }
         "stream, then touch" => {
-            let file = asked["then_touch"].as_str().unwrap().to_owned();
-            let chunks = asked["chunks"].as_u64().unwrap();
+            let file = request["then_touch"].as_str().unwrap().to_owned();
+            let chunks = request["chunks"].as_u64().unwrap();
             let chunks = futures::stream::unfold(0, move |n| {
                 let file = file.clone();
                 async move {
@@ -137,16 +137,16 @@ async fn start(options: Options) -> Cloud {
     Cloud::start(options).await.unwrap()
 }
 
-fn post(cloud: &Cloud, asked: Value) -> reqwest::RequestBuilder {
+fn post(cloud: &Cloud, request: Value) -> reqwest::RequestBuilder {
     reqwest::Client::new()
         .post(format!("{}{EXECUTE}", cloud.url()))
         .bearer_auth(cloud.token(&Identity::user("acme", "ada")).unwrap())
         .header("content-type", "application/json")
-        .body(asked.to_string())
+        .body(request.to_string())
 }
 
-async fn ask(cloud: &Cloud, asked: Value) -> reqwest::Response {
-    post(cloud, asked).send().await.unwrap()
+async fn ask(cloud: &Cloud, request: Value) -> reqwest::Response {
+    post(cloud, request).send().await.unwrap()
 }
 
 async fn json(response: reqwest::Response) -> Value {
@@ -225,10 +225,10 @@ async fn the_gateways_own_refusals_have_the_envelope() {
 async fn a_browser_may_ask_first() {
     let cloud = start(quiet()).await;
     let url = format!("{}/api/ai/agent/sessions/s", cloud.url());
-    let asked = reqwest::Client::new().request(reqwest::Method::OPTIONS, url).send().await.unwrap();
-    assert_eq!(asked.status(), 204);
-    assert_eq!(asked.headers()["access-control-allow-methods"], "GET,PATCH,DELETE,OPTIONS");
-    let allowed = asked.headers()["access-control-allow-headers"].to_str().unwrap();
+    let request = reqwest::Client::new().request(reqwest::Method::OPTIONS, url).send().await.unwrap();
+    assert_eq!(request.status(), 204);
+    assert_eq!(request.headers()["access-control-allow-methods"], "GET,PATCH,DELETE,OPTIONS");
+    let allowed = request.headers()["access-control-allow-headers"].to_str().unwrap();
     assert!(allowed.split(',').any(|header| header == "last-event-id"), "{allowed}");
 }
 
@@ -296,8 +296,8 @@ async fn an_invocation_outlives_its_client() {
     let cloud = start(quiet()).await;
     let folder = tempfile::tempdir().unwrap();
     let touched = folder.path().join("touched");
-    let asked = json!({"do": "sleep", "ms": 600, "then_touch": touched});
-    let gone = post(&cloud, asked).timeout(Duration::from_millis(300)).send().await;
+    let request = json!({"do": "sleep", "ms": 600, "then_touch": touched});
+    let gone = post(&cloud, request).timeout(Duration::from_millis(300)).send().await;
     assert!(gone.is_err());
     assert!(!touched.exists());
     eventually("the function goes on", || touched.exists()).await;
@@ -307,8 +307,8 @@ async fn a_stream_is_heard_to_its_end_after_its_client_is_gone() {
     let cloud = start(quiet()).await;
     let folder = tempfile::tempdir().unwrap();
     let touched = folder.path().join("touched");
-    let asked = json!({"do": "stream, then touch", "ms": 1, "chunks": 300, "then_touch": touched});
-    let mut chunks = ask(&cloud, asked).await.bytes_stream();
+    let request = json!({"do": "stream, then touch", "ms": 1, "chunks": 300, "then_touch": touched});
+    let mut chunks = ask(&cloud, request).await.bytes_stream();
     assert!(chunks.next().await.unwrap().unwrap().starts_with(b"some "));
     drop(chunks);
     assert!(!touched.exists());
@@ -449,14 +449,14 @@ static TESTS: [Test; 17] = tests![
 ];
 
 fn main() -> ExitCode {
-    let asked: Vec<_> = std::env::args().skip(1).collect();
-    if asked.first().is_some_and(|first| first == "function") {
+    let request: Vec<_> = std::env::args().skip(1).collect();
+    if request.first().is_some_and(|first| first == "function") {
         be_a_function();
         return ExitCode::SUCCESS;
     }
-    let filter = asked.iter().find(|word| !word.starts_with('-'));
+    let filter = request.iter().find(|word| !word.starts_with('-'));
     let chosen = TESTS.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter.as_str())));
-    if asked.iter().any(|word| word == "--list") {
+    if request.iter().any(|word| word == "--list") {
         chosen.for_each(|(name, _)| println!("{name}: test"));
         return ExitCode::SUCCESS;
     }

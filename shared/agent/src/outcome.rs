@@ -1,6 +1,6 @@
 //! The outcome object: everything an attempt found out, durable before it is decided (I4, I10).
 //!
-//! One JSON object under the attempt's own nonce. Whoever takes a turn over fences first, then looks
+//! One JSON object under the attempt's own id. Whoever takes a turn over fences first, then looks
 //! for it and settles from it, so an answer that reached storage is neither paid for twice nor lost.
 
 use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, Timestamp, error::Misread};

@@ -1,6 +1,6 @@
 //! How far a turn's work has come: everything the next model call needs, durable between calls.
 //!
-//! Stored after every tool round as a step under the attempt's own nonce, and within the outcome of a
+//! Stored after every tool round as a step under the attempt's own id, and within the outcome of a
 //! suspension. Whoever goes on, after a crash or with the client's results, goes on from here: what was
 //! executed is recorded and does not run again, and no recorded model call is paid for twice.
 

@@ -82,8 +82,8 @@ impl Condition {
 impl TurnChange {
     /// Whether `stored` shows that this very write was applied, perhaps with more on top of it.
     ///
-    /// This is what a lost reply is resolved by (I11): the owner nonce is fresh per attempt, so an
-    /// owner that is ours proves that the write which introduced it was applied.
+    /// This is what a lost reply is resolved by (I11): an attempt id is fresh, so an
+    /// attempt that is ours proves that the write which introduced it was applied.
     #[must_use]
     pub fn shows_in(&self, stored: &Turn) -> bool {
         if stored == &self.after {

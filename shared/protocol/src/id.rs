@@ -1,4 +1,4 @@
-//! Whose turn it is: keys that carry their tenant, and the nonce that fences an attempt.
+//! Whose turn it is: keys that carry their tenant, and the id that fences an attempt.
 
 use std::fmt;
 
@@ -31,19 +31,19 @@ pub struct TurnKey {
     pub turn: TurnId,
 }
 
-/// The fresh random nonce of one attempt; it fences every other (rule 3).
+/// The fresh random id of one attempt; it fences every other (rule 3).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AttemptId(String);
 
 impl AttemptId {
-    /// Wraps a nonce that [`turns::ports::World::nonce`] made or storage kept.
+    /// Wraps an id that the host made at random, or that storage kept.
     #[must_use]
-    pub fn new(nonce: String) -> Self {
-        Self(nonce)
+    pub fn new(id: String) -> Self {
+        Self(id)
     }
 
-    /// The nonce as it stands in keys and items.
+    /// The id as it stands in keys and items.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

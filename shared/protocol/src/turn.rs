@@ -203,7 +203,7 @@ impl Turn {
 
     /// Whose outcome object tells what came of it so far: the verdict's writer, else who suspended it last.
     #[must_use]
-    pub fn told_by(&self) -> Option<&AttemptId> {
+    pub fn outcome_writer(&self) -> Option<&AttemptId> {
         let writer = self.settlement().and_then(|settlement| settlement.verdict.writer());
         writer.or(self.suspended_by.as_ref())
     }

@@ -27,6 +27,8 @@ use crate::{
     provider_key::{self, ProviderKey},
 };
 
+pub use turns::flow::Invocation;
+
 /// Runs turns over the real adapters.
 pub type Turns = Executor<AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Client<ProviderKey>>>;
 

@@ -53,7 +53,7 @@ impl Keys for ProviderKey {
             Source::Setting(key) => return Ok(key.clone()),
             Source::Secret(id) => id,
         };
-        // OwnedTurn while fetching, so that one fetch serves everyone who waits for it.
+        // Held while fetching, so that one fetch serves everyone who waits for it.
         let mut cached = self.cached.lock().await;
         match cached.as_ref() {
             Some(key) if Some(key) != refused => Ok(key.clone()),

@@ -2,6 +2,20 @@
 //!
 //! Key parts are percent-encoded, so that no id can hold a separator (I7). The order of instants in
 //! index keys is the order of their text.
+//!
+//! What is stored keeps its name for ever: a word may change in the code, `ASKED` and `ENDED` do not.
+//!
+//! # Examples
+//! ```
+//! use protocol::id::SessionKey;
+//! use storage::key::Item;
+//!
+//! let session = SessionKey { org: "acme/eu".parse()?, session: "s1".parse()? };
+//! assert_eq!(Item::Session(&session).pk(), "O#acme%2Feu#S#s1");
+//! let turn = session.turn("t1".parse()?);
+//! assert_eq!(Item::Turn(&turn).sk(), "TURN#t1");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use contracts::{
     Fingerprint, Timestamp,
@@ -26,7 +40,7 @@ pub enum Item<'a> {
     /// Key: `O#{org}#S#{session}` / `TURN#{turn}`
     /// LSI1: `Seq`. GSI1 while open: `OPEN#{shard}` / `{due}#{org}#{session}#{turn}`
     Turn(&'a TurnKey),
-    /// (AS) per turn, write-once: what was asked.
+    /// (AS) per turn, write-once: what is kept of its request.
     /// Key: `O#{org}#S#{session}` / `TURN#{turn}#ASKED`
     Request(&'a TurnKey),
     /// (EN) per turn, written when it is finalized: what came of it.

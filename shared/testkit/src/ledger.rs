@@ -16,7 +16,7 @@ use protocol::{
     turn::Turn,
 };
 
-use crate::schedule::{Clock, ProcessId};
+use crate::clock::{Clock, ProcessId};
 
 /// Something that happened.
 #[derive(Debug, Clone)]

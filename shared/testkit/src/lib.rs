@@ -3,7 +3,7 @@
 //!
 //! - [`memory`] implements the ports of `turns` exactly as its ports document them.
 //! - [`schedule`] is virtual time: tasks that interleave at every port call, the same way for a seed.
-//! - [`faulty`] decorates a port, so that each of its effects can crash, fail, lose its reply, land
+//! - [`fault`] names the effects of a process and what can happen to each; [`faulty`] decorates a port, so that each of its effects can crash, fail, lose its reply, land
 //!   late or be throttled.
 //! - [`client`] runs tools, rightly and wrongly.
 //! - [`deployment`] wires the flows over all of that, one simulated process per invocation.
@@ -24,8 +24,10 @@
 
 pub mod build;
 pub mod client;
+pub mod clock;
 pub mod conformance;
 pub mod deployment;
+pub mod fault;
 pub mod faulty;
 pub mod invariants;
 pub mod ledger;
@@ -34,3 +36,4 @@ pub mod model;
 pub mod planted;
 pub mod schedule;
 pub mod simulation;
+pub mod trace;

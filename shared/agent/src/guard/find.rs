@@ -5,8 +5,8 @@ use std::ops::Range;
 use contracts::request::{ImageType, is_mime_type};
 use percent_encoding::percent_decode;
 
-/// How long a run or a URI has to be before it counts as an embedded file (ruling: no
-/// inline code blobs).
+/// How long a run or a URI has to be before it counts as an embedded file
+/// (ruling: no inline code blobs).
 pub const MIN_EMBEDDED_CHARS: usize = 512;
 
 /// A line of a wrapped run is at least that long; words of prose are not.

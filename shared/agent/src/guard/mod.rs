@@ -79,7 +79,7 @@ fn guard_after(scan: Scan, blobs: usize, text: &str, mut url_of: impl FnMut(&Blo
 /// something that begins with what it makes of this much of it. For streaming, which must hold the
 /// rest back.
 ///
-/// OwnedTurn back are the last word of visible ASCII, the wrapped run that it may continue, and an
+/// Held back are the last word of visible ASCII, the wrapped run that it may continue, and an
 /// unfinished line that begins with backticks, since those that follow decide whether it is a fence.
 #[must_use]
 pub fn settled(text: &str) -> usize {

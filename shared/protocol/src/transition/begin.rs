@@ -99,6 +99,48 @@ pub enum Decision {
 }
 
 /// Decides on values alone; the condition of the write makes it hold.
+///
+/// # Examples
+/// The first turn of a session begins; the same one again, while its attempt lives, waits.
+/// ```
+/// use contracts::{Fingerprint, Timestamp};
+/// use protocol::{
+///     caller::User,
+///     chain::Upstream,
+///     id::{AttemptId, SessionKey},
+///     session::{Contexts, Hints, SolutionChange},
+///     timing::Timing,
+///     transition::begin::{Decision, Seen, Setup, Submission, begin, decide},
+/// };
+///
+/// let session = SessionKey { org: "acme".parse()?, session: "s1".parse()? };
+/// let submission = Submission {
+///     key: session.turn("t1".parse()?),
+///     by: User { id: "ada".parse()?, name: "Ada".to_owned() },
+///     fingerprint: Fingerprint::of_bytes(b"the request"),
+///     contexts: Contexts::default(),
+///     hints: Hints::default(),
+///     session_name: "What is a lease?".to_owned(),
+///     instruction_summary: "What is a lease?".to_owned(),
+///     solution: SolutionChange::Stays,
+///     streamed: false,
+/// };
+/// let (now, timing) = (Timestamp::from_millis(0), Timing::default());
+/// assert_eq!(decide(&Seen::default(), &submission, now, &timing), Decision::Begin);
+///
+/// let setup = Setup {
+///     contexts: Contexts::default(),
+///     first_mode: "general".to_owned(),
+///     upstream: Upstream::default(),
+///     files: Vec::new(),
+/// };
+/// let attempt = AttemptId::new("a fresh random id".to_owned());
+/// let commit = begin(None, None, &submission, &setup, attempt, true, now, &timing);
+/// let stored = commit.turns.into_iter().next().map(|change| change.after);
+/// let seen = Seen { session: Some(commit.session.after), turn: stored, open: None };
+/// assert!(matches!(decide(&seen, &submission, now, &timing), Decision::Wait(_)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn decide(seen: &Seen, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
     // The two reads are not one snapshot: the session may name the turn as open already while the
@@ -156,7 +198,7 @@ pub struct Closing {
 
 impl Closing {
     /// Closes a settled turn from its outcome, or supersedes one that awaits tool results
-    /// (rule 11). `found` is what the object that [`Turn::told_by`] names holds.
+    /// (rule 11). `found` is what the object that [`Turn::outcome_writer`] names holds.
     ///
     /// # Errors
     /// When the turn runs or is terminal.

@@ -23,7 +23,7 @@ pub struct Finalized {
 
 /// Makes a settled turn terminal.
 ///
-/// `found` is what the object that [`Turn::told_by`] names holds: of a turn ended from outside it is the last
+/// `found` is what the object that [`Turn::outcome_writer`] names holds: of a turn ended from outside it is the last
 /// suspension's, which tells what the turn had used by then.
 ///
 /// # Errors

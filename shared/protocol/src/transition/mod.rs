@@ -1,6 +1,6 @@
 //! The transitions of a turn, pure: what to write and under which condition, never how.
 //!
-//! One file per transition. No clock, no randomness, no I/O: instants and nonces come in as values.
+//! One file per transition. No clock, no randomness, no I/O: instants and attempt ids come in as values.
 
 pub mod begin;
 pub mod finalize;

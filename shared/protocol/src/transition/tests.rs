@@ -214,16 +214,16 @@ fn a_start_supersedes_a_waiting_turn_within_its_own_transaction_and_chains_from_
 fn a_turn_ended_from_outside_is_told_by_its_last_suspension() {
     let timing = Timing::default();
     let (_, turn) = running();
-    assert_eq!(turn.told_by(), None);
+    assert_eq!(turn.outcome_writer(), None);
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     let cancelled = settle::end(&waiting, Reason::Cancelled, at(6), &timing).unwrap().after;
-    assert_eq!(cancelled.told_by(), Some(&attempt("a")));
+    assert_eq!(cancelled.outcome_writer(), Some(&attempt("a")));
     let results = Fingerprint::of_bytes(b"results");
     let resumed = resume::resume(&waiting, attempt("b"), results, at(10), &timing).unwrap().after;
     let cancelled = settle::end(&resumed, Reason::Cancelled, at(11), &timing).unwrap().after;
-    assert_eq!(cancelled.told_by(), Some(&attempt("a")), "not by the attempt that was cut off");
+    assert_eq!(cancelled.outcome_writer(), Some(&attempt("a")), "not by the attempt that was cut off");
     let answered = settle::settle(&resumed, completed("b"), at(12), at(12), &timing).unwrap().after;
-    assert_eq!(answered.told_by(), Some(&attempt("b")));
+    assert_eq!(answered.outcome_writer(), Some(&attempt("b")));
 }
 
 /// The session after its first turn came to this.

@@ -101,7 +101,7 @@ pub(crate) fn mode_of(turn: u8) -> String {
     format!("m{turn}")
 }
 
-/// A nonce.
+/// An attempt id.
 pub(crate) fn attempt(process: u8, count: u8) -> AttemptId {
     AttemptId::new(format!("{}{count}", char::from(b'a' + process)))
 }

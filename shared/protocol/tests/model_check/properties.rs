@@ -25,7 +25,7 @@ pub(crate) const TOLD_IS_STORED: &str = "I5, I8, I9: what was answered is what i
 pub(crate) const EXACT_RESULTS: &str = "I6: tool results are exact or nothing";
 /// A request is never answered with another request's turn.
 pub(crate) const SAME_REQUEST: &str = "I9: an answer belongs to the request that was sent";
-/// A nonce has one holder, and a live lease is not taken.
+/// An attempt id has one holder, and a live lease is not taken.
 pub(crate) const ONE_HOLDER: &str = "I9: a lease has one holder until it is over";
 /// No model call where an outcome was durable for the owner to find.
 pub(crate) const PAID_ONCE: &str = "I9: no model call where an outcome was durable";
@@ -248,7 +248,7 @@ fn mode(model: &Lifecycle, state: &State) -> bool {
 
 fn rolled_up(state: &State) -> bool {
     let Some(session) = &state.session else { return turns(state).next().is_none() };
-    let told = |turn: &&Turn| is_terminal(turn) && turn.told_by().is_some();
+    let told = |turn: &&Turn| is_terminal(turn) && turn.outcome_writer().is_some();
     let counted = turns(state).filter(told).count() as u64;
     let Some(last) = turns(state).max_by_key(|turn| turn.sequence) else { return false };
     let status = if is_terminal(last) { last.status() } else { contracts::read::TurnStatus::Pending };

@@ -6,12 +6,12 @@
 /// A rule of the turn's life, as the page of the law numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// 1: an attempt's payloads lie under its own nonce. Out: under the turn.
+    /// 1: an attempt's payloads lie under its own id. Out: under the turn.
     PayloadsCarryTheirWriter,
     /// 2: the instruction's key carries the request's fingerprint. Out: the turn alone.
     InstructionCarriesFingerprint,
-    /// 3: the fence is a fresh random nonce. Out: the attempt's number.
-    FreshNonce,
+    /// 3: the fence is a fresh random id. Out: the attempt's number.
+    FreshAttemptId,
     /// 4: the session's `Rev` is the condition. Out: its sequence number.
     SessionRev,
     /// 5: salvage fences, then looks. Out: it looks, then fences.

@@ -41,8 +41,8 @@ fn rule_2_the_instruction_carries_the_fingerprint() {
 
 #[test]
 fn rule_3_the_fence_is_a_fresh_nonce() {
-    needs(two_attempts("rule 3, holders"), Rule::FreshNonce, ONE_HOLDER);
-    needs(two_attempts("rule 3, answers"), Rule::FreshNonce, TOLD_IS_STORED);
+    needs(two_attempts("rule 3, holders"), Rule::FreshAttemptId, ONE_HOLDER);
+    needs(two_attempts("rule 3, answers"), Rule::FreshAttemptId, TOLD_IS_STORED);
 }
 
 #[test]

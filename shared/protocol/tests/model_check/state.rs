@@ -73,7 +73,7 @@ pub(crate) enum Said {
 pub(crate) struct Object {
     /// The turn it belongs to.
     pub(crate) turn: u8,
-    /// Whose nonce its key carries.
+    /// Whose attempt id its key carries.
     pub(crate) key: AttemptId,
     /// Who wrote it.
     pub(crate) writer: AttemptId,
@@ -101,7 +101,7 @@ pub(crate) struct Instruction {
 pub(crate) struct Results {
     /// The turn they belong to.
     pub(crate) turn: u8,
-    /// Whose nonce their key carries.
+    /// Whose attempt id their key carries.
     pub(crate) attempt: AttemptId,
     /// Which text's calls they answer.
     pub(crate) calls: u8,
@@ -314,7 +314,7 @@ impl State {
         self.on_its_way.is_none() && self.processes.iter().all(|process| process.at == At::Rest)
     }
 
-    /// Whether a nonce is known to anybody.
+    /// Whether an attempt id is known to anybody.
     pub(crate) fn mentions(&self, attempt: &AttemptId) -> bool {
         let heads = self.turns.iter().flatten().any(|turn| in_turn(turn, attempt));
         let objects = self.objects.iter().any(|object| object.writer == *attempt);

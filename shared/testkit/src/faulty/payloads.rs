@@ -4,7 +4,8 @@ use bytes::Bytes;
 use protocol::payload::Payload;
 use turns::ports::{Link, PayloadReads, Payloads, Unavailable};
 
-use super::{Effect, Faulty};
+use super::Faulty;
+use crate::fault::Effect;
 use crate::ledger::Event;
 
 impl<P: PayloadReads + Clone + 'static> PayloadReads for Faulty<P> {

@@ -3,7 +3,8 @@
 use protocol::announcement::FinalizeMessage;
 use turns::ports::{FinalizeQueue, Unavailable};
 
-use super::{Effect, Faulty};
+use super::Faulty;
+use crate::fault::Effect;
 
 impl<A: FinalizeQueue + Clone + 'static> FinalizeQueue for Faulty<A> {
     async fn send(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {

@@ -16,7 +16,8 @@ use protocol::{
 use turns::checkpoint::Checkpoint;
 use turns::ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError};
 
-use super::{Effect, Faulty};
+use super::Faulty;
+use crate::fault::Effect;
 
 impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
     async fn session(&self, key: &SessionKey) -> Result<Option<Session>, Unavailable> {

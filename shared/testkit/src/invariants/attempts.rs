@@ -50,11 +50,11 @@ fn calls(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
         wall > i64::try_from(passed).unwrap_or(i64::MAX) + 2
     });
     let mut under_way: BTreeMap<&TurnKey, ProcessId> = BTreeMap::new();
-    let mut nonces: BTreeMap<&AttemptId, ProcessId> = BTreeMap::new();
+    let mut known: BTreeMap<&AttemptId, ProcessId> = BTreeMap::new();
     for (index, entry) in evidence.entries.iter().enumerate() {
         match &entry.event {
             Event::AttemptId { process, attempt } => {
-                nonces.insert(attempt, *process);
+                known.insert(attempt, *process);
             }
             Event::ModelCalled { process, turn } => {
                 if let Some(other) = under_way.insert(turn, *process)
@@ -63,7 +63,7 @@ fn calls(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
                 {
                     found.push(violation("I9", format!("two attempts of {} call the model", turn.turn)));
                 }
-                called(evidence, index, *process, turn, &nonces, found);
+                called(evidence, index, *process, turn, &known, found);
             }
             Event::ModelLeft { process, turn } if under_way.get(turn) == Some(process) => {
                 under_way.remove(turn);
@@ -79,12 +79,12 @@ fn called(
     at: usize,
     process: ProcessId,
     turn: &TurnKey,
-    nonces: &BTreeMap<&AttemptId, ProcessId>,
+    known: &BTreeMap<&AttemptId, ProcessId>,
     found: &mut Vec<Violation>,
 ) {
     let taken = evidence.heads().take_while(|(index, ..)| *index < at).find(|(_, _, before, after)| {
         after.key == *turn
-            && nonces.get(&after.attempt) == Some(&process)
+            && known.get(&after.attempt) == Some(&process)
             && before.is_none_or(|before| before.attempt != after.attempt)
     });
     let Some((taken_at, _, _, head)) = taken else {

@@ -78,7 +78,7 @@ fn shows(evidence: &Evidence<'_>, turn: &Turn, ended: &BTreeSet<&TurnKey>, found
         found.push(violation("I10", format!("terminal {} has no detail", turn.key.turn)));
         return;
     }
-    let outcome = turn.told_by().and_then(|writer| evidence.outcome(&turn.key, writer));
+    let outcome = turn.outcome_writer().and_then(|writer| evidence.outcome(&turn.key, writer));
     let expected = report(&settlement.verdict, outcome.as_ref().map(Outcome::findings).as_ref());
     if evidence.table.results.get(&turn.key).is_none_or(|detail| detail.report != expected) {
         found.push(violation("I10", format!("{}'s detail is not its outcome's", turn.key.turn)));

@@ -25,7 +25,7 @@ fn totals(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &m
     let used = turns
         .iter()
         .filter(|turn| matches!(turn.state, State::Finalized(_)))
-        .filter_map(|turn| evidence.outcome(&turn.key, turn.told_by()?))
+        .filter_map(|turn| evidence.outcome(&turn.key, turn.outcome_writer()?))
         .filter_map(|outcome| outcome.report.usage)
         .fold(Usage::default(), Usage::plus);
     if session.usage != used {

@@ -17,7 +17,7 @@ pub use calls::is_clients;
 pub use provider::Provider;
 
 use crate::{
-    faulty::{Effect, Fault},
+    fault::{Effect, Fault},
     ledger::Event,
     schedule::Process,
 };

@@ -3,9 +3,7 @@
 //! There is one thread and no runtime. A task waits for nothing but instants; the earliest comes next,
 //! and a draw from the seed decides between equals. A crash drops a task's future where it stands.
 
-mod clock;
 mod process;
-mod trace;
 
 use std::{
     collections::BTreeMap,
@@ -14,14 +12,11 @@ use std::{
     time::Duration,
 };
 
-use clock::Wake;
-pub use clock::{Clock, Cue, Pace};
 pub use process::{Faults, Process};
-pub use trace::Trace;
 
-/// Which simulated process: one invocation of one function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ProcessId(pub u32);
+use crate::clock::Wake;
+pub use crate::clock::{Clock, Cue, Pace, ProcessId};
+pub use crate::trace::Trace;
 
 /// A run that takes more wake-ups than this does not end.
 const MOST_WAKES: u64 = 2_000_000;

@@ -11,9 +11,9 @@ use contracts::Timestamp;
 use protocol::id::AttemptId;
 use turns::ports::{Random, Timer};
 
-use super::{Clock, ProcessId};
 use crate::{
-    faulty::{Effect, Fault, Rates},
+    clock::{Clock, ProcessId},
+    fault::{Effect, Fault, Rates},
     ledger::{Event, Ledger},
 };
 
@@ -186,8 +186,8 @@ impl turns::ports::Clock for Process {
 
 impl Random for Process {
     fn attempt_id(&self) -> AttemptId {
-        let nonce = self.0.clock.draw(|chance| chance.u64(..));
-        let attempt = AttemptId::new(format!("{}-{nonce:016x}", self.0.id.0));
+        let random = self.0.clock.draw(|chance| chance.u64(..));
+        let attempt = AttemptId::new(format!("{}-{random:016x}", self.0.id.0));
         self.0.ledger.note(Event::AttemptId { process: self.0.id, attempt: attempt.clone() });
         attempt
     }

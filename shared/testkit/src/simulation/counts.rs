@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use protocol::turn::{Reason, State, Turn, Verdict};
 
 use super::drive::Driver;
-use crate::{faulty::Fault, ledger::Event, model::is_clients};
+use crate::{fault::Fault, ledger::Event, model::is_clients};
 
 macro_rules! counts {
     ($($name:ident),* $(,)?) => {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     deployment::{Deployment, Done},
-    faulty::Fault,
+    fault::Fault,
     schedule::{Cue, Faults, Happened, ProcessId},
 };
 use turns::refusal::Refusal;

@@ -7,7 +7,7 @@ use protocol::timing::Timing;
 use crate::{
     client::Mutation,
     deployment::{Sent, Temper},
-    faulty::Rates,
+    fault::Rates,
     model::Script,
 };
 

@@ -39,7 +39,7 @@ pub(crate) async fn find(
 /// The outcome object that tells what came of a turn; none for one that was ended from outside before
 /// anything did.
 pub(crate) async fn load(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<Outcome>, Unavailable> {
-    match turn.told_by() {
+    match turn.outcome_writer() {
         Some(writer) => written_by(payloads, &turn.key, writer).await.map(Some),
         None => Ok(None),
     }

@@ -2,13 +2,13 @@
 //!
 //! The flows write into a [`Writer`], a connection reads from its [`Feed`]. There is no queue between
 //! them: a reader that is slow gets fewer and longer deltas, one that is gone costs nothing, and neither
-//! delays the turn. Text that may still be replaced is held back by the contract's guard, so that
+//! delays the turn. Text that may still be replaced is held back by the agent's guard, so that
 //! the deltas since the last reset are always the beginning of the answer, if they are of it at all.
 //!
 //! Every event has a [`Place`]: which attempt wrote it, between which resets, and how many bytes into
 //! that text it ends. That makes ids the same on every connection, and lets a reader go on where
-//! another connection broke off, from [`Checkpoint`](crate::checkpoint::Checkpoint)s while the turn runs and from the stored response
-//! afterwards. Deliberately absent: how events are written as bytes, and heartbeats.
+//! another connection broke off: from [checkpoints](crate::checkpoint::Checkpoint) while the turn runs, and from
+//! the stored response afterwards. Deliberately absent: how events are written as bytes, and heartbeats.
 
 mod conclude;
 mod feed;

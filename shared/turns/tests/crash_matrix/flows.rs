@@ -7,7 +7,7 @@ use testkit::{
     build,
     client::{Calls, Mutation, mutated},
     deployment::{Delivery, Deployment, Done, Sent},
-    faulty::{Effect, Fault},
+    fault::{Effect, Fault},
     ledger::Event,
     schedule::{Faults, Process},
 };

@@ -13,7 +13,7 @@ use std::{
     thread,
 };
 
-use testkit::faulty::Fault;
+use testkit::fault::Fault;
 
 use flows::{FLOWS, Flow};
 use run::{Plan, Recovery, run};

@@ -6,7 +6,7 @@ use contracts::ToolContinuation;
 use testkit::{
     client::Calls,
     deployment::{Deployment, Done, Sent, Settings},
-    faulty::Fault,
+    fault::Fault,
     invariants::{self, Violation},
     schedule::{Faults, Process},
 };

@@ -59,7 +59,7 @@ impl Step<'_> {
         })
     }
 
-    /// Stores the outcome under the attempt's nonce; an object that is there already counts as this one.
+    /// Stores the outcome under the attempt's attempt id; an object that is there already counts as this one.
     pub(super) fn store(&mut self, turn: &Arc<Turn>, said: Said, text: u8, how: How) {
         let key = number(&turn.key.turn);
         if how == How::Fail {

@@ -98,7 +98,7 @@ impl Step<'_> {
 
     /// The outcome object that tells what came of a turn.
     pub(super) fn load(&mut self, turn: &Turn) -> Option<Findings> {
-        let writer = turn.told_by()?;
+        let writer = turn.outcome_writer()?;
         let found = self.object(number(&turn.key.turn), writer);
         let outcome =
             found.map(|object| cast::findings(object, self.model.scene.stages_mode == Some(object.turn)));

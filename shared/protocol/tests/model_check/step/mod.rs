@@ -101,12 +101,12 @@ impl Step<'_> {
         self.model.coverage.note(event);
     }
 
-    /// A fresh nonce; with rule 3 taken out, the number of the attempt.
+    /// A fresh attempt id; with rule 3 taken out, the number of the attempt.
     pub(super) fn attempt_id(&self, attempt: usize) -> AttemptId {
-        if self.is_out(Rule::FreshNonce) {
+        if self.is_out(Rule::FreshAttemptId) {
             return AttemptId::new(attempt.to_string());
         }
-        // Nonces are names: one that nobody knows any more is as fresh as one that nobody ever knew, and
+        // Attempt ids are names: one that nobody knows any more is as fresh as one that nobody ever knew, and
         // the fewer names there are, the fewer states differ in names alone.
         let fresh =
             (0..).map(|count| cast::attempt(self.me, count)).find(|attempt| !self.state.mentions(attempt));
@@ -126,7 +126,7 @@ impl Step<'_> {
         matches!(&turn.state, Standing::Running { lease_ends, .. } if at(now) < takeable_at(*lease_ends, &timing()))
     }
 
-    /// The nonce under which an owner's objects lie.
+    /// The attempt id under which an owner's objects lie.
     pub(super) fn key_of(&self, attempt: &AttemptId) -> AttemptId {
         match self.is_out(Rule::PayloadsCarryTheirWriter) {
             true => AttemptId::new(String::new()),

@@ -1,6 +1,6 @@
 //! Tool results: exact or nothing (I6).
 //!
-//! The order of effects is that of `flow/resume.rs`: read, compare, store the results under a fresh nonce,
+//! The order of effects is that of `flow/tool_results.rs`: read, compare, store the results under a fresh attempt id,
 //! resume on the condition that nothing moved.
 
 use std::sync::Arc;

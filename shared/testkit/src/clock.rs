@@ -11,8 +11,14 @@ use std::{
 
 use contracts::Timestamp;
 
-use super::{ProcessId, Trace};
-use crate::faulty::{Effect, Fault};
+use crate::{
+    fault::{Effect, Fault},
+    trace::Trace,
+};
+
+/// Which simulated process: one invocation of one function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
 
 /// Where the wall clock begins.
 const EPOCH_MILLIS: i64 = 1_767_225_600_000;
@@ -32,7 +38,7 @@ pub enum Pace {
 
 /// Who is woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Wake {
+pub(crate) enum Wake {
     Task(ProcessId),
     Cue(Cue),
     Late(u64),
@@ -66,7 +72,7 @@ impl std::fmt::Debug for Clock {
 }
 
 impl Clock {
-    pub(super) fn new(seed: u64, pace: Pace, verbose: bool) -> Self {
+    pub(crate) fn new(seed: u64, pace: Pace, verbose: bool) -> Self {
         Self(Arc::new(Mutex::new(Core {
             now: Duration::ZERO,
             wall_ahead_millis: 0,
@@ -130,7 +136,7 @@ impl Clock {
     }
 
     /// Writes an effect and its fate into the trace.
-    pub(super) fn trace_effect(&self, id: ProcessId, name: &str, effect: Effect, fault: Option<Fault>) {
+    pub(crate) fn trace_effect(&self, id: ProcessId, name: &str, effect: Effect, fault: Option<Fault>) {
         let mut core = self.core();
         let now = core.now;
         core.trace.fact((id, effect, fault));
@@ -174,11 +180,11 @@ impl Clock {
         self.wake_at(self.monotonic() + after, Wake::Late(id));
     }
 
-    pub(super) fn take_late(&self, id: u64) -> Option<Late> {
+    pub(crate) fn take_late(&self, id: u64) -> Option<Late> {
         self.core().late.remove(&id)
     }
 
-    pub(super) fn wake_at(&self, at: Duration, wake: Wake) {
+    pub(crate) fn wake_at(&self, at: Duration, wake: Wake) {
         let mut core = self.core();
         let tie = core.chance.u32(..);
         let counter = core.counter;
@@ -186,7 +192,7 @@ impl Clock {
         core.coming.push(Reverse((at, tie, counter, wake)));
     }
 
-    pub(super) fn pop(&self, until: Duration) -> Option<Wake> {
+    pub(crate) fn pop(&self, until: Duration) -> Option<Wake> {
         let mut core = self.core();
         let next = core.coming.peek().map(|Reverse((at, ..))| *at);
         if next.is_none_or(|at| at > until) {
@@ -200,20 +206,20 @@ impl Clock {
         Some(wake)
     }
 
-    pub(super) fn crash(&self, id: ProcessId) {
+    pub(crate) fn crash(&self, id: ProcessId) {
         self.core().crashed.insert(id);
     }
 
-    pub(super) fn is_crashed(&self, id: ProcessId) -> bool {
+    pub(crate) fn is_crashed(&self, id: ProcessId) -> bool {
         self.core().crashed.contains(&id)
     }
 
-    pub(super) fn take_crashed(&self, id: ProcessId) -> bool {
+    pub(crate) fn take_crashed(&self, id: ProcessId) -> bool {
         self.core().crashed.remove(&id)
     }
 
     /// How long a message or a call travels.
-    pub(super) fn latency(&self) -> Duration {
+    pub(crate) fn latency(&self) -> Duration {
         let mut core = self.core();
         if core.pace == Pace::Instant {
             return Duration::ZERO;
@@ -231,12 +237,12 @@ impl Clock {
     }
 
     /// How long a call without a reply is waited for.
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.draw(|chance| chance.u64(5_000..12_000)))
     }
 
     /// Waits in a process until an instant.
-    pub(super) async fn sleep_until(&self, process: ProcessId, at: Duration) {
+    pub(crate) async fn sleep_until(&self, process: ProcessId, at: Duration) {
         let mut asked = false;
         std::future::poll_fn(|_| {
             if self.monotonic() >= at {

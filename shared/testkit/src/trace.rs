@@ -13,11 +13,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    pub(super) fn new(verbose: bool) -> Self {
+    pub(crate) fn new(verbose: bool) -> Self {
         Self { hasher: DefaultHasher::new(), lines: verbose.then(Vec::new) }
     }
 
-    pub(super) fn line(&mut self, at: Duration, line: impl FnOnce() -> String) {
+    pub(crate) fn line(&mut self, at: Duration, line: impl FnOnce() -> String) {
         at.hash(&mut self.hasher);
         if let Some(lines) = &mut self.lines {
             lines.push(format!("{:>12.6} {}", at.as_secs_f64(), line()));
@@ -25,15 +25,15 @@ impl Trace {
     }
 
     /// An effect: hashed whole in every run, since a silent run must be told from another too.
-    pub(super) fn fact(&mut self, fact: impl Hash) {
+    pub(crate) fn fact(&mut self, fact: impl Hash) {
         fact.hash(&mut self.hasher);
     }
 
-    pub(super) fn hash(&self) -> u64 {
+    pub(crate) fn hash(&self) -> u64 {
         self.hasher.finish()
     }
 
-    pub(super) fn lines(&self) -> &[String] {
+    pub(crate) fn lines(&self) -> &[String] {
         self.lines.as_deref().unwrap_or_default()
     }
 }
