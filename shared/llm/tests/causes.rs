@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use agent::model::{Chain, Observer, Instruction, Model, Request};
+use agent::model::{Chain, Instruction, Model, Observer, Request};
 use llm::{ApiKey, Client, Config, Error, retry::Policy};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

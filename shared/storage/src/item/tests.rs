@@ -20,7 +20,7 @@ use super::{
     Attributes, Unreadable,
     checkpoint::CheckpointItem,
     decode,
-    detail::{RequestItem, ResultItem, ModeItem},
+    detail::{ModeItem, RequestItem, ResultItem},
     encode,
     session::SessionItem,
     turn::TurnItem,
