@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use contracts::id::OrgId;
 use local::{Cloud, Options};
 use protocol::announcement::FinalizeMessage;
 use storage::{Objects, Queue, Table};
@@ -28,6 +29,14 @@ async fn the_dynamodb_table_conforms() {
     let cloud = cloud().await;
     let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
     conformance::table(&table, "run").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_contexts_in_dynamodb_conform() {
+    let cloud = cloud().await;
+    let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
+    let put = async |org: &OrgId, document| table.put_context(org, &document).await.unwrap();
+    conformance::contexts(&table, put, "run").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 //! earlier turns itself.
 //!
 //! Decided once, when a turn starts, on values alone; the turn's head keeps it, so that a takeover does
-//! the same.
+//! the same wherever it still can ([`after_takeover`]).
 
 use contracts::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -136,5 +136,72 @@ impl Rebuild {
                 "The conversation had outgrown the model. Its newest turns were sent again from the session's own records."
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn upstream(model: &str, provider: &str, policy: ChainPolicy) -> Upstream {
+        Upstream { model: model.to_owned(), provider: provider.to_owned(), policy }
+    }
+
+    fn began() -> Upstream {
+        upstream("a", "p", ChainPolicy::Provider)
+    }
+
+    fn goes_on() -> Start {
+        Start::Continues("resp_1".to_owned())
+    }
+
+    #[test]
+    fn a_takeover_with_the_contexts_as_they_were_goes_on_as_the_turn_began() {
+        assert_eq!(after_takeover(&goes_on(), &began(), &began()), goes_on());
+    }
+
+    #[test]
+    fn a_turn_that_began_without_a_response_to_go_on_from_is_taken_over_as_it_began_whatever_was_edited() {
+        let rebuilds = [
+            Rebuild::Unkept,
+            Rebuild::Expired,
+            Rebuild::OtherModel,
+            Rebuild::OtherProvider,
+            Rebuild::Lost,
+            Rebuild::TooLong,
+        ]
+        .map(Start::Rebuilds);
+        for start in [Start::First].into_iter().chain(rebuilds) {
+            for now in [
+                began(),
+                upstream("b", "p", ChainPolicy::Provider),
+                upstream("a", "q", ChainPolicy::Provider),
+                upstream("a", "p", ChainPolicy::Local),
+            ] {
+                assert_eq!(after_takeover(&start, &began(), &now), start, "{now:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_takeover_by_another_model_tells_the_earlier_turns() {
+        let now = upstream("b", "p", ChainPolicy::Provider);
+        assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::OtherModel));
+    }
+
+    #[test]
+    fn a_takeover_by_another_provider_tells_the_earlier_turns_whichever_model_it_has() {
+        for model in ["a", "b"] {
+            let now = upstream(model, "q", ChainPolicy::Provider);
+            assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::OtherProvider));
+        }
+    }
+
+    #[test]
+    fn a_takeover_that_leaves_nothing_behind_tells_the_earlier_turns_wherever_it_goes() {
+        for (model, provider) in [("a", "p"), ("b", "p"), ("a", "q"), ("b", "q")] {
+            let now = upstream(model, provider, ChainPolicy::Local);
+            assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::Unkept));
+        }
     }
 }

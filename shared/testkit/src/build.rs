@@ -7,13 +7,13 @@ use std::{
 
 use agent::{
     config::AgentConfig,
-    context,
+    context::{self, AgentContext, ConversationContext, Document},
     mode::Catalog,
     tool::{self, Registry},
 };
 use contracts::{
     AgentExecuteRequest, Timestamp, UserTurn,
-    id::{OrgId, SessionId, TurnId, UserId},
+    id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
     request::{Artifact, Contents, FileName, Origin, RelativePath},
 };
 use protocol::{Caller, caller::User};
@@ -24,8 +24,20 @@ use protocol::{
     transition::begin::{Setup, Submission},
 };
 
-/// The model every test turn is sent to.
+/// The model of every test turn whose session has no contexts.
 pub const MODEL: &str = "model-1";
+
+/// An agent context of the org: its sessions have the conversation context [`HOUSE`] unless they name one.
+pub const AGENT: &str = "agent";
+
+/// A conversation context of the org, with a model of its own.
+pub const HOUSE: &str = "house";
+
+/// The model of [`HOUSE`].
+pub const HOUSE_MODEL: &str = "model-2";
+
+/// A conversation context of the org that leaves nothing with the provider.
+pub const LOCAL: &str = "local";
 
 /// Who answers every test turn.
 pub const PROVIDER: &str = "provider.example.com";
@@ -97,6 +109,27 @@ pub fn config() -> Arc<AgentConfig> {
         Arc::new(AgentConfig { catalog, tools, defaults, model, provider, always })
     });
     Arc::clone(made)
+}
+
+/// The contexts that a deployment's operator has written for [`ORG`].
+#[must_use]
+pub fn contexts() -> Vec<Document> {
+    let agent = AgentContext {
+        id: AgentContextId::new(AGENT).unwrap(),
+        default_conversation_context_id: Some(ConversationContextId::new(HOUSE).unwrap()),
+        ..config().defaults.agent.clone()
+    };
+    let house = ConversationContext { model_name: Some(HOUSE_MODEL.to_owned()), ..conversation(HOUSE) };
+    let local = ConversationContext { chain: ChainPolicy::Local, ..conversation(LOCAL) };
+    let conversations = [house, local].map(Document::ConversationContext);
+    [Document::AgentContext(agent)].into_iter().chain(conversations).collect()
+}
+
+/// The default conversation context under another id.
+#[must_use]
+pub fn conversation(id: &str) -> ConversationContext {
+    let id = ConversationContextId::new(id).unwrap();
+    ConversationContext { id, ..config().defaults.conversation.clone() }
 }
 
 fn upstream() -> Upstream {

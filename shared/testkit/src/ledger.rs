@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use agent::model::{FunctionCall, ToolOutput};
+use agent::model::{Chain, Exchange, FunctionCall, Request, ToolOutput};
 use bytes::Bytes;
 use contracts::{Fingerprint, Timestamp};
 use protocol::{
@@ -35,11 +35,13 @@ pub enum Event {
     /// A process made an attempt id.
     AttemptId { process: ProcessId, attempt: AttemptId },
     /// A process began a model call for a turn.
-    ModelCalled { process: ProcessId, turn: TurnKey },
+    ModelCalled { process: ProcessId, turn: TurnKey, sent: SentRequest },
     /// That call is over: it was answered, failed or was dropped.
     ModelLeft { process: ProcessId, turn: TurnKey },
-    /// A request to the model chains from a reply that made these calls; these are the outputs it carries.
+    /// A request to the model goes on from a reply that made these calls; these are the outputs it carries.
     Chained { turn: TurnKey, calls: Vec<FunctionCall>, outputs: Vec<ToolOutput> },
+    /// A request for a model chains from a reply that another one, named first, wrote.
+    ChainedAcross { turn: TurnKey, wrote: String, model: String },
     /// A client got an answer to a user turn.
     Answered { turn: TurnKey, request: Fingerprint, body: Vec<u8> },
     /// A client got an answer to tool results.
@@ -48,6 +50,30 @@ pub enum Event {
     CancelTold(TurnKey),
     /// A message was taken off the queue because its turn was made terminal.
     FinalizeTold(TurnKey),
+}
+
+/// How a request to the model puts the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentRequest {
+    /// The model.
+    pub model: String,
+    /// Whether the provider may keep the reply.
+    pub store: bool,
+    /// The response that it goes on from.
+    pub previous_response_id: Option<String>,
+    /// The earlier turns that it tells.
+    pub told: Vec<Exchange>,
+}
+
+impl SentRequest {
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        let (previous_response_id, told) = match &request.chain {
+            Chain::Initial { history, .. } => (None, history.clone()),
+            Chain::Continues { previous_response_id, .. } => (Some(previous_response_id.clone()), Vec::new()),
+        };
+        Self { model: request.model.clone(), store: request.store, previous_response_id, told }
+    }
 }
 
 /// An event and its instant.

@@ -27,6 +27,12 @@ fn the_in_memory_table_conforms() {
 }
 
 #[test]
+fn the_in_memory_contexts_conform() {
+    let Deployment { table, .. } = Deployment::new(Settings::quiet());
+    now(conformance::contexts(&table, async |org, document| table.put_context(org, document), "run"));
+}
+
+#[test]
 fn the_in_memory_bucket_conforms() {
     let deployment = Deployment::new(Settings::quiet());
     now(conformance::payloads(&deployment.objects, "run"));

@@ -5,6 +5,7 @@
 mod checkpoints;
 mod concurrency;
 mod conditions;
+mod contexts;
 mod due;
 mod lists;
 mod payloads;
@@ -31,6 +32,7 @@ use protocol::{
 };
 use turns::ports::{FinalizeQueue, Store};
 
+pub use contexts::contexts;
 pub use payloads::payloads;
 
 use crate::build;

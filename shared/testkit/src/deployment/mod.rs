@@ -5,7 +5,10 @@ mod start;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use contracts::UserTurn;
+use contracts::{
+    UserTurn,
+    id::{AgentContextId, ConversationContextId, OrgId},
+};
 use protocol::Caller;
 use protocol::{
     id::{SessionKey, TurnKey},
@@ -82,6 +85,14 @@ impl Sent {
         Self { caller: build::caller(user), request: build::request(session, turn, instruction) }
     }
 
+    /// The same, with the contexts that its session is to have.
+    #[must_use]
+    pub fn naming(mut self, agent: Option<&str>, conversation: Option<&str>) -> Self {
+        self.request.agent_context_id = agent.map(|id| AgentContextId::new(id).unwrap());
+        self.request.conversation_context_id = conversation.map(|id| ConversationContextId::new(id).unwrap());
+        self
+    }
+
     #[must_use]
     pub fn turn(&self) -> TurnKey {
         let session = SessionKey { org: self.caller.org.clone(), session: self.request.session_id.clone() };
@@ -114,9 +125,13 @@ impl Deployment {
         let schedule = Schedule::new(settings.seed, settings.pace, settings.verbose);
         let clock = schedule.clock().clone();
         let ledger = Ledger::new(clock.clone());
+        let table = Table::new(ledger.clone());
+        for document in build::contexts() {
+            table.put_context(&OrgId::new(build::ORG).unwrap(), document);
+        }
         Self {
             settings,
-            table: Table::new(ledger.clone()),
+            table,
             objects: Objects::new(ledger.clone()),
             queue: Queue::new(clock, settings.temper),
             provider: Provider::default(),

@@ -56,7 +56,7 @@ fn calls(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
             Event::AttemptId { process, attempt } => {
                 known.insert(attempt, *process);
             }
-            Event::ModelCalled { process, turn } => {
+            Event::ModelCalled { process, turn, .. } => {
                 if let Some(other) = under_way.insert(turn, *process)
                     && other != *process
                     && !jumped

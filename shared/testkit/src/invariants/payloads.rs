@@ -92,6 +92,6 @@ fn instructed(evidence: &Evidence<'_>, turn: &Turn, found: &mut Vec<Violation>) 
         found.push(violation("I10", format!("{}'s instruction is another request's", turn.key.turn)));
     }
     if evidence.table.requests.get(&turn.key).is_none_or(|request| request.fingerprint != turn.fingerprint) {
-        found.push(violation("I10", format!("{} lacks what was asked", turn.key.turn)));
+        found.push(violation("I10", format!("{} lacks its request", turn.key.turn)));
     }
 }

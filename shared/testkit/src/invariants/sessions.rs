@@ -1,4 +1,4 @@
-//! The roll-ups: totals once (I8), the last turn, the chain, the open turn, the participants.
+//! The roll-ups: totals once (I8), the last turn, the chain, the contexts, the open turn, the participants.
 
 use contracts::{Usage, read::TurnStatus};
 use protocol::{
@@ -7,6 +7,7 @@ use protocol::{
 };
 
 use super::{Evidence, Violation, violation};
+use crate::ledger::Event;
 
 pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
     for session in evidence.table.sessions.values() {
@@ -18,6 +19,21 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
         chain(evidence, session, &turns, found);
         open_turn(session, &turns, found);
         participants(evidence, session, &turns, found);
+    }
+    for entry in evidence.entries {
+        match &entry.event {
+            Event::Session { before: Some(before), after } if before.contexts != after.contexts => {
+                let session = &after.key.session;
+                found.push(violation("I8", format!("the contexts of {session} were replaced")));
+            }
+            Event::ModelCalled { turn, sent, .. } if !sent.store && sent.previous_response_id.is_some() => {
+                found.push(violation("I8", format!("{} chains, but leaves nothing behind", turn.turn)));
+            }
+            Event::ChainedAcross { turn, wrote, model } => {
+                found.push(violation("I8", format!("{} has {model} go on from {wrote}", turn.turn)));
+            }
+            _ => {}
+        }
     }
 }
 
@@ -48,7 +64,8 @@ fn last_turn(session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
     }
 }
 
-/// A turn continues the last completed one before it, and the session names the last of all.
+/// A turn continues the last completed one before it, and the session names the last of all. One that left
+/// nothing with the provider can't be continued, and what came before it lacks it.
 fn chain(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
     let mut head: Option<String> = None;
     for turn in turns {
@@ -59,8 +76,11 @@ fn chain(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mu
         if let State::Finalized(settlement) = &turn.state
             && let Verdict::Completed { writer } = &settlement.verdict
         {
-            let outcome = evidence.outcome(&turn.key, writer);
-            head = outcome.and_then(|outcome| outcome.report.response_id).or(head);
+            let report = evidence.outcome(&turn.key, writer).map(|outcome| outcome.report);
+            head = match report {
+                Some(report) => report.response_id.filter(|_| report.chain_expires.is_some()),
+                None => head,
+            };
         }
     }
     let says = session.chain.as_ref().map(|chain| chain.response_id.clone());

@@ -47,6 +47,11 @@ pub(super) fn of(word: &str, reply: u64) -> Vec<FunctionCall> {
     word.chars().enumerate().map(call).collect()
 }
 
+/// Which reply made a call.
+pub(super) fn reply_of(call: &FunctionCall) -> Option<u64> {
+    call.call_id.split('_').nth(1)?.parse().ok()
+}
+
 /// Whether the client answers calls of this tool.
 #[must_use]
 pub fn is_clients(call: &FunctionCall) -> bool {

@@ -6,7 +6,7 @@ mod provider;
 
 use std::time::Duration;
 
-use agent::model::{Chain, Error, Instruction, Model, Observer, Reply, Request};
+use agent::model::{Chain, Error, Instruction, Model, Observer, Reply, Request, ToolOutput};
 use contracts::Usage;
 use protocol::id::TurnKey;
 use turns::ports::Timer;
@@ -18,7 +18,7 @@ pub use provider::Provider;
 
 use crate::{
     fault::{Effect, Fault},
-    ledger::Event,
+    ledger::{Event, SentRequest},
     schedule::Process,
 };
 
@@ -65,7 +65,8 @@ impl Model for ScriptedModel {
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
         let (process, turn) = (self.process.id(), self.turn.clone());
-        self.process.ledger().note(Event::ModelCalled { process, turn });
+        let sent = SentRequest::of(request);
+        self.process.ledger().note(Event::ModelCalled { process, turn, sent });
         let _under_way = UnderWay(self);
         let fault = self.process.reach(Effect::CallModel).await;
         let takes = self.takes();
@@ -97,18 +98,22 @@ impl ScriptedModel {
     fn answer(&self, request: &Request, observer: &mut Observer<'_>) -> Result<Reply, Error> {
         let earlier = self.earlier(request)?;
         let draw = self.process.clock().draw(|chance| chance.u32(0..100));
-        if earlier.is_some() && draw < self.script.forgets {
+        let is_chained = matches!(request.chain, Chain::Continues { .. });
+        if is_chained && draw < self.script.forgets {
             return Err(Error::ChainLost);
         }
         if draw >= 100 - self.script.errors {
             return Err(Error::Unavailable);
         }
         let number = self.provider.next();
-        let (asked, mut to_come) = match &request.instruction {
-            Instruction::User(text) => (text.as_str(), calls::script(text)),
-            Instruction::FilesAlone | Instruction::ToolResults => {
-                ("", earlier.map(|stored| stored.to_come).unwrap_or_default())
-            }
+        let instruction = match &request.instruction {
+            Instruction::User(text) => text.as_str(),
+            Instruction::FilesAlone | Instruction::ToolResults => "",
+        };
+        // A request that begins a chain in the middle of a turn tells the instruction again, with what was done.
+        let mut to_come = match earlier {
+            Some(earlier) if !request.tool_outputs.is_empty() => earlier.to_come,
+            Some(_) | None => calls::script(instruction),
         };
         observer.usage = Some(Usage {
             prompt_tokens: number,
@@ -119,27 +124,47 @@ impl ScriptedModel {
         let word = if to_come.is_empty() { String::new() } else { to_come.remove(0) };
         let calls = calls::of(&word, number);
         assert!(calls::are_offered(&calls, request), "a scripted tool is not offered: {calls:?}");
-        let response_id = format!("resp_{number}");
-        self.provider.store(response_id.clone(), Stored { calls: calls.clone(), to_come });
+        let response_id = provider::response_id(number);
+        let kept = request.store;
+        let stored = Stored { model: request.model.clone(), kept, calls: calls.clone(), to_come };
+        self.provider.store(response_id.clone(), stored);
         Ok(Reply {
             response_id,
             model: request.model.clone(),
-            text: format!("Answer {number} to: {asked}"),
+            text: format!("Answer {number} to: {instruction}"),
             calls,
         })
     }
 
-    /// What is stored of the response that the request chains from. Like the real one, the provider refuses
-    /// a request that leaves one of its calls without an output; I6 is judged by what is noted here.
+    /// The reply that the request goes on from: the response that it chains from, or the one whose calls it
+    /// answers. Like the real one, the provider refuses a request that leaves a call without an output; I6 is
+    /// judged by what is noted here.
     fn earlier(&self, request: &Request) -> Result<Option<Stored>, Error> {
-        let Chain::Continues { previous_response_id, .. } = &request.chain else {
-            return Ok(None);
+        let (turn, outputs) = (self.turn.clone(), request.tool_outputs.clone());
+        let (stored, outputs) = match &request.chain {
+            Chain::Continues { previous_response_id, .. } => {
+                let stored = self.provider.recall(previous_response_id).ok_or(Error::ChainLost)?;
+                if stored.model != request.model {
+                    let (wrote, model) = (stored.model.clone(), request.model.clone());
+                    let turn = turn.clone();
+                    self.process.ledger().note(Event::ChainedAcross { turn, wrote, model });
+                }
+                (stored, outputs)
+            }
+            // All calls of the turn are told, and the last reply's are the ones that wait for their outputs.
+            Chain::Initial { .. } => {
+                let Some(last) = outputs.last() else { return Ok(None) };
+                let Some(stored) = self.provider.that_called(&last.call) else {
+                    return Err(Error::Rejected { status: 400 });
+                };
+                let is_last =
+                    |output: &ToolOutput| calls::reply_of(&output.call) == calls::reply_of(&last.call);
+                let of_last = outputs.iter().filter(|output| is_last(output)).cloned().collect();
+                (stored, of_last)
+            }
         };
-        let stored = self.provider.recall(previous_response_id).ok_or(Error::ChainLost)?;
-        let is_answered = stored.calls.iter().eq(request.tool_outputs.iter().map(|output| &output.call));
-        let (turn, calls) = (self.turn.clone(), stored.calls.clone());
-        let outputs = request.tool_outputs.clone();
-        self.process.ledger().note(Event::Chained { turn, calls, outputs });
+        let is_answered = stored.calls.iter().eq(outputs.iter().map(|output| &output.call));
+        self.process.ledger().note(Event::Chained { turn, calls: stored.calls.clone(), outputs });
         if is_answered { Ok(Some(stored)) } else { Err(Error::Rejected { status: 400 }) }
     }
 }

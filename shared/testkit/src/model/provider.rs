@@ -1,4 +1,4 @@
-//! The provider's own memory: what it stored of each response that can be chained from.
+//! The provider's own memory: what came of each request, and which responses can be chained from.
 
 use std::{
     collections::BTreeMap,
@@ -7,9 +7,15 @@ use std::{
 
 use agent::model::FunctionCall;
 
-/// A stored response.
+use super::calls;
+
+/// A response.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stored {
+    /// The model that wrote it.
+    pub(super) model: String,
+    /// Whether it was to be kept: only then it can be chained from.
+    pub(super) kept: bool,
     /// The calls that it made.
     pub(super) calls: Vec<FunctionCall>,
     /// The replies that are to come: a word each, see [`super::calls`].
@@ -20,6 +26,11 @@ pub(super) struct Stored {
 struct Memory {
     calls: u64,
     stored: BTreeMap<String, Stored>,
+}
+
+/// The id of the n-th reply.
+pub(super) fn response_id(number: u64) -> String {
+    format!("resp_{number}")
 }
 
 /// The provider of a run. Handles share it.
@@ -40,7 +51,12 @@ impl Provider {
     }
 
     pub(super) fn recall(&self, response: &str) -> Option<Stored> {
-        self.memory().stored.get(response).cloned()
+        self.memory().stored.get(response).filter(|stored| stored.kept).cloned()
+    }
+
+    /// The response that made a call, kept or not: whoever wrote the script knows it.
+    pub(super) fn that_called(&self, call: &FunctionCall) -> Option<Stored> {
+        self.memory().stored.get(&response_id(calls::reply_of(call)?)).cloned()
     }
 
     pub(super) fn store(&self, response: String, stored: Stored) {

@@ -37,6 +37,7 @@ counts! {
     suspended, superseded, cancelled, abandoned, past_tool_deadline, storage_unavailable, completed,
     failed, folded, moved_due, resumed, continued, mismatches,
     answered_calls, mixed_replies,
+    sessions_of_an_agent, sessions_with_a_context, told_earlier_turns, unkept_replies, other_contexts,
 }
 
 pub(super) fn count(driver: &Driver) -> Counts {
@@ -45,6 +46,7 @@ pub(super) fn count(driver: &Driver) -> Counts {
         kills: driver.kills,
         refusals: driver.refused,
         mismatches: driver.mismatches,
+        other_contexts: driver.other_contexts,
         not_applied: driver.struck(|fault| *fault == Fault::NotApplied),
         lost_replies: driver.struck(|fault| matches!(fault, Fault::ReplyLost | Fault::RepliedLost)),
         late_landings: driver.struck(|fault| *fault == Fault::LandsLate),
@@ -62,7 +64,15 @@ pub(super) fn count(driver: &Driver) -> Counts {
                 let finalized = matches!(after.state, State::Finalized(_));
                 counts.folded += u64::from(born_just_now && finalized);
             }
-            Event::ModelCalled { .. } => counts.model_calls += 1,
+            Event::ModelCalled { sent, .. } => {
+                counts.model_calls += 1;
+                counts.told_earlier_turns += u64::from(!sent.told.is_empty());
+                counts.unkept_replies += u64::from(!sent.store);
+            }
+            Event::Session { before: None, after } => {
+                counts.sessions_of_an_agent += u64::from(after.contexts.agent.is_some());
+                counts.sessions_with_a_context += u64::from(after.contexts.conversation.is_some());
+            }
             Event::Answered { .. } => counts.answers += 1,
             Event::Continued { .. } => counts.continued += 1,
             Event::Chained { calls, .. } => {

@@ -45,6 +45,7 @@ pub(super) struct Driver {
     pub(super) kills: u64,
     pub(super) refused: u64,
     pub(super) mismatches: u64,
+    pub(super) other_contexts: u64,
     pub(super) crashes: u64,
     /// What recovery sends again until it is answered.
     pub(super) patient: bool,
@@ -63,6 +64,7 @@ impl Driver {
             kills: 0,
             refused: 0,
             mismatches: 0,
+            other_contexts: 0,
             crashes: 0,
             patient: false,
         }
@@ -170,6 +172,8 @@ impl Driver {
     fn finished(&mut self, process: ProcessId, done: &Done) {
         let mismatch = matches!(done, Done::Executed(Err(Refusal::ToolResultsMismatch(_))));
         self.mismatches += u64::from(mismatch);
+        let others = matches!(done, Done::Executed(Err(Refusal::OtherContexts)));
+        self.other_contexts += u64::from(others);
         let Some(client) = self.serves.remove(&process) else { return };
         match done {
             Done::Executed(Ok(body)) => self.observer(client, body),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use protocol::timing::Timing;
 
 use crate::{
+    build::{AGENT, HOUSE, LOCAL},
     client::Mutation,
     deployment::{Sent, Temper},
     fault::Rates,
@@ -124,11 +125,15 @@ fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
     let sessions = if chance.u32(0..3) == 0 { 2 } else { 1 };
     for session in 0..sessions {
         let session = format!("s{session}");
+        let contexts = contexts(chance);
         let mut at = Duration::ZERO;
         for turn in 0..chance.u32(1..=4) {
+            let is_first = turn == 0;
             let turn = format!("t{turn}");
             let user = if chance.u32(0..4) == 0 { "ben" } else { "ann" };
             let sent = Sent::new(user, &session, &turn, &format!("{session} {turn}{}", calls(chance)));
+            let (agent, conversation) = if is_first { contexts } else { named(contexts, chance) };
+            let sent = sent.naming(agent, conversation);
             let tries = chance.u32(1..6);
             for _ in 0..[1, 1, 2, 3][chance.usize(0..4)] {
                 let late = Duration::from_millis(chance.u64(0..4_000));
@@ -144,6 +149,29 @@ fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
         }
     }
     clients
+}
+
+/// The contexts that a request names: an agent's and a conversation's.
+type Named = (Option<&'static str>, Option<&'static str>);
+
+/// What the first request of a session names: mostly nothing.
+fn contexts(chance: &mut fastrand::Rng) -> Named {
+    match chance.u32(0..10) {
+        0..6 => (None, None),
+        6 => (Some(AGENT), None),
+        7 => (None, Some(LOCAL)),
+        8 => (Some(AGENT), Some(LOCAL)),
+        _ => (Some(AGENT), Some(HOUSE)),
+    }
+}
+
+/// What a later one names: the same, nothing, or now and then what the session may not have.
+fn named(contexts: Named, chance: &mut fastrand::Rng) -> Named {
+    match chance.u32(0..10) {
+        0..5 => contexts,
+        5..9 => (None, None),
+        _ => (contexts.0, Some(HOUSE)),
+    }
 }
 
 /// What the turn's model calls, see [`crate::model`]: nothing, or up to three replies of calls.

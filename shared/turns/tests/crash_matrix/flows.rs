@@ -52,6 +52,9 @@ const fn resume(
 
 pub(crate) const FLOWS: &[Flow] = &[
     flow("execute a new session", |_| {}, send_first, first),
+    flow("execute a new session of an agent", |_| {}, send_first_of_agent, first_of_agent),
+    flow("execute after a turn that left nothing behind", finalized_local, send_second, second),
+    flow("take over a dead turn of an agent", died_of_agent, send_first_of_agent, first_of_agent),
     flow("execute, folding a settled turn", answered, send_second, second),
     flow("execute after a finalized turn", finalized, send_second, second),
     flow("execute as another user", finalized, send_third, third),
@@ -98,6 +101,16 @@ fn with_file(sent: Sent) -> Sent {
     Sent { request: build::with_file(sent.request), ..sent }
 }
 
+/// Its session gets the conversation context that the agent brings.
+fn first_of_agent() -> Sent {
+    first().naming(Some(build::AGENT), None)
+}
+
+/// Its calls are told again with the instruction, since the provider keeps nothing.
+fn first_local() -> Sent {
+    served().naming(None, Some(build::LOCAL))
+}
+
 fn third() -> Sent {
     Sent::new("ben", "s", "t3", "three")
 }
@@ -123,6 +136,10 @@ fn send(deployment: &mut Deployment, sent: &Sent, faults: Faults) -> Process {
 
 fn send_first(deployment: &mut Deployment, faults: Faults) -> Process {
     send(deployment, &first(), faults)
+}
+
+fn send_first_of_agent(deployment: &mut Deployment, faults: Faults) -> Process {
+    send(deployment, &first_of_agent(), faults)
 }
 
 fn send_second(deployment: &mut Deployment, faults: Faults) -> Process {
@@ -183,6 +200,16 @@ fn answered(deployment: &mut Deployment) {
 fn finalized(deployment: &mut Deployment) {
     answered(deployment);
     deployment.wait(Duration::from_secs(5));
+}
+
+fn finalized_local(deployment: &mut Deployment) {
+    finishes(deployment, &first_local());
+    deployment.wait(Duration::from_secs(5));
+}
+
+fn died_of_agent(deployment: &mut Deployment) {
+    dies_at(deployment, &first_of_agent(), Effect::CallModel, Fault::CrashBefore);
+    deployment.wait(DEAD);
 }
 
 fn finalized_with_file(deployment: &mut Deployment) {

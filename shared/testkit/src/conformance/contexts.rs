@@ -1,0 +1,66 @@
+//! Contexts are read as an operator wrote them, by their org alone.
+
+use agent::context::{AgentContext, ConversationContext, Document};
+use contracts::id::{AgentContextId, ConversationContextId, OrgId};
+use serde_json::json;
+use turns::ports::Store;
+
+use super::Tenant;
+use crate::build;
+
+/// Holds a table to the meaning of the contexts. Writing them is no part of [`Store`], since an operator
+/// does that: `put` is how.
+///
+/// Each is written once: a table may keep what it has read for a while.
+pub async fn contexts(store: &impl Store, put: impl AsyncFn(&OrgId, Document), run: &str) {
+    let (tenant, other) =
+        (Tenant::new(store, run, "contexts"), Tenant::new(store, run, "contexts of another"));
+    // Odd ids, and the same for both kinds.
+    for id in ["one", "An-0dd.id_of~its-own"] {
+        let (agent, conversation) = (agent(id), conversation(id));
+        put(&tenant.org, Document::AgentContext(agent.clone())).await;
+        assert_eq!(store.agent_context(&tenant.org, &agent.id).await.unwrap().as_ref(), Some(&agent));
+        let unknown = store.conversation_context(&tenant.org, &conversation.id).await.unwrap();
+        assert_eq!(unknown, None, "an agent's context is no conversation's");
+        put(&tenant.org, Document::ConversationContext(conversation.clone())).await;
+        let read = store.conversation_context(&tenant.org, &conversation.id).await.unwrap();
+        assert_eq!(read.as_ref(), Some(&conversation));
+        assert_eq!(store.agent_context(&other.org, &agent.id).await.unwrap(), None);
+        assert_eq!(store.conversation_context(&other.org, &conversation.id).await.unwrap(), None);
+    }
+    let plain = ConversationContext { name: "Ours alone".to_owned(), ..build::conversation("one") };
+    put(&other.org, Document::ConversationContext(plain.clone())).await;
+    assert_eq!(store.conversation_context(&other.org, &plain.id).await.unwrap().as_ref(), Some(&plain));
+    let theirs = store.conversation_context(&tenant.org, &plain.id).await.unwrap();
+    assert_eq!(theirs, Some(conversation("one")), "the same id in another org");
+    let (agent, conversation) =
+        (AgentContextId::new("nobodys").unwrap(), ConversationContextId::new("nobodys").unwrap());
+    assert_eq!(store.agent_context(&tenant.org, &agent).await.unwrap(), None);
+    assert_eq!(store.conversation_context(&tenant.org, &conversation).await.unwrap(), None);
+}
+
+fn agent(id: &str) -> AgentContext {
+    AgentContext {
+        id: AgentContextId::new(id).unwrap(),
+        name: "Bücher 😀".to_owned(),
+        default_conversation_context_id: Some(ConversationContextId::new(id).unwrap()),
+        ..build::config().defaults.agent.clone()
+    }
+}
+
+/// Every member says something else than its default.
+fn conversation(id: &str) -> ConversationContext {
+    let tools = &build::config().defaults.agent.client_tools;
+    serde_json::from_value(json!({
+        "Id": id, "Name": "Bücher 😀", "ModelName": "a-model", "System": "Be brief.\n\"Always\".",
+        "Temperature": 0.7, "MaxOutputTokens": 1_000, "ReasoningEffort": "low", "DefaultMode": "general",
+        "ClientTools": tools, "ToolChoiceName": "publish_file", "Collection": "books", "Chain": "local",
+        "ToolsOnContinuation": "omit", "StoreRawPayloads": true, "ToolDeadlineSeconds": 61, "MaxRounds": 3,
+        "Budgets": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
+        "Prices": {
+            "PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CompletionPerMillion": "10",
+            "Currency": "EUR",
+        },
+    }))
+    .unwrap()
+}
