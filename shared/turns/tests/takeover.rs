@@ -89,12 +89,12 @@ fn taken_over(edited: ConversationContext) -> TakenOver {
     deployment.wait(DEAD);
 
     let warnings = answered(&mut deployment, &sent("t2"));
-    let [_, _, sent] = model_requests(&deployment).try_into().expect("one call per attempt");
+    let [_, _, request] = model_requests(&deployment).try_into().expect("one call per attempt");
     let head = deployment.table.contents().heads[&sent("t2").turn()].clone();
     let frozen = head.chain.previous_response_id().unwrap().to_owned();
     assert_eq!(began.previous_response_id.as_ref(), Some(&frozen));
     assert_eq!(deployment.violations(), []);
-    TakenOver { deployment, frozen, sent, warnings }
+    TakenOver { deployment, frozen, request, warnings }
 }
 
 /// The request begins a chain and tells the session's first turn.
@@ -108,7 +108,7 @@ fn tells_the_first_turn(sent: &SentRequest) {
 #[test]
 fn a_takeover_by_another_model_begins_a_chain_tells_the_earlier_turn_and_warns() {
     let other = ConversationContext { model_name: Some("model-b".to_owned()), ..context() };
-    let TakenOver { mut deployment, sent: takeover, warnings, .. } = taken_over(other);
+    let TakenOver { mut deployment, request: takeover, warnings, .. } = taken_over(other);
     assert_eq!((takeover.model.as_str(), takeover.store), ("model-b", true));
     tells_the_first_turn(&takeover);
     assert_eq!(warnings, [Rebuild::OtherModel.warning().unwrap()]);
@@ -123,7 +123,7 @@ fn a_takeover_by_another_model_begins_a_chain_tells_the_earlier_turn_and_warns()
 #[test]
 fn a_takeover_that_may_leave_nothing_behind_tells_the_earlier_turn_and_warns_of_nothing() {
     let local = ConversationContext { chain: ChainPolicy::Local, ..context() };
-    let TakenOver { mut deployment, sent: takeover, warnings, .. } = taken_over(local);
+    let TakenOver { mut deployment, request: takeover, warnings, .. } = taken_over(local);
     assert_eq!((takeover.model.as_str(), takeover.store), ("model-a", false));
     tells_the_first_turn(&takeover);
     assert!(warnings.is_empty(), "{warnings:?}");
@@ -138,7 +138,7 @@ fn a_takeover_that_may_leave_nothing_behind_tells_the_earlier_turn_and_warns_of_
 fn a_takeover_after_an_edit_of_something_else_goes_on_from_what_the_turn_froze() {
     let reworded =
         ConversationContext { system: "Be brief.".to_owned(), temperature: Some(0.1), ..context() };
-    let TakenOver { frozen, sent: takeover, warnings, .. } = taken_over(reworded);
+    let TakenOver { frozen, request: takeover, warnings, .. } = taken_over(reworded);
     assert_eq!(takeover.previous_response_id, Some(frozen));
     assert_eq!((takeover.model.as_str(), takeover.store, takeover.told.len()), ("model-a", true, 0));
     assert!(warnings.is_empty(), "{warnings:?}");
