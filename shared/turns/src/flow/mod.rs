@@ -1,6 +1,6 @@
 //! The flows: read, decide with a pure transition, write, and again if somebody else was faster.
 //!
-//! A turn's way through the files: [`user_turn`](Executor::execute) begins it as [`setup`] has it, an
+//! A turn's way through the files: [`user_turn`](Executor::execute) begins it as `setup` has it, an
 //! attempt owns it, `work` asks the model what `compose` makes of it and runs tools, `settle` decides it,
 //! [`finalize`](Finalizer::finalize) publishes it. `tool_results`, `salvage` and `replay` are the other
 //! ways in; `write` and `outcomes` are what all of them stand on.
