@@ -31,6 +31,7 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
     };
     for payload in all() {
         assert_eq!(bucket.get(&payload).await.unwrap(), None, "{payload:?} is not there yet");
+        assert!(!bucket.exists(&payload).await.unwrap(), "{payload:?} is not there yet");
     }
     for (number, payload) in all().enumerate() {
         bucket.put(&payload, Bytes::from(format!("body {number}"))).await.unwrap();
@@ -39,6 +40,7 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
         bucket.put(&payload, Bytes::from_static(b"a second body")).await.expect("twice is success");
         let kept = bucket.get(&payload).await.unwrap();
         assert_eq!(kept, Some(Bytes::from(format!("body {number}"))), "{payload:?} keeps the first");
+        assert!(bucket.exists(&payload).await.unwrap(), "{payload:?} is there");
     }
     sizes(bucket, run).await;
 }

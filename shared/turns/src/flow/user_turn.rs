@@ -57,16 +57,16 @@ impl<D: AgentDeps> Executor<D> {
         let mut seen = seen?;
         let mut stored = Some(stored);
         for _ in 0..ROUNDS {
-            let decision = begin::decide(&seen, &submission, self.deps.host().now(), self.deps.timing());
-            let begun = match decision {
-                Decision::Begin | Decision::BeginClosing(_) => {
+            let (now, timing) = (self.deps.host().now(), self.deps.timing());
+            let begun = match begin::decide(&seen, &submission, now, timing) {
+                Decision::Begin => {
                     // I10: the head that points at the request is written after it.
                     stored.take().transpose()?;
-                    let closing = match decision {
-                        Decision::BeginClosing(open) => Some(open),
-                        _ => None,
-                    };
-                    self.begin(&seen, closing, &submission, request, &term).await?
+                    self.begin(&seen, None, &submission, request, &term).await?
+                }
+                Decision::BeginClosing(open) => {
+                    stored.take().transpose()?;
+                    self.begin(&seen, Some(open), &submission, request, &term).await?
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(&self.deps, &open).await?;
@@ -88,7 +88,7 @@ impl<D: AgentDeps> Executor<D> {
                 },
                 Decision::Conflict => return Err(Refusal::TurnIdConflict),
                 Decision::Busy { turn, until } => {
-                    let retry_after = replay::retry_after(self.deps.host().now().until(until));
+                    let retry_after = replay::retry_after(now.until(until));
                     return Err(Refusal::SessionBusy { turn, retry_after });
                 }
                 Decision::OtherContexts => return Err(Refusal::OtherContexts),
