@@ -1,7 +1,5 @@
 //! Client tools: suspend, continue, exactly (AGN-033 §3.3, §5, AGN-034 §2.2).
 
-use std::time::Duration;
-
 use contracts::paths::TOOL_RESULTS;
 use local::{Function, Options};
 use serde_json::{Value, json};
@@ -156,9 +154,7 @@ async fn a_function_that_dies_after_the_results_were_accepted_is_taken_over_by_t
         turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; delay 700ms; say \"Read.\"]]");
     let right = results(&ada.execute(&request).await.result(), "contents");
     let crash = async {
-        while system.model_calls().len() < 2 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        system.model_called(2).await;
         system.cloud.crash(Function::ToolContinuation);
     };
     let (broken, ()) = futures::join!(submit(&ada, &right), crash);

@@ -1,18 +1,16 @@
 //! Functions that die in the middle of a turn.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use local::{Function, Options};
 
-use crate::support::{LEASE, System, options, turn, turn_in, turn_path};
+use crate::support::{LEASE, PATIENCE, System, options, turn, turn_in, turn_path};
 
 async fn crashed_while_the_model_works(system: &System, request: &serde_json::Value) {
     let ada = system.client("acme", "ada");
     let running = ada.execute(request);
     let crash = async {
-        while system.model_calls().is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        system.model_called(1).await;
         system.cloud.crash(Function::Execute);
     };
     let (answer, ()) = futures::join!(running, crash);
@@ -43,11 +41,11 @@ async fn the_next_user_turn_ends_a_crashed_one_and_goes_on() {
     crashed_while_the_model_works(&system, &request).await;
     let next = turn_in(request["SessionId"].as_str().unwrap(), "Still there?");
     let mut answer = ada.execute(&next).await;
-    for _ in 0..20 {
-        if answer.status != 409 {
-            break;
-        }
+    let give_up = Instant::now() + PATIENCE;
+    while answer.status == 409 {
         assert_eq!(answer.error(), "SessionBusy");
+        assert!(Instant::now() < give_up, "the session stays busy");
+        // As a client does that is told to come back; the lease has to run out.
         tokio::time::sleep(Duration::from_millis(300)).await;
         answer = ada.execute(&next).await;
     }

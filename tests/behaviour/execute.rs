@@ -1,12 +1,10 @@
 //! `POST /api/ai/agent/execute`.
 
-use std::time::Duration;
-
 use contracts::paths;
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::support::{System, id, session_path, turn, turn_in, turn_path};
+use crate::support::{PATIENCE, System, id, session_path, turn, turn_in, turn_path};
 
 #[tokio::test]
 async fn a_user_turn_is_answered_and_within_two_seconds_finalized_and_readable() {
@@ -27,7 +25,7 @@ async fn a_user_turn_is_answered_and_within_two_seconds_finalized_and_readable()
     let path = turn_path(&request);
     let published =
         |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
-    let read = ada.until(&path, Duration::from_secs(2), published).await.result();
+    let read = ada.until(&path, PATIENCE, published).await.result();
     assert_eq!(read["Status"], json!({"Id": "completed", "Text": "Completed"}));
     assert_eq!(read["SequenceNumber"], 1);
     assert_eq!(read["InstructionSummary"], "What is a lease?");
@@ -98,11 +96,11 @@ async fn another_request_under_the_same_ids_or_from_another_user_is_a_conflict()
 async fn while_a_turn_runs_another_turn_of_the_session_is_told_to_wait() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let slow = turn("Take your time [[script: delay 1500ms]]");
+    let slow = turn("Take your time [[script: delay 4s]]");
     let session = slow["SessionId"].as_str().unwrap().to_owned();
     let first = ada.execute(&slow);
     let second = async {
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        system.model_called(1).await;
         ada.execute(&turn_in(&session, "me too")).await
     };
     let (first, second) = futures::join!(first, second);

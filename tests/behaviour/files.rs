@@ -1,7 +1,5 @@
 //! Files and images that come with a user turn (AGN-034 §4.1 to §4.3, DD-002B).
 
-use std::time::Duration;
-
 use aws_sdk_dynamodb::types::AttributeValue;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use local::{Function, Options};
@@ -166,9 +164,7 @@ async fn a_takeover_sends_the_same_files_and_warns_once() {
         turn_in(before["SessionId"].as_str().unwrap(), "Slow [[script: delay 700ms; say \"Done.\"]]");
     let request = with_files(request, &[text("a.txt", "new"), binary("b.bin", b"\0")]);
     let crash = async {
-        while system.model_calls().len() < 2 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        system.model_called(2).await;
         system.cloud.crash(Function::Execute);
     };
     let (broken, ()) = futures::join!(ada.execute(&request), crash);

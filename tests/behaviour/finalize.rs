@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{LEASE, System, turn, turn_path};
+use crate::support::{LEASE, PATIENCE, System, turn, turn_path};
 
 #[tokio::test]
 async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_outcome_and_the_sweep_catches_up()
@@ -14,6 +14,7 @@ async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_o
     let answer = ada.execute(&request).await.result();
 
     let head = format!("TURN#{}", request["TurnId"].as_str().unwrap());
+    // That nothing happens takes its time to see, and only then is the settled turn due for a sweep.
     tokio::time::sleep(LEASE + Duration::from_millis(200)).await;
     assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("pending"));
     assert_eq!(system.attribute("SESSION", "LastTurnStatus").await.as_deref(), Some("pending"));
@@ -28,7 +29,7 @@ async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_o
     system.cloud.sweep().await.expect("a sweep");
     let published =
         |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
-    ada.until(&turn_path(&request), Duration::from_secs(5), published).await;
+    ada.until(&turn_path(&request), PATIENCE, published).await;
     assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("completed"));
     assert_eq!(system.attribute(&head, "GSI1PK").await, None, "a terminal turn is in no index of open ones");
 }

@@ -1,8 +1,6 @@
 //! `GET …/turns/{TurnId}/payloads/…`.
 
-use std::time::Duration;
-
-use crate::support::{System, turn, turn_path};
+use crate::support::{PATIENCE, System, turn, turn_path};
 
 #[tokio::test]
 async fn instruction_and_answer_are_read_whole_through_short_lived_links() {
@@ -14,7 +12,7 @@ async fn instruction_and_answer_are_read_whole_through_short_lived_links() {
     let path = turn_path(&request);
     let published =
         |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
-    let read = ada.until(&path, Duration::from_secs(5), published).await.result();
+    let read = ada.until(&path, PATIENCE, published).await.result();
     assert_eq!(read["InstructionSummary"].as_str().unwrap().chars().count(), 1_024);
 
     let http = reqwest::Client::new();

@@ -1,11 +1,9 @@
 //! `GET /api/ai/agent/sessions` and below.
 
-use std::time::Duration;
-
 use contracts::paths;
 use serde_json::Value;
 
-use crate::support::{Client, System, session_path, turn, turn_in, turn_path};
+use crate::support::{Client, PATIENCE, System, session_path, turn, turn_in, turn_path};
 
 async fn list(client: &Client, query: &str) -> Value {
     client.get(&format!("{}{query}", paths::SESSIONS)).await.result()
@@ -62,7 +60,7 @@ async fn a_users_list_holds_the_sessions_that_user_takes_part_in_by_that_users_o
     let moved = |answer: &crate::support::Answer| {
         ids(&answer.json()["Result"]).first().map(String::as_str) == one["SessionId"].as_str()
     };
-    let later = ada.until(&format!("{}?userId=ada", paths::SESSIONS), Duration::from_secs(5), moved).await;
+    let later = ada.until(&format!("{}?userId=ada", paths::SESSIONS), PATIENCE, moved).await;
     assert!(moved(&later), "{}", later.text);
 }
 

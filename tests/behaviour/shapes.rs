@@ -1,12 +1,10 @@
 //! The three calling shapes, one turn (DD-001), and what an answer may not embed (AGN-033 §6.1).
 
-use std::time::Duration;
-
 use contracts::paths::{self, EXECUTE};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Answer, Client, System, id, turn, turn_path};
+use crate::support::{Answer, Client, PATIENCE, System, id, turn, turn_path};
 
 async fn stored_instruction(client: &Client, session: &str, turn: &str) -> serde_json::Value {
     let path = paths::INSTRUCTION.of(&session.parse().unwrap(), &turn.parse().unwrap());
@@ -91,7 +89,7 @@ async fn a_file_that_the_model_wrote_into_its_answer_is_stored_and_linked() {
     assert_eq!((file["MimeType"].as_str(), file["SizeBytes"].as_u64()), (Some("text/plain"), Some(900)));
     let url = file["Url"].as_str().unwrap();
     assert!(url.starts_with(&turn_path(&sent)) && text.contains(url));
-    let link = ada.until(url, Duration::from_secs(1), |answer: &Answer| answer.status == 302).await;
+    let link = ada.until(url, PATIENCE, |answer: &Answer| answer.status == 302).await;
     let bytes = reqwest::get(link.header("location").unwrap()).await.unwrap().bytes().await.unwrap();
     assert_eq!(bytes.as_ref(), "ABC".repeat(300).as_bytes());
 }

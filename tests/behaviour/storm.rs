@@ -32,6 +32,7 @@ async fn insist(client: &Client, request: &Value, give_up: Instant) -> Answer {
         match client.attempt(Method::POST, paths::EXECUTE, &json, body).await {
             Ok(answer) if answer.status == 200 || !LATER.contains(&answer.error().as_str()) => return answer,
             Ok(answer) if Instant::now() > give_up => return answer,
+            // The pause of a client that sends again.
             _ => tokio::time::sleep(Duration::from_millis(50 + fastrand::u64(..200))).await,
         }
     }
@@ -69,6 +70,7 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
     let killer = async {
         let mut kills = 0;
         while !done.load(Ordering::Relaxed) {
+            // Kills come at random instants, whatever the functions are doing.
             tokio::time::sleep(Duration::from_millis(150 + fastrand::u64(..500))).await;
             let function = if fastrand::u8(..4) == 0 { Function::TurnFinalizer } else { Function::Execute };
             system.cloud.crash(function);

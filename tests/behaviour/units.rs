@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
 use axum::{Router, body::Bytes, extract::State, http::HeaderMap, response::IntoResponse};
@@ -93,12 +93,7 @@ async fn an_ordinary_turn_costs_at_most_25_write_units_and_4_read_units_finaliza
         ada.execute(sent).await.result();
         // Finalization is seen in the table itself, so that looking costs nothing here.
         let head = format!("TURN#{}", sent["TurnId"].as_str().unwrap());
-        for _ in 0..200 {
-            if system.attribute(&head, "Status").await.as_deref() == Some("completed") {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        system.until_attribute(&head, "Status", "completed").await;
         let (writes, reads, units) = meter.take();
         println!("{name}: {writes} write units, {reads} read units {units:?}");
         assert!((5.0..=25.0).contains(&writes), "{name}: {writes} write units");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use local::Function;
 use serde_json::Value;
 
-use super::System;
+use super::{PATIENCE, System};
 
 impl System {
     /// The lines of a function's log so far.
@@ -22,7 +22,7 @@ impl System {
         message: &str,
         wanted: impl Fn(&Value) -> bool,
     ) -> Vec<Value> {
-        let give_up = Instant::now() + Duration::from_secs(20);
+        let give_up = Instant::now() + PATIENCE;
         loop {
             let log = self.log(function);
             let lines: Vec<Value> = log.iter().filter(|line| wanted(line)).cloned().collect();

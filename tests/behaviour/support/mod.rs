@@ -26,6 +26,9 @@ pub struct System {
 /// A lease that tests can wait for.
 pub const LEASE: Duration = Duration::from_secs(2);
 
+/// How long a test waits for what has to happen: it ends a test that hangs, and proves nothing.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
 /// How a test's system is started: no sweeps but those the test asks for.
 pub fn options() -> Options {
     Options {

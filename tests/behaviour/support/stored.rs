@@ -1,10 +1,13 @@
 //! What is really stored: the table's items and the bucket's keys.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::System;
+use super::{PATIENCE, System};
 
 impl System {
     /// Every item of the table.
@@ -18,6 +21,19 @@ impl System {
         let items = self.items().await;
         let item = items.iter().find(|item| item["SK"].as_s().is_ok_and(|found| found == sk))?;
         item.get(name).and_then(|value| value.as_s().ok()).cloned()
+    }
+
+    /// Waits until the only item whose sort key is this has a text attribute with this value.
+    pub async fn until_attribute(&self, sk: &str, name: &str, value: &str) {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let stands = self.attribute(sk, name).await;
+            if stands.as_deref() == Some(value) {
+                return;
+            }
+            assert!(Instant::now() < give_up, "{name} of {sk} is {stands:?}, not {value}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Every object's key.

@@ -1,11 +1,11 @@
 //! What the model was sent, and what contexts say about it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use local::Function;
 use serde_json::{Value, json};
 
-use super::System;
+use super::{PATIENCE, System};
 
 impl System {
     /// Puts a conversation context of the org `acme` with the id `c`. Functions keep contexts for a minute,
@@ -17,7 +17,18 @@ impl System {
         std::fs::write(&file, context.to_string()).unwrap();
         local::contexts::put(self.cloud.data_folder(), "acme", &file).await.unwrap();
         self.cloud.crash(Function::Execute);
+        let give_up = Instant::now() + PATIENCE;
         while self.cloud.processes(Function::Execute) > 0 {
+            assert!(Instant::now() < give_up, "a function does not end");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Waits until the model was sent so many bodies.
+    pub async fn model_called(&self, times: usize) {
+        let give_up = Instant::now() + PATIENCE;
+        while self.model_calls().len() < times {
+            assert!(Instant::now() < give_up, "the model was not called {times} times");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -33,6 +33,9 @@ enum Action {
 /// How often the sweep is triggered.
 pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
+/// How often a client sends until something is wrong with what it is told.
+const MOST_TRIES: u32 = 1_000;
+
 pub(super) struct Driver {
     pub(super) deployment: Deployment,
     pub(super) plan: Plan,
@@ -42,6 +45,8 @@ pub(super) struct Driver {
     tries: Vec<u32>,
     pub(super) conversations: Vec<Conversation>,
     pub(super) answered: BTreeSet<usize>,
+    /// Clients who are told to send again without end.
+    pub(super) endless: BTreeSet<usize>,
     pub(super) kills: u64,
     pub(super) refused: u64,
     pub(super) mismatches: u64,
@@ -61,6 +66,7 @@ impl Driver {
             actions: BTreeMap::new(),
             serves: BTreeMap::new(),
             answered: BTreeSet::new(),
+            endless: BTreeSet::new(),
             kills: 0,
             refused: 0,
             mismatches: 0,
@@ -141,6 +147,10 @@ impl Driver {
     /// Sends a client's request once more.
     pub(super) fn send(&mut self, client: usize) {
         self.tries[client] += 1;
+        if self.tries[client] > MOST_TRIES {
+            self.endless.insert(client);
+            return;
+        }
         let (faults, budget) = (self.faults(), self.plan.budget);
         let sent = self.plan.clients[client].sent.clone();
         let process = match self.conversations[client].results.clone() {

@@ -11,7 +11,7 @@ pub use counts::Counts;
 
 use crate::{
     deployment::{Deployment, Settings},
-    invariants::Violation,
+    invariants::{Violation, violation},
     planted::Bug,
     schedule::Pace,
 };
@@ -46,6 +46,8 @@ pub fn run(seed: u64, bug: Option<Bug>, verbose: bool) -> Run {
     let mut violations = recover::recover(&mut driver);
     let deployment = &driver.deployment;
     violations.extend(deployment.violations());
+    let endless = |client: &usize| format!("client {client} is told to send again without end");
+    violations.extend(driver.endless.iter().map(|client| violation("I12", endless(client))));
     violations.sort();
     violations.dedup();
     let clock = deployment.schedule.clock();
