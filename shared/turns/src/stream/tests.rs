@@ -142,7 +142,7 @@ enum Source {
     Follower(Writer),
 }
 
-struct World {
+struct Playback {
     attempts: usize,
     writer: Writer,
     source: Source,
@@ -153,7 +153,7 @@ struct World {
     written: String,
 }
 
-impl World {
+impl Playback {
     fn new() -> Self {
         let writer = Writer::new(true, None);
         writer.begin(&turn(1));
@@ -248,30 +248,30 @@ proptest! {
 
     #[test]
     fn a_client_ends_with_the_answer(steps in steps(), cut in 0_usize..4) {
-        let mut world = World::new();
-        steps.iter().for_each(|step| world.step(step));
-        let response = completed(&world.written, world.writer.segment());
-        let expected = guard(&world.written, |blob| embedded_link(&turn(1).key, blob)).text;
-        let client = world.end(&response, cut);
+        let mut playback = Playback::new();
+        steps.iter().for_each(|step| playback.step(step));
+        let response = completed(&playback.written, playback.writer.segment());
+        let expected = guard(&playback.written, |blob| embedded_link(&turn(1).key, blob)).text;
+        let client = playback.end(&response, cut);
         prop_assert_eq!(client.text, expected);
         prop_assert_eq!(client.results, [response.body.get()]);
     }
 
     #[test]
     fn a_client_of_a_turn_that_failed_ends_with_no_text(steps in steps(), cut in 0_usize..4) {
-        let mut world = World::new();
-        steps.iter().for_each(|step| world.step(step));
+        let mut playback = Playback::new();
+        steps.iter().for_each(|step| playback.step(step));
         let response = Response::error(Error::from(ErrorCode::ModelUnavailable));
-        let client = world.end(&response, cut);
+        let client = playback.end(&response, cut);
         prop_assert_eq!(client.text, "");
         prop_assert_eq!(client.results, [response.body.get()]);
     }
 
     #[test]
     fn an_answer_that_another_attempt_gave_replaces_what_was_shown(steps in steps(), cut in 0_usize..4) {
-        let mut world = World::new();
-        steps.iter().for_each(|step| world.step(step));
-        let client = world.end(&completed("Quite another answer.", None), cut);
+        let mut playback = Playback::new();
+        steps.iter().for_each(|step| playback.step(step));
+        let client = playback.end(&completed("Quite another answer.", None), cut);
         prop_assert_eq!(client.text, "Quite another answer.");
     }
 
@@ -280,11 +280,11 @@ proptest! {
         steps in steps(),
         id in (0..=EventId::MAX.get()).prop_map(|id| EventId::new(id).unwrap()),
     ) {
-        let mut world = World::new();
-        world.client.last = Some(id);
-        world.follow();
-        world.client.last = None;
-        steps.iter().for_each(|step| world.step(step));
+        let mut playback = Playback::new();
+        playback.client.last = Some(id);
+        playback.follow();
+        playback.client.last = None;
+        steps.iter().for_each(|step| playback.step(step));
     }
 }
 

@@ -33,7 +33,7 @@ impl Recovery {
 }
 
 /// What a cell came to.
-pub(crate) struct Ran {
+pub(crate) struct Judged {
     /// Effects of the flow.
     pub(crate) effects: usize,
     /// Effects of the flow and of the first process of the recovery.
@@ -44,7 +44,7 @@ pub(crate) struct Ran {
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-pub(crate) fn run(flow: &Flow, recovery: Recovery, plan: &Plan) -> Ran {
+pub(crate) fn run(flow: &Flow, recovery: Recovery, plan: &Plan) -> Judged {
     let mut deployment = Deployment::new(Settings::quiet());
     (flow.before)(&mut deployment);
     let acted = (flow.act)(&mut deployment, Faults::At(plan.clone()));
@@ -57,7 +57,7 @@ pub(crate) fn run(flow: &Flow, recovery: Recovery, plan: &Plan) -> Ran {
     end(&mut deployment, recovery, &mut violations);
     violations.extend(deployment.violations());
     violations.dedup();
-    Ran { effects, reached: effects + recovered.reached().len(), violations }
+    Judged { effects, reached: effects + recovered.reached().len(), violations }
 }
 
 fn recover(
