@@ -4,10 +4,13 @@
 //! and an unclosed one reaches to the end of the text. Fences in block quotes and lists count. In one
 //! thing this is more generous than CommonMark: within a list a fence may be indented by any amount,
 //! since the width of the list's markers is not tracked.
+//!
+//! The text is taken one character at a time, each once. What is carried from line to line is the open
+//! fence and whether a list is; within a line, how far its beginning is read. Only a line whose own text
+//! begins with marks is undecided for a while: backticks may turn out to be inline code, up to the line's
+//! end. What may stand before the own text embeds nothing, so that it need not wait for the decision.
 
-use std::ops::Range;
-
-/// What a line opened, until it is closed.
+/// What opened a fence, until it is closed.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     mark: char,
@@ -16,171 +19,283 @@ struct Open {
     in_list: bool,
 }
 
-/// Which parts of a text lie outside of every fence.
-pub(super) struct Fences {
-    /// The unfenced parts, in order, each of whole lines.
-    pub(super) unfenced: Vec<Range<usize>>,
-    /// Whether the text ends within a fence.
-    pub(super) ends_open: bool,
-    /// Whether the last line is unfinished and begins with backticks that open a fence unless another
-    /// one follows.
-    pub(super) ends_undecided: bool,
+/// What is known of a character's line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Up to here it lies outside of every fence, or it holds nothing but marks of quotes and lists.
+    Unfenced,
+    /// It lies within a fence, with its marks.
+    Fenced,
+    /// Its marks may open a fence.
+    Undecided,
 }
 
-/// What a text has opened up to some place.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Scan {
+/// Reads a text for its fences.
+#[derive(Debug, Default)]
+pub(super) struct Fences {
     open: Option<Open>,
     in_list: bool,
-    undecided: bool,
-    /// The place is within a line that opens nothing.
-    within_line: bool,
+    within: Within,
+    closing: Closing,
 }
 
-impl Scan {
-    /// Whether the place lies within a fence.
-    pub(super) fn is_open(&self) -> bool {
-        self.open.is_some()
-    }
+/// Where in its line the next character stands.
+#[derive(Debug)]
+enum Within {
+    /// In what stands before the line's own text.
+    Start(LineStart),
+    /// In a line whose marks open a fence if there are enough of them; after them, maybe.
+    Opening { open: Open, in_info: bool },
+    /// In a line outside of every fence.
+    Prose,
+    /// In a line within a fence.
+    Fenced,
+}
 
-    /// The same, further on in a line.
-    pub(super) fn within_line(self) -> Self {
-        Self { within_line: true, ..self }
-    }
-
-    /// Whether a line's beginning tells what the whole line opens: nothing, since its first word is one.
-    pub(super) fn is_prose(&self, beginning: &str) -> bool {
-        let words = LineStart::of(beginning).rest;
-        let has_whole_word = words.trim_start().contains(' ');
-        self.within_line || has_whole_word && !words.starts_with(['`', '~'])
-    }
-
-    /// Takes a line, or the rest of one; whether it lies outside of every fence.
-    pub(super) fn line(&mut self, line: &str) -> bool {
-        if std::mem::take(&mut self.within_line) {
-            return true;
-        }
-        let start = LineStart::of(line);
-        // A fence that was opened within a quote ends with the quote.
-        self.open = self.open.filter(|open| start.quotes >= open.quotes);
-        if let Some(current) = self.open {
-            if current.is_closed_by(line) {
-                self.open = None;
-            }
-            return false;
-        }
-        if start.is_item {
-            self.in_list = true;
-        } else if start.indent == 0 && !start.rest.is_empty() {
-            self.in_list = false;
-        }
-        self.undecided = start.rest.starts_with("```") && !line.ends_with('\n');
-        self.open = start.opens(self.in_list);
-        self.open.is_none()
+impl Default for Within {
+    fn default() -> Self {
+        Self::Start(LineStart::default())
     }
 }
 
 impl Fences {
-    /// Finds the fences of a text that goes on after `scan`.
-    pub(super) fn after(mut scan: Scan, text: &str) -> Self {
-        let mut unfenced: Vec<Range<usize>> = Vec::new();
-        let mut at = 0;
-        for line in text.split_inclusive('\n') {
-            let here = at..at + line.len();
-            at = here.end;
-            if !scan.line(line) {
-                continue;
-            }
-            match unfenced.last_mut() {
-                Some(last) if last.end == here.start => last.end = here.end,
-                _ => unfenced.push(here),
-            }
+    /// Takes the next character.
+    pub(super) fn take(&mut self, c: char) -> Line {
+        if let Some(open) = self.open {
+            self.closing.take(c, open);
         }
-        Self { unfenced, ends_open: scan.open.is_some(), ends_undecided: scan.undecided }
+        let line = match &mut self.within {
+            Within::Start(start) => match start.take(c) {
+                None => self.within_start(),
+                Some(own) => self.own_text(own, c),
+            },
+            Within::Opening { .. } => self.opening(c),
+            Within::Prose => Line::Unfenced,
+            Within::Fenced => Line::Fenced,
+        };
+        if c == '\n' {
+            self.next_line();
+        }
+        line
+    }
+
+    /// The text is at its end: what its last line is, if that was undecided.
+    pub(super) fn end(&self) -> Line {
+        match self.within {
+            Within::Opening { open, .. } if open.length >= 3 => Line::Fenced,
+            Within::Fenced => Line::Fenced,
+            _ => Line::Unfenced,
+        }
+    }
+
+    /// A fence that was opened within quotes goes on where the line has as many.
+    fn within_start(&mut self) -> Line {
+        match (&self.within, self.open) {
+            (Within::Start(start), Some(open)) if start.quotes >= open.quotes => {
+                self.within = Within::Fenced;
+                Line::Fenced
+            }
+            _ => Line::Unfenced,
+        }
+    }
+
+    /// The line's own text begins, no later than with `c`.
+    fn own_text(&mut self, own: Own, c: char) -> Line {
+        let Within::Start(start) = std::mem::take(&mut self.within) else { return Line::Unfenced };
+        // A fence that was opened within a quote ends with the quote.
+        self.open = None;
+        if start.is_item {
+            self.in_list = true;
+        } else if start.indent == 0 && own != Own::Nothing {
+            self.in_list = false;
+        }
+        let is_code = start.indent > 3 && !self.in_list;
+        if own == Own::Marks && !is_code {
+            let open = Open { mark: c, length: 1, quotes: start.quotes, in_list: self.in_list };
+            self.within = Within::Opening { open, in_info: false };
+            return Line::Undecided;
+        }
+        self.within = Within::Prose;
+        Line::Unfenced
+    }
+
+    fn opening(&mut self, c: char) -> Line {
+        let Within::Opening { open, in_info } = &mut self.within else { return Line::Unfenced };
+        if !*in_info && c == open.mark {
+            open.length += 1;
+        } else {
+            let is_inline = open.mark == '`' && *in_info && c == '`';
+            if open.length < 3 || is_inline {
+                self.within = Within::Prose;
+                return Line::Unfenced;
+            }
+            *in_info = true;
+        }
+        let is_decided = c == '\n' || open.mark == '~';
+        if open.length >= 3 && is_decided { Line::Fenced } else { Line::Undecided }
+    }
+
+    fn next_line(&mut self) {
+        match (&self.within, self.open) {
+            // One of fewer marks is prose by now.
+            (Within::Opening { open, .. }, _) => self.open = Some(*open),
+            (Within::Fenced, Some(open)) if self.closing.closes(open) => self.open = None,
+            _ => {}
+        }
+        self.closing = Closing::default();
+        self.within = match self.open {
+            Some(Open { quotes: 0, .. }) => Within::Fenced,
+            _ => Within::default(),
+        };
     }
 }
 
-/// What stands before a line's own text.
-struct LineStart<'a> {
+/// What stands before a line's own text: blanks, quotes, markers of items.
+#[derive(Debug, Default)]
+struct LineStart {
     quotes: usize,
     is_item: bool,
+    /// How far what follows the last quote or marker is indented.
     indent: usize,
-    rest: &'a str,
+    part: Part,
 }
 
-impl<'a> LineStart<'a> {
-    fn of(line: &'a str) -> Self {
-        let mut start =
-            Self { quotes: 0, is_item: false, indent: 0, rest: line.trim_end_matches(['\r', '\n']) };
-        loop {
-            start.skip_blanks();
-            if let Some(rest) = start.rest.strip_prefix('>') {
-                start.quotes += 1;
-                start.indent = 0;
-                start.rest = rest.strip_prefix(' ').unwrap_or(rest);
-            } else if let Some(rest) = after_item_marker(start.rest) {
-                start.is_item = true;
-                start.indent = 0;
-                start.rest = rest;
-            } else {
-                return start;
+/// What the last character of a line's start was.
+#[derive(Debug, Default, Clone, Copy)]
+enum Part {
+    /// A blank, or what a blank may follow.
+    #[default]
+    Blank,
+    /// The `>` of a quote, to which a blank belongs.
+    Quote,
+    /// So many digits, maybe of `1. ` or `1) `.
+    Digits(usize),
+    /// The end of a marker if a blank follows.
+    Marker,
+    /// The first half of a line's end if that follows.
+    Return,
+}
+
+/// How a line's own text begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Own {
+    /// It ends at once.
+    Nothing,
+    /// With a backtick or a tilde.
+    Marks,
+    Prose,
+}
+
+impl LineStart {
+    /// Takes the next character, until the line's own text begins.
+    fn take(&mut self, c: char) -> Option<Own> {
+        self.part = match (self.part, c) {
+            (Part::Return, '\r') => Part::Return,
+            (Part::Return | Part::Blank | Part::Quote, '\n') => return Some(Own::Nothing),
+            (Part::Return, _) => return Some(Own::Prose),
+            (Part::Quote, ' ') => Part::Blank,
+            (Part::Blank | Part::Quote, _) => match c {
+                ' ' => self.blank(1),
+                '\t' => self.blank(4),
+                '>' => {
+                    self.quotes += 1;
+                    self.indent = 0;
+                    Part::Quote
+                }
+                '-' | '*' | '+' => Part::Marker,
+                '0'..='9' => Part::Digits(1),
+                '\r' => Part::Return,
+                '`' | '~' => return Some(Own::Marks),
+                _ => return Some(Own::Prose),
+            },
+            (Part::Digits(digits), '0'..='9') if digits < 9 => Part::Digits(digits + 1),
+            (Part::Digits(_), '.' | ')') => Part::Marker,
+            (Part::Marker, ' ' | '\t') => {
+                self.is_item = true;
+                self.indent = 0;
+                Part::Blank
             }
-        }
+            (Part::Digits(_) | Part::Marker, _) => return Some(Own::Prose),
+        };
+        None
     }
 
-    fn skip_blanks(&mut self) {
-        let rest = self.rest.trim_start_matches([' ', '\t']);
-        let blanks = self.rest.len() - rest.len();
-        let tabs = self.rest.bytes().take(blanks).filter(|b| *b == b'\t').count();
-        self.indent += blanks + 3 * tabs;
-        self.rest = rest;
-    }
-
-    fn opens(&self, in_list: bool) -> Option<Open> {
-        let mark = self.rest.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-        let info = self.rest.trim_start_matches(mark);
-        let length = self.rest.len() - info.len();
-        let is_inline = mark == '`' && info.contains('`');
-        let is_code = self.indent > 3 && !in_list;
-        (length >= 3 && !is_inline && !is_code).then_some(Open { mark, length, quotes: self.quotes, in_list })
+    fn blank(&mut self, width: usize) -> Part {
+        self.indent += width;
+        Part::Blank
     }
 }
 
-impl Open {
-    fn is_closed_by(self, line: &str) -> bool {
-        let mut rest = line.trim_end();
-        let mut indent = leading_blanks(rest);
-        for _ in 0..self.quotes {
-            let Some(inner) = rest.trim_start().strip_prefix('>') else { break };
-            rest = inner.strip_prefix(' ').unwrap_or(inner);
-            indent = leading_blanks(rest);
-        }
-        let marks = rest.trim_start();
-        marks.len() >= self.length && marks.chars().all(|c| c == self.mark) && (indent <= 3 || self.in_list)
+/// Whether a line within a fence closes it.
+#[derive(Debug, Default)]
+struct Closing {
+    quotes: usize,
+    indent: usize,
+    marks: usize,
+    part: Before,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// The marks, as far as is known.
+    #[default]
+    Marks,
+    /// The blank that belongs to a quote.
+    Blank,
+    /// The end: some of the marks were there.
+    MoreMarks,
+    /// The end: all of the marks were there.
+    End,
+    /// Nothing: this is some other line.
+    Nothing,
+}
+
+impl Closing {
+    fn take(&mut self, c: char, open: Open) {
+        self.part = match self.part {
+            Before::Blank if c == ' ' => Before::Marks,
+            Before::Marks | Before::Blank if c.is_whitespace() => {
+                self.indent += c.len_utf8();
+                Before::Marks
+            }
+            Before::Marks | Before::Blank if c == '>' && self.quotes < open.quotes => {
+                self.quotes += 1;
+                self.indent = 0;
+                Before::Blank
+            }
+            Before::Marks | Before::Blank | Before::MoreMarks if c == open.mark => {
+                self.marks += 1;
+                Before::MoreMarks
+            }
+            Before::MoreMarks | Before::End if c.is_whitespace() => Before::End,
+            _ => Before::Nothing,
+        };
     }
-}
 
-fn leading_blanks(text: &str) -> usize {
-    text.len() - text.trim_start().len()
-}
-
-/// What follows `- `, `* `, `+ `, `1. ` or `1) `.
-fn after_item_marker(text: &str) -> Option<&str> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let marker = match digits {
-        0 => text.strip_prefix(['-', '*', '+'])?,
-        1..=9 => text.get(digits..)?.strip_prefix(['.', ')'])?,
-        _ => return None,
-    };
-    marker.strip_prefix([' ', '\t'])
+    fn closes(&self, open: Open) -> bool {
+        self.part != Before::Nothing && self.marks >= open.length && (self.indent <= 3 || open.in_list)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The lines outside of every fence, and what is known at the text's end.
+    fn read(text: &str) -> (String, Line) {
+        let (mut fences, mut outside) = (Fences::default(), String::new());
+        for line in text.split_inclusive('\n') {
+            let known = line.chars().map(|c| fences.take(c)).last().unwrap();
+            let known = if line.ends_with('\n') { known } else { fences.end() };
+            if known == Line::Unfenced {
+                outside.push_str(line);
+            }
+        }
+        (outside, fences.end())
+    }
+
     fn outside(text: &str) -> String {
-        Fences::after(Scan::default(), text).unfenced.into_iter().map(|part| &text[part]).collect()
+        read(text).0
     }
 
     #[test]
@@ -203,8 +318,8 @@ mod tests {
     #[test]
     fn an_unclosed_fence_reaches_to_the_end() {
         assert_eq!(outside("a\n```\nx\n\ny"), "a\n");
-        assert!(Fences::after(Scan::default(), "```\n").ends_open);
-        assert!(!Fences::after(Scan::default(), "```\n```").ends_open);
+        assert_eq!(read("```\n").1, Line::Fenced);
+        assert_eq!(read("```\n```\n").1, Line::Unfenced);
     }
 
     #[test]

@@ -1,9 +1,15 @@
 //! Finds what embeds a file in unfenced text: `data:` URIs and runs of base64.
+//!
+//! The text is taken one character at a time, each once. What is carried is a few characters that stand
+//! before, which tell a scheme and a link's destination; the run or the URI that is being read; and the
+//! beginnings that become URIs if a comma follows soon. A beginning and a run may be read side by side:
+//! the run cannot become long enough before it is decided whether it belongs to a URI. The short line
+//! that ends a wrapped run may turn out to be a word of its own; it is too short to be a file then, so
+//! that nothing has to be read again.
 
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 
-use contracts::request::{ImageType, is_mime_type};
-use percent_encoding::percent_decode;
+use super::before::{Before, Place};
 
 /// How long a run or a URI has to be before it counts as an embedded file
 /// (ruling: no inline code blobs).
@@ -12,42 +18,151 @@ pub const MIN_EMBEDDED_CHARS: usize = 512;
 /// A line of a wrapped run is at least that long; words of prose are not.
 const MIN_WRAPPED_CHARS: usize = 60;
 
-/// The longest head of a `data:` URI that is taken for one.
+/// The longest head of a `data:` URI that is taken for one, with its comma.
 const MAX_URI_HEAD: usize = 256;
 
+const SCHEME: &str = "data:";
+
 /// An embedded file and where it stands.
+#[derive(Debug)]
 pub(super) struct Found {
     pub(super) range: Range<usize>,
-    pub(super) mime_type: String,
-    pub(super) bytes: Vec<u8>,
+    pub(super) is_uri: bool,
+    pub(super) place: Place,
+    /// Whether a `>` follows.
+    pub(super) is_closed: bool,
 }
 
-/// Finds the first embedded file at or after a place.
-pub(super) fn first(text: &str, from: usize) -> Option<Found> {
-    let bytes = text.as_bytes();
-    let mut at = from;
-    while let Some(byte) = bytes.get(at) {
-        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-        if let Some(uri) = Uri::at(text, at).filter(|_| !before.is_some_and(u8::is_ascii_alphanumeric)) {
-            if uri.range.len() >= MIN_EMBEDDED_CHARS {
-                return Some(uri.found());
-            }
-            at = uri.range.end;
-        } else if is_run_byte(*byte) {
-            let run = Run::at(bytes, at);
-            if run.chars >= MIN_EMBEDDED_CHARS && run.says_something {
-                return Some(run.found(text));
-            }
-            // A URI may begin at the run's end, as in `a/data:`.
-            at = match run.end.checked_sub("data".len()) {
-                Some(scheme) if scheme > at && Uri::at(text, scheme).is_some() => scheme,
-                _ => run.end,
-            };
+impl Found {
+    /// What a link takes the place of.
+    pub(super) fn replaced(&self) -> Range<usize> {
+        let Range { start, end } = self.range;
+        if self.place == Place::Angle && self.is_closed {
+            start.saturating_sub(1)..end + 1
         } else {
-            at += 1;
+            start..end
         }
     }
-    None
+}
+
+/// Reads a text for embedded files.
+#[derive(Debug, Default)]
+pub(super) struct Finder {
+    before: Before,
+    /// From where on the text is held back for a `<` that has just been read.
+    angle: usize,
+    /// Where URIs begin if a comma follows, none further back than a head is long.
+    heads: VecDeque<Start>,
+    reading: Reading,
+}
+
+#[derive(Debug, Default)]
+enum Reading {
+    #[default]
+    Nothing,
+    Run(Run),
+    Uri(Uri),
+}
+
+/// Where a file may begin.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    at: usize,
+    place: Place,
+    /// From where on the text is held back for it.
+    holds: usize,
+}
+
+impl Finder {
+    /// From where on the text may yet turn out to be embedded, if there is such a place.
+    pub(super) fn holds(&self) -> Option<usize> {
+        let reading = match &self.reading {
+            Reading::Nothing => (self.before.place() == Place::Angle).then_some(self.angle),
+            Reading::Run(run) => Some(run.start.holds),
+            Reading::Uri(uri) => Some(uri.start.holds),
+        };
+        self.heads.front().map(|head| head.holds).or(reading)
+    }
+
+    /// Takes the next character; what has ended before it.
+    pub(super) fn take(&mut self, c: char, at: usize) -> Option<Found> {
+        // What is no ASCII is all the same.
+        let byte = u8::try_from(c).ok().filter(u8::is_ascii).unwrap_or(u8::MAX);
+        if !byte.is_ascii_graphic() || b"()<>`".contains(&byte) {
+            self.heads.clear();
+        }
+        while self.heads.front().is_some_and(|head| at >= head.at + SCHEME.len() + MAX_URI_HEAD) {
+            self.heads.pop_front();
+        }
+        let found = self.read(byte, at);
+        self.before.push(byte);
+        found
+    }
+
+    /// The text ends here, or a fence begins: what has ended with it.
+    pub(super) fn end(&mut self, at: usize) -> Option<Found> {
+        let ended = std::mem::take(self);
+        match ended.reading {
+            Reading::Nothing => None,
+            Reading::Run(mut run) => {
+                run.take_tail(at);
+                run.found(at, None)
+            }
+            Reading::Uri(uri) => uri.found(at, None),
+        }
+    }
+
+    fn read(&mut self, byte: u8, at: usize) -> Option<Found> {
+        let goes_on = match &mut self.reading {
+            Reading::Nothing => false,
+            Reading::Run(run) => run.goes_on(byte, at),
+            Reading::Uri(uri) => uri.goes_on(byte),
+        };
+        if goes_on {
+            return None;
+        }
+        let (found, word) = match std::mem::take(&mut self.reading) {
+            Reading::Nothing => (None, None),
+            Reading::Run(run) => {
+                let found = run.found(at, Some(byte));
+                let itself = found.is_none().then_some(run.start);
+                (found, run.refused().or(itself))
+            }
+            Reading::Uri(uri) => (uri.found(at, Some(byte)), None),
+        };
+        self.begin(byte, at, word);
+        found
+    }
+
+    /// Begins what a character begins. `word` is the run that it ended, if that was no file.
+    fn begin(&mut self, byte: u8, at: usize, word: Option<Start>) {
+        match byte {
+            _ if is_run_byte(byte) => {
+                let place = self.before.place();
+                let holds = if place == Place::Angle { self.angle } else { at };
+                self.reading = Reading::Run(Run::new(Start { at, place, holds }, byte));
+            }
+            b':' => self.heads.extend(word.and_then(|word| self.head(word, at))),
+            b',' => {
+                if let Some(start) = self.heads.pop_front() {
+                    self.heads.clear();
+                    self.reading = Reading::Uri(Uri::new(start, self.before.ends_with(b";base64")));
+                }
+            }
+            b'<' => {
+                // It refused a word as a wrapped run's end: the text up to the word says otherwise.
+                self.angle = word.filter(|word| word.place == Place::OwnLine).map_or(at, |word| word.at);
+            }
+            _ => {}
+        }
+    }
+
+    /// The URI that may begin with the word's last letters, which a colon follows.
+    fn head(&self, word: Start, colon: usize) -> Option<Start> {
+        let at = colon.checked_sub("data".len()).filter(|_| self.before.ends_a_scheme())?;
+        let place = if word.at == at { word.place } else { Place::Plain };
+        Some(Start { at, place, ..word })
+    }
 }
 
 /// A byte of the standard or the URL-safe alphabet.
@@ -55,180 +170,162 @@ fn is_run_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
 }
 
+fn found(start: Start, end: usize, is_uri: bool, at: usize, next: Option<u8>) -> Found {
+    let is_closed = next == Some(b'>') && at == end;
+    Found { range: start.at..end, is_uri, place: start.place, is_closed }
+}
+
+/// Characters of a run.
+#[derive(Debug, Default, Clone, Copy)]
+struct Chars {
+    count: usize,
+    /// A rule of dashes or underscores is no base64.
+    say_something: bool,
+}
+
+impl Chars {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.say_something |= other.say_something;
+    }
+
+    fn of(byte: u8) -> Self {
+        Self { count: 1, say_something: byte.is_ascii_alphanumeric() }
+    }
+}
+
 /// A run of base64: unbroken, or wrapped into lines.
+#[derive(Debug)]
 struct Run {
-    start: usize,
+    start: Start,
+    /// Where what is known to belong to it ends.
     end: usize,
-    chars: usize,
-    // A rule of dashes or underscores is no base64.
-    says_something: bool,
+    chars: Chars,
+    part: Part,
+}
+
+/// Where in a run the next character stands.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// In a line of so many characters.
+    Line(usize),
+    /// After so much padding.
+    Padding(usize),
+    /// Between the halves of a line's end.
+    Return,
+    /// In a line that belongs to the run if it is long enough, or the run's last.
+    Tail { begins: usize, chars: Chars },
 }
 
 impl Run {
-    fn at(bytes: &[u8], start: usize) -> Self {
-        let mut run = Self { start, end: start, chars: 0, says_something: false };
-        loop {
-            let line = length(bytes, run.end, is_run_byte);
-            let part = bytes.get(run.end..run.end + line).unwrap_or_default();
-            run.says_something |= part.iter().any(u8::is_ascii_alphanumeric);
-            run.chars += line;
-            run.end += line;
-            let padding = length(bytes, run.end, |b| b == b'=').min(2);
-            run.end += padding;
-            let wraps = padding == 0 && line >= MIN_WRAPPED_CHARS;
-            match next_line(bytes, run.end).filter(|next| wraps && continues(bytes, *next)) {
-                Some(next) => run.end = next,
-                None => return run,
+    fn new(start: Start, byte: u8) -> Self {
+        Self { start, end: start.at + 1, chars: Chars::of(byte), part: Part::Line(1) }
+    }
+
+    /// Takes a character that belongs to the run, or may do so.
+    fn goes_on(&mut self, byte: u8, at: usize) -> bool {
+        let is_wrapped = matches!(self.part, Part::Line(MIN_WRAPPED_CHARS..));
+        match (&mut self.part, byte) {
+            (Part::Line(line), _) if is_run_byte(byte) => {
+                *line += 1;
+                self.chars.add(Chars::of(byte));
+                self.end = at + 1;
             }
+            (Part::Tail { chars, .. }, _) if is_run_byte(byte) => {
+                chars.add(Chars::of(byte));
+                if chars.count == MIN_WRAPPED_CHARS {
+                    self.take_tail(at + 1);
+                }
+            }
+            (Part::Tail { chars, .. }, b'=' | b'\r' | b'\n') if chars.count > 0 => {
+                self.take_tail(at);
+                return self.goes_on_padded(byte, 1, at);
+            }
+            (Part::Line(_), b'=') => return self.goes_on_padded(byte, 1, at),
+            (Part::Padding(1), b'=') => return self.goes_on_padded(byte, 2, at),
+            (Part::Line(_), b'\r') if is_wrapped => self.part = Part::Return,
+            (Part::Line(_), b'\n') if is_wrapped => self.part = Part::tail(at),
+            (Part::Return, b'\n') => self.part = Part::tail(at),
+            _ => return false,
+        }
+        true
+    }
+
+    fn goes_on_padded(&mut self, byte: u8, padding: usize, at: usize) -> bool {
+        if byte == b'=' {
+            self.part = Part::Padding(padding);
+            self.end = at + 1;
+        }
+        byte == b'='
+    }
+
+    /// The last line belongs to the run.
+    fn take_tail(&mut self, end: usize) {
+        if let Part::Tail { chars, .. } = self.part
+            && chars.count > 0
+        {
+            self.chars.add(chars);
+            self.part = Part::Line(chars.count);
+            self.end = end;
         }
     }
 
-    fn found(&self, text: &str) -> Found {
-        let range = self.start..self.end;
-        let run = text.get(range.clone()).unwrap_or_default();
-        match decode(run.bytes().filter(|b| !b.is_ascii_whitespace())) {
-            Some(bytes) => Found { range, mime_type: sniff(&bytes).to_owned(), bytes },
-            None => Found { range, mime_type: "text/plain".to_owned(), bytes: run.as_bytes().to_vec() },
+    /// The word that turned out not to be the run's last line, just before the character that ended both.
+    fn refused(&self) -> Option<Start> {
+        match self.part {
+            Part::Tail { begins, chars } if chars.count > 0 => {
+                Some(Start { at: begins, place: Place::OwnLine, holds: begins })
+            }
+            _ => None,
         }
+    }
+
+    fn found(&self, at: usize, next: Option<u8>) -> Option<Found> {
+        let is_file = self.chars.count >= MIN_EMBEDDED_CHARS && self.chars.say_something;
+        is_file.then(|| found(self.start, self.end, false, at, next))
     }
 }
 
-fn length(bytes: &[u8], from: usize, is: fn(u8) -> bool) -> usize {
-    bytes.get(from..).unwrap_or_default().iter().take_while(|b| is(**b)).count()
-}
-
-fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
-    match bytes.get(at..)? {
-        [b'\r', b'\n', ..] => Some(at + 2),
-        [b'\n', ..] => Some(at + 1),
-        _ => None,
+impl Part {
+    /// The line after the one that ends here.
+    fn tail(line_feed: usize) -> Self {
+        Self::Tail { begins: line_feed + 1, chars: Chars::default() }
     }
 }
 
-/// Whether a line goes on with a wrapped run: by its length, or as the run's last, shorter line.
-fn continues(bytes: &[u8], line: usize) -> bool {
-    let chars = length(bytes, line, is_run_byte);
-    let after = bytes.get(line + chars);
-    chars >= MIN_WRAPPED_CHARS || (chars > 0 && matches!(after, None | Some(b'=' | b'\r' | b'\n')))
-}
-
-/// Where the last word of visible ASCII begins; nothing that embeds a file holds anything else.
-pub(super) fn last_word(text: &str) -> usize {
-    text.trim_end_matches(|c: char| c.is_ascii_graphic()).len()
-}
-
-/// How far back a wrapped run that reaches `line` may begin, for text that is not finished.
-pub(super) fn wrapped_before(text: &str, line: usize) -> usize {
-    let mut start = line;
-    for before in text.get(..line).unwrap_or_default().split_inclusive('\n').rev() {
-        let content = before.trim_end_matches(['\r', '\n']);
-        let run = content.bytes().rev().take_while(|b| is_run_byte(*b)).count();
-        if run < MIN_WRAPPED_CHARS {
-            break;
-        }
-        // The whole word, since the run may be the tail of a URI.
-        let word = last_word(content);
-        start = start - before.len() + word;
-        if word > 0 {
-            break;
-        }
-    }
-    start
-}
-
-/// A `data:` URI (RFC 2397).
-struct Uri<'a> {
-    range: Range<usize>,
-    mime_type: &'a str,
+/// A `data:` URI (RFC 2397) from its comma on.
+#[derive(Debug)]
+struct Uri {
+    start: Start,
     is_base64: bool,
-    data: &'a str,
+    /// How many parentheses are open.
+    open: usize,
 }
 
-impl<'a> Uri<'a> {
-    fn at(text: &'a str, start: usize) -> Option<Self> {
-        let rest = text.get(start..)?;
-        let scheme = rest.get(.."data:".len())?;
-        if !scheme.eq_ignore_ascii_case("data:") {
-            return None;
-        }
-        let body = rest.get(scheme.len()..)?;
-        let comma = body.bytes().take(MAX_URI_HEAD).position(|b| b == b',')?;
-        let (head, data) = (body.get(..comma)?, body.get(comma + 1..)?);
-        if head.bytes().any(|b| !b.is_ascii_graphic() || b"()<>`".contains(&b)) {
-            return None;
-        }
-        let (mime_type, is_base64) = match head.rsplit_once(';') {
-            Some((mime_type, "base64")) => (mime_type, true),
-            _ => (head, false),
-        };
-        let length = if is_base64 { base64_length(data) } else { text_length(data) };
-        let data = data.get(..length)?;
-        let end = start + scheme.len() + comma + 1 + length;
-        Some(Self { range: start..end, mime_type, is_base64, data })
+impl Uri {
+    fn new(start: Start, is_base64: bool) -> Self {
+        Self { start, is_base64, open: 0 }
     }
 
-    fn found(self) -> Found {
-        let plain = || "text/plain".to_owned();
-        let raw: Vec<u8> = percent_decode(self.data.as_bytes()).collect();
-        let bytes = if self.is_base64 { decode(raw.iter().copied()) } else { Some(raw) };
-        match bytes {
-            Some(bytes) if is_mime_type(self.mime_type) => {
-                Found { range: self.range, mime_type: self.mime_type.to_owned(), bytes }
-            }
-            Some(bytes) => Found { range: self.range, mime_type: plain(), bytes },
-            None => Found { range: self.range, mime_type: plain(), bytes: self.data.as_bytes().to_vec() },
-        }
-    }
-}
-
-fn base64_length(data: &str) -> usize {
-    data.bytes().take_while(|b| is_run_byte(*b) || matches!(b, b'=' | b'%')).count()
-}
-
-/// Up to what ends a URI in Markdown or HTML; a closing parenthesis does where none was opened.
-fn text_length(data: &str) -> usize {
-    let mut open = 0_usize;
-    data.bytes()
-        .take_while(|b| match b {
+    /// Up to what ends a URI in Markdown or HTML; a closing parenthesis does where none was opened.
+    fn goes_on(&mut self, byte: u8) -> bool {
+        match byte {
+            _ if self.is_base64 => is_run_byte(byte) || matches!(byte, b'=' | b'%'),
             b'(' => {
-                open += 1;
+                self.open += 1;
                 true
             }
             b')' => {
-                let closes = open > 0;
-                open = open.saturating_sub(1);
+                let closes = self.open > 0;
+                self.open = self.open.saturating_sub(1);
                 closes
             }
             b'"' | b'<' | b'>' | b'`' => false,
-            _ => b.is_ascii_graphic(),
-        })
-        .count()
-}
+            _ => byte.is_ascii_graphic(),
+        }
+    }
 
-/// Decodes either alphabet, padded or not, as models write it.
-fn decode(run: impl Iterator<Item = u8>) -> Option<Vec<u8>> {
-    use base64::{
-        Engine as _,
-        alphabet::STANDARD,
-        engine::{GeneralPurpose, general_purpose::NO_PAD},
-    };
-    let engine = GeneralPurpose::new(&STANDARD, NO_PAD.with_decode_allow_trailing_bits(true));
-    let standard: Vec<u8> = run
-        .filter(|b| *b != b'=')
-        .map(|b| match b {
-            b'-' => b'+',
-            b'_' => b'/',
-            other => other,
-        })
-        .collect();
-    engine.decode(standard).ok()
-}
-
-/// What bytes without a declared type are, by their signature.
-fn sniff(bytes: &[u8]) -> &'static str {
-    match bytes {
-        [b'%', b'P', b'D', b'F', b'-', ..] => "application/pdf",
-        [b'P', b'K', 3, 4, ..] => "application/zip",
-        _ => ImageType::of_bytes(bytes).map_or("application/octet-stream", ImageType::mime_type),
+    fn found(&self, at: usize, next: Option<u8>) -> Option<Found> {
+        (at - self.start.at >= MIN_EMBEDDED_CHARS).then(|| found(self.start, at, true, at, next))
     }
 }

@@ -1,85 +1,117 @@
-//! The guard on a text that is still being written.
+//! The guard on a text that is still being written, or that is whole.
+//!
+//! Each character is looked at once for fences and, unless it is fenced, once for files. Where marks at a
+//! line's beginning may yet open a fence, the search for files waits until that is decided; what it waits
+//! for, and what may yet turn out to belong to a file, is held back. All else is final at once. So the
+//! cost of a text is linear in its length, in whatever pieces it comes.
 
-use super::{Blob, fence::Scan, find::wrapped_before, guard_after, settled_after};
-
-/// Taking a text apart costs a pass over it, which is worth it once it is this long.
-const WORTH_A_BREAK_BYTES: usize = 1024;
+use super::{
+    Blob, Guarded,
+    before::Place,
+    extension,
+    fence::{Fences, Line},
+    find::{Finder, Found},
+    payload,
+    rest::Rest,
+};
 
 /// A text that is guarded while it is written: what [`push`](Self::push) returns, joined, is a prefix of
 /// what [`guard`](super::guard) makes of the whole text.
-///
-/// Only what follows the last break is looked at again, so that a long text costs no more per piece than a
-/// short one. A break is wherever what follows can be guarded by itself, knowing what is open there.
 #[derive(Debug, Default)]
 pub struct Stream {
-    /// What is open where the rest begins.
-    scan: Scan,
-    /// The text since the last break.
-    rest: String,
-    /// How much of the guarded rest was returned.
-    returned: usize,
-    /// How many files were embedded before the rest.
+    pub(super) rest: Rest,
+    fences: Fences,
+    finder: Finder,
+    /// Up to where the text was read for fences.
+    read: usize,
+    /// Up to where it was searched for files.
+    searched: usize,
+    /// Up to where it is final.
+    settled: usize,
+    /// How many files were embedded in that.
     blobs: usize,
 }
 
 impl Stream {
     /// Takes the next piece, and returns what has become final.
     pub fn push(&mut self, piece: &str, mut url_of: impl FnMut(&Blob) -> String) -> String {
-        self.rest.push_str(piece);
-        let settled = settled_after(self.scan, &self.rest);
-        let final_part = self.rest.get(..settled).unwrap_or_default();
-        let guarded = guard_after(self.scan, self.blobs, final_part, &mut url_of).text;
-        // What was final stays so, though less may be known of it by itself: a fence that closes may
-        // have held lines that look like the beginning of a run.
-        let new = guarded.get(self.returned..).unwrap_or_default().to_owned();
-        self.returned += new.len();
-        if self.rest.len() >= WORTH_A_BREAK_BYTES {
-            self.break_off(settled, url_of);
+        let mut out = Guarded { text: String::new(), blobs: Vec::new() };
+        self.take(piece, &mut out, &mut url_of);
+        out.text
+    }
+
+    /// Takes the next piece; what has become final goes `out`.
+    pub(super) fn take(&mut self, piece: &str, out: &mut Guarded, url_of: &mut dyn FnMut(&Blob) -> String) {
+        self.rest.push(piece);
+        while let Some(c) = self.rest.char(self.read) {
+            self.read += c.len_utf8();
+            let line = self.fences.take(c);
+            self.follow(line, out, url_of);
         }
-        new
+        self.settle(self.finder.holds().unwrap_or(self.searched), out);
+        self.rest.forget(self.settled);
     }
 
-    fn break_off(&mut self, settled: usize, url_of: impl FnMut(&Blob) -> String) {
-        let Some((at, scan)) = last_break(self.scan, self.rest.get(..settled).unwrap_or_default()) else {
-            return;
-        };
-        let before = guard_after(self.scan, self.blobs, self.rest.get(..at).unwrap_or_default(), url_of);
-        // Never more than was returned, since it ends within the settled part.
-        self.returned = self.returned.saturating_sub(before.text.len());
-        self.blobs += before.blobs.len();
-        self.scan = scan;
-        self.rest.drain(..at);
+    /// The text is whole: all of it is final.
+    pub(super) fn end(&mut self, out: &mut Guarded, url_of: &mut dyn FnMut(&Blob) -> String) {
+        self.follow(self.fences.end(), out, url_of);
+        if let Some(found) = self.finder.end(self.searched) {
+            self.embed(&found, out, url_of);
+        }
+        self.settle(self.read, out);
     }
-}
 
-/// The last place of a settled text that nothing reaches over: a line's start where no wrapped run may go
-/// on, or a word's within a line of prose.
-fn last_break(mut scan: Scan, text: &str) -> Option<(usize, Scan)> {
-    let mut found = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
-        if line.ends_with('\n') {
-            scan.line(line);
-            if scan.is_open() || wrapped_before(text, at) == at {
-                found = Some((at, scan));
+    /// How much of the text is final.
+    pub(super) fn settled(&self) -> usize {
+        self.settled
+    }
+
+    /// Searches what was read, or passes over it.
+    fn follow(&mut self, line: Line, out: &mut Guarded, url_of: &mut dyn FnMut(&Blob) -> String) {
+        match line {
+            Line::Undecided => {}
+            Line::Fenced => {
+                if let Some(found) = self.finder.end(self.searched) {
+                    self.embed(&found, out, url_of);
+                }
+                self.searched = self.read;
             }
-        } else if !scan.is_open() {
-            found = word_start(scan, line).map(|(at, scan)| (start + at, scan)).or(found);
+            Line::Unfenced => {
+                while self.searched < self.read
+                    && let Some(c) = self.rest.char(self.searched)
+                {
+                    if let Some(found) = self.finder.take(c, self.searched) {
+                        self.embed(&found, out, url_of);
+                    }
+                    self.searched += c.len_utf8();
+                }
+            }
         }
     }
-    found
-}
 
-/// The start of an unfinished line's last word, unless what stands before it decides what the word is.
-fn word_start(mut scan: Scan, line: &str) -> Option<(usize, Scan)> {
-    let at = line.rfind(' ')? + 1;
-    let before = line.get(..at)?;
-    let is_reference = before.trim_end_matches([' ', '<']).ends_with("]:");
-    if is_reference || !scan.is_prose(before) {
-        return None;
+    /// Puts a link in a file's place.
+    fn embed(&mut self, found: &Found, out: &mut Guarded, url_of: &mut dyn FnMut(&Blob) -> String) {
+        let replaced = found.replaced();
+        self.settle(replaced.start, out);
+        let text = self.rest.get(found.range.clone());
+        let (mime_type, bytes) = if found.is_uri { payload::of_uri(text) } else { payload::of_run(text) };
+        self.blobs += 1;
+        let name = format!("embedded-{}.{}", self.blobs, extension(&mime_type));
+        let blob = Blob { name, mime_type, bytes };
+        let url = url_of(&blob);
+        match found.place {
+            Place::Url => out.text.push_str(&url),
+            _ => out.text.push_str(&format!("[{}]({url})", blob.name)),
+        }
+        out.blobs.push(blob);
+        self.settled = replaced.end;
     }
-    scan.line(before);
-    Some((at, scan.within_line()))
+
+    /// The text is final up to here.
+    fn settle(&mut self, until: usize, out: &mut Guarded) {
+        if until > self.settled {
+            out.text.push_str(self.rest.get(self.settled..until));
+            self.settled = until;
+        }
+    }
 }
