@@ -33,8 +33,8 @@ struct State {
     index: u64,
     /// What is final of the segment's text, from there on.
     text: String,
-    /// What holds back the rest.
-    guard: Stream,
+    /// What holds back the rest. Boxed, since it is most of a writer, and many a writer is silent.
+    guard: Box<Stream>,
     /// Up to where checkpoints were read or the client has seen the stream.
     read: Option<Place>,
 }
@@ -56,7 +56,7 @@ impl Writer {
             begins: None,
             index: 0,
             text: String::new(),
-            guard: Stream::default(),
+            guard: Box::default(),
             read: seen,
         };
         Self { state: Mutex::new(state), changed: Notify::new() }
@@ -217,7 +217,7 @@ impl State {
         self.begins = Some(Place::start(segment));
         self.index = 0;
         self.text.clear();
-        self.guard = Stream::default();
+        *self.guard = Stream::default();
     }
 
     fn ends(&self) -> Option<Place> {
