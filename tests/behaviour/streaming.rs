@@ -76,7 +76,7 @@ async fn what_was_said_before_a_tool_round_is_taken_back() {
 async fn a_turn_goes_on_as_it_was_started() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let script = "Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a.rs\"}; then; say \"It is read.\"]]";
+    let script = "Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a.rs\"}; then; pace 30ms; say \"It is read.\"]]";
     let results = |result: &Value| {
         let call = &result["ToolCalls"][0]["ToolCallId"];
         json!({"SessionId": result["SessionId"], "TurnId": result["TurnId"],
