@@ -85,7 +85,10 @@ pub fn after_takeover(began: &Start, with: &Upstream, now: &Upstream) -> Start {
     match began {
         Start::First | Start::Rebuilds(_) => began.clone(),
         Start::Continues(_) if now.policy == ChainPolicy::Local => Start::Rebuilds(Rebuild::Unkept),
-        Start::Continues(_) if now.provider != with.provider => Start::Rebuilds(Rebuild::OtherProvider),
+        // A turn without a provider was begun before providers were recorded.
+        Start::Continues(_) if !with.provider.is_empty() && now.provider != with.provider => {
+            Start::Rebuilds(Rebuild::OtherProvider)
+        }
         Start::Continues(_) if now.model != with.model => Start::Rebuilds(Rebuild::OtherModel),
         Start::Continues(_) => began.clone(),
     }
@@ -203,5 +206,11 @@ mod tests {
             let now = upstream(model, provider, ChainPolicy::Local);
             assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::Unkept));
         }
+    }
+
+    #[test]
+    fn a_takeover_of_a_turn_whose_provider_was_not_recorded_yet_goes_on_as_it_began() {
+        let with = upstream("a", "", ChainPolicy::Provider);
+        assert_eq!(after_takeover(&goes_on(), &with, &began()), goes_on());
     }
 }
