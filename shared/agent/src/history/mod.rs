@@ -29,7 +29,7 @@ impl Exchange {
 #[must_use]
 pub fn exchange(request: &UserTurn, outcome: &Outcome) -> Option<Exchange> {
     let outputs: Vec<_> = outcome.calls().iter().filter_map(CallRecord::output).collect();
-    let told = [tool::results_block(&outputs), Some(outcome.response.answer()?)];
+    let told = [tool::results_block(&outputs, tool::Values::Whole), Some(outcome.response.answer()?)];
     Some(Exchange {
         instruction: request.instruction.clone().unwrap_or_else(|| NO_WORDS.to_owned()),
         answer: told.into_iter().flatten().collect::<Vec<_>>().join("\n"),

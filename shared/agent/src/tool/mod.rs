@@ -24,7 +24,7 @@ pub use definition::{Definition, ExecutedBy};
 pub use definition_check::{Why, check};
 pub use merge::{Dropped, Merged, merge, to_model, usage_metadata_block};
 pub use registry::Registry;
-pub use results_block::results_block;
+pub use results_block::{Values, results_block};
 pub use run::{Executed, Limits, run_all};
 pub use server::{
     AvailableMode, Effect, Facts, Failure, Produced, PublishFile, ServerTool, StageMode, ToolInput,

@@ -12,6 +12,7 @@ use agent::model::{Chain, Exchange, Instruction, Request, Tool, ToolOutput};
 use contracts::response::ToolOutcome;
 
 use crate::wire::request as wire;
+use tool_results::Values;
 
 mod attachment;
 pub mod tool_results;
@@ -81,7 +82,11 @@ fn user_message<'a>(request: &'a Request, update: Option<&'a str>) -> wire::Mess
     let blocks = [&request.context_block, &request.files_block];
     content.extend(blocks.into_iter().filter_map(|block| stated(block.as_deref()?)).map(text));
     content.extend(request.attachments.iter().map(attachment::part));
-    content.extend(tool_results::block(&request.tool_outputs).map(text));
+    let values = match request.chain {
+        Chain::Initial { .. } => Values::Whole,
+        Chain::Continues { .. } => Values::Short,
+    };
+    content.extend(tool_results::block(&request.tool_outputs, values).map(text));
     content.extend(update.and_then(stated).map(text));
     wire::Message { role: wire::Role::User, content: wire::Content::Parts(content) }
 }
