@@ -106,6 +106,72 @@ async fn a_file_with_faults_is_refused_with_every_one_of_them_and_nothing_is_wri
 }
 
 #[tokio::test]
+async fn a_context_that_a_provider_would_refuse_in_every_turn_is_refused_when_it_is_written() {
+    let system = System::start().await;
+    let tool = |name: &str, strict: bool, parameters: Value| {
+        json!({
+            "Name": name, "Description": "Does it.", "ExecutedBy": "client", "Strict": strict,
+            "Parameters": parameters,
+        })
+    };
+    let strict = |property: Value| {
+        json!({
+            "type": "object", "properties": { "a": property }, "required": ["a"], "additionalProperties": false,
+        })
+    };
+    let mut many: Vec<Value> = (0..63)
+        .map(|n| tool(&format!("t{n}"), false, json!({ "type": "object", "properties": {} })))
+        .collect();
+    let mut open = strict(json!({ "$ref": "#/definitions/leaf" }));
+    open["definitions"] = json!({ "leaf": { "type": "object", "properties": {} } });
+    many.extend([
+        tool("bare", false, json!({ "type": "object" })),
+        tool("either", true, strict(json!({ "oneOf": [{ "type": "string" }] }))),
+        tool("open", true, open),
+    ]);
+    let context = json!({
+        "Kind": "conversation", "Id": "c", "Name": "C", "System": "S", "DefaultMode": "ddr_authoring",
+        "ToolChoiceName": "code_hash_normalized", "ClientTools": many,
+    });
+    let refused = system.try_put_contexts("acme", &context).await;
+    assert_eq!(refused.status.code(), Some(1));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    for fault in [
+        "ClientTools: must hold at most",
+        "ClientTools[63]: needs parameters with `\"properties\"`",
+        "ClientTools[64]: is strict, so `oneOf` may not stand at `/properties/a`",
+        "ClientTools[65]: is strict, so at `/definitions/leaf`",
+        "ToolChoiceName: \"code_hash_normalized\" is neither",
+    ] {
+        assert!(told.contains(fault), "{fault} is not in {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_is_forced_only_where_tools_are_sent_and_a_client_tools_usage_goes_with_its_description() {
+    let system = System::start().await;
+    let tool = json!({
+        "Name": "editor_open", "Description": "Opens a file.", "Usage": "One at a time.", "ExecutedBy": "client",
+        "Parameters": { "type": "object", "properties": {} },
+    });
+    let context = json!({
+        "Kind": "conversation", "Id": "c", "Name": "C", "System": "S", "ToolsOnContinuation": "omit",
+        "ToolChoiceName": "agent_list_modes", "ClientTools": [tool],
+    });
+    system.put_contexts("acme", &context).await;
+    let ada = system.client("acme", "ada");
+    let mut first = turn("hello");
+    first["ConversationContextId"] = json!("c");
+    ada.execute(&first).await.result();
+    ada.execute(&turn_in(first["SessionId"].as_str().unwrap(), "and again")).await.result();
+    let calls = system.model_calls();
+    assert_eq!(calls[0]["tool_choice"]["name"], "agent_list_modes");
+    assert_eq!(calls[0]["tools"][0]["description"], "Opens a file.\n\nOne at a time.");
+    let chained = calls.last().unwrap();
+    assert!(chained.get("tools").is_none() && chained.get("tool_choice").is_none(), "{chained}");
+}
+
+#[tokio::test]
 async fn a_context_that_is_not_there_or_another_orgs_is_refused_before_anything_starts() {
     let system = System::start().await;
     system.put_contexts("acme", &contexts()).await;

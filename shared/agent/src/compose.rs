@@ -57,6 +57,13 @@ pub fn compose(
     };
     let Material { files_block, attachments } =
         user.map(|user| Material::of(user, &plan.active_files)).unwrap_or_default();
+    let tools = match previous {
+        Some(_) if !plan.tools_on_continuation => Vec::new(),
+        _ => tool::to_model(&plan.tools),
+    };
+    // Without tools there is nothing to choose, and forced again after its results a tool would be called
+    // for ever.
+    let may_force = progress.rounds == 0 && !tools.is_empty();
     let request = Request {
         model: plan.model.clone(),
         temperature: plan.temperature,
@@ -68,12 +75,8 @@ pub fn compose(
         context_block: None,
         files_block,
         attachments,
-        tools: match previous {
-            Some(_) if !plan.tools_on_continuation => Vec::new(),
-            _ => tool::to_model(&plan.tools),
-        },
-        // Forced again after its results, the tool would be called for ever.
-        tool_choice: plan.tool_choice.clone().filter(|_| progress.rounds == 0),
+        tools,
+        tool_choice: plan.tool_choice.clone().filter(|_| may_force),
         tool_outputs: match previous {
             Some(_) => progress.outputs(),
             None => progress.every_output(),

@@ -5,10 +5,17 @@ use serde_json::{Map, Value};
 use super::{Checked, given};
 use crate::refusal::Refusal;
 
+/// How many tools a request may have.
+const MOST: usize = 128;
+
 pub(super) fn check(body: &Map<String, Value>) -> Checked {
-    let tools = given(body, "tools").and_then(Value::as_array).into_iter().flatten();
+    let tools = given(body, "tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if tools.len() > MOST {
+        let message = format!("Invalid 'tools': expected at most {MOST} tools.");
+        return Err(Refusal::invalid("array_above_max_length", "tools", message));
+    }
     let mut names = Vec::new();
-    for (index, tool) in tools.enumerate() {
+    for (index, tool) in tools.iter().enumerate() {
         let Some(tool) = tool.as_object().filter(|tool| is_function(tool)) else {
             continue;
         };
@@ -38,7 +45,8 @@ fn is_function(object: &Map<String, Value>) -> bool {
     object.get("type").and_then(Value::as_str) == Some("function")
 }
 
-/// Arguments are an object; a strict schema lists every property as required and allows no other.
+/// Arguments are an object that says what is in it, of one kind. A strict schema lists every property as
+/// required, allows no other, and knows few of JSON schema's words.
 fn check_schema(schema: &Map<String, Value>, strict: bool, tool: &str, at: &str) -> Checked {
     let refuse = |why: &str| {
         let message = format!("Invalid schema for function '{tool}': {why}.");
@@ -47,17 +55,30 @@ fn check_schema(schema: &Map<String, Value>, strict: bool, tool: &str, at: &str)
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return refuse("the schema's type has to be object");
     }
+    if !schema.contains_key("properties") {
+        return refuse("object schema missing properties");
+    }
+    if ["oneOf", "anyOf", "allOf", "enum", "not"].iter().any(|keyword| schema.contains_key(*keyword)) {
+        return refuse("the schema may not have oneOf, anyOf, allOf, enum or not at its top level");
+    }
     if strict && !is_strict(schema) {
-        return refuse("a strict schema requires every property and allows no other");
+        return refuse(
+            "a strict schema requires every property, allows no other, and combines by anyOf alone",
+        );
     }
     Ok(())
 }
 
 fn is_strict(schema: &Map<String, Value>) -> bool {
-    let nested = |schema: &Value| schema.as_object().is_none_or(is_strict);
-    if let Some(items) = schema.get("items")
-        && !nested(items)
-    {
+    let unknown = ["oneOf", "allOf", "not", "if", "then", "else", "patternProperties"];
+    if unknown.iter().any(|keyword| schema.contains_key(*keyword)) {
+        return false;
+    }
+    let named =
+        ["properties", "$defs", "definitions"].iter().filter_map(|keyword| schema.get(*keyword)?.as_object());
+    let listed = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    let within = named.flat_map(Map::values).chain(listed).chain(schema.get("items"));
+    if !within.filter_map(Value::as_object).all(is_strict) {
         return false;
     }
     if schema.get("type").and_then(Value::as_str) != Some("object") {
@@ -68,6 +89,5 @@ fn is_strict(schema: &Map<String, Value>) -> bool {
         |name: &String| required.is_some_and(|required| required.iter().any(|it| it.as_str() == Some(name)));
     let properties = schema.get("properties").and_then(Value::as_object);
     schema.get("additionalProperties") == Some(&Value::Bool(false))
-        && properties
-            .is_none_or(|properties| properties.iter().all(|(name, schema)| requires(name) && nested(schema)))
+        && properties.is_none_or(|properties| properties.keys().all(requires))
 }

@@ -30,7 +30,8 @@ async fn a_part_of_an_unknown_type_is_refused() {
 async fn wrong_members_are_refused_by_name() {
     let nested = json!([{ "type": "function", "function": { "name": "look" } }]);
     let flat = json!([{
-        "type": "function", "name": "look", "parameters": { "type": "object" }, "strict": false,
+        "type": "function", "name": "look", "parameters": { "type": "object", "properties": {} },
+        "strict": false,
     }]);
     let nameless =
         json!([flat[0], { "type": "function", "parameters": { "type": "object" }, "strict": false }]);
@@ -70,10 +71,26 @@ async fn wrong_members_are_refused_by_name() {
         "type": "object", "properties": { "at": { "type": "string" } }, "required": [],
         "additionalProperties": false,
     }}]);
-    for tools in [untyped, lax] {
+    let bare =
+        json!([{ "type": "function", "name": "look", "parameters": { "type": "object" }, "strict": false }]);
+    let either = json!([{ "type": "function", "name": "look", "strict": false, "parameters": {
+        "type": "object", "properties": {}, "anyOf": [{ "type": "object" }],
+    }}]);
+    let unknown = json!([{ "type": "function", "name": "look", "strict": true, "parameters": {
+        "type": "object", "properties": { "at": { "oneOf": [{ "type": "string" }] } }, "required": ["at"],
+        "additionalProperties": false,
+    }}]);
+    let open = json!([{ "type": "function", "name": "look", "strict": true, "parameters": {
+        "type": "object", "properties": {}, "required": [], "additionalProperties": false,
+        "definitions": { "leaf": { "type": "object", "properties": {} } },
+    }}]);
+    for tools in [untyped, lax, bare, either, unknown, open] {
         let (status, error) = refused(&with("tools", tools)).await;
         assert_eq!((status, &error["code"]), (400, &json!("invalid_function_parameters")));
     }
+    let many = vec![flat[0].clone(); 129];
+    let (status, error) = refused(&with("tools", json!(many))).await;
+    assert_eq!((status, &error["code"]), (400, &json!("array_above_max_length")));
     let mut good = with("tool_choice", json!({ "type": "function", "name": "look" }));
     good["tools"] = flat;
     let reply = Server::new().reply(&good).await;

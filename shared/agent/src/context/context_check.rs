@@ -17,6 +17,7 @@ use crate::{
         Catalog, Mode,
         wording::{line, passage},
     },
+    tool::AGENT_CHANGE_MODE,
 };
 
 /// Checks one context.
@@ -79,15 +80,25 @@ fn conversation(
         self::prices(prices, &format!("{at}.Prices"), found);
     }
     tools::check(&context.client_tools, server_tools, at, found);
-    tool_choice(context, server_tools, &format!("{at}.ToolChoiceName"), found);
+    tool_choice(context, catalog, &format!("{at}.ToolChoiceName"), found);
 }
 
-/// A tool that only some agent contexts bring can't be forced: this context may meet another agent.
-fn tool_choice(context: &ConversationContext, server_tools: &[&str], at: &str, found: &mut Found) {
+/// A tool that only some agent contexts bring can't be forced: this context may meet another agent. Nor can
+/// one that only other modes have: the session's first turns would be without it.
+fn tool_choice(context: &ConversationContext, catalog: &Catalog, at: &str, found: &mut Found) {
     let Some(choice) = &context.tool_choice_name else { return };
-    let known = server_tools.contains(&choice.as_str())
+    let mode = catalog.first_mode(context.default_mode.as_deref());
+    let offered = choice == AGENT_CHANGE_MODE
+        || mode.associated_tool_ids.contains(choice)
         || context.client_tools.iter().any(|tool| tool.name == *choice);
-    found.unless(known, at, format_args!("{choice:?} is neither a tool of this context nor a server tool"));
+    found.unless(
+        offered,
+        at,
+        format_args!(
+            "{choice:?} is neither a client tool of this context nor a tool of its mode {:?}",
+            mode.key
+        ),
+    );
 }
 
 fn collection(name: &str, at: &str, found: &mut Found) {

@@ -2,20 +2,18 @@
 
 use std::collections::HashSet;
 
-use super::limits::{MAX_CLIENT_TOOLS, MAX_TOOL_DESCRIPTION_CHARS, MAX_TOOL_USAGE_CHARS};
+use super::limits::{MAX_TOOL_DESCRIPTION_CHARS, MAX_TOOL_USAGE_CHARS};
 use crate::{
     fault::Found,
-    tool::{self, Definition, ExecutedBy},
+    tool::{self, Definition, ExecutedBy, MOST_TOOLS},
 };
 
 /// Checks `ClientTools`.
 pub(super) fn check(tools: &[Definition], server_tools: &[&str], at: &str, found: &mut Found) {
     let at = format!("{at}.ClientTools");
-    found.unless(
-        tools.len() <= MAX_CLIENT_TOOLS,
-        at.as_str(),
-        format_args!("must hold at most {MAX_CLIENT_TOOLS} tools"),
-    );
+    // An agent's and a conversation's come together, and with them those of the server.
+    let most = MOST_TOOLS.saturating_sub(server_tools.len()) / 2;
+    found.unless(tools.len() <= most, at.as_str(), format_args!("must hold at most {most} tools"));
     let mut names = HashSet::new();
     for (n, tool) in tools.iter().enumerate() {
         let at = format!("{at}[{n}]");

@@ -12,8 +12,6 @@ pub(super) const MAX_NAME_CHARS: usize = 128;
 pub(super) const MAX_MODEL_NAME_CHARS: usize = 128;
 /// `Collection`.
 pub(super) const MAX_COLLECTION_CHARS: usize = 128;
-/// `ClientTools`; providers take some 128 tools, and the server's come on top.
-pub(super) const MAX_CLIENT_TOOLS: usize = 64;
 /// A tool's `Description`.
 pub(super) const MAX_TOOL_DESCRIPTION_CHARS: usize = 4_000;
 /// A tool's `Usage`.

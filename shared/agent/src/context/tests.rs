@@ -10,7 +10,7 @@ use super::{
     AgentContext, ConversationContext, Defaults, Document, Effective, ToolsOnContinuation, defaults,
     parse_documents,
 };
-use crate::mode::Catalog;
+use crate::{mode::Catalog, tool::MOST_TOOLS};
 
 const SERVER_TOOLS: &[&str] =
     &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
@@ -238,8 +238,33 @@ fn every_fault_of_a_client_tool_is_named_at_once() {
 fn a_context_is_bounded_as_a_whole() {
     assert!(parse(&with(conversation(), "System", "x".repeat(99_000))).is_ok());
     refused(&with(conversation(), "System", "x".repeat(99_999)), &["contexts[0]: must have at most 100000"]);
-    let tools: Vec<Value> = (0..65).map(|n| tool(&format!("t{n}"))).collect();
-    refused(&with(agent(), "ClientTools", tools), &["contexts[0].ClientTools: must hold at most 64"]);
+}
+
+#[test]
+fn an_agent_a_conversation_and_the_server_together_never_bring_more_tools_than_a_request_may_offer() {
+    let tools = |count| (0..count).map(|n| tool(&format!("t{n}"))).collect::<Vec<Value>>();
+    let most = (MOST_TOOLS - SERVER_TOOLS.len()) / 2;
+    for context in [agent(), conversation()] {
+        assert!(parse(&with(context.clone(), "ClientTools", tools(most))).is_ok());
+        let fault = format!("contexts[0].ClientTools: must hold at most {most}");
+        refused(&with(context, "ClientTools", tools(most + 1)), &[&fault]);
+    }
+}
+
+#[test]
+fn a_tool_that_the_first_turns_mode_lacks_is_not_forced() {
+    let forced = |context: Value, tool: &str| with(context, "ToolChoiceName", tool);
+    let general = conversation();
+    let authoring = with(conversation(), "DefaultMode", "ddr_authoring");
+    for (context, tool) in
+        [(&general, "code_hash_normalized"), (&authoring, "agent_change_mode"), (&authoring, "publish_file")]
+    {
+        assert!(parse(&forced(context.clone(), tool)).is_ok(), "{tool}");
+    }
+    refused(
+        &forced(authoring, "code_hash_normalized"),
+        &["contexts[0].ToolChoiceName: \"code_hash_normalized\" is neither"],
+    );
 }
 
 #[test]

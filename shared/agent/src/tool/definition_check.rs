@@ -31,11 +31,31 @@ pub enum Why {
     /// The parameters are no usable schema.
     #[error("has parameters that are no usable JSON schema: {0}")]
     Schema(String),
+    /// An object has to say what is in it, if only that nothing is.
+    #[error("needs parameters with `\"properties\"` at `{at}`, if only empty ones")]
+    NoProperties {
+        /// Where, as a JSON pointer.
+        at: String,
+    },
+    /// Providers refuse these where the arguments begin.
+    #[error("has parameters with `{keyword}` at their top; move it into a property")]
+    AtTop {
+        /// The keyword.
+        keyword: &'static str,
+    },
     /// `strict` demands more of a schema than JSON schema does.
     #[error("is strict, so at `{at}` every property must be required and additionalProperties must be false")]
     NotStrict {
         /// Where, as a JSON pointer.
         at: String,
+    },
+    /// `strict` knows only a part of JSON schema.
+    #[error("is strict, so `{keyword}` may not stand at `{at}`; use anyOf, or leave Strict out")]
+    NotInStrict {
+        /// Where, as a JSON pointer.
+        at: String,
+        /// The keyword.
+        keyword: &'static str,
     },
     /// Two tools of one name.
     #[error("is there more than once")]
@@ -76,11 +96,7 @@ pub(super) fn inspect(tool: &Definition) -> (Option<Schema>, Vec<Why>) {
         add(Why::NotAnObject);
     }
     let schema = Schema::compile(&tool.parameters).map_err(|why| add(Why::Schema(why))).ok();
-    if tool.strict {
-        let mut gaps = Vec::new();
-        strict_gaps(&tool.parameters, String::new(), &mut gaps);
-        gaps.into_iter().for_each(|at| add(Why::NotStrict { at }));
-    }
+    schema_faults(&tool.parameters, tool.strict).into_iter().for_each(add);
     (schema, faults)
 }
 
@@ -89,26 +105,70 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// Objects within a schema that leave members open or optional, which a strict tool may not.
-fn strict_gaps(schema: &Value, at: String, gaps: &mut Vec<String>) {
+/// Keywords that no provider takes where a function's parameters begin.
+const NOT_AT_TOP: [&str; 5] = ["oneOf", "anyOf", "allOf", "enum", "not"];
+
+/// Keywords that no provider takes in a strict schema.
+const NOT_IN_STRICT: [&str; 9] = [
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "dependentRequired",
+    "dependentSchemas",
+    "patternProperties",
+];
+
+/// What a provider would refuse in a schema that is one.
+fn schema_faults(parameters: &Value, strict: bool) -> Vec<Why> {
+    let within = |keywords: &'static [&str], schema: &Value| {
+        keywords.iter().copied().filter(|keyword| schema.get(keyword).is_some()).collect::<Vec<_>>()
+    };
+    let is_object = parameters.get("type").is_some_and(names_object);
+    let bare = is_object && parameters.get("properties").is_none();
+    let mut faults = Vec::from_iter(bare.then(|| Why::NoProperties { at: String::new() }));
+    faults.extend(within(&NOT_AT_TOP, parameters).into_iter().map(|keyword| Why::AtTop { keyword }));
+    if strict {
+        let mut schemas = Vec::new();
+        parts(parameters, String::new(), &mut schemas);
+        for (at, schema) in schemas {
+            let keywords = within(&NOT_IN_STRICT, schema).into_iter();
+            // At the top it was named already.
+            let keywords = keywords.filter(|keyword| !(at.is_empty() && NOT_AT_TOP.contains(keyword)));
+            faults.extend(keywords.map(|keyword| Why::NotInStrict { at: at.clone(), keyword }));
+            if leaves_open(schema) {
+                faults.push(Why::NotStrict { at });
+            }
+        }
+    }
+    faults
+}
+
+/// Whether an object leaves members open or optional, which a strict tool may not.
+fn leaves_open(schema: &Value) -> bool {
     let members = schema.get("properties").and_then(Value::as_object);
     let is_object = members.is_some() || schema.get("type").is_some_and(names_object);
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &String| required.is_some_and(|all| all.iter().any(|one| one == name));
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
-    if is_object && !(closed && members.is_none_or(|members| members.keys().all(is_required))) {
-        gaps.push(at.clone());
-    }
-    for keyword in ["properties", "$defs"] {
+    is_object && !(closed && members.is_none_or(|members| members.keys().all(is_required)))
+}
+
+/// A schema and those within it, each with its place.
+fn parts<'a>(schema: &'a Value, at: String, found: &mut Vec<(String, &'a Value)>) {
+    found.push((at.clone(), schema));
+    for keyword in ["properties", "$defs", "definitions"] {
         for (name, part) in schema.get(keyword).and_then(Value::as_object).into_iter().flatten() {
-            strict_gaps(part, format!("{at}/{keyword}/{name}"), gaps);
+            parts(part, format!("{at}/{keyword}/{name}"), found);
         }
     }
     for (index, part) in schema.get("anyOf").and_then(Value::as_array).into_iter().flatten().enumerate() {
-        strict_gaps(part, format!("{at}/anyOf/{index}"), gaps);
+        parts(part, format!("{at}/anyOf/{index}"), found);
     }
     if let Some(items) = schema.get("items") {
-        strict_gaps(items, format!("{at}/items"), gaps);
+        parts(items, format!("{at}/items"), found);
     }
 }
 
@@ -128,7 +188,7 @@ mod tests {
         Definition {
             name: "read-file_2".to_owned(),
             description: "Reads.".to_owned(),
-            parameters: json!({ "type": "object" }),
+            parameters: json!({ "type": "object", "properties": {} }),
             usage: None,
             executed_by: ExecutedBy::Client,
             strict: false,
@@ -160,8 +220,14 @@ mod tests {
         let strict = |parameters| whys(&Definition { parameters, strict: true, ..good() });
         let closed =
             json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false });
-        assert_eq!(strict(closed), []);
-        assert_eq!(strict(json!({ "type": "object" })), [Why::NotStrict { at: String::new() }]);
+        assert_eq!(strict(closed.clone()), []);
+        let open = json!({ "type": "object", "properties": {} });
+        assert_eq!(strict(open.clone()), [Why::NotStrict { at: String::new() }]);
+        for keyword in ["$defs", "definitions"] {
+            let mut schema = closed.clone();
+            schema[keyword] = json!({ "leaf": open });
+            assert_eq!(strict(schema), [Why::NotStrict { at: format!("/{keyword}/leaf") }]);
+        }
         let inner = json!({
             "type": "object",
             "properties": { "list": { "type": "array", "items": {
@@ -174,5 +240,33 @@ mod tests {
             "additionalProperties": false,
         });
         assert_eq!(strict(inner), [Why::NotStrict { at: "/properties/list/items".to_owned() }]);
+    }
+
+    #[test]
+    fn a_strict_tool_keeps_to_the_part_of_json_schema_that_providers_hold_models_to() {
+        for keyword in NOT_IN_STRICT {
+            let parameters = json!({
+                "type": "object",
+                "properties": { "a": { keyword: {} } },
+                "required": ["a"],
+                "additionalProperties": false,
+            });
+            let faults = schema_faults(&parameters, true);
+            assert_eq!(faults, [Why::NotInStrict { at: "/properties/a".to_owned(), keyword }]);
+            assert_eq!(schema_faults(&parameters, false), [], "{keyword}");
+        }
+    }
+
+    #[test]
+    fn what_providers_refuse_at_the_top_is_refused_strict_or_not() {
+        let whys = |parameters| whys(&Definition { parameters, ..good() });
+        assert_eq!(whys(json!({ "type": "object" })), [Why::NoProperties { at: String::new() }]);
+        for keyword in NOT_AT_TOP {
+            let mut parameters = json!({ "type": "object", "properties": {} });
+            parameters[keyword] = json!([{ "type": "object" }]);
+            let faults = schema_faults(&parameters, true);
+            assert!(faults.contains(&Why::AtTop { keyword }), "{faults:?}");
+            assert_eq!(schema_faults(&parameters, false), [Why::AtTop { keyword }]);
+        }
     }
 }

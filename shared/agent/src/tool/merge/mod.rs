@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 use super::{AGENT_CHANGE_MODE, Definition, ExecutedBy, Registry};
 use crate::model::Tool;
 
+/// How many tools a request may offer; providers refuse more.
+pub const MOST_TOOLS: usize = 128;
+
 /// A turn's tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
@@ -30,6 +33,9 @@ pub enum Dropped {
     /// A client tool with the name of the mode change tool, which no turn is without (AGN-011 §4.3).
     #[error("a client tool may not be named {AGENT_CHANGE_MODE:?}")]
     Reserved,
+    /// More tools than a provider takes: the request would be refused in every turn.
+    #[error("tool {0:?} is one too many: a request may offer {MOST_TOOLS}")]
+    NoRoom(String),
     /// A name without code behind it.
     #[error("the server has no tool {0:?}")]
     Unknown(String),
@@ -69,18 +75,27 @@ pub fn merge<'a>(
             Some(_) => {}
         }
     }
+    let room = MOST_TOOLS - 1;
+    let too_many = merged.tools.split_off(room.min(merged.tools.len()));
+    merged.dropped.extend(too_many.into_iter().map(|tool| Dropped::NoRoom(tool.name)));
     merged.tools.extend(registry.get(AGENT_CHANGE_MODE).map(|tool| tool.definition().clone()));
     merged
 }
 
-/// The tools as a model call carries them.
+/// The tools as a model call carries them. How to use a client's tool stands with its description; for the
+/// server's tools the system message says it ([`usage_metadata_block`]).
 #[must_use]
 pub fn to_model(tools: &[Definition]) -> Vec<Tool> {
+    let usage = |tool: &Definition| tool.usage.clone().filter(|_| tool.executed_by == ExecutedBy::Client);
     tools
         .iter()
         .map(|tool| Tool {
             name: tool.name.clone(),
-            description: tool.description.clone(),
+            description: [Some(tool.description.clone()), usage(tool)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("\n\n"),
             parameters: tool.parameters.clone(),
             strict: tool.strict,
         })

@@ -69,6 +69,26 @@ fn a_declaration_that_the_server_runs_stands_for_the_registrys_tool() {
 }
 
 #[test]
+fn no_request_offers_more_tools_than_providers_take_and_the_mode_change_is_among_them() {
+    let clients: Vec<Definition> = (0..130).map(|n| client(&format!("t{n}"))).collect();
+    let merged = merged(&clients, &["publish_file"]);
+    assert_eq!(merged.tools.len(), MOST_TOOLS);
+    assert_eq!(merged.tools.last().unwrap().name, AGENT_CHANGE_MODE);
+    let no_room = ["t127", "t128", "t129", "publish_file"].map(|name| Dropped::NoRoom(name.to_owned()));
+    assert_eq!(merged.dropped, no_room);
+}
+
+#[test]
+fn a_client_tools_usage_reaches_the_model_with_its_description() {
+    let usage =
+        |executed_by| Definition { usage: Some("Use it well.".to_owned()), executed_by, ..client("a") };
+    let told = |tool: Definition| to_model(&[tool]).remove(0).description;
+    assert_eq!(told(usage(ExecutedBy::Client)), "Of the client.\n\nUse it well.");
+    assert_eq!(told(usage(ExecutedBy::Server)), "Of the client.", "the system message tells the server's");
+    assert_eq!(told(client("a")), "Of the client.");
+}
+
+#[test]
 fn usage_stands_between_the_documents_delimiters() {
     let with = |name: &str, usage: Option<&str>, executed_by| Definition {
         usage: usage.map(str::to_owned),
