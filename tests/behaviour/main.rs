@@ -24,6 +24,7 @@ mod finalize;
 mod logs;
 mod modes;
 mod payloads;
+mod providers;
 mod restart;
 mod server_tools;
 mod sessions;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use local::{Data, Function, Model, Options};
+use scripted_model::Provider;
 
 /// Runs the whole serverless backend on this machine.
 #[derive(Debug, Parser)]
@@ -86,6 +87,9 @@ pub(crate) struct ModelArgs {
     /// The model's name.
     #[arg(long, env = "OPENAI_MODEL", value_name = "NAME")]
     model_name: Option<String>,
+    /// Whom the scripted model plays: openai, openai-zdr, azure, openrouter, vllm, ollama, lmstudio or llamacpp.
+    #[arg(long, value_name = "NAME", default_value_t)]
+    provider: Provider,
 }
 
 #[derive(Debug, Args)]
@@ -162,7 +166,7 @@ impl ModelArgs {
             (Some(base_url), Some(api_key)) => {
                 Model::Provider { base_url, api_key, name: given(self.model_name) }
             }
-            _ => Model::Scripted,
+            _ => Model::Scripted(self.provider),
         }
     }
 }

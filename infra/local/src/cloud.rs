@@ -254,10 +254,10 @@ async fn start_services(
     tasks.spawn(serve(listener, sqs::router()));
     let (model, recorder) = match &options.model {
         Model::Provider { base_url, .. } => (base_url.clone(), None),
-        Model::Scripted => {
+        Model::Scripted(provider) => {
             let recorder = Recorder::default();
             let (listener, url) = listen(0).await?;
-            tasks.spawn(serve(listener, scripted_model::router(recorder.clone())));
+            tasks.spawn(serve(listener, scripted_model::router(*provider, recorder.clone())));
             (format!("{url}/v1"), Some(recorder))
         }
     };

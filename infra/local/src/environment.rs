@@ -33,7 +33,7 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     set("OPERATOR_CLAIM", claim::OPERATOR);
     set("OPENAI_BASE_URL", &endpoints.model);
     match &options.model {
-        Model::Scripted => {
+        Model::Scripted(_) => {
             set("OPENAI_API_KEY", "scripted");
             set("OPENAI_MODEL", "scripted");
         }

@@ -89,7 +89,7 @@ fn welcome(cloud: &Cloud, data: &Data, model: &Model) -> Result<String, Failure>
         Data::Ephemeral => "gone at the end",
     };
     let model_kind = match model {
-        Model::Scripted => " (scripted: set OPENAI_BASE_URL and OPENAI_API_KEY for a real one)",
+        Model::Scripted(_) => " (scripted: set OPENAI_BASE_URL and OPENAI_API_KEY for a real one)",
         Model::Provider { .. } => "",
     };
     let token = cloud.token(&Identity::user("acme", "ada"))?;

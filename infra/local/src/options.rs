@@ -46,8 +46,8 @@ pub enum Data {
 /// Who answers the model calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Model {
-    /// The built-in scripted model.
-    Scripted,
+    /// The built-in scripted model, which plays this provider.
+    Scripted(scripted_model::Provider),
     /// A provider that speaks the Responses API.
     Provider {
         /// Its base URL, up to and with `/v1`.
@@ -70,7 +70,7 @@ impl Default for Options {
             lease: None,
             sweep: Some(Duration::from_secs(60)),
             visibility: None,
-            model: Model::Scripted,
+            model: Model::Scripted(scripted_model::Provider::default()),
             environment: BTreeMap::new(),
             echo_logs: false,
         }

@@ -10,6 +10,7 @@ use crate::id::Issued;
 use crate::memory::Memory;
 use crate::plan::{self, Emission, Plan};
 use crate::play::SILENCE;
+use crate::provider::Profile;
 use crate::refusal::Refusal;
 use crate::reply::{End, Reply, Status, Step};
 use crate::request::Asked;
@@ -30,18 +31,19 @@ pub(crate) enum Answer {
 
 /// Decides on the answer, and how long to wait before it.
 pub(crate) fn decide(
+    profile: &'static Profile,
     memory: &Memory,
     headers: &HeaderMap,
     body: &Value,
 ) -> Result<(Duration, Answer), Refusal> {
     authorize(headers)?;
-    let asked = Asked::read(body)?;
+    let asked = Asked::read(profile, body)?;
     let mut replies = replies(memory, &asked)?.into_iter();
     let reply = replies.next().unwrap_or_else(|| unscripted(&asked));
     let answer = if drops(memory, &asked, &reply) {
         Answer::Dropped
-    } else if let Some(status) = due(memory, &asked, &reply) {
-        Answer::Refused(refusal(status))
+    } else if let Some(refusal) = due(memory, &asked, &reply) {
+        Answer::Refused(refusal)
     } else {
         let issued = issue(&asked, &reply);
         memory.keep_then(issued.response(), replies.collect());
@@ -124,9 +126,11 @@ fn drops(memory: &Memory, asked: &Asked, reply: &Reply) -> bool {
     })
 }
 
-fn due<'a>(memory: &Memory, asked: &Asked, reply: &'a Reply) -> Option<&'a Status> {
+fn due(memory: &Memory, asked: &Asked, reply: &Reply) -> Option<Refusal> {
     let is_due = |(index, status): &(usize, &Status)| {
-        let applies = !status.chained || asked.previous.is_some();
+        let applies = (!status.chained || asked.previous.is_some())
+            && status.over.is_none_or(|over| plan::input_words(asked) > over)
+            && (!status.overflow || asked.profile.overflow.is_some());
         applies
             && match status.times {
                 None => true,
@@ -134,7 +138,9 @@ fn due<'a>(memory: &Memory, asked: &Asked, reply: &'a Reply) -> Option<&'a Statu
             }
     };
     let mut statuses = reply.statuses.iter().enumerate();
-    statuses.find(is_due).map(|(_, status)| status)
+    let (_, status) = statuses.find(is_due)?;
+    let overflow = asked.profile.overflow.filter(|_| status.overflow);
+    Some(overflow.map_or_else(|| refusal(status), |words| words.refusal("", "")))
 }
 
 /// What tells a request that is repeated from another one.
@@ -149,9 +155,10 @@ fn refusal(status: &Status) -> Refusal {
         status: status.status,
         kind: status.kind.as_deref().unwrap_or(kind).into(),
         code: status.code.as_deref().map(Into::into),
-        param: None,
-        message: "The script asked for this error.".to_owned(),
+        param: status.param.as_deref().map(Into::into),
+        message: status.message.as_deref().unwrap_or("The script asked for this error.").to_owned(),
         headers: status.headers.clone(),
+        layout: None,
     }
 }
 

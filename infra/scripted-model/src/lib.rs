@@ -7,6 +7,9 @@
 //! provider can on request. What it issues can be checked without memory, so a restart of the local
 //! cloud breaks no chain.
 //!
+//! It plays the published API, or one of the [`Provider`]s that are known to differ from it: what they refuse and
+//! ignore, how they word errors, what they say of storing.
+//!
 //! Deliberately absent: any sampling, tokenizer or conversation history. Usage is a rough count of
 //! words. `then` steps and `times` counters live in memory and do not survive a restart.
 //!
@@ -59,7 +62,8 @@
 //!
 //! | step | meaning |
 //! |---|---|
-//! | `status 503 [code c] [type t] [header n "v"] [retry-after 1] [retry-after-ms 50] [x-should-retry false] [times 2] [chained]` | an HTTP error; `times`: only so often for the same request, then the rest; `chained`: only with a `previous_response_id` |
+//! | `status 503 [code c] [type t] [param p] [message "m"] [header n "v"] [retry-after 1] [retry-after-ms 50] [x-should-retry false] [times 2] [chained] [over 500]` | an HTTP error; `times`: only so often for the same request, then the rest; `chained`: only with a `previous_response_id`; `over`: only when the request tells more words than that |
+//! | `overflow`, with the options of `status` | the provider's error for an input that the model has no room for; nothing where it cuts the input in silence |
 //! | `forget` | `status 400 code previous_response_not_found chained` |
 //! | `delay 5s` | waits before the status line |
 //! | `silent` | sends the headers and then nothing |
@@ -81,6 +85,7 @@ mod id;
 mod memory;
 mod plan;
 mod play;
+mod provider;
 mod published;
 mod recorder;
 mod refusal;
@@ -90,5 +95,6 @@ mod script;
 mod serve;
 mod validate;
 
+pub use provider::{Provider, UnknownProvider};
 pub use recorder::{Moment, Recorder};
 pub use serve::{router, serve};

@@ -1,8 +1,8 @@
-//! Errors in the shape of the API: `{"error": {"message", "type", "param", "code"}}`.
+//! Errors as they are laid out: the published API's way, or as another provider does.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A request that is answered with an HTTP error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +14,23 @@ pub(crate) struct Refusal {
     pub(crate) param: Option<Box<str>>,
     pub(crate) message: String,
     pub(crate) headers: Vec<(String, String)>,
+    /// The provider's own where nothing else is said.
+    pub(crate) layout: Option<Layout>,
+}
+
+/// How the body of an error looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// `{"error": {"message", "type", "param", "code"}}`, the published one.
+    Nested,
+    /// `{"error": {"message", "type", "code"}}`, the code being the status.
+    Numbered,
+    /// `{"error": {"code", "message"}, "metadata"}`.
+    Coded,
+    /// `{"object": "error", "message", "type", "param", "code"}`, the code being the status.
+    Flat,
+    /// `{"error": "…"}`.
+    Said,
 }
 
 impl Refusal {
@@ -26,6 +43,28 @@ impl Refusal {
             param: Some(param.into()),
             message: message.into(),
             headers: Vec::new(),
+            layout: None,
+        }
+    }
+
+    /// The same, laid out in this way where it has none of its own.
+    pub(crate) fn laid_out(self, layout: Layout) -> Self {
+        Self { layout: self.layout.or(Some(layout)), ..self }
+    }
+
+    fn body(&self) -> Value {
+        let Self { status, kind, code, param, message, .. } = self;
+        let code = || code.clone().map_or_else(|| json!(status), |code| json!(code));
+        match self.layout.unwrap_or(Layout::Nested) {
+            Layout::Nested => json!({ "error": {
+                "message": message, "type": kind, "param": param, "code": self.code,
+            }}),
+            Layout::Numbered => json!({ "error": { "code": status, "message": message, "type": kind } }),
+            Layout::Coded => json!({ "error": { "code": code(), "message": message }, "metadata": null }),
+            Layout::Flat => json!({
+                "object": "error", "message": message, "type": kind, "param": param, "code": status,
+            }),
+            Layout::Said => json!({ "error": message }),
         }
     }
 
@@ -43,9 +82,7 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let body = json!({ "error": {
-            "message": self.message, "type": self.kind, "param": self.param, "code": self.code,
-        }});
+        let body = self.body();
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
         let mut response = (status, body.to_string()).into_response();
         let headers = response.headers_mut();

@@ -49,9 +49,15 @@ pub(crate) struct Status {
     pub(crate) status: u16,
     pub(crate) code: Option<String>,
     pub(crate) kind: Option<String>,
+    pub(crate) param: Option<String>,
+    pub(crate) message: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) times: Option<u32>,
     pub(crate) chained: bool,
+    /// Only when the request tells more words than this.
+    pub(crate) over: Option<u64>,
+    /// In the provider's words for an input that the model has no room for.
+    pub(crate) overflow: bool,
 }
 
 /// Where the body ends early.

@@ -3,12 +3,15 @@
 use serde_json::{Map, Value};
 
 use crate::id::Issued;
+use crate::provider::{Chain, Profile};
 use crate::refusal::Refusal;
 use crate::{published, validate};
 
 /// A request that the API would take.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
+    /// Who is asked.
+    pub(crate) profile: &'static Profile,
     pub(crate) body: Map<String, Value>,
     pub(crate) model: String,
     pub(crate) stream: bool,
@@ -25,20 +28,28 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Checks the body as the API does.
-    pub(crate) fn read(body: &Value) -> Result<Self, Refusal> {
+    /// Checks the body as the provider does.
+    pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<Self, Refusal> {
         published::check(body)?;
         let Some(body) = body.as_object() else {
             let message = "The body has to be a JSON object.";
             return Err(Refusal::invalid("invalid_type", "body", message));
         };
         validate::check(body)?;
+        profile.check(body)?;
+        let model = field(body, "model").unwrap_or_default().to_owned();
+        if model.starts_with("missing-") {
+            return Err(profile.unknown_model.refusal("", &model));
+        }
+        let body = profile.read(body);
         let items: &[Value] = match body.get("input") {
             Some(Value::Array(items)) => items,
             _ => &[],
         };
-        let previous = previous(body)?;
-        check_calls(items, previous)?;
+        let previous = previous(profile, &body)?;
+        if profile.checks_calls {
+            check_calls(items, previous)?;
+        }
         let parts = match body.get("input") {
             Some(Value::String(text)) => vec![text.as_str()],
             _ => newest_user_texts(items),
@@ -46,15 +57,16 @@ impl Asked {
         let (mode, instruction) = read_message(&parts);
         let flag = |name: &str| body.get(name).and_then(Value::as_bool);
         Ok(Self {
-            model: field(body, "model").unwrap_or_default().to_owned(),
+            profile,
+            model,
             stream: flag("stream").unwrap_or(false),
-            store: flag("store").unwrap_or(true),
+            store: flag("store").unwrap_or(true) && matches!(profile.chain, Chain::Kept(_)),
             previous,
             mode,
             instruction,
             outputs: outputs(items),
             told: told(&parts),
-            body: body.clone(),
+            body,
         })
     }
 
@@ -70,18 +82,17 @@ impl Asked {
     }
 }
 
-fn previous(body: &Map<String, Value>) -> Result<Option<Issued>, Refusal> {
-    let param = "previous_response_id";
-    match field(body, param) {
-        None => Ok(None),
-        Some(id) => match Issued::read(id).filter(|issued| issued.stored) {
-            Some(issued) => Ok(Some(issued)),
-            None => Err(Refusal::invalid(
-                "previous_response_not_found",
-                param,
-                format!("Previous response with id '{id}' not found."),
-            )),
-        },
+fn previous(profile: &Profile, body: &Map<String, Value>) -> Result<Option<Issued>, Refusal> {
+    let Some(id) = field(body, "previous_response_id") else {
+        return Ok(None);
+    };
+    match profile.chain {
+        Chain::Kept(lost) => {
+            let issued = Issued::read(id).filter(|issued| issued.stored);
+            issued.map(Some).ok_or_else(|| lost.refusal(id, ""))
+        }
+        Chain::Refused(words) => Err(words.refusal(id, "")),
+        Chain::Ignored => Ok(None),
     }
 }
 

@@ -14,19 +14,22 @@ use serde_json::Value;
 use crate::answer::{self, Answer};
 use crate::memory::Memory;
 use crate::play;
+use crate::provider::Provider;
 use crate::recorder::{Moment, Recorder};
+use crate::refusal::Refusal;
 
 const LARGEST_BODY: usize = 32 << 20;
 
 #[derive(Clone)]
 struct Model {
+    provider: Provider,
     recorder: Recorder,
     memory: Arc<Memory>,
 }
 
-/// The routes of the scripted model; what is asked shows in the recorder.
-pub fn router(recorder: Recorder) -> Router {
-    let model = Model { recorder, memory: Arc::new(Memory::default()) };
+/// The routes of the scripted model, which plays this provider; what is asked shows in the recorder.
+pub fn router(provider: Provider, recorder: Recorder) -> Router {
+    let model = Model { provider, recorder, memory: Arc::new(Memory::default()) };
     Router::new()
         .route("/v1/responses", post(responses))
         .route("/scripted/requests", get(requests).delete(forget))
@@ -39,8 +42,12 @@ pub fn router(recorder: Recorder) -> Router {
 /// # Errors
 ///
 /// The listener's own.
-pub async fn serve(listener: tokio::net::TcpListener, recorder: Recorder) -> io::Result<()> {
-    axum::serve(listener, router(recorder)).await
+pub async fn serve(
+    listener: tokio::net::TcpListener,
+    provider: Provider,
+    recorder: Recorder,
+) -> io::Result<()> {
+    axum::serve(listener, router(provider, recorder)).await
 }
 
 async fn requests(State(model): State<Model>) -> Json<Value> {
@@ -56,13 +63,15 @@ async fn responses(State(model): State<Model>, headers: HeaderMap, body: Bytes) 
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
     model.recorder.note(Moment::Asked);
     model.recorder.record(&headers, &json, body.len());
-    let (delay, answer) = match answer::decide(&model.memory, &headers, &json) {
+    let profile = model.provider.profile();
+    let refused = |refusal: Refusal| refusal.laid_out(profile.errors).into_response();
+    let (delay, answer) = match answer::decide(profile, &model.memory, &headers, &json) {
         Ok(decided) => decided,
-        Err(refusal) => return refusal.into_response(),
+        Err(refusal) => return refused(refusal),
     };
     tokio::time::sleep(delay).await;
     match answer {
-        Answer::Refused(refusal) => refusal.into_response(),
+        Answer::Refused(refusal) => refused(refusal),
         Answer::Dropped => play::broken(),
         Answer::Streamed(emissions) => play::streamed(emissions, model.recorder),
         Answer::Whole { response, takes } => {

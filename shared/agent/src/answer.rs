@@ -239,19 +239,27 @@ pub fn failure(error: &model::Error) -> Error {
             ErrorCode::ModelContextTooLong,
             "The conversation is too long for the model. Send fewer or smaller files, or start a new session.",
         ),
+        model::Error::AttachmentRefused => (
+            ErrorCode::ModelAttachmentRefused,
+            "The model provider can't read an image or a file of this turn. Send it in another form, or leave it out.",
+        ),
         model::Error::ContentFiltered => (
             ErrorCode::ModelContentFiltered,
             "The model provider's content filter refused this turn. Rephrase the instruction.",
         ),
-        model::Error::Unauthenticated | model::Error::ModelNotFound => (
+        model::Error::Unauthenticated => (
             ErrorCode::ModelMisconfigured,
-            "The model provider refused the service's credentials or model. Ask your operator to check them.",
+            "The model provider refused the service's credentials. Ask your operator to check them.",
+        ),
+        model::Error::ModelNotFound => (
+            ErrorCode::ModelNotFound,
+            "The model provider does not know the model that is configured. Ask your operator to check it.",
         ),
         model::Error::ChainLost | model::Error::Rejected { .. } => (
             ErrorCode::ModelRejected,
             "The model provider rejected the request. Send the instruction again with a new TurnId.",
         ),
-        model::Error::Unavailable => (
+        model::Error::Unavailable { .. } => (
             ErrorCode::ModelUnavailable,
             "The model provider is unavailable. Send the instruction again with a new TurnId.",
         ),
@@ -266,6 +274,10 @@ pub fn failure(error: &model::Error) -> Error {
         model::Error::Incomplete => (
             ErrorCode::ModelReplyIncomplete,
             "The model stopped before its answer was complete. Ask for a shorter answer with a new TurnId.",
+        ),
+        model::Error::Empty => (
+            ErrorCode::ModelReplyEmpty,
+            "The model answered with neither text nor a call, twice. Send the instruction again with a new TurnId.",
         ),
     };
     Error::new(code, message)

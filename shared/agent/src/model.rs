@@ -234,6 +234,13 @@ pub struct Reply {
     pub text: String,
     /// Function calls, in the model's order.
     pub calls: Vec<FunctionCall>,
+    /// Whether the provider has the reply to go on from, as far as it tells: not when nothing was to be
+    /// stored, or when it says that it stored nothing or did not go on from the response that it was asked to.
+    pub kept: bool,
+    /// Whether the text stops where the tokens ran out.
+    pub cut_short: bool,
+    /// Whether the text is not what was handed on while it was written: then it takes that one's place.
+    pub restated: bool,
 }
 
 /// Why there is no reply. No variant carries the provider's own words (I14).
@@ -251,6 +258,9 @@ pub enum Error {
     /// The input does not fit the model.
     #[error("the conversation is too long for the model")]
     ContextTooLong,
+    /// The provider can't read an image or a file that it was sent.
+    #[error("the model provider can't read an image or a file")]
+    AttachmentRefused,
     /// The provider's filter refused input or output.
     #[error("the model provider's content filter refused")]
     ContentFiltered,
@@ -260,8 +270,9 @@ pub enum Error {
     /// The provider does not know the model.
     #[error("the model provider does not know the model")]
     ModelNotFound,
-    /// The previous response is unknown or expired upstream.
-    #[error("the model provider no longer has the previous response")]
+    /// The request can't go on from the previous response: it is unknown or expired upstream, or the provider
+    /// keeps none. Any refusal of a request that goes on from one counts, unless it is about something else.
+    #[error("the model provider does not go on from the previous response")]
     ChainLost,
     /// Any other refusal of the request itself.
     #[error("the model provider rejected the request with status {status}")]
@@ -271,14 +282,34 @@ pub enum Error {
     },
     /// The provider could not be reached or failed.
     #[error("the model provider is unavailable")]
-    Unavailable,
+    Unavailable {
+        /// How long the provider asks to wait.
+        retry_after: Option<Duration>,
+    },
     /// A timeout or the turn's deadline.
     #[error("the model did not answer in time")]
     TimedOut,
     /// The reply broke off or is not what the API promises.
     #[error("the model provider's reply was malformed or incomplete")]
     Malformed,
-    /// The model stopped early, for example at its token limit.
+    /// The model stopped early, for example at its token limit before it wrote any text.
     #[error("the model stopped before its answer was complete")]
     Incomplete,
+    /// A reply without text or a call, twice.
+    #[error("the model answered with neither text nor a call")]
+    Empty,
+}
+
+impl Error {
+    /// A provider that could not be reached or failed, and said nothing of when to come again.
+    pub const UNAVAILABLE: Self = Self::Unavailable { retry_after: None };
+
+    /// How long the provider asks to wait.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after } | Self::Unavailable { retry_after } => *retry_after,
+            _ => None,
+        }
+    }
 }

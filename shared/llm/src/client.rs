@@ -13,12 +13,14 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Response, Url, redirect};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::fold::Progress;
+use crate::failure::Refused;
+use crate::fold::{Memory, Progress};
 use crate::key::{ApiKey, Keys};
 use crate::reader::Reader;
 use crate::retry::headers::Advice;
 use crate::retry::{Attempt, Policy};
 use crate::wait::{Real, Wait};
+use crate::wire::error::ErrorObject;
 use crate::{builder, failure, raw, sse};
 
 /// Where and how to ask.
@@ -145,13 +147,14 @@ impl<K: Keys, W: Wait> Client<K, W> {
         &self,
         body: Bytes,
         until: Instant,
+        chained: bool,
         observer: &mut Observer<'_>,
     ) -> Result<Response, Error> {
         let mut key = self.keys.key(None).await?;
         let mut key_is_fresh = false;
         let mut before = 0;
         loop {
-            let failed = match self.attempt(body.clone(), &key, before, observer).await {
+            let failed = match self.attempt(body.clone(), &key, before, chained, observer).await {
                 Ok(response) => return Ok(response),
                 Err(failed) => failed,
             };
@@ -182,6 +185,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
         body: Bytes,
         key: &ApiKey,
         before: u32,
+        chained: bool,
         observer: &mut Observer<'_>,
     ) -> Result<Response, Attempt> {
         let failed = |error| Attempt { before, status: None, error, advice: Advice::default() };
@@ -198,7 +202,7 @@ impl<K: Keys, W: Wait> Client<K, W> {
         // as it is after the platform froze and thawed the process.
         let response = sent.map_err(|error| {
             tracing::warn!(error = %causes(&error.without_url()), "the model provider can't be reached");
-            failed(Error::Unavailable)
+            failed(Error::UNAVAILABLE)
         })?;
         let status = response.status();
         if status.is_success() {
@@ -208,16 +212,19 @@ impl<K: Keys, W: Wait> Client<K, W> {
         let body = timeout(ERROR_BODY, error_body(response)).await;
         let body = body.unwrap_or_default();
         raw::refused(observer, status.as_u16(), &body);
-        Err(Attempt {
-            before,
-            status: Some(status.as_u16()),
-            error: failure::of_status(status.as_u16(), &body, advice.retry_after),
-            advice,
-        })
+        let status = status.as_u16();
+        let said = ErrorObject::of_body(&body);
+        let refused = Refused { status, error: &said, retry_after: advice.retry_after, chained };
+        Err(Attempt { before, status: Some(status), error: failure::of_refused(refused), advice })
     }
 
-    async fn read(&self, mut response: Response, observer: &mut Observer<'_>) -> Result<Reply, Error> {
-        let mut reader = Reader::new(self.config.limits);
+    async fn read(
+        &self,
+        mut response: Response,
+        memory: Memory,
+        observer: &mut Observer<'_>,
+    ) -> Result<Reply, Error> {
+        let mut reader = Reader::new(self.config.limits, memory);
         loop {
             let patience = match reader.has_text() {
                 true => self.config.timeouts.idle,
@@ -249,10 +256,11 @@ impl<K: Keys, W: Wait> Model for Client<K, W> {
         let until = self.wait.now() + deadline.min(LONGEST_CALL);
         let body = serde_json::to_vec(&builder::build(request)).map_err(|_| Error::Malformed)?;
         let body = Bytes::from(body);
+        let memory = Memory::of(request);
         raw::sent(observer, &body);
         let reply = async {
-            let response = self.response(body, until, observer).await?;
-            self.read(response, observer).await
+            let response = self.response(body, until, memory.recall, observer).await?;
+            self.read(response, memory, observer).await
         };
         timeout_at(until, reply).await.unwrap_or(Err(Error::TimedOut))
     }

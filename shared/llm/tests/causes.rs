@@ -64,7 +64,7 @@ async fn ask(address: std::net::SocketAddr) -> (Result<agent::model::Reply, Erro
 async fn a_provider_that_cannot_be_reached_is_logged_with_the_reason() {
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let (reply, log) = ask(nobody).await;
-    assert_eq!(reply, Err(Error::Unavailable));
+    assert_eq!(reply, Err(Error::UNAVAILABLE));
     assert!(
         log.contains("the model provider can't be reached") && log.contains("onnection refused"),
         "{log}"

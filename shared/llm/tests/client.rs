@@ -13,7 +13,7 @@ use agent::model::{Chain, Instruction, Model, Observer, Raw, Reply, Request, Too
 use contracts::{Usage, response::ToolOutcome};
 use llm::client::Timeouts;
 use llm::{ApiKey, Client, Config, Error};
-use scripted_model::Recorder;
+use scripted_model::{Provider, Recorder};
 use tokio::net::TcpListener;
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -30,10 +30,14 @@ impl Upstream {
     }
 
     async fn with(config: Config) -> Self {
+        Self::playing(Provider::default(), config).await
+    }
+
+    async fn playing(provider: Provider, config: Config) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/v1/", listener.local_addr().unwrap());
         let recorder = Recorder::default();
-        tokio::spawn(scripted_model::serve(listener, recorder.clone()));
+        tokio::spawn(scripted_model::serve(listener, provider, recorder.clone()));
         let config = Config { base, ..config };
         let client = Client::new(config, ApiKey::new("key")).unwrap();
         Self { recorder, client }
@@ -153,14 +157,48 @@ async fn a_tool_round_and_a_next_turn_keep_the_chain() {
 }
 
 #[tokio::test]
-async fn an_unanswered_call_and_a_lost_chain_are_told_apart() {
+async fn whatever_a_provider_has_against_a_chained_request_the_chain_is_lost() {
     let upstream = Upstream::new().await;
     let called = upstream.ask("[[script: call look {}]]").await.unwrap();
-    let mut next = asking("And now?");
-    next.chain = after(&called);
-    assert_eq!(upstream.send(&next).await, Err(Error::Rejected { status: 400 }));
-    next.chain = Chain::Continues { previous_response_id: "resp_gone".to_owned(), update: None };
-    assert_eq!(upstream.send(&next).await, Err(Error::ChainLost));
+    let mut unanswered = asking("And now?");
+    unanswered.chain = after(&called);
+    assert_eq!(upstream.send(&unanswered).await, Err(Error::ChainLost));
+    let mut gone = asking("And now?");
+    gone.chain = Chain::Continues { previous_response_id: "resp_gone".to_owned(), update: None };
+    assert_eq!(upstream.send(&gone).await, Err(Error::ChainLost));
+}
+
+#[tokio::test]
+async fn each_provider_shows_in_time_whether_its_responses_can_be_gone_on_from() {
+    for provider in Provider::all() {
+        let keeps = ["openai", "azure", "lmstudio"].contains(&provider.name());
+        let upstream = Upstream::playing(provider, Config::default()).await;
+        let first = upstream.ask("First.").await.unwrap();
+        // Those that echo neither leave it to the next request to find out.
+        let silent = ["vllm", "llamacpp"].contains(&provider.name());
+        assert_eq!(first.kept, keeps || silent, "{provider}");
+        let mut second = asking("Second.");
+        second.chain = after(&first);
+        let second = upstream.send(&second).await;
+        match keeps {
+            true => assert!(second.unwrap().kept, "{provider}"),
+            false => assert_eq!(second, Err(Error::ChainLost), "{provider}"),
+        }
+        assert_eq!(upstream.recorder.count(), 2, "{provider}");
+    }
+    let local = Request { store: false, ..asking("Hello.") };
+    assert!(!Upstream::new().await.send(&local).await.unwrap().kept, "nothing was to be kept");
+}
+
+#[tokio::test]
+async fn each_provider_says_in_its_own_words_that_the_context_is_full() {
+    for provider in Provider::all().filter(|provider| provider.name() != "ollama") {
+        let upstream = Upstream::playing(provider, Config::default()).await;
+        assert_eq!(upstream.ask("[[script: overflow]]").await, Err(Error::ContextTooLong), "{provider}");
+        assert_eq!(upstream.recorder.count(), 1, "{provider}");
+        let unknown = Request { model: "missing-1".to_owned(), ..asking("Hello.") };
+        assert_eq!(upstream.send(&unknown).await, Err(Error::ModelNotFound), "{provider}");
+    }
 }
 
 #[tokio::test]
@@ -173,7 +211,7 @@ async fn what_stands_is_asked_once() {
         ("status 422", Error::Rejected { status: 422 }),
         ("status 429 code insufficient_quota", Error::QuotaExceeded),
         ("status 429 retry-after 600", limited),
-        ("status 500 x-should-retry false", Error::Unavailable),
+        ("status 500 x-should-retry false", Error::UNAVAILABLE),
     ] {
         upstream.recorder.clear();
         assert_eq!(upstream.ask(&format!("[[script: {script}]]")).await, Err(expected));
@@ -185,9 +223,9 @@ async fn what_stands_is_asked_once() {
 async fn a_response_that_began_is_never_asked_for_again() {
     let upstream = Upstream::new().await;
     for (script, expected) in [
-        ("fail", Error::Unavailable),
+        ("fail", Error::UNAVAILABLE),
         ("fail rate_limit_exceeded", Error::RateLimited { retry_after: None }),
-        ("error", Error::Unavailable),
+        ("error", Error::UNAVAILABLE),
         ("incomplete", Error::Incomplete),
         ("incomplete content_filter", Error::ContentFiltered),
         ("malformed", Error::Malformed),
@@ -223,7 +261,7 @@ async fn silence_ends_when_patience_or_the_deadline_does() {
     for script in ["silent", "delay 5s", "status 500 retry-after 1"] {
         let request = asking(&format!("[[script: {script}]]"));
         let reply = patient.client.reply(&request, soon, &mut Observer::of(&mut |_| {})).await;
-        let timed_out = matches!(reply, Err(Error::TimedOut | Error::Unavailable));
+        let timed_out = matches!(reply, Err(Error::TimedOut | Error::Unavailable { .. }));
         assert!(timed_out, "{script}");
     }
 }
@@ -260,7 +298,7 @@ async fn calls_share_a_connection() {
     // A proxy that counts connections.
     let model = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let behind = model.local_addr().unwrap();
-    tokio::spawn(scripted_model::serve(model, Recorder::default()));
+    tokio::spawn(scripted_model::serve(model, Provider::default(), Recorder::default()));
     tokio::spawn(async move {
         while let Ok((mut near, _)) = listener.accept().await {
             *counted.lock().unwrap() += 1;

@@ -10,7 +10,7 @@ use agent::model::{Chain, Instruction, Model, Observer, Request};
 use llm::key::Keys;
 use llm::wait::Wait;
 use llm::{ApiKey, Client, Config, Error};
-use scripted_model::Recorder;
+use scripted_model::{Provider, Recorder};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
@@ -62,7 +62,7 @@ async fn asked_with(keys: impl Keys, script: &str, deadline: Duration, chance: f
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let recorder = Recorder::default();
-    tokio::spawn(scripted_model::serve(listener, recorder.clone()));
+    tokio::spawn(scripted_model::serve(listener, Provider::default(), recorder.clone()));
     let wait = Recorded::new(chance);
     let reply = ask(base, keys, script, deadline, &wait).await;
     Seen { reply, requests: recorder.count(), waits: wait.waits() }
@@ -112,7 +112,7 @@ async fn what_may_pass_is_asked_again_after_half_a_second_and_then_a_second() {
     let dropped = asked(r#"drop times 1; say "ok""#, PATIENT, 0.0).await;
     assert_eq!(dropped, Seen { reply: Ok("ok".to_owned()), requests: 2, waits: millis(&[500]) });
     let given_up = asked("status 503", PATIENT, 0.0).await;
-    assert_eq!(given_up, Seen { reply: Err(Error::Unavailable), requests: 3, waits: millis(&[500, 1_000]) });
+    assert_eq!(given_up, Seen { reply: Err(Error::UNAVAILABLE), requests: 3, waits: millis(&[500, 1_000]) });
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn a_connection_that_can_not_be_made_is_tried_again() {
     drop(listener);
     let wait = Recorded::new(0.0);
     let reply = ask(base, ApiKey::new("key"), "echo", PATIENT, &wait).await;
-    assert_eq!((reply, wait.waits()), (Err(Error::Unavailable), millis(&[500, 1_000])));
+    assert_eq!((reply, wait.waits()), (Err(Error::UNAVAILABLE), millis(&[500, 1_000])));
 }
 
 #[tokio::test]

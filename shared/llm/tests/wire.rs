@@ -11,13 +11,13 @@ use agent::model::{
 };
 use contracts::response::ToolOutcome;
 use llm::{ApiKey, Client, Config};
-use scripted_model::Recorder;
+use scripted_model::{Provider, Recorder};
 use tokio::net::TcpListener;
 
 async fn client() -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    tokio::spawn(scripted_model::serve(listener, Recorder::default()));
+    tokio::spawn(scripted_model::serve(listener, Provider::default(), Recorder::default()));
     Client::new(Config { base, ..Config::default() }, ApiKey::new("key")).unwrap()
 }
 

@@ -43,7 +43,7 @@ impl Model for Anything {
 }
 
 fn reply(text: String, response_id: String, calls: Vec<FunctionCall>) -> Reply {
-    Reply { response_id, model: "m".to_owned(), text, calls }
+    Reply { response_id, model: "m".to_owned(), text, calls, kept: true, cut_short: false, restated: false }
 }
 
 /// Text that tries to be somewhere else, or nothing in particular.

@@ -10,7 +10,8 @@ mod upstream;
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use contracts::{id::InvalidId, paths};
-use local::{Cloud, Options, token::Identity};
+use local::{Cloud, Model, Options, token::Identity};
+use scripted_model::Provider;
 use serde_json::{Value, json};
 
 pub use client::{Answer, Client};
@@ -36,6 +37,12 @@ pub fn options() -> Options {
         sweep: None,
         ..Options::default()
     }
+}
+
+/// The same, with a scripted model that plays this provider.
+pub fn playing(provider: &str) -> Options {
+    let provider: Provider = provider.parse().expect("a known provider");
+    Options { model: Model::Scripted(provider), ..options() }
 }
 
 impl System {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+use crate::provider::Framing;
 use crate::reply::{Cut, Unit};
 
 /// One thing that happens on the stream.
@@ -17,23 +18,40 @@ pub(crate) enum Emission {
     Reset,
 }
 
+/// What tells where an event belongs.
+const PLACE: [&str; 2] = ["output_index", "content_index"];
+
 /// The events so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Events {
-    sequence: u64,
+    /// The next event's sequence number, where they have one.
+    sequence: Option<u64>,
     emissions: Vec<Emission>,
 }
 
 impl Events {
+    /// No event yet.
+    pub(crate) fn framed(framing: Framing) -> Self {
+        let mut events = Self { sequence: framing.placed.then_some(0), emissions: Vec::new() };
+        if let Some(comment) = framing.comment {
+            events.raw(comment);
+        }
+        events
+    }
+
     /// Adds an event with the next sequence number.
     pub(crate) fn push<V: Into<Value>, const N: usize>(&mut self, kind: &str, members: [(&str, V); N]) {
         let mut event = Map::new();
         event.insert("type".to_owned(), json!(kind));
-        event.insert("sequence_number".to_owned(), json!(self.sequence));
-        for (name, value) in members {
-            event.insert(name.to_owned(), value.into());
+        if let Some(sequence) = &mut self.sequence {
+            event.insert("sequence_number".to_owned(), json!(sequence));
+            *sequence += 1;
         }
-        self.sequence += 1;
+        for (name, value) in members {
+            if self.sequence.is_some() || !PLACE.contains(&name) {
+                event.insert(name.to_owned(), value.into());
+            }
+        }
         let text = format!("event: {kind}\ndata: {}\n\n", Value::Object(event));
         self.emissions.push(Emission::Text(text.into()));
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::id::Issued;
+use crate::provider::Echo;
 use crate::reply::{End, Reply, Step, Usage};
 use crate::request::Asked;
 use events::Events;
@@ -34,7 +35,8 @@ pub(crate) fn calls(reply: &Reply) -> u8 {
 /// Lays out the reply.
 pub(crate) fn lay_out(asked: &Asked, reply: &Reply, issued: Issued, created_at: u64) -> Plan {
     let skeleton = skeleton(asked, issued, created_at);
-    let mut events = Events::default();
+    let framing = asked.profile.framing;
+    let mut events = Events::framed(framing);
     for name in ["response.created", "response.in_progress"] {
         events.push(name, [("response", skeleton.clone())]);
     }
@@ -54,6 +56,9 @@ pub(crate) fn lay_out(asked: &Asked, reply: &Reply, issued: Issued, created_at: 
             ],
         ),
         End::Missing => {}
+    }
+    if framing.done {
+        events.raw("data: [DONE]\n\n");
     }
     Plan { response, emissions: events.cut(reply.cut) }
 }
@@ -86,11 +91,19 @@ fn skeleton(asked: &Asked, issued: Issued, created_at: u64) -> Map<String, Value
     set("model", json!(asked.model));
     set("output", json!([]));
     set("parallel_tool_calls", or("parallel_tool_calls", json!(true)));
-    let previous = asked.previous.map(Issued::response);
-    set("previous_response_id", json!(previous));
     set("reasoning", json!({ "effort": null, "summary": null }));
     set("service_tier", json!("default"));
-    set("store", json!(asked.store));
+    let previous = asked.previous.map(Issued::response);
+    let told = match asked.profile.echo {
+        Echo::AsAsked => Some((json!(asked.store), json!(previous))),
+        Echo::NeverStored => Some((json!(false), json!(previous))),
+        Echo::Stateless => Some((json!(false), Value::Null)),
+        Echo::Silent => None,
+    };
+    if let Some((store, previous)) = told {
+        set("store", store);
+        set("previous_response_id", previous);
+    }
     set("temperature", or("temperature", json!(1.0)));
     set("text", or("text", json!({ "format": { "type": "text" } })));
     set("tool_choice", or("tool_choice", json!("auto")));
@@ -129,11 +142,7 @@ fn usage(asked: &Asked, output: &[Value], stated: Usage) -> Value {
     let (input, output, cached, reasoning) = match stated {
         Usage::None => return Value::Null,
         Usage::Stated { input, output, cached, reasoning } => (input, output, cached, reasoning),
-        Usage::Counted => {
-            let parts = ["instructions", "input", "tools"].iter();
-            let input = parts.filter_map(|part| asked.body.get(*part)).map(words);
-            (input.sum(), output.iter().map(words).sum(), 0, 0)
-        }
+        Usage::Counted => (input_words(asked), output.iter().map(words).sum(), 0, 0),
     };
     json!({
         "input_tokens": input,
@@ -142,6 +151,12 @@ fn usage(asked: &Asked, output: &[Value], stated: Usage) -> Value {
         "output_tokens_details": { "reasoning_tokens": reasoning },
         "total_tokens": input.saturating_add(output),
     })
+}
+
+/// How many words the request tells: what stands for its tokens.
+pub(crate) fn input_words(asked: &Asked) -> u64 {
+    let parts = ["instructions", "input", "tools"].iter();
+    parts.filter_map(|part| asked.body.get(*part)).map(words).sum()
 }
 
 fn words(value: &Value) -> u64 {

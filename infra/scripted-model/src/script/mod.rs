@@ -91,7 +91,17 @@ impl<'a> Script<'a> {
                 reply.steps.push(Step::UnknownEvent);
             }
             "malformed" => reply.steps.push(Step::Malformed),
-            "status" => reply.statuses.push(self.status()?),
+            "status" => {
+                let status = self.number("an HTTP status", 599)?;
+                if status < 400 {
+                    return Err(self.unreadable("a status of 400 or more"));
+                }
+                let status = u16::try_from(status).unwrap_or(500);
+                reply.statuses.push(self.status(Status { status, ..Status::default() })?);
+            }
+            "overflow" => {
+                reply.statuses.push(self.status(Status { overflow: true, ..Status::default() })?);
+            }
             "forget" => reply.statuses.push(Status {
                 status: 400,
                 code: Some("previous_response_not_found".to_owned()),
@@ -125,19 +135,18 @@ impl<'a> Script<'a> {
         Ok(())
     }
 
-    fn status(&mut self) -> Result<Status, Unreadable> {
-        let mut status = Status {
-            status: u16::try_from(self.number("an HTTP status", 599)?).unwrap_or(500),
-            ..Status::default()
-        };
-        if status.status < 400 {
-            return Err(self.unreadable("a status of 400 or more"));
-        }
+    fn status(&mut self, mut status: Status) -> Result<Status, Unreadable> {
         while let Some(option) = self.next_word() {
             match option {
                 "code" => status.code = Some(self.word("a code")?.to_owned()),
                 "type" => status.kind = Some(self.word("a type")?.to_owned()),
+                "param" => status.param = Some(self.word("a parameter")?.to_owned()),
+                "message" => status.message = Some(self.string()?),
                 "times" => status.times = Some(self.times()?),
+                "over" => {
+                    let words = self.number("a number of words", 1_000_000)?;
+                    status.over = Some(u64::try_from(words).unwrap_or(u64::MAX));
+                }
                 "chained" => status.chained = true,
                 "header" => {
                     let name = self.word("a header's name")?.to_owned();

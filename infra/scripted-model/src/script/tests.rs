@@ -51,6 +51,7 @@ fn a_status_has_its_options_in_any_order() {
         headers: vec![header("a", "b c"), header("retry-after", "1.5")],
         times: Some(2),
         chained: true,
+        ..Status::default()
     };
     assert_eq!(reply.statuses, [status]);
 }

@@ -21,12 +21,6 @@ pub(crate) fn check(body: &Map<String, Value>) -> Checked {
 fn check_model(body: &Map<String, Value>) -> Checked {
     match given(body, "model").and_then(Value::as_str) {
         None | Some("") => Err(missing("model")),
-        Some(model) if model.starts_with("missing-") => Err(Refusal {
-            status: 404,
-            code: Some("model_not_found".into()),
-            param: None,
-            ..Refusal::invalid("", "", format!("The model '{model}' does not exist."))
-        }),
         Some(_) => Ok(()),
     }
 }

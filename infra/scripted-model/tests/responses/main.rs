@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod faults;
+mod providers;
 mod refusals;
 mod replies;
 
@@ -11,7 +12,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
-use scripted_model::{Recorder, router};
+use scripted_model::{Provider, Recorder, router};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -23,8 +24,12 @@ struct Server {
 
 impl Server {
     fn new() -> Self {
+        Self::playing(Provider::default())
+    }
+
+    fn playing(provider: Provider) -> Self {
         let recorder = Recorder::default();
-        let router = router(recorder.clone());
+        let router = router(provider, recorder.clone());
         Self { recorder, router }
     }
 

@@ -152,10 +152,14 @@ codes! {
     ModelQuotaExceeded = 503, Never;
     /// The input does not fit the model: send less, or start a session.
     ModelContextTooLong = 400, Never;
+    /// The model provider can't read an image or a file of the request: send it in another form, or without.
+    ModelAttachmentRefused = 400, Never;
     /// The model provider's content filter refused the input or the answer.
     ModelContentFiltered = 400, Never;
-    /// The model provider knows no such key or model; an operator must act.
+    /// The model provider refuses the service's key; an operator must act.
     ModelMisconfigured = 502, Never;
+    /// The model provider does not know the model that is configured; an operator must act.
+    ModelNotFound = 502, Never;
     /// The model provider refused the request.
     ModelRejected = 502, Never;
     /// The model provider could not be reached or failed.
@@ -166,6 +170,8 @@ codes! {
     ModelReplyMalformed = 502, NewTurn;
     /// The model stopped before its answer was complete.
     ModelReplyIncomplete = 502, NewTurn;
+    /// The model answered with neither text nor a call, also when it was asked again.
+    ModelReplyEmpty = 502, NewTurn;
     /// The model called tools more often than a turn may.
     ToolRoundsExceeded = 502, NewTurn;
 

@@ -78,13 +78,16 @@ pub(super) const FAILED_TURN: &[ErrorCode] = &[
     ModelRateLimited,
     ModelQuotaExceeded,
     ModelContextTooLong,
+    ModelAttachmentRefused,
     ModelContentFiltered,
     ModelMisconfigured,
+    ModelNotFound,
     ModelRejected,
     ModelUnavailable,
     ModelTimedOut,
     ModelReplyMalformed,
     ModelReplyIncomplete,
+    ModelReplyEmpty,
     ToolRoundsExceeded,
 ];
 

@@ -1,50 +1,63 @@
 //! Names what went wrong: from an HTTP status and its error body, or from a failed stream, to the
 //! port's [`Error`].
 //!
-//! Pure. The provider's words are read for the few cases that no code tells and go nowhere else (I14).
+//! Pure. A code tells most, then the parameter at fault, then the words, which are compared with known phrases
+//! and go nowhere else (I14), then the type, then the status.
 
 use std::time::Duration;
 
 use agent::model::Error;
-use serde::Deserialize;
 
-use crate::wire::event::{ErrorObject, IncompleteDetails, StreamError};
+use crate::wire::error::ErrorObject;
+use crate::wire::event::IncompleteDetails;
+
+mod code;
+mod words;
 
 /// What an error body may have; a longer one is read no further.
 pub const MOST_BODY: usize = 64 << 10;
 
-#[derive(Deserialize)]
-struct Body {
-    error: ErrorObject,
+/// Parameters that hold an image or a file.
+const ATTACHED: [&str; 4] = ["image_url", "file_data", "filename", "file_url"];
+
+/// What was answered in place of a response.
+#[derive(Debug, Clone, Copy)]
+pub struct Refused<'a> {
+    /// The HTTP status.
+    pub status: u16,
+    /// What the body says.
+    pub error: &'a ErrorObject,
+    /// What the headers ask for.
+    pub retry_after: Option<Duration>,
+    /// Whether the request was to go on from a stored response.
+    pub chained: bool,
 }
 
-/// The error that a status and its body stand for. `retry_after` is what the headers ask for.
-pub fn of_status(status: u16, body: &[u8], retry_after: Option<Duration>) -> Error {
-    let error = serde_json::from_slice(body).map_or_else(|_| ErrorObject::default(), |Body { error }| error);
-    if let Some(named) = of_object(&error, retry_after) {
-        return named;
-    }
-    match status {
-        401 | 403 => Error::Unauthenticated,
-        402 => Error::QuotaExceeded,
-        404 if error.param.as_deref() == Some("model") => Error::ModelNotFound,
-        413 => Error::ContextTooLong,
-        429 => Error::RateLimited { retry_after },
-        408 | 409 | 500.. => Error::Unavailable,
-        _ => Error::Rejected { status },
+/// The error that a refusal stands for. Of a chained request, whatever is not about something else is about the
+/// chain: servers that keep none say so in every way there is, and a request that tells all itself is the cure.
+pub fn of_refused(refused: Refused<'_>) -> Error {
+    let Refused { status, error, retry_after, chained } = refused;
+    let named = match status {
+        401 | 402 | 408 | 409 | 429 => of_code(error, retry_after),
+        403 if error.moderated => Some(Error::ContentFiltered),
+        _ => of_object(error, retry_after),
+    };
+    match named.unwrap_or_else(|| code::of_status(status, retry_after)) {
+        // The request is the chain's only in a request that goes on from one.
+        Error::ChainLost if !chained => Error::Rejected { status },
+        Error::Rejected { .. } if status == 404 && error.param.as_deref() == Some("model") => {
+            Error::ModelNotFound
+        }
+        Error::Rejected { .. } if chained && (400..500).contains(&status) => Error::ChainLost,
+        Error::Rejected { .. } => Error::Rejected { status },
+        named => named,
     }
 }
 
-/// The error that `response.failed` stands for.
+/// The error that `response.failed` or a bare `error` event stands for.
 pub fn of_failed(error: Option<&ErrorObject>) -> Error {
     let named = error.and_then(|error| of_object(error, None));
-    named.unwrap_or(Error::Unavailable)
-}
-
-/// The error that a bare `error` event stands for.
-pub fn of_stream(error: StreamError) -> Error {
-    let flat = ErrorObject { code: error.code, kind: None, param: error.param, message: error.message };
-    of_failed(Some(&error.error.unwrap_or(flat)))
+    named.unwrap_or(Error::UNAVAILABLE)
 }
 
 /// The error that `response.incomplete` stands for.
@@ -57,42 +70,32 @@ pub fn of_incomplete(details: Option<&IncompleteDetails>) -> Error {
 
 /// What the error says of itself, in the order of how much each member tells.
 fn of_object(error: &ErrorObject, retry_after: Option<Duration>) -> Option<Error> {
-    let code = error.code.as_deref().and_then(|code| of_code(code, retry_after));
-    let kind = || error.kind.as_deref().and_then(|kind| of_code(kind, retry_after));
-    code.or_else(|| of_param(error)).or_else(kind).or_else(|| of_words(error))
+    let code = error.code.as_deref().and_then(|code| code::of_code(code, retry_after));
+    let words = || error.message.as_deref().and_then(words::of_words);
+    let kind = || error.kind.as_deref().and_then(|kind| code::of_code(kind, retry_after));
+    let model =
+        || error.message.as_deref().is_some_and(words::of_unknown_model).then_some(Error::ModelNotFound);
+    // Some say so of any request that they don't take, the published API of what its policy forbids: the words
+    // have to tell which, and if they don't, it is the former.
+    let prompt =
+        || (error.code.as_deref() == Some("invalid_prompt")).then_some(Error::Rejected { status: 400 });
+    code.or_else(|| of_param(error)).or_else(words).or_else(kind).or_else(model).or_else(prompt)
 }
 
-fn of_code(code: &str, retry_after: Option<Duration>) -> Option<Error> {
-    Some(match code {
-        "insufficient_quota" | "billing_hard_limit_reached" | "billing_not_active" => Error::QuotaExceeded,
-        "rate_limit_exceeded" | "rate_limit_error" | "too_many_requests" => {
-            Error::RateLimited { retry_after }
-        }
-        "context_length_exceeded" | "string_above_max_length" | "request_too_large" => Error::ContextTooLong,
-        "content_filter" | "content_policy_violation" | "invalid_prompt" => Error::ContentFiltered,
-        "previous_response_not_found" => Error::ChainLost,
-        "model_not_found" | "DeploymentNotFound" => Error::ModelNotFound,
-        "invalid_api_key" | "authentication_error" | "permission_error" => Error::Unauthenticated,
-        "server_error" | "internal_error" | "overloaded_error" | "server_overloaded" => Error::Unavailable,
-        _ => return None,
-    })
+/// The code and the type alone, where words would be about limits and not about the input.
+fn of_code(error: &ErrorObject, retry_after: Option<Duration>) -> Option<Error> {
+    let said = [&error.code, &error.kind].into_iter().flatten();
+    said.filter_map(|said| code::of_code(said, retry_after)).next()
 }
 
 /// Whatever a provider has against the previous response, the chain can't go on from it: it is unknown,
 /// expired, or may not be used by this account.
 fn of_param(error: &ErrorObject) -> Option<Error> {
-    match error.param.as_deref() {
-        Some("previous_response_id") => Some(Error::ChainLost),
-        _ => None,
+    let param = error.param.as_deref()?;
+    match param {
+        "previous_response_id" | "response_id" => Some(Error::ChainLost),
+        _ => ATTACHED.iter().any(|attached| param.ends_with(attached)).then_some(Error::AttachmentRefused),
     }
-}
-
-/// Some compatible servers tell a full context in words alone.
-fn of_words(error: &ErrorObject) -> Option<Error> {
-    let words = error.message.as_deref()?.to_ascii_lowercase();
-    let too_long = ["maximum context length", "context window", "context length"];
-    let says_so = too_long.iter().any(|phrase| words.contains(phrase));
-    says_so.then_some(Error::ContextTooLong)
 }
 
 #[cfg(test)]

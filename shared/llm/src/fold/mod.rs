@@ -4,7 +4,7 @@
 //! joined by a blank line, and a refusal is text too. A stream has to end with a terminal event;
 //! whatever ends without one has no reply.
 
-use agent::model::{Error, FunctionCall, Observer, Reply};
+use agent::model::{Chain, Error, FunctionCall, Observer, Reply, Request};
 use contracts::Usage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -25,9 +25,31 @@ pub enum Progress {
     Done(Reply),
 }
 
+/// What a request asks of the provider's memory, for comparison with what the response says of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Whether the response is to be kept.
+    pub keep: bool,
+    /// Whether it is to go on from a kept one.
+    pub recall: bool,
+}
+
+impl Memory {
+    /// What this request asks.
+    pub fn of(request: &Request) -> Self {
+        Self { keep: request.store, recall: matches!(request.chain, Chain::Continues { .. }) }
+    }
+
+    /// Whether a response that says this of what came before has not gone on from it.
+    fn is_forgotten(self, previous: Option<&Option<String>>) -> bool {
+        self.recall && previous == Some(&None)
+    }
+}
+
 /// What the stream has told so far.
 #[derive(Debug, Default)]
 pub struct Fold {
+    memory: Memory,
     /// The text that was handed on.
     text: String,
     /// Where the last piece of it belongs.
@@ -37,6 +59,11 @@ pub struct Fold {
 }
 
 impl Fold {
+    /// The start of the response to a request that asks this.
+    pub fn of(memory: Memory) -> Self {
+        Self { memory, ..Self::default() }
+    }
+
     /// Whether any text was handed on.
     pub fn has_text(&self) -> bool {
         !self.text.is_empty()
@@ -54,6 +81,13 @@ impl Fold {
             return Ok(Progress::More);
         }
         match serde_json::from_str(data).map_err(|_| Error::Malformed)? {
+            // Nothing is written yet, so that the request can be made again and tell what came before itself.
+            Event::Created { response }
+                if self.memory.is_forgotten(response.previous_response_id.as_ref()) =>
+            {
+                return Err(Error::ChainLost);
+            }
+            Event::Created { .. } => {}
             Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.write(&delta, observer)?,
             Event::ItemDone { item } => {
                 if self.items.len() == MOST_ITEMS {
@@ -75,7 +109,7 @@ impl Fold {
             }
             Event::Error(error) => {
                 ended(data, None, observer);
-                return Err(failure::of_stream(error));
+                return Err(failure::of_failed(Some(&error)));
             }
             Event::Other => {}
         }
@@ -121,6 +155,9 @@ impl Fold {
             _ => std::mem::take(&mut self.items),
         };
         let calls = calls(&items)?;
+        let kept = self.memory.keep
+            && response.store != Some(false)
+            && !self.memory.is_forgotten(response.previous_response_id.as_ref());
         // What was handed on can't be taken back: the whole text may only add to it.
         let whole = text(&items);
         if let Some(rest) = whole.strip_prefix(self.text.as_str()).filter(|rest| !rest.is_empty()) {
@@ -131,6 +168,9 @@ impl Fold {
             model: response.model.unwrap_or_default(),
             text: std::mem::take(&mut self.text),
             calls,
+            kept,
+            cut_short: false,
+            restated: false,
         })
     }
 }

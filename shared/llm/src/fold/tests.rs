@@ -199,9 +199,9 @@ fn failures_are_named() {
             "id": "resp_1", "error": { "code": code, "message": "secret words" },
         }}))
     };
-    assert_eq!(failed("server_error"), Error::Unavailable);
+    assert_eq!(failed("server_error"), Error::UNAVAILABLE);
     assert_eq!(failed("rate_limit_exceeded"), Error::RateLimited { retry_after: None });
-    assert_eq!(failed("new_code"), Error::Unavailable);
+    assert_eq!(failed("new_code"), Error::UNAVAILABLE);
 
     let incomplete = |reason: &str| {
         error(json!({ "type": "response.incomplete", "response": {
@@ -214,7 +214,7 @@ fn failures_are_named() {
     let flat = json!({ "type": "error", "code": "context_length_exceeded", "message": "m", "param": null });
     assert_eq!(error(flat), Error::ContextTooLong);
     let nested = json!({ "type": "error", "error": { "type": "server_error", "code": null } });
-    assert_eq!(error(nested), Error::Unavailable);
+    assert_eq!(error(nested), Error::UNAVAILABLE);
 
     let mut contradictory = completed(json!([]));
     contradictory["response"]["status"] = json!("incomplete");

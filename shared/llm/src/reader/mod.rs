@@ -2,7 +2,7 @@
 
 use agent::model::{Error, Observer};
 
-use crate::fold::{Fold, Progress};
+use crate::fold::{Fold, Memory, Progress};
 use crate::sse::{self, Decoder};
 
 /// What a whole stream may have. Many times the longest answer, since each word of it comes in an
@@ -18,9 +18,9 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader at the start of a stream.
-    pub fn new(limits: sse::Limits) -> Self {
-        Self { decoder: Decoder::new(limits), fold: Fold::default(), bytes: 0 }
+    /// A reader at the start of the response to a request that asks this of the provider's memory.
+    pub fn new(limits: sse::Limits, memory: Memory) -> Self {
+        Self { decoder: Decoder::new(limits), fold: Fold::of(memory), bytes: 0 }
     }
 
     /// Whether any text was handed on.

@@ -72,7 +72,7 @@ fn may_pass(attempt: &Attempt) -> bool {
         return false;
     }
     let by_status = match attempt.status {
-        None => attempt.error == Error::Unavailable,
+        None => matches!(attempt.error, Error::Unavailable { .. }),
         Some(status) => matches!(status, 408 | 409 | 429 | 500..),
     };
     attempt.advice.should_retry.unwrap_or(by_status)

@@ -1,15 +1,18 @@
 use super::headers::Advice;
 use super::*;
+use crate::failure::{Refused, of_refused};
+use crate::wire::error::ErrorObject;
 
 const LONG: Duration = Duration::from_secs(600);
 
+/// What a status alone stands for.
+fn refusal(status: u16) -> Error {
+    let error = &ErrorObject::default();
+    of_refused(Refused { status, error, retry_after: None, chained: false })
+}
+
 fn attempt(status: u16) -> Attempt {
-    Attempt {
-        before: 0,
-        status: Some(status),
-        error: crate::failure::of_status(status, b"", None),
-        advice: Advice::default(),
-    }
+    Attempt { before: 0, status: Some(status), error: refusal(status), advice: Advice::default() }
 }
 
 fn wait(attempt: &Attempt) -> Option<Duration> {
@@ -28,7 +31,7 @@ fn what_may_pass_is_asked_again_and_nothing_else() {
     for status in [400, 401, 402, 403, 404, 413, 422] {
         assert_eq!(wait(&attempt(status)), None, "{status}");
     }
-    assert!(wait(&without_response(Error::Unavailable)).is_some());
+    assert!(wait(&without_response(Error::UNAVAILABLE)).is_some());
     assert_eq!(wait(&without_response(Error::TimedOut)), None);
     assert_eq!(wait(&without_response(Error::Unauthenticated)), None);
 }

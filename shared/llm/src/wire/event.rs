@@ -1,11 +1,19 @@
 //! The events of a streamed response, and the response they end with.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+
+use super::error::ErrorObject;
 
 /// One event, told apart by its data's `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type")]
 pub enum Event {
+    /// The response begins.
+    #[serde(rename = "response.created")]
+    Created {
+        /// What it goes on from.
+        response: Begun,
+    },
     /// Some text was written.
     #[serde(rename = "response.output_text.delta")]
     TextDelta(Delta),
@@ -36,9 +44,9 @@ pub enum Event {
         /// What there is of it, with the reason.
         response: Response,
     },
-    /// The stream failed.
+    /// The stream failed. The published shape is flat, some servers nest it.
     #[serde(rename = "error")]
-    Error(StreamError),
+    Error(ErrorObject),
     /// Anything else, types that do not exist yet included.
     #[serde(other)]
     Other,
@@ -57,6 +65,14 @@ pub struct Delta {
     pub delta: String,
 }
 
+/// A response as its first event shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Begun {
+    /// The response that it goes on from; null when it goes on from none.
+    #[serde(default, deserialize_with = "present")]
+    pub previous_response_id: Option<Option<String>>,
+}
+
 /// A response as its terminal event shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Response {
@@ -68,6 +84,12 @@ pub struct Response {
     /// Whether it is whole; the event's type says so too.
     #[serde(default)]
     pub status: Option<String>,
+    /// Whether it is kept, to go on from.
+    #[serde(default)]
+    pub store: Option<bool>,
+    /// The response that it went on from; null when it went on from none.
+    #[serde(default, deserialize_with = "present")]
+    pub previous_response_id: Option<Option<String>>,
     /// What was written.
     #[serde(default)]
     pub output: Option<Vec<Item>>,
@@ -168,46 +190,7 @@ pub struct IncompleteDetails {
     pub reason: Option<String>,
 }
 
-/// What an error is about. Its `message` is read to classify it and goes nowhere else.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct ErrorObject {
-    /// The most telling member, when it is there.
-    #[serde(default, deserialize_with = "lenient")]
-    pub code: Option<String>,
-    /// A broader class.
-    #[serde(default, rename = "type", deserialize_with = "lenient")]
-    pub kind: Option<String>,
-    /// The parameter at fault.
-    #[serde(default, deserialize_with = "lenient")]
-    pub param: Option<String>,
-    /// The provider's own words.
-    #[serde(default, deserialize_with = "lenient")]
-    pub message: Option<String>,
-}
-
-/// A bare `error` event: the published shape is flat, some servers nest it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct StreamError {
-    /// The nested shape.
-    #[serde(default)]
-    pub error: Option<ErrorObject>,
-    /// The flat shape's code.
-    #[serde(default, deserialize_with = "lenient")]
-    pub code: Option<String>,
-    /// The flat shape's parameter.
-    #[serde(default, deserialize_with = "lenient")]
-    pub param: Option<String>,
-    /// The flat shape's words.
-    #[serde(default, deserialize_with = "lenient")]
-    pub message: Option<String>,
-}
-
-/// Reads a text or a number as text and anything else as absent: error bodies vary between providers,
-/// and one that can't be read would hide the error it describes.
-fn lenient<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Ok(match serde_json::Value::deserialize(deserializer)? {
-        serde_json::Value::String(text) => Some(text),
-        serde_json::Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    })
+/// Tells a member that is null from one that is not there.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }

@@ -4,5 +4,6 @@
 //! item or part of a type that is not listed here is skipped, and members that nobody reads are not
 //! named.
 
+pub mod error;
 pub mod event;
 pub mod request;

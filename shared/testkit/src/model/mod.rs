@@ -72,7 +72,7 @@ impl Model for ScriptedModel {
         let takes = self.takes();
         self.process.sleep(takes.min(deadline)).await;
         let reply = match fault {
-            Some(Fault::NotApplied) => Err(Error::Unavailable),
+            Some(Fault::NotApplied) => Err(Error::UNAVAILABLE),
             Some(Fault::Throttled(_)) => Err(Error::RateLimited { retry_after: None }),
             Some(Fault::ReplyLost | Fault::LandsLate) => Err(Error::TimedOut),
             _ if takes > deadline => Err(Error::TimedOut),
@@ -103,7 +103,7 @@ impl ScriptedModel {
             return Err(Error::ChainLost);
         }
         if draw >= 100 - self.script.errors {
-            return Err(Error::Unavailable);
+            return Err(Error::UNAVAILABLE);
         }
         let number = self.provider.next();
         let instruction = match &request.instruction {
@@ -133,6 +133,9 @@ impl ScriptedModel {
             model: request.model.clone(),
             text: format!("Answer {number} to: {instruction}"),
             calls,
+            kept,
+            cut_short: false,
+            restated: false,
         })
     }
 

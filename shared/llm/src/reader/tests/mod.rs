@@ -9,7 +9,7 @@ const REFUSAL: &[u8] = include_bytes!("refusal.sse");
 
 /// What a stream in these pieces comes to, and the text that was handed on.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Option<Reply>, String) {
-    let mut reader = Reader::new(sse::Limits::default());
+    let mut reader = Reader::new(sse::Limits::default(), Memory::default());
     let mut text = String::new();
     for piece in pieces {
         match reader.push(piece, &mut Observer::of(&mut |delta| text.push_str(delta))) {
@@ -74,7 +74,7 @@ fn what_follows_the_terminal_event_is_ignored() {
 
 #[test]
 fn a_line_that_never_ends_is_malformed() {
-    let mut reader = Reader::new(sse::Limits { line: 100, event: 100 });
+    let mut reader = Reader::new(sse::Limits { line: 100, event: 100 }, Memory::default());
     let piece = b"data: ".repeat(20);
     assert_eq!(reader.push(&piece, &mut Observer::of(&mut |_| {})), Err(Error::Malformed));
 }

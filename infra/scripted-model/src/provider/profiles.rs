@@ -1,0 +1,224 @@
+//! The table of providers, as their sources, documentation and bug reports had it in November 2026.
+
+use super::{Chain, Echo, Framing, Profile, Trait, Words};
+use crate::refusal::Layout;
+
+const INVALID: &str = "invalid_request_error";
+
+/// The published API's own words; a row says what is different.
+const PUBLISHED: Words =
+    Words { status: 400, layout: Layout::Nested, code: None, kind: INVALID, param: None, message: "" };
+
+const LOST: Words = Words {
+    code: Some("previous_response_not_found"),
+    param: Some("previous_response_id"),
+    message: "Previous response with id '{id}' not found.",
+    ..PUBLISHED
+};
+
+const OVERFLOW: Words = Words {
+    code: Some("context_length_exceeded"),
+    param: Some("input"),
+    message: "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    ..PUBLISHED
+};
+
+const UNKNOWN_MODEL: Words = Words {
+    status: 404,
+    code: Some("model_not_found"),
+    message: "The model '{model}' does not exist or you do not have access to it.",
+    ..PUBLISHED
+};
+
+const NO_RETENTION: Words = Words {
+    code: Some("unsupported_parameter"),
+    param: Some("previous_response_id"),
+    message: "Previous response cannot be used for this organization due to Zero Data Retention.",
+    ..PUBLISHED
+};
+
+const OPENROUTER: Words =
+    Words { layout: Layout::Coded, code: Some("invalid_prompt"), kind: "", ..PUBLISHED };
+const VLLM: Words = Words { layout: Layout::Flat, ..PUBLISHED };
+const OLLAMA: Words = PUBLISHED;
+const LLAMA: Words = Words { layout: Layout::Numbered, ..PUBLISHED };
+
+const PLAIN: Framing = Framing { comment: None, done: false, placed: true };
+
+pub(super) static PROFILES: [Profile; 8] = [
+    Profile {
+        name: "openai",
+        chain: Chain::Kept(LOST),
+        echo: Echo::AsAsked,
+        errors: Layout::Nested,
+        overflow: Some(OVERFLOW),
+        unknown_model: UNKNOWN_MODEL,
+        refuses: &[],
+        ignores: &[],
+        checks_calls: true,
+        framing: PLAIN,
+    },
+    // OpenAI for an organization whose data is not retained: `store` counts as false.
+    Profile {
+        name: "openai-zdr",
+        chain: Chain::Refused(NO_RETENTION),
+        echo: Echo::NeverStored,
+        errors: Layout::Nested,
+        overflow: Some(OVERFLOW),
+        unknown_model: UNKNOWN_MODEL,
+        refuses: &[],
+        ignores: &[],
+        checks_calls: true,
+        framing: PLAIN,
+    },
+    Profile {
+        name: "azure",
+        chain: Chain::Kept(LOST),
+        echo: Echo::AsAsked,
+        errors: Layout::Nested,
+        overflow: Some(OVERFLOW),
+        unknown_model: Words {
+            status: 404,
+            code: Some("DeploymentNotFound"),
+            kind: "",
+            message: "The API deployment for this resource does not exist.",
+            ..PUBLISHED
+        },
+        refuses: &[],
+        ignores: &[],
+        checks_calls: true,
+        framing: PLAIN,
+    },
+    Profile {
+        name: "openrouter",
+        chain: Chain::Refused(Words {
+            message: "previous_response_id is not supported. The Responses API is stateless.",
+            ..OPENROUTER
+        }),
+        echo: Echo::Stateless,
+        errors: Layout::Coded,
+        overflow: Some(Words {
+            message: "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 \
+                      tokens (9000 of text input). Please reduce the length of either one.",
+            ..OPENROUTER
+        }),
+        unknown_model: Words { message: "{model} is not a valid model ID", ..OPENROUTER },
+        refuses: &[(
+            Trait::Store,
+            Words { message: "store is not supported. The Responses API is stateless.", ..OPENROUTER },
+        )],
+        ignores: &[],
+        checks_calls: true,
+        framing: Framing { comment: Some(": OPENROUTER PROCESSING\n\n"), done: true, placed: true },
+    },
+    // Without VLLM_ENABLE_RESPONSES_API_STORE, which leaks memory and is off by default.
+    Profile {
+        name: "vllm",
+        chain: Chain::Refused(Words {
+            status: 404,
+            param: Some("response_id"),
+            message: "Response with id '{id}' not found.",
+            ..VLLM
+        }),
+        echo: Echo::Silent,
+        errors: Layout::Flat,
+        overflow: Some(Words {
+            message: "The engine prompt length 9000 exceeds the max_model_len 8192. Please reduce prompt.",
+            ..VLLM
+        }),
+        unknown_model: Words {
+            status: 404,
+            kind: "NotFoundError",
+            param: Some("model"),
+            message: "The model `{model}` does not exist.",
+            ..VLLM
+        },
+        refuses: &[],
+        ignores: &[],
+        checks_calls: false,
+        framing: Framing { done: true, ..PLAIN },
+    },
+    Profile {
+        name: "ollama",
+        chain: Chain::Ignored,
+        echo: Echo::Stateless,
+        errors: Layout::Nested,
+        overflow: None,
+        unknown_model: Words {
+            status: 404,
+            kind: "not_found_error",
+            message: "model '{model}' not found",
+            ..OLLAMA
+        },
+        refuses: &[
+            (
+                Trait::Effort("minimal"),
+                Words {
+                    message: "invalid reasoning value: 'minimal' (must be \"high\", \"medium\", \"low\", or \"none\")",
+                    ..OLLAMA
+                },
+            ),
+            (
+                Trait::Effort("xhigh"),
+                Words {
+                    message: "invalid reasoning value: 'xhigh' (must be \"high\", \"medium\", \"low\", or \"none\")",
+                    ..OLLAMA
+                },
+            ),
+            (Trait::Part("input_file"), Words { message: "unknown content type: input_file", ..OLLAMA }),
+        ],
+        ignores: &["previous_response_id", "store", "tool_choice"],
+        checks_calls: false,
+        framing: PLAIN,
+    },
+    Profile {
+        name: "lmstudio",
+        chain: Chain::Kept(LOST),
+        echo: Echo::AsAsked,
+        errors: Layout::Nested,
+        overflow: Some(Words {
+            layout: Layout::Said,
+            message: "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded \
+                      with context length of only 8192 tokens, which is not enough. Try to load the model with a \
+                      larger context length, or provide a shorter input.",
+            ..PUBLISHED
+        }),
+        unknown_model: Words {
+            status: 404,
+            code: Some("model_not_found"),
+            message: "Model \"{model}\" not found.",
+            ..PUBLISHED
+        },
+        refuses: &[],
+        ignores: &[],
+        checks_calls: true,
+        framing: PLAIN,
+    },
+    Profile {
+        name: "llamacpp",
+        chain: Chain::Refused(Words {
+            message: "llama.cpp does not support 'previous_response_id'.",
+            ..LLAMA
+        }),
+        echo: Echo::Silent,
+        errors: Layout::Numbered,
+        overflow: Some(Words {
+            kind: "exceed_context_size_error",
+            message: "request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it",
+            ..LLAMA
+        }),
+        unknown_model: Words {
+            status: 404,
+            kind: "not_found_error",
+            message: "model '{model}' not found",
+            ..LLAMA
+        },
+        refuses: &[(
+            Trait::Part("input_file"),
+            Words { message: "'input_file' is not supported by llamacpp at this moment", ..LLAMA },
+        )],
+        ignores: &[],
+        checks_calls: false,
+        framing: Framing { placed: false, ..PLAIN },
+    },
+];
