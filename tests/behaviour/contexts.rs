@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::paths;
 use serde_json::{Value, json};
 
-use crate::support::{System, said, session_path, tools, turn, turn_in};
+use crate::support::{Client, System, said, session_path, tools, turn, turn_in};
 
 fn contexts() -> Value {
     let tool = json!({
@@ -138,7 +138,7 @@ async fn a_context_that_a_provider_would_refuse_in_every_turn_is_refused_when_it
     let told = String::from_utf8(refused.stderr).unwrap();
     for fault in [
         "ClientTools: must hold at most",
-        "ClientTools[63]: needs parameters with `\"properties\"`",
+        "ClientTools[63]: needs a schema with `\"properties\"`",
         "ClientTools[64]: is strict, so `oneOf` may not stand at `/properties/a`",
         "ClientTools[65]: is strict, so at `/definitions/leaf`",
         "ToolChoiceName: \"code_hash_normalized\" is neither",
@@ -169,6 +169,70 @@ async fn a_tool_is_forced_only_where_tools_are_sent_and_a_client_tools_usage_goe
     assert_eq!(calls[0]["tools"][0]["description"], "Opens a file.\n\nOne at a time.");
     let chained = calls.last().unwrap();
     assert!(chained.get("tools").is_none() && chained.get("tool_choice").is_none(), "{chained}");
+}
+
+#[tokio::test]
+async fn what_a_context_sets_for_the_model_is_sent_and_an_answer_of_another_form_is_warned_about() {
+    let system = System::start().await;
+    let schema = json!({
+        "type": "object", "properties": { "verdict": { "type": "string" } }, "required": ["verdict"],
+        "additionalProperties": false,
+    });
+    let context = json!({
+        "Kind": "conversation", "Id": "c", "Name": "C", "System": "S", "TopP": 0.5, "Verbosity": "low",
+        "ServiceTier": "flex", "ParallelToolCalls": false,
+        "TextFormat": { "Name": "verdict", "Schema": schema, "Strict": true },
+    });
+    system.put_contexts("acme", &context).await;
+    let ada = system.client("acme", "ada");
+    let asked = async |client: &Client, script: &str| {
+        let mut request = turn(script);
+        request["ConversationContextId"] = json!("c");
+        client.execute(&request).await.result()
+    };
+    let warned = |answer: &Value| answer.get("UserWarnings").is_some();
+    let fits = asked(&ada, r#"[[script: say "{\"verdict\":\"yes\"}"]]"#).await;
+    assert!(!warned(&fits), "{fits}");
+    for other in ["Yes.", r#"{\"verdict\":1}"#] {
+        let answer = asked(&ada, &format!(r#"[[script: say "{other}"]]"#)).await;
+        assert!(warned(&answer), "{answer}");
+    }
+
+    let calls = system.model_calls();
+    let text = json!({
+        "format": { "type": "json_schema", "name": "verdict", "schema": schema, "strict": true },
+        "verbosity": "low",
+    });
+    for (member, value) in [
+        ("top_p", json!(0.5)),
+        ("service_tier", json!("flex")),
+        ("parallel_tool_calls", json!(false)),
+        ("text", text),
+    ] {
+        assert_eq!(calls[0][member], value, "{member}");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_can_tell_sessions_and_users_apart_and_not_whose_they_are() {
+    let system = System::start().await;
+    let said = async |org: &str, user: &str, session: &str| {
+        let client = system.client(org, user);
+        client.execute(&turn_in(session, "hello")).await.result();
+        let call = system.model_calls().pop().unwrap();
+        ["prompt_cache_key", "safety_identifier"].map(|member| call[member].as_str().unwrap().to_owned())
+    };
+    let [session, user] = said("acme", "ada", "s-1").await;
+    assert_eq!(said("acme", "ada", "s-1").await, [session.clone(), user.clone()]);
+    let [another, same] = said("acme", "ada", "s-2").await;
+    assert!(another != session && same == user);
+    let [same, another] = said("acme", "bob", "s-1").await;
+    assert!(same == session && another != user);
+    let [elsewhere, namesake] = said("globex", "ada", "s-1").await;
+    assert!(elsewhere != session && namesake != user, "another org's are others");
+    for told in [session, user] {
+        assert!(told.len() <= 64 && !told.contains("ada") && !told.contains("acme"), "{told}");
+    }
 }
 
 #[tokio::test]

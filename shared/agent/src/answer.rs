@@ -15,7 +15,7 @@ use crate::{
     outcome::Outcome,
     progress::{Plan, Progress, Step},
     summary::summarize,
-    tool::PublishFile,
+    tool::{self, PublishFile},
 };
 use protocol::{
     chain::ChainPolicy,
@@ -27,6 +27,10 @@ use protocol::{
     timing::Timing,
     turn::Turn,
 };
+
+/// What the user is told when an answer is not the JSON that the context asks for. It was paid for and may
+/// be of use, so it is an answer all the same.
+const UNFIT: &str = "The answer is not in the form that this conversation asks the model for.";
 
 /// An outcome, and the files that have to be stored before it.
 #[derive(Debug)]
@@ -76,11 +80,14 @@ pub fn answered(
     turn: &Turn,
     mode_display_name: &str,
     text: String,
-    progress: Progress,
+    mut progress: Progress,
     plan: &Plan,
     received: Timestamp,
     timing: &Timing,
 ) -> Answer {
+    if plan.settings.text_format.as_ref().is_some_and(|format| !tool::fits(&format.schema, &text)) {
+        progress.warn(UNFIT);
+    }
     let guarded = guard(&text, |blob| embedded_link(&turn.key, blob));
     let report = Report {
         answer_summary: Some(summarize(&guarded.text)),

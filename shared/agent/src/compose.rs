@@ -1,14 +1,14 @@
 //! Compose: the next model request of a turn, from what it was set up with and how far it has come
 //! (AGN-003; ruling: system text on a chained request).
 
-use contracts::Fingerprint;
+use contracts::{ContentHash, Fingerprint};
 use protocol::{chain::ChainPolicy, turn::Turn};
 
 use crate::{
     conversation::Conversation,
     material::Material,
     mode::Catalog,
-    model::{Chain, Instruction, Request},
+    model::{Chain, Identifiers, Instruction, Request},
     progress::{Plan, Progress},
     tool,
 };
@@ -66,9 +66,8 @@ pub fn compose(
     let may_force = progress.rounds == 0 && !tools.is_empty();
     let request = Request {
         model: plan.model.clone(),
-        temperature: plan.temperature,
-        max_output_tokens: plan.max_output_tokens,
-        reasoning_effort: plan.reasoning_effort,
+        settings: plan.settings.clone(),
+        identifiers: Some(identifiers(turn)),
         store: plan.chain == ChainPolicy::Provider,
         mode: progress.mode(turn).to_owned(),
         instruction,
@@ -93,6 +92,13 @@ pub fn compose(
         },
     };
     Composed { request, told_solution }
+}
+
+/// Hashes: a provider learns that two requests are of one session or one user, not whose they are.
+fn identifiers(turn: &Turn) -> Identifiers {
+    let org = &turn.key.session.org;
+    let hash = |of: &str| ContentHash::of_bytes(format!("{org}\n{of}").as_bytes()).to_string();
+    Identifiers { session: hash(turn.key.session.session.as_str()), user: hash(turn.requested_by.as_str()) }
 }
 
 /// What the system message says besides the base prompt: the mode's instructions come first, and what

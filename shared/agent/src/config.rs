@@ -50,8 +50,7 @@ impl AgentConfig {
             model: effective.model.clone(),
             system: effective.system.clone(),
             system_parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
-            temperature: effective.temperature,
-            max_output_tokens: effective.max_output_tokens,
+            settings: effective.settings.clone(),
             active_files: Vec::new(),
             tool_choice: effective
                 .tool_choice
@@ -59,7 +58,6 @@ impl AgentConfig {
                 .filter(|name| tools.iter().any(|tool| tool.name == *name)),
             tools,
             tools_on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
-            reasoning_effort: effective.reasoning_effort,
             chain: effective.chain,
             start: None,
             history_tokens: effective.budgets.history_tokens,

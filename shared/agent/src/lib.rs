@@ -20,6 +20,7 @@ pub mod mode;
 pub mod model;
 pub mod outcome;
 pub mod progress;
+pub mod settings;
 pub mod summary;
 pub mod text;
 pub mod timer;

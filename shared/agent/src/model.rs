@@ -7,7 +7,8 @@ use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
 use contracts::{Usage, response::ToolOutcome};
-use serde::{Deserialize, Serialize};
+
+use crate::settings::Settings;
 
 /// A language model behind a Responses API.
 pub trait Model: Send + Sync {
@@ -67,12 +68,10 @@ impl std::fmt::Debug for Observer<'_> {
 pub struct Request {
     /// The provider's model id.
     pub model: String,
-    /// Sent when set; some models refuse it.
-    pub temperature: Option<f64>,
-    /// The most tokens the reply may have.
-    pub max_output_tokens: Option<u32>,
-    /// How much a reasoning model may think; sent when set.
-    pub reasoning_effort: Option<Effort>,
+    /// How it is asked.
+    pub settings: Settings,
+    /// Who asks, as far as the provider may know.
+    pub identifiers: Option<Identifiers>,
     /// Whether the provider may keep the reply, to chain from (`Chain: local`).
     pub store: bool,
     /// Where the conversation stands upstream.
@@ -95,37 +94,13 @@ pub struct Request {
     pub tool_outputs: Vec<ToolOutput>,
 }
 
-/// How much a reasoning model may think, in the provider's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Effort {
-    /// Not at all.
-    None,
-    /// As little as possible.
-    Minimal,
-    /// Little.
-    Low,
-    /// The usual amount.
-    Medium,
-    /// Much.
-    High,
-    /// As much as the model can.
-    Xhigh,
-}
-
-impl Effort {
-    /// The word on the provider's wire.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Minimal => "minimal",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Xhigh => "xhigh",
-        }
-    }
+/// What tells one session and one user from another, and nothing else about them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identifiers {
+    /// The session: its requests share their beginning, so they belong to one cache (`prompt_cache_key`).
+    pub session: String,
+    /// The user, for a provider that has to stop misuse (`safety_identifier`).
+    pub user: String,
 }
 
 /// Initial or chained (AGN-003 §3).

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     call::{self, Bounds, CallRecord},
     context::Prices,
-    model::{Effort, FunctionCall, ToolOutput},
+    model::{FunctionCall, ToolOutput},
+    settings::Settings,
     tool::Definition,
 };
 use protocol::{
@@ -35,12 +36,9 @@ pub struct Plan {
     pub system: String,
     /// What else the system message of an initial request says, in order.
     pub system_parts: Vec<String>,
-    /// Sent when set.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub temperature: Option<f64>,
-    /// The most tokens a reply may have.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub max_output_tokens: Option<u32>,
+    /// How the model is asked.
+    #[serde(flatten)]
+    pub settings: Settings,
     /// The merged tools: the client's, the mode's, `agent_change_mode` (AGN-011 §4.3).
     pub tools: Vec<Definition>,
     /// The files that came with the turn, and which of them go to the model.
@@ -51,9 +49,6 @@ pub struct Plan {
     pub tool_choice: Option<String>,
     /// Whether tools are sent on chained requests too.
     pub tools_on_continuation: bool,
-    /// How much a reasoning model may think.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub reasoning_effort: Option<Effort>,
     /// Who remembers the conversation.
     #[serde(default)]
     pub chain: ChainPolicy,

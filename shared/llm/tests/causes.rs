@@ -9,6 +9,7 @@ use std::{
 };
 
 use agent::model::{Chain, Instruction, Model, Observer, Request};
+use agent::settings::Settings;
 use llm::{ApiKey, Client, Config, Error, retry::Policy};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -36,9 +37,8 @@ async fn ask(address: std::net::SocketAddr) -> (Result<agent::model::Reply, Erro
     let client = Client::new(Config { base, retry, ..Config::default() }, ApiKey::new("secret-key")).unwrap();
     let request = Request {
         model: "scripted".to_owned(),
-        temperature: None,
-        max_output_tokens: None,
-        reasoning_effort: None,
+        settings: Settings::default(),
+        identifiers: None,
         store: true,
         chain: Chain::Initial { system: "secret".to_owned(), parts: Vec::new(), history: Vec::new() },
         mode: "general".to_owned(),

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use agent::model::{Chain, Instruction, Model, Observer, Raw, Reply, Request, Tool, ToolOutput};
+use agent::settings::Settings;
 use contracts::{Usage, response::ToolOutcome};
 use llm::client::Timeouts;
 use llm::{ApiKey, Client, Config, Error};
@@ -68,9 +69,8 @@ impl Upstream {
 fn asking(instruction: &str) -> Request {
     Request {
         model: "scripted".to_owned(),
-        temperature: None,
-        max_output_tokens: None,
-        reasoning_effort: None,
+        settings: Settings::default(),
+        identifiers: None,
         store: true,
         chain: Chain::Initial {
             system: "You are an agent.".to_owned(),

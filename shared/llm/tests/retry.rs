@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::model::{Chain, Instruction, Model, Observer, Request};
+use agent::settings::Settings;
 use llm::key::Keys;
 use llm::wait::Wait;
 use llm::{ApiKey, Client, Config, Error};
@@ -78,9 +79,8 @@ async fn ask(
     let client = Client::new(Config { base, ..Config::default() }, keys).unwrap().waiting(wait.clone());
     let request = Request {
         model: "scripted".to_owned(),
-        temperature: None,
-        max_output_tokens: None,
-        reasoning_effort: None,
+        settings: Settings::default(),
+        identifiers: None,
         store: true,
         chain: Chain::Initial { system: String::new(), parts: Vec::new(), history: Vec::new() },
         mode: "general".to_owned(),

@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
-use agent::model::Effort;
+use agent::model::Identifiers;
 use agent::model::{
     Attachment, Chain, Exchange, FunctionCall, Instruction, Model, Observer, Reply, Request, Tool, ToolOutput,
 };
+use agent::settings::{Effort, ServiceTier, Settings, TextFormat, Verbosity};
 use contracts::response::ToolOutcome;
 use llm::{ApiKey, Client, Config};
 use scripted_model::{Provider, Recorder};
@@ -32,9 +33,22 @@ fn full() -> Request {
     let bytes = || b"bytes".as_slice().into();
     Request {
         model: "scripted".to_owned(),
-        temperature: Some(0.5),
-        max_output_tokens: Some(16),
-        reasoning_effort: Some(Effort::Xhigh),
+        settings: Settings {
+            temperature: Some(0.5),
+            top_p: Some(0.9),
+            max_output_tokens: Some(16),
+            reasoning_effort: Some(Effort::Max),
+            verbosity: Some(Verbosity::Low),
+            text_format: Some(TextFormat {
+                name: "verdict".to_owned(),
+                description: Some("What it comes to.".to_owned()),
+                schema: serde_json::json!({ "type": "object", "properties": {} }),
+                strict: false,
+            }),
+            service_tier: Some(ServiceTier::Flex),
+            parallel_tool_calls: Some(false),
+        },
+        identifiers: Some(Identifiers { session: "a session".to_owned(), user: "a user".to_owned() }),
         store: false,
         chain: Chain::Initial {
             system: "You are an agent.".to_owned(),

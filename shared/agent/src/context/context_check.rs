@@ -8,7 +8,8 @@ use super::{
     AgentContext, Budgets, ConversationContext, Document, Prices, declared_tools as tools,
     limits::{
         BUDGET_TOKENS, CONTEXT_CHUNKS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES, MAX_MODEL_NAME_CHARS,
-        MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, TEMPERATURE, TOOL_DEADLINE_SECONDS,
+        MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, MAX_TOOL_DESCRIPTION_CHARS, TEMPERATURE,
+        TOOL_DEADLINE_SECONDS, TOP_P,
     },
 };
 use crate::{
@@ -17,7 +18,8 @@ use crate::{
         Catalog, Mode,
         wording::{line, passage},
     },
-    tool::AGENT_CHANGE_MODE,
+    settings::TextFormat,
+    tool::{self, AGENT_CHANGE_MODE},
 };
 
 /// Checks one context.
@@ -56,6 +58,12 @@ fn conversation(
     }
     if let Some(temperature) = context.temperature {
         within(temperature, &TEMPERATURE, &format!("{at}.Temperature"), found);
+    }
+    if let Some(share) = context.top_p {
+        within(share, &TOP_P, &format!("{at}.TopP"), found);
+    }
+    if let Some(format) = &context.text_format {
+        text_format(format, &format!("{at}.TextFormat"), found);
     }
     if let Some(tokens) = context.max_output_tokens {
         within(tokens, &MAX_OUTPUT_TOKENS, &format!("{at}.MaxOutputTokens"), found);
@@ -99,6 +107,17 @@ fn tool_choice(context: &ConversationContext, catalog: &Catalog, at: &str, found
             mode.key
         ),
     );
+}
+
+fn text_format(format: &TextFormat, at: &str, found: &mut Found) {
+    let TextFormat { name, description, schema, strict } = format;
+    found.unless(tool::is_name(name), format!("{at}.Name"), tool::Why::Name);
+    if let Some(description) = description {
+        passage(description, MAX_TOOL_DESCRIPTION_CHARS, &format!("{at}.Description"), found);
+    }
+    for why in tool::schema_faults(schema, *strict) {
+        found.add(format!("{at}.Schema"), why);
+    }
 }
 
 fn collection(name: &str, at: &str, found: &mut Found) {

@@ -5,7 +5,10 @@ use protocol::chain::ChainPolicy;
 use serde::{Deserialize, Serialize};
 
 use super::{Prices, limits};
-use crate::{model::Effort, tool::Definition};
+use crate::{
+    settings::{Effort, ServiceTier, Settings, TextFormat, Verbosity},
+    tool::Definition,
+};
 
 /// The settings of a conversation (AGN-003 §2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,12 +26,27 @@ pub struct ConversationContext {
     /// Sent when set; some models refuse it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub temperature: Option<f64>,
+    /// From which share of the likeliest words the model chooses; sent when set.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub top_p: Option<f64>,
     /// The most tokens that one reply may have.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_output_tokens: Option<u32>,
     /// How much a reasoning model may think; sent when set.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reasoning_effort: Option<Effort>,
+    /// How many words the model makes; sent when set.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub verbosity: Option<Verbosity>,
+    /// The JSON that answers have to be; absent: text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub text_format: Option<TextFormat>,
+    /// How urgent the provider takes the requests to be; sent when set.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub service_tier: Option<ServiceTier>,
+    /// Whether one reply may call several tools; sent when set.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub parallel_tool_calls: Option<bool>,
     /// The mode that sessions start in; absent: the catalog's default.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub default_mode: Option<String>,
@@ -62,6 +80,22 @@ pub struct ConversationContext {
     /// What tokens cost; absent: no cost is reported.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,
+}
+
+impl ConversationContext {
+    /// How the model is asked.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            max_output_tokens: self.max_output_tokens,
+            reasoning_effort: self.reasoning_effort,
+            verbosity: self.verbosity,
+            text_format: self.text_format.clone(),
+            service_tier: self.service_tier,
+            parallel_tool_calls: self.parallel_tool_calls,
+        }
+    }
 }
 
 /// Whether chained requests carry the tools (ruling: tools on a chained request).

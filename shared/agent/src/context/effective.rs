@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::chain::ChainPolicy;
 
 use super::{AgentContext, Budgets, ConversationContext, Defaults, Prices, ToolsOnContinuation};
-use crate::{model::Effort, tool::Definition};
+use crate::{settings::Settings, tool::Definition};
 
 /// The settings of one turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,12 +14,8 @@ pub struct Effective {
     pub model: String,
     /// The base system prompt (AGN-003 §4.1).
     pub system: String,
-    /// Sent when set.
-    pub temperature: Option<f64>,
-    /// The most tokens that one reply may have.
-    pub max_output_tokens: Option<u32>,
-    /// How much a reasoning model may think.
-    pub reasoning_effort: Option<Effort>,
+    /// How the model is asked.
+    pub settings: Settings,
     /// The mode that the context wants a new session to start in, for
     /// [`Catalog::first_mode`](crate::mode::Catalog::first_mode).
     pub first_mode: Option<String>,
@@ -62,9 +58,7 @@ impl Effective {
         Self {
             model: context.model_name.as_deref().unwrap_or(configured_model).to_owned(),
             system: context.system.clone(),
-            temperature: context.temperature,
-            max_output_tokens: context.max_output_tokens,
-            reasoning_effort: context.reasoning_effort,
+            settings: context.settings(),
             first_mode: context.default_mode.clone(),
             client_tools: merged(&agent.client_tools, &context.client_tools),
             tool_choice: context.tool_choice_name.clone(),

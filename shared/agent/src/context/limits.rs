@@ -19,6 +19,8 @@ pub(super) const MAX_TOOL_USAGE_CHARS: usize = 8_000;
 
 /// `Temperature`.
 pub(super) const TEMPERATURE: RangeInclusive<f64> = 0.0..=2.0;
+/// `TopP`.
+pub(super) const TOP_P: RangeInclusive<f64> = 0.0..=1.0;
 /// `MaxOutputTokens`; the API refuses less than 16.
 pub(super) const MAX_OUTPUT_TOKENS: RangeInclusive<u32> = 16..=1_000_000;
 /// `ToolDeadlineSeconds`: from a minute, which a person needs to answer a question, to a week.

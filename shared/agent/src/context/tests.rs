@@ -103,7 +103,11 @@ fn what_is_not_said_has_a_default() {
 fn everything_that_can_be_said_is_read_and_written_alike() {
     let full = json!({
         "Kind": "conversation", "Id": "c", "Name": "Full", "ModelName": "m", "System": "s", "Temperature": 0.7,
-        "MaxOutputTokens": 4000, "ReasoningEffort": "xhigh", "DefaultMode": "ddr_authoring",
+        "TopP": 0.9, "MaxOutputTokens": 4000, "ReasoningEffort": "max", "Verbosity": "low", "ServiceTier": "flex",
+        "ParallelToolCalls": false, "DefaultMode": "ddr_authoring",
+        "TextFormat": {
+            "Name": "verdict", "Description": "d", "Strict": false, "Schema": { "type": "object", "properties": {} },
+        },
         "ClientTools": [with(with(tool("t"), "Usage", "u"), "Strict", false)], "ToolChoiceName": "t",
         "Collection": "code.main-1", "Chain": "local", "ToolsOnContinuation": "omit", "StoreRawPayloads": true,
         "ToolDeadlineSeconds": 60, "MaxRounds": 64,
@@ -171,7 +175,7 @@ fn every_fault_of_shape_is_named_at_once() {
 fn every_fault_of_a_conversation_is_named_at_once() {
     let bad = json!({
         "Kind": "conversation", "Id": "c", "Name": "Two\nlines", "System": " \n", "ModelName": "",
-        "Temperature": 2.1, "MaxOutputTokens": 15, "DefaultMode": "unheard_of", "Collection": "a/b",
+        "Temperature": 2.1, "TopP": 1.1, "MaxOutputTokens": 15, "TextFormat": { "Name": "a b", "Schema": { "type": "array" } }, "DefaultMode": "unheard_of", "Collection": "a/b",
         "ToolDeadlineSeconds": 604_801, "MaxRounds": 65, "ToolChoiceName": "nowhere",
         "Budgets": { "HistoryTokens": 2_000_001, "FileTokens": 10, "TotalFileTokens": 9, "ContextChunks": 101 },
         "Prices": { "PromptPerMillion": 1, "CompletionPerMillion": 2, "Currency": "dollars" },
@@ -183,6 +187,9 @@ fn every_fault_of_a_conversation_is_named_at_once() {
             "contexts[0].System: must not be blank",
             "contexts[0].ModelName: must not be blank",
             "contexts[0].Temperature: must be from 0 to 2, not 2.1",
+            "contexts[0].TopP: must be from 0 to 1, not 1.1",
+            "contexts[0].TextFormat.Name: needs a name of 1 to 64",
+            "contexts[0].TextFormat.Schema: needs a schema with `\"type\": \"object\"`",
             "contexts[0].MaxOutputTokens: must be from 16",
             "contexts[0].DefaultMode: \"unheard_of\" is no mode",
             "contexts[0].Collection: ",
@@ -223,14 +230,14 @@ fn every_fault_of_a_client_tool_is_named_at_once() {
             "contexts[0].ClientTools[2].Description: must have at most 4000 characters",
             "contexts[0].ClientTools[3].Name: another tool is called \"strict\" too",
             "contexts[0].ClientTools[3]: is strict, so at",
-            "contexts[0].ClientTools[4]: needs parameters with",
-            "contexts[0].ClientTools[4]: has parameters that are no usable JSON schema",
+            "contexts[0].ClientTools[4]: needs a schema with",
+            "contexts[0].ClientTools[4]: has a schema that is no usable JSON schema",
         ],
     );
     let schema_of_a_string = schema(json!({ "type": "string" }));
     refused(
         &with(agent(), "ClientTools", json!([schema_of_a_string])),
-        &["contexts[0].ClientTools[0]: needs parameters with"],
+        &["contexts[0].ClientTools[0]: needs a schema with"],
     );
 }
 

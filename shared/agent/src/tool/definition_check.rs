@@ -26,19 +26,19 @@ pub enum Why {
     #[error("has usage text with the delimiter `<<<APTIX_`")]
     UsageDelimiter,
     /// Arguments are an object.
-    #[error("needs parameters with `\"type\": \"object\"`")]
+    #[error("needs a schema with `\"type\": \"object\"`")]
     NotAnObject,
     /// The parameters are no usable schema.
-    #[error("has parameters that are no usable JSON schema: {0}")]
+    #[error("has a schema that is no usable JSON schema: {0}")]
     Schema(String),
     /// An object has to say what is in it, if only that nothing is.
-    #[error("needs parameters with `\"properties\"` at `{at}`, if only empty ones")]
+    #[error("needs a schema with `\"properties\"` at `{at}`, if only empty ones")]
     NoProperties {
         /// Where, as a JSON pointer.
         at: String,
     },
     /// Providers refuse these where the arguments begin.
-    #[error("has parameters with `{keyword}` at their top; move it into a property")]
+    #[error("has a schema with `{keyword}` at its top; move it into a property")]
     AtTop {
         /// The keyword.
         keyword: &'static str,
@@ -92,15 +92,28 @@ pub(super) fn inspect(tool: &Definition) -> (Option<Schema>, Vec<Why>) {
             add(Why::UsageDelimiter);
         }
     }
-    if tool.parameters.get("type").and_then(Value::as_str) != Some("object") {
-        add(Why::NotAnObject);
-    }
-    let schema = Schema::compile(&tool.parameters).map_err(|why| add(Why::Schema(why))).ok();
-    schema_faults(&tool.parameters, tool.strict).into_iter().for_each(add);
+    let (schema, its) = inspect_schema(&tool.parameters, tool.strict);
+    its.into_iter().for_each(add);
     (schema, faults)
 }
 
-fn is_name(name: &str) -> bool {
+/// Everything that is wrong with the schema of a tool's arguments, or of an answer.
+#[must_use]
+pub fn schema_faults(schema: &Value, strict: bool) -> Vec<Why> {
+    inspect_schema(schema, strict).1
+}
+
+fn inspect_schema(schema: &Value, strict: bool) -> (Option<Schema>, Vec<Why>) {
+    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
+    let mut faults = Vec::from_iter((!is_object).then_some(Why::NotAnObject));
+    let compiled = Schema::compile(schema).map_err(|why| faults.push(Why::Schema(why))).ok();
+    faults.extend(refused_by_providers(schema, strict));
+    (compiled, faults)
+}
+
+/// Whether a provider takes it for the name of a tool or a format.
+#[must_use]
+pub fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
@@ -122,7 +135,7 @@ const NOT_IN_STRICT: [&str; 9] = [
 ];
 
 /// What a provider would refuse in a schema that is one.
-fn schema_faults(parameters: &Value, strict: bool) -> Vec<Why> {
+fn refused_by_providers(parameters: &Value, strict: bool) -> Vec<Why> {
     let within = |keywords: &'static [&str], schema: &Value| {
         keywords.iter().copied().filter(|keyword| schema.get(keyword).is_some()).collect::<Vec<_>>()
     };
@@ -251,9 +264,9 @@ mod tests {
                 "required": ["a"],
                 "additionalProperties": false,
             });
-            let faults = schema_faults(&parameters, true);
+            let faults = refused_by_providers(&parameters, true);
             assert_eq!(faults, [Why::NotInStrict { at: "/properties/a".to_owned(), keyword }]);
-            assert_eq!(schema_faults(&parameters, false), [], "{keyword}");
+            assert_eq!(refused_by_providers(&parameters, false), [], "{keyword}");
         }
     }
 
@@ -264,9 +277,9 @@ mod tests {
         for keyword in NOT_AT_TOP {
             let mut parameters = json!({ "type": "object", "properties": {} });
             parameters[keyword] = json!([{ "type": "object" }]);
-            let faults = schema_faults(&parameters, true);
+            let faults = refused_by_providers(&parameters, true);
             assert!(faults.contains(&Why::AtTop { keyword }), "{faults:?}");
-            assert_eq!(schema_faults(&parameters, false), [Why::AtTop { keyword }]);
+            assert_eq!(refused_by_providers(&parameters, false), [Why::AtTop { keyword }]);
         }
     }
 }

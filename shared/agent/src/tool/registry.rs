@@ -116,8 +116,8 @@ mod tests {
         let expected = [
             ("tool \"twice\"", "is there more than once"),
             ("tool \"of_client\"", "is said to be run by the client"),
-            ("tool \"open\"", "needs parameters with"),
-            ("tool \"open\"", "has parameters that are no usable JSON schema"),
+            ("tool \"open\"", "needs a schema with"),
+            ("tool \"open\"", "has a schema that is no usable JSON schema"),
             ("tool \"agent_change_mode\"", "is missing"),
         ];
         assert_eq!(told.len(), expected.len(), "{faults}");

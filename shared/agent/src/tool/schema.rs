@@ -55,6 +55,13 @@ impl Schema {
     }
 }
 
+/// Whether a text is JSON that fits the schema.
+#[must_use]
+pub fn fits(schema: &Value, text: &str) -> bool {
+    let value = serde_json::from_str(text);
+    value.is_ok_and(|value| Schema::compile(schema).is_ok_and(|schema| schema.check(&value).is_ok()))
+}
+
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Schema")

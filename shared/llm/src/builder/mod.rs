@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use agent::model::{Chain, Exchange, Instruction, Request, Tool, ToolOutput};
+use agent::settings::Settings;
 use contracts::response::ToolOutcome;
 
 use crate::wire::request as wire;
@@ -41,11 +42,18 @@ pub fn build(request: &Request) -> wire::Request<'_> {
     let mut input: Vec<wire::Item<'_>> = answered.map(call_output).collect();
     input.extend(before.into_iter().map(wire::Item::Message));
     input.push(wire::Item::Message(user_message(request, update)));
+    let (settings, identifiers) = (&request.settings, request.identifiers.as_ref());
     wire::Request {
         model: &request.model,
-        temperature: request.temperature,
-        max_output_tokens: request.max_output_tokens,
-        reasoning: request.reasoning_effort.map(|effort| wire::Reasoning { effort: effort.as_str() }),
+        temperature: settings.temperature,
+        top_p: settings.top_p,
+        max_output_tokens: settings.max_output_tokens,
+        reasoning: settings.reasoning_effort.map(|effort| wire::Reasoning { effort }),
+        text: text_config(settings),
+        service_tier: settings.service_tier,
+        parallel_tool_calls: settings.parallel_tool_calls,
+        prompt_cache_key: identifiers.map(|ids| ids.session.as_str()),
+        safety_identifier: identifiers.map(|ids| ids.user.as_str()),
         store: (!request.store).then_some(false),
         stream: true,
         previous_response_id,
@@ -53,6 +61,18 @@ pub fn build(request: &Request) -> wire::Request<'_> {
         tools: request.tools.iter().map(tool).collect(),
         tool_choice: request.tool_choice.as_deref().map(|name| wire::ToolChoice { name }),
     }
+}
+
+/// What the text of the reply has to be like, where the context says so.
+fn text_config(settings: &Settings) -> Option<wire::Text<'_>> {
+    let format = settings.text_format.as_ref().map(|format| wire::Format {
+        name: &format.name,
+        description: format.description.as_deref(),
+        schema: &format.schema,
+        strict: format.strict,
+    });
+    let config = wire::Text { format, verbosity: settings.verbosity };
+    (config.format.is_some() || config.verbosity.is_some()).then_some(config)
 }
 
 /// The base prompt always, then what else there is (AGN-003 §4).

@@ -1,7 +1,7 @@
 //! AGN-003 §8, a test per line, as our rulings have it.
 
-use agent::model::Effort;
 use agent::model::{Attachment, FunctionCall};
+use agent::settings::Effort;
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
@@ -10,9 +10,8 @@ use super::{tool_results::Values, *};
 fn initial(parts: &[&str]) -> Request {
     Request {
         model: "model-1".to_owned(),
-        temperature: None,
-        max_output_tokens: None,
-        reasoning_effort: None,
+        settings: Settings::default(),
+        identifiers: None,
         store: true,
         chain: Chain::Initial {
             system: "You are an agent.".to_owned(),
@@ -86,8 +85,7 @@ fn body(request: &Request) -> Value {
 fn an_initial_request_has_one_system_and_one_user_message() {
     let metadata = "<<<APTIX_SERVER_TOOL_USAGE_METADATA_BEGIN>>>\n<<<APTIX_SERVER_TOOL_USAGE_METADATA_END>>>";
     let request = Request {
-        temperature: Some(0.2),
-        max_output_tokens: Some(4_096),
+        settings: Settings { temperature: Some(0.2), max_output_tokens: Some(4_096), ..Settings::default() },
         ..initial(&["The solution is a compiler.", metadata])
     };
     assert_json_snapshot!(body(&request));
@@ -197,9 +195,10 @@ fn earlier_turns_are_told_between_the_system_message_and_the_one_user_message() 
 
 #[test]
 fn effort_and_storing_are_sent_when_the_context_says_so() {
-    for effort in [Effort::None, Effort::Minimal, Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh] {
-        let request = Request { reasoning_effort: Some(effort), ..chained() };
-        assert_eq!(body(&request)["reasoning"], json!({ "effort": effort.as_str() }));
+    for (effort, word) in [(Effort::None, "none"), (Effort::Xhigh, "xhigh"), (Effort::Max, "max")] {
+        let settings = Settings { reasoning_effort: Some(effort), ..Settings::default() };
+        let request = Request { settings, ..chained() };
+        assert_eq!(body(&request)["reasoning"], json!({ "effort": word }));
     }
     assert_eq!(body(&Request { store: false, ..chained() })["store"], false);
 }
@@ -207,7 +206,9 @@ fn effort_and_storing_are_sent_when_the_context_says_so() {
 #[test]
 fn model_temperature_and_streaming_are_set_on_both_kinds_of_request() {
     for request in [initial(&[]), chained()] {
-        let request = Request { temperature: Some(0.5), max_output_tokens: Some(99), ..request };
+        let settings =
+            Settings { temperature: Some(0.5), max_output_tokens: Some(99), ..Settings::default() };
+        let request = Request { settings, ..request };
         let body = body(&request);
         assert_eq!(
             (&body["model"], &body["temperature"], &body["max_output_tokens"], &body["stream"]),

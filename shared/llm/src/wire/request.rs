@@ -1,5 +1,6 @@
 //! A request to `POST {base}/responses`.
 
+use agent::settings::{Effort, ServiceTier, Verbosity};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,12 +12,30 @@ pub struct Request<'a> {
     /// Absent when the context sets none, since some models refuse it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// From which share of the likeliest words the model chooses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
     /// The most tokens the reply may have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
     /// How much a reasoning model may think.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
+    /// How the text of the reply is to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text<'a>>,
+    /// The provider's tier of service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_tier: Option<ServiceTier>,
+    /// Whether one reply may call several tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel_tool_calls: Option<bool>,
+    /// Requests with one key share a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_cache_key: Option<&'a str>,
+    /// Whose request it is, as a hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub safety_identifier: Option<&'a str>,
     /// False when the provider may not keep the reply; absent otherwise, since keeping is the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<bool>,
@@ -39,7 +58,33 @@ pub struct Request<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Reasoning {
     /// The provider's word for it.
-    pub effort: &'static str,
+    pub effort: Effort,
+}
+
+/// `{"format": …, "verbosity": …}`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Text<'a> {
+    /// The JSON that it has to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format<'a>>,
+    /// How many words it makes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<Verbosity>,
+}
+
+/// `{"type": "json_schema", …}`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "type", rename = "json_schema")]
+pub struct Format<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<&'a str>,
+    /// The JSON schema.
+    pub schema: &'a Value,
+    /// Whether the provider holds the model to it.
+    pub strict: bool,
 }
 
 /// One item of the input.
