@@ -29,6 +29,7 @@ async fn a_running_turn_is_cancelled_its_caller_told_and_the_session_free_at_onc
     );
     assert_eq!(next.result()["Kind"], "final");
     assert_eq!(ada.execute(&slow).await.text, running.text, "it replays as cancelled");
+    assert_eq!(ada.post(&path, String::new()).await.json()["Warnings"], serde_json::json!([]));
 }
 
 #[tokio::test]
@@ -38,7 +39,11 @@ async fn a_settled_turn_keeps_its_outcome_and_an_unknown_one_is_not_found() {
     let request = turn("done");
     let answer = ada.execute(&request).await;
     let path = format!("{}/cancel", turn_path(&request));
-    assert_eq!(ada.post(&path, String::new()).await.result()["Status"]["Id"], "completed");
+    let late = ada.post(&path, String::new()).await;
+    assert_eq!(late.result()["Status"]["Id"], "completed");
+    let warnings = late.json()["Warnings"].clone();
+    assert_eq!(warnings.as_array().map(Vec::len), Some(1), "the call's own warning: {warnings}");
+    assert!(warnings[0]["Message"].as_str().unwrap().contains("its outcome stands"), "{warnings}");
     assert_eq!(ada.execute(&request).await.text, answer.text);
     let unknown = ada.post(&format!("{}/cancel", turn_path(&turn("never sent"))), String::new()).await;
     assert_eq!((unknown.status, unknown.error().as_str()), (404, "TurnNotFound"));

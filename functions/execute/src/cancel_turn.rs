@@ -12,6 +12,8 @@ pub(crate) async fn cancel_turn(
     TimeLeft(budget): TimeLeft,
 ) -> Result<Reply, Reply> {
     let invocation = Invocation { budget, correlation: Some(correlation) };
-    app.turns.cancel(&caller, session.clone(), turn.clone(), &invocation).await.map_err(refused)?;
-    app.reader.turn_summary(&caller, session, turn).await.map(Reply::ok).map_err(refused)
+    let cancelled = app.turns.cancel(&caller, session.clone(), turn.clone(), &invocation).await;
+    let warning = cancelled.map_err(refused)?.warning();
+    let summary = app.reader.turn_summary(&caller, session, turn).await.map_err(refused)?;
+    Ok(Reply::warned(summary, warning))
 }

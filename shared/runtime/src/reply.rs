@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use contracts::{Error, ErrorCode, InvokeResult, error::causes};
+use contracts::{Error, ErrorCode, InvokeResult, error::causes, invoke_result::Warning};
 use futures::stream;
 use http::{
     HeaderValue, StatusCode,
@@ -28,6 +28,11 @@ impl Reply {
     /// A result.
     pub fn ok<T: Serialize>(result: T) -> Self {
         Self::of(&InvokeResult::ok(result))
+    }
+
+    /// A result, with what the caller should know about the call.
+    pub fn warned<T: Serialize>(result: T, warnings: impl IntoIterator<Item = Warning>) -> Self {
+        Self::of(&InvokeResult::ok(result).with_warnings(warnings))
     }
 
     /// One error.

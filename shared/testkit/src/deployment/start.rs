@@ -68,7 +68,7 @@ impl Deployment {
             if told.is_ok() {
                 ledger.note(Event::CancelTold(turn));
             }
-            Done::Cancelled(told)
+            Done::Cancelled(told.map(|_| ()))
         });
         process
     }

@@ -1,7 +1,15 @@
 //! Cancel: end an open turn on the caller's word.
 
-use contracts::id::{SessionId, TurnId};
-use protocol::{Caller, id::SessionKey, transition::settle, turn::Reason};
+use contracts::{
+    id::{SessionId, TurnId},
+    invoke_result::Warning,
+};
+use protocol::{
+    Caller,
+    id::SessionKey,
+    transition::settle,
+    turn::{Reason, Turn, Verdict},
+};
 
 use super::{
     executor::{Executor, Invocation},
@@ -15,6 +23,36 @@ use crate::{
 /// How often a cancel decides anew because the turn moved on meanwhile.
 const ROUNDS: usize = 8;
 
+/// What a cancel came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancelled {
+    /// The turn is cancelled, by this call or by one before.
+    Now,
+    /// The turn had come to something else before.
+    TooLate,
+}
+
+impl Cancelled {
+    /// What the caller should know about it.
+    #[must_use]
+    pub fn warning(self) -> Option<Warning> {
+        match self {
+            Self::Now => None,
+            Self::TooLate => Some(Warning {
+                message: "The turn had ended before it could be cancelled; its outcome stands.".to_owned(),
+                error_code: None,
+            }),
+        }
+    }
+
+    fn before(turn: &Turn) -> Self {
+        match turn.settlement().map(|settlement| &settlement.verdict) {
+            Some(Verdict::Ended(Reason::Cancelled)) => Self::Now,
+            _ => Self::TooLate,
+        }
+    }
+}
+
 impl<D: AgentDeps> Executor<D> {
     /// Settles a turn as cancelled, unless it is settled already: then its outcome stands. The attempt
     /// that works on it learns of it when it next writes, and stops paying.
@@ -27,17 +65,17 @@ impl<D: AgentDeps> Executor<D> {
         session: SessionId,
         turn: TurnId,
         invocation: &Invocation,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Cancelled, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         for _ in 0..ROUNDS {
             let turn = self.deps.store().turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let Ok(change) = settle::end(&turn, Reason::Cancelled, now, timing) else {
-                return Ok(());
+                return Ok(Cancelled::before(&turn));
             };
             if let Written::Applied = write::turn(&self.deps, &change).await? {
                 self.announce(&turn, invocation.correlation.as_ref()).await;
-                return Ok(());
+                return Ok(Cancelled::Now);
             }
         }
         Err(Refusal::Contended)

@@ -23,6 +23,7 @@ mod user_turn;
 mod work;
 mod write;
 
+pub use cancel::Cancelled;
 pub use executor::{Executor, Invocation};
 pub use finalize::Finalizer;
 pub use read::{PayloadName, SessionReader};
