@@ -46,6 +46,26 @@ async fn a_chain_that_was_lost_upstream_is_rebuilt_in_order_and_holds_again() {
 }
 
 #[tokio::test]
+async fn operators_read_which_response_the_answering_request_went_on_from() {
+    let system = System::start().await;
+    let operator = system
+        .identified(&local::token::Identity { operator: true, ..local::token::Identity::user("acme", "op") });
+    talk(&operator, "s", &[ONE]).await;
+    let rounds = turn_in("s", "Second [[script: call agent_list_modes {}; then; say \"Two.\"]]");
+    let forgotten = turn_in("s", "Third [[script: forget; say \"Three.\"]]");
+    for request in [&rounds, &forgotten] {
+        operator.execute(request).await.result();
+        let carried = system.last_call().get("previous_response_id").cloned();
+        let read = operator.get(&turn_path(request)).await.result();
+        assert_eq!(read.get("PreviousOpenAIResponseId").cloned(), carried);
+        assert_ne!(read["OpenAIResponseId"], read["PreviousOpenAIResponseId"]);
+    }
+    let calls = system.model_calls();
+    assert_eq!(calls.iter().map(is_chained).collect::<Vec<_>>(), [false, true, true, true, false]);
+    assert_ne!(calls[1]["previous_response_id"], calls[2]["previous_response_id"]);
+}
+
+#[tokio::test]
 async fn a_chain_that_expired_is_rebuilt_without_asking_for_it() {
     let mut options = options();
     options.environment.insert("CHAIN_LIFE_SECONDS".to_owned(), "0.001".to_owned());

@@ -92,6 +92,31 @@ async fn a_turn_suspends_three_times_with_mixed_replies_and_a_mode_change() {
 }
 
 #[tokio::test]
+async fn warnings_from_before_a_suspension_come_with_the_final_response() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let change = |mode: &str| {
+        format!("call agent_change_mode {{\"mode\":\"{mode}\",\"branch\":false,\"reason\":\"r\"}}; ")
+    };
+    let continuation = ada
+        .execute(&turn(&format!(
+            "Go [[script: {}{}call workspace_read_file {{\"path\":\"a\"}}; then; say \"Done.\"]]",
+            change("ddr_authoring"),
+            change("workflow_authoring"),
+        )))
+        .await
+        .result();
+    assert_eq!(
+        (&continuation["Kind"], continuation.get("UserWarnings")),
+        (&json!("client_tool_continuation"), None)
+    );
+    let answer = submit(&ada, &results(&continuation, "x")).await;
+    let warnings = answer.result()["UserWarnings"].clone();
+    assert_eq!(warnings.as_array().map(Vec::len), Some(1), "{warnings}");
+    assert_eq!(answer.json()["Warnings"], json!([]), "they are about the answer, not about the call");
+}
+
+#[tokio::test]
 async fn a_failed_tool_is_a_result_like_any_other() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
@@ -100,6 +125,28 @@ async fn a_failed_tool_is_a_result_like_any_other() {
     failed["ToolResults"][0] = json!({"ToolCallId": continuation["ToolCalls"][0]["ToolCallId"], "ExecutionMs": 0, "ErrorMessage": "no such file"});
     assert_eq!(submit(&ada, &failed).await.result()["Kind"], "final");
     assert!(system.model_calls()[1].to_string().contains("no such file"));
+}
+
+#[tokio::test]
+async fn a_file_that_the_model_wrote_beside_its_calls_is_stored_and_linked() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let base64 = "QUJD".repeat(300);
+    let request = turn(&format!(
+        "Draw [[script: say \"Here: data:text/plain;base64,{base64} so far.\"; \
+         call workspace_read_file {{\"path\":\"a\"}}; then; say \"Done.\"]]"
+    ));
+    let continuation = ada.execute(&request).await.result();
+    let message = continuation["ToolContinuationMessage"].as_str().unwrap();
+    assert!(!message.contains("base64") && message.starts_with("Here: ["), "{message}");
+    assert!(continuation.get("Files").is_none(), "AGN-033 §6.2");
+    let url = message.split(['(', ')']).nth(1).unwrap();
+    let link = ada.get(url).await;
+    assert_eq!(link.status, 302, "{}", link.text);
+    let bytes = reqwest::get(link.header("location").unwrap()).await.unwrap();
+    assert_eq!((bytes.status(), bytes.text().await.unwrap()), (reqwest::StatusCode::OK, "ABC".repeat(300)));
+    let answer = submit(&ada, &results(&continuation, "x")).await.result();
+    assert_eq!(answer["PrimaryOutputText"], "Done.");
 }
 
 #[tokio::test]

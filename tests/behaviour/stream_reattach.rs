@@ -1,10 +1,16 @@
 //! Streams that break off and are taken up again: by the same request, and by `GET …/stream`.
 
+use contracts::paths::TOOL_RESULTS;
 use local::{Function, Options};
+use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Answer, Client, Event, Events, LEASE, System, amounts_to, answer_of, options, turn, turn_path,
+use crate::{
+    client_tools::results,
+    support::{
+        Answer, Client, Event, Events, LEASE, System, amounts_to, answer_of, options, turn, turn_in,
+        turn_path,
+    },
 };
 
 /// By which way a client comes back.
@@ -123,7 +129,10 @@ async fn a_finished_turn_has_its_stream_still_and_whoever_may_not_see_it_finds_n
         let Err(over) = attach(&ada, &request, way, events.last().map(|event| event.id)).await else {
             panic!("{way:?}: more after the result");
         };
-        assert_eq!((over.status, over.text.as_str()), (204, ""), "{way:?}");
+        match way {
+            Way::SameRequest => assert_eq!((over.status, &over.text), (200, &result)),
+            Way::Read => assert_eq!((over.status, over.text.as_str()), (204, "")),
+        }
         for event in &events[..events.len() - 1] {
             let rest = attach(&ada, &request, way, Some(event.id)).await;
             let rest = rest.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
@@ -183,4 +192,69 @@ async fn a_killed_function_s_stream_ends_with_what_the_turn_came_to() {
     let again = ada.execute(&request).await;
     assert_eq!((again.status, again.text), (200, result));
     assert_eq!(json!(system.model_calls().len()), 2);
+}
+
+/// Ends a turn that awaits tool results.
+async fn end_from_outside(system: &System, ada: &Client, request: &Value, reason: &str) {
+    match reason {
+        "TurnCancelled" => {
+            ada.post(&format!("{}/cancel", turn_path(request)), String::new()).await.result();
+        }
+        "TurnSuperseded" => {
+            let next = turn_in(request["SessionId"].as_str().unwrap(), "Never mind");
+            ada.execute(&next).await.result();
+        }
+        _ => {
+            for _ in 0..500 {
+                system.cloud.sweep().await.expect("a sweep");
+                if ada.get(&turn_path(request)).await.result()["Status"]["Id"] == "failed" {
+                    return;
+                }
+            }
+            panic!("no sweep ends it");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_awaited_tool_results_tells_the_end_of_its_turn_after_the_continuation() {
+    let mut options = options();
+    options.environment.insert("TOOL_WAIT_SECONDS".to_owned(), "0.3".to_owned());
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    let script = "Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a\"}]]";
+    for reason in ["TurnCancelled", "TurnSuperseded", "ToolDeadlineExpired"] {
+        let request = turn(script);
+        let events = ada.execute_streaming(&request, None).await.unwrap_or_else(|no| panic!("{}", no.text));
+        let mut told = events.rest().await;
+        let (_, continuation) = amounts_to(&told);
+        let right = results(&serde_json::from_str::<Value>(&continuation).unwrap()["Result"], "late");
+        let seen = told.last().map(|event| event.id);
+        end_from_outside(&system, &ada, &request, reason).await;
+
+        let mut ends = Vec::new();
+        for way in [Way::SameRequest, Way::Read] {
+            let rest = attach(&ada, &request, way, seen).await;
+            ends.push(rest.unwrap_or_else(|no| panic!("{way:?}: {} {}", no.status, no.text)).rest().await);
+        }
+        let rest = ada.stream(Method::POST, TOOL_RESULTS, seen, Some(&right)).await;
+        ends.push(rest.unwrap_or_else(|no| panic!("{} {}", no.status, no.text)).rest().await);
+        for end in &ends {
+            assert_eq!((end.len(), &end[0].kind, end), (1, &"result".to_owned(), &ends[0]), "{reason}");
+        }
+        told.extend(ends.remove(0));
+        assert!(told.windows(2).all(|pair| pair[0].id < pair[1].id), "{reason}: ids rise: {told:?}");
+        let end = told.last().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&end.data).unwrap()["Errors"][0]["ErrorCode"], reason);
+
+        // Who has seen that is told nothing more by a read, and by a request how it ended.
+        let Err(over) = ada.follow(&request, Some(end.id)).await else { panic!("more after the end") };
+        assert_eq!((over.status, over.text.as_str()), (204, ""), "{reason}");
+        let again = ada.execute_streaming(&request, Some(end.id)).await;
+        let results = ada.stream(Method::POST, TOOL_RESULTS, Some(end.id), Some(&right)).await;
+        for answer in [again, results] {
+            let Err(answer) = answer else { panic!("more after the end") };
+            assert_eq!((answer.status, &answer.text), (409, &end.data), "{reason}");
+        }
+    }
 }

@@ -73,6 +73,36 @@ async fn what_was_said_before_a_tool_round_is_taken_back() {
 }
 
 #[tokio::test]
+async fn a_link_is_shown_when_its_file_can_be_read_and_works_on_after_its_text_was_taken_back() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let base64 = "QUJD".repeat(300);
+    let request = turn(&format!(
+        "Draw [[script: say \"Here: data:text/plain;base64,{base64} so far.\"; hang 2s; \
+         call agent_list_modes {{}}; then; say \"Done.\"]]"
+    ));
+    let mut events = streamed(&ada, &request).await;
+    let (mut shown, mut told) = (String::new(), Vec::new());
+    while !shown.contains("so far") {
+        told.push(events.next().await.expect("the text before the tool round"));
+        let delta: Value = serde_json::from_str(&told.last().unwrap().data).unwrap();
+        shown.push_str(delta["Text"].as_str().expect("a delta"));
+    }
+    let url = shown.split(['(', ')']).nth(1).unwrap();
+    let read = async || {
+        let link = ada.get(url).await;
+        let read = reqwest::get(link.header("location").unwrap()).await.unwrap();
+        (read.status().as_u16(), read.text().await.unwrap())
+    };
+    assert_eq!(ada.get(&turn_path(&request)).await.result()["Status"]["Id"], "pending");
+    assert_eq!(read().await, (200, "ABC".repeat(300)), "while the model writes");
+    told.extend(events.rest().await);
+    let (text, result) = amounts_to(&told);
+    assert_eq!((text.as_str(), answer_of(&result).as_str()), ("Done.", "Done."), "it was taken back");
+    assert_eq!(read().await, (200, "ABC".repeat(300)), "after it was taken back");
+}
+
+#[tokio::test]
 async fn a_turn_goes_on_as_it_was_started() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");

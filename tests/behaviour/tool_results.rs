@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{result, results, submit},
-    support::{System, turn},
+    support::{System, turn, turn_path},
 };
 
 #[tokio::test]
@@ -97,4 +97,51 @@ async fn every_mutation_of_the_right_results_is_refused_and_the_right_ones_still
     assert_eq!(system.model_calls().len(), calls_before, "the model was not called");
     assert_eq!((system.objects().await, system.items().await), stored, "nothing was stored");
     assert_eq!(submit(&ada, &right).await.result()["Kind"], "final");
+}
+
+#[tokio::test]
+async fn the_results_of_any_round_sent_again_get_where_the_turn_stands_by_then() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let read = |path: &str| format!("call workspace_read_file {{\"path\":\"{path}\"}}; then; ");
+    let script = |end: &str| turn(&format!("Read [[script: {}{}{}{end}]]", read("1"), read("2"), read("3")));
+    let request = script("delay 1500ms; say \"Read.\"");
+    let (mut stands, mut accepted) = (ada.execute(&request).await, Vec::new());
+    for round in 1..=2 {
+        let right = results(&stands.result(), &format!("contents {round}"));
+        stands = submit(&ada, &right).await;
+        accepted.push(right);
+        for earlier in &accepted {
+            assert_eq!(submit(&ada, earlier).await.text, stands.text, "suspended in round {}", round + 1);
+        }
+    }
+    let last = results(&stands.result(), "contents 3");
+    let calls = system.model_calls().len();
+    let running = async {
+        system.model_called(calls + 1).await;
+        // What no round accepted is a conflict while the turn runs, as it is afterwards.
+        let mut other = accepted[0].clone();
+        other["ToolResults"][0]["ExecutionMs"] = json!(6);
+        assert_eq!(submit(&ada, &other).await.error(), "TurnNotAwaitingTools");
+        (submit(&ada, &accepted[0]).await, other)
+    };
+    let (answer, (followed, other)) = futures::join!(submit(&ada, &last), running);
+    assert_eq!((answer.status, &answer.result()["PrimaryOutputText"]), (200, &json!("Read.")));
+    assert_eq!(followed.text, answer.text, "an earlier round's follows a running turn to its answer");
+    accepted.push(last);
+    for round in &accepted {
+        let again = submit(&ada, round).await;
+        assert_eq!((again.status, &again.text), (200, &answer.text), "after the end");
+    }
+    assert_eq!(submit(&ada, &other).await.error(), "TurnNotAwaitingTools");
+    assert_eq!(system.model_calls().len(), calls + 1);
+
+    let request = script("say \"Never.\"");
+    let first = results(&ada.execute(&request).await.result(), "1");
+    let second = results(&submit(&ada, &first).await.result(), "2");
+    submit(&ada, &second).await.result();
+    ada.post(&format!("{}/cancel", turn_path(&request)), String::new()).await.result();
+    for round in [&first, &second] {
+        assert_eq!(submit(&ada, round).await.error(), "TurnCancelled");
+    }
 }

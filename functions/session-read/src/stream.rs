@@ -33,6 +33,6 @@ pub(crate) async fn stream(
         Opened::Streaming(events) => Ok(Streamed::new(events, pace).into_response()),
         Opened::Refused(refusal) => Err(refused(refusal)),
         // What is opened as a stream is answered in no other way.
-        Opened::Seen | Opened::Answered(_) | Opened::Late(_) => Ok(Seen.into_response()),
+        Opened::Seen(_) | Opened::Answered(_) | Opened::Late(_) => Ok(Seen.into_response()),
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 use protocol::{
     chain::ChainPolicy,
-    detail::Report,
+    detail::{Carried, Report},
     id::TurnKey,
     link,
     payload::{Kind, Payload},
@@ -44,7 +44,7 @@ pub struct Answer {
 }
 
 /// A file to be stored, addressed by its content.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct File {
     /// Under which key.
     pub payload: Payload,
@@ -96,11 +96,11 @@ pub fn answered(
         ..report(&progress, plan, received)
     };
     let calls = progress.made_calls();
-    let embedded = guarded.blobs.iter().map(|blob| file_ref(&turn.key, blob));
+    let refs = guarded.blobs.iter().map(|blob| file_ref(&turn.key, blob));
     let answer = Final {
         metadata: metadata(turn, mode_display_name),
         primary_output_text: guarded.text,
-        files: distinct(progress.files.into_iter().chain(embedded)),
+        files: distinct(progress.files.into_iter().chain(refs)),
         tool_results: progress.tool_results,
         user_warnings: progress.warnings,
         usage: progress.usage,
@@ -108,7 +108,7 @@ pub fn answered(
     Answer {
         outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode)
             .with_calls(calls),
-        files: guarded.blobs.into_iter().map(|blob| file(&turn.key, blob)).collect(),
+        files: embedded(&turn.key, guarded.blobs),
         beside: Vec::new(),
     }
 }
@@ -120,7 +120,8 @@ fn distinct(files: impl Iterator<Item = FileRef>) -> Vec<FileRef> {
     files.filter(|file| known.insert(file.url.clone())).collect()
 }
 
-/// Calls for the client. Everything gathered so far is reported in the final response.
+/// Calls for the client. Everything gathered so far is reported in the final response. Files that the model
+/// wrote into its text become files here too, though a continuation has no list of them (AGN-033 §6.1, §6.2).
 pub fn suspended(
     turn: &Turn,
     mode_display_name: &str,
@@ -140,14 +141,15 @@ pub fn suspended(
     let Ok(tool_calls) = NonEmpty::new(calls.collect()) else {
         return failed(failure(&model::Error::Malformed), progress, &plan, received);
     };
+    let guarded = guard(text, |blob| embedded_link(&turn.key, blob));
     let continuation = ClientToolContinuation {
         metadata: metadata(turn, mode_display_name),
         tool_calls,
-        tool_continuation_message: Some(text.to_owned()).filter(|text| !text.trim().is_empty()),
+        tool_continuation_message: Some(guarded.text).filter(|text| !text.trim().is_empty()),
     };
     let response = AgentExecuteResponse::ClientToolContinuation(continuation);
     let outcome = Outcome::suspended(response, received, Step { plan, progress });
-    Answer { outcome, files: Vec::new(), beside: Vec::new() }
+    Answer { outcome, files: embedded(&turn.key, guarded.blobs), beside: Vec::new() }
 }
 
 /// No answer.
@@ -168,6 +170,10 @@ pub fn too_many_rounds(plan: &Plan) -> Error {
 fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
     Report {
         response_id: progress.response_id.clone(),
+        carried: progress
+            .response_id
+            .as_ref()
+            .map(|_| Carried { previous_response_id: progress.previous_response_id.clone() }),
         model: Some(plan.model.clone()),
         provider: progress.provider.clone(),
         told_mode: progress.told_mode.clone(),
@@ -226,9 +232,14 @@ fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {
     }
 }
 
-fn file(key: &TurnKey, blob: Blob) -> File {
-    let kind = Kind::File { hash: ContentHash::of_bytes(&blob.bytes), name: blob.name };
-    File { payload: Payload { turn: key.clone(), kind }, bytes: blob.bytes.into() }
+/// Files that the model wrote into its text, to be stored where their links lead.
+#[must_use]
+pub fn embedded(key: &TurnKey, blobs: Vec<Blob>) -> Vec<File> {
+    let file = |blob: Blob| {
+        let kind = Kind::File { hash: ContentHash::of_bytes(&blob.bytes), name: blob.name };
+        File { payload: Payload { turn: key.clone(), kind }, bytes: blob.bytes.into() }
+    };
+    blobs.into_iter().map(file).collect()
 }
 
 /// What the user is told about a model that gave no answer. Never the provider's words (I14).

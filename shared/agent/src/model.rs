@@ -94,6 +94,17 @@ pub struct Request {
     pub tool_outputs: Vec<ToolOutput>,
 }
 
+impl Request {
+    /// The response that it goes on from; none where it begins a chain.
+    #[must_use]
+    pub fn previous_response_id(&self) -> Option<&str> {
+        match &self.chain {
+            Chain::Initial { .. } => None,
+            Chain::Continues { previous_response_id, .. } => Some(previous_response_id),
+        }
+    }
+}
+
 /// What tells one session and one user from another, and nothing else about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identifiers {

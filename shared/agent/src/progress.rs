@@ -83,6 +83,9 @@ pub struct Progress {
     /// The last reply, to chain from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
+    /// What the request that it answers went on from; none where that began a chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_response_id: Option<String>,
     /// The provider that gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -115,6 +118,10 @@ pub struct Progress {
     pub files: Vec<FileRef>,
     /// How long the client's tools took together.
     pub client_tool_ms: u64,
+    /// The tool results that were accepted, by fingerprint, oldest first: to recognise them when they come
+    /// again. As many as the turn was resumed, so no more than its rounds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Fingerprint>,
 }
 
 /// How far an attempt got, as it is stored.
@@ -180,9 +187,10 @@ impl Progress {
         }
     }
 
-    /// Fills in the client's results, which match the pending calls one by one.
+    /// Fills in the client's results, which match the pending calls one by one and have this fingerprint.
     #[must_use]
-    pub fn answered(mut self, results: &[ToolResult]) -> Self {
+    pub fn answered(mut self, results: &[ToolResult], fingerprint: Fingerprint) -> Self {
+        self.accepted.push(fingerprint);
         let mut results = results.iter();
         for call in self.calls.iter_mut().filter(|call| call.outcome.is_none()) {
             if let Some(result) = results.next() {

@@ -22,7 +22,8 @@ pub const MEDIA_TYPE: &str = "text/event-stream";
 /// use contracts::stream::{Event, EventId, Kind};
 ///
 /// let id = EventId::new(7).expect("not too large");
-/// assert_eq!(Event { id, kind: Kind::Reset }.to_sse(), "id: 7\nevent: reset\ndata: {}\n\n");
+/// let reset = Event { id: Some(id), kind: Kind::Reset };
+/// assert_eq!(reset.to_sse(), "id: 7\nevent: reset\ndata: {}\n\n");
 ///
 /// // What a client sends in `Last-Event-ID`.
 /// assert_eq!("7".parse(), Ok(id));
@@ -36,8 +37,9 @@ pub struct EventId(u64);
 /// One event.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Where it stands; what a client says in `Last-Event-ID`.
-    pub id: EventId,
+    /// Where it stands; what a client says in `Last-Event-ID`. None of a refusal: that is no event of the
+    /// turn, whose stream goes on after the last event before it.
+    pub id: Option<EventId>,
     /// What it says.
     pub kind: Kind,
 }
@@ -120,7 +122,8 @@ impl Event {
     }
 
     fn written(&self, name: &str, data: &str) -> String {
-        let mut event = format!("id: {}\nevent: {name}\n", self.id);
+        let mut event = self.id.map_or_else(String::new, |id| format!("id: {id}\n"));
+        event.push_str(&format!("event: {name}\n"));
         // CR and LF end a line of an event stream; in a JSON text they can only be whitespace.
         for line in data.split(['\r', '\n']) {
             event.push_str("data: ");
@@ -137,11 +140,17 @@ mod tests {
     use super::*;
 
     fn written(kind: Kind) -> String {
-        Event { id: EventId(7), kind }.to_sse()
+        Event { id: Some(EventId(7)), kind }.to_sse()
     }
 
     fn result(json: &str) -> Kind {
         Kind::Result(RawValue::from_string(json.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn a_refusal_has_no_id() {
+        let refusal = Event { id: None, kind: result("{}") };
+        assert_eq!(refusal.to_sse(), "event: result\ndata: {}\n\n");
     }
 
     #[test]

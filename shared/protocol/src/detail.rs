@@ -52,6 +52,9 @@ pub struct Report {
     /// The provider's id of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
+    /// What the request carried that it answers; none of a turn from before this was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carried: Option<Carried>,
     /// The model that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -90,6 +93,15 @@ pub struct Report {
     /// Errors of a failed turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+}
+
+/// What the last answered model request of a turn carried.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Carried {
+    /// The provider's id of the response that it went on from; none where it began a chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_response_id: Option<String>,
 }
 
 /// A user who took part in a session (DD-003).

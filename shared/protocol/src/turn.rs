@@ -189,14 +189,18 @@ impl Turn {
         }
     }
 
-    /// How often it was suspended before its latest stage of work.
+    /// How often it was suspended before what it is at: its latest stage of work, or its end from outside
+    /// while it awaited tool results, which comes after the continuation and not in its place.
     #[must_use]
     pub fn round(&self) -> u32 {
         match &self.state {
             State::Running { stage, .. } => stage.round,
             State::AwaitingTools { round, .. } => round.saturating_sub(1),
             State::Settled(_) | State::Finalized(_) => {
-                self.accepted.as_ref().map_or(0, |accepted| accepted.round)
+                let resumed = self.accepted.as_ref().map_or(0, |accepted| accepted.round);
+                // Whoever resumes a turn brings a fresh attempt id.
+                let awaited = self.suspended_by.as_ref() == Some(&self.attempt);
+                resumed.saturating_add(u32::from(awaited))
             }
         }
     }

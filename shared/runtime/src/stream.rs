@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn event(id: u64, kind: Kind) -> Event {
-        Event { id: EventId::new(id).unwrap(), kind }
+        Event { id: EventId::new(id), kind }
     }
 
     fn delta(id: u64) -> Event {

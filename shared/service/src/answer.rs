@@ -8,11 +8,7 @@ use bytes::Bytes;
 use contracts::{AgentExecuteRequest, stream::EventId};
 use futures::FutureExt;
 use protocol::{Caller, correlation::CorrelationId};
-use runtime::{
-    Reply,
-    late::Late,
-    stream::{Seen, Streamed},
-};
+use runtime::{Reply, late::Late, stream::Streamed};
 use tracing::{Instrument, Span};
 use turns::{
     flow::Invocation,
@@ -53,11 +49,11 @@ pub async fn answer(
     let work = work.map(|ended| ended.unwrap_or_else(|panicked| resume_unwind(panicked.into_panic())));
     let patience = Patience { streamed: pace.heartbeat, buffered: pace.patience };
     match feed.answer(work, patience).await {
-        Opened::Answered(response) => Ok(whole(Ok(response)).into_response()),
+        // Who asks again for a stream that was seen to its end is told how it ended: no request goes unanswered.
+        Opened::Answered(response) | Opened::Seen(response) => Ok(whole(Ok(response)).into_response()),
         Opened::Refused(refusal) => Err(refused(refusal)),
         Opened::Late(work) => Ok(Late::new(work.map(late), pace).into_response()),
         Opened::Streaming(events) => Ok(Streamed::new(events, pace).into_response()),
-        Opened::Seen => Ok(Seen.into_response()),
     }
 }
 

@@ -131,7 +131,11 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         mode: turn.mode.clone(),
         conversation_id: turn.key.session.session.clone(),
         openai_response_id: for_operators(report.response_id.as_deref()),
-        previous_openai_response_id: for_operators(turn.chain.previous_response_id()),
+        previous_openai_response_id: for_operators(match &report.carried {
+            Some(carried) => carried.previous_response_id.as_deref(),
+            // Nothing was answered yet, or the turn is older than this is kept: as it began.
+            None => turn.chain.previous_response_id(),
+        }),
         openai_model: Some(report.model.clone().unwrap_or_else(|| request.upstream.model.clone())),
         instruction_summary: request.instruction_summary.clone(),
         full_instruction_url: link::payload(&turn.key, paths::INSTRUCTION),

@@ -15,8 +15,8 @@ use super::{
     rest::Rest,
 };
 
-/// A text that is guarded while it is written: what [`push`](Self::push) returns, joined, is a prefix of
-/// what [`guard`](super::guard) makes of the whole text.
+/// A text that is guarded while it is written: the texts that [`push`](Self::push) returns, joined, are a
+/// prefix of what [`guard`](super::guard) makes of the whole text.
 #[derive(Debug, Default)]
 pub struct Stream {
     pub(super) rest: Rest,
@@ -33,11 +33,11 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Takes the next piece, and returns what has become final.
-    pub fn push(&mut self, piece: &str, mut url_of: impl FnMut(&Blob) -> String) -> String {
+    /// Takes the next piece, and returns what has become final, with the files that were taken out of it.
+    pub fn push(&mut self, piece: &str, mut url_of: impl FnMut(&Blob) -> String) -> Guarded {
         let mut out = Guarded { text: String::new(), blobs: Vec::new() };
         self.take(piece, &mut out, &mut url_of);
-        out.text
+        out
     }
 
     /// Takes the next piece; what has become final goes `out`.

@@ -42,7 +42,7 @@ fn successes(row: &Row) -> ResponsesBuilder {
                 let text = text("The answer's `PrimaryOutputText` (DD-001).");
                 ok = ok.content(TEXT, Content::new(Some(text)));
             }
-            all.response("200", ok).response("204", seen())
+            all.response("200", ok)
         }
         Answers::Stream => all
             .response("200", identified("The events.").content(MEDIA_TYPE, events()))
@@ -108,20 +108,22 @@ fn enveloped(result: &str, examples: Option<examples::Examples>) -> Content {
 }
 
 fn seen() -> ResponseBuilder {
-    identified("`Last-Event-ID` names the stream's `result`: there is nothing more.")
+    identified("`Last-Event-ID` names the stream's latest `result`: there is nothing more yet.")
 }
 
 /// A stream, described by its events; see [`crate::stream`].
 fn events() -> Content {
     let schema = text(
         "Server-sent events (WHATWG), each with an `id` that is greater than the one before, over every \
-         connection that the stream is read from.\n\n\
+         connection that the turn's stream is read from.\n\n\
          - `delta`: `{\"Index\", \"Text\"}`, more of the answer. `Index` is where the text begins, in UTF-16 code \
          units; the texts since the last `reset` concatenate to the answer.\n\
          - `reset`: `{}`. What was shown so far is not the answer: a tool round follows, or another attempt took \
          over.\n\
          - `result`: the very `InvokeResult` that the request without `Streaming` is answered with, errors \
-         included. It comes once, and last.\n\n\
+         included. It comes last. A turn that awaited tool results goes on after it: with the results, or with the \
+         error of its end. A refusal that comes when the stream has begun is a `result` without an `id`, since it is \
+         no event of the turn.\n\n\
          A comment breaks a silence of 15 seconds. A stream that ends without a `result` is not over: its client \
          comes back with `Last-Event-ID`.",
     );

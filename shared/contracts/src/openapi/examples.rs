@@ -50,7 +50,7 @@ pub(super) fn events() -> Option<Value> {
         delta(first.len() as u64, second),
         Kind::Result(to_raw_value(&InvokeResult::ok(AgentExecuteResponse::from(complete.clone()))).ok()?),
     ];
-    let event = |(id, kind)| Some(Event { id: EventId::new(id)?, kind }.to_sse());
+    let event = |(id, kind)| Some(Event { id: Some(EventId::new(id)?), kind }.to_sse());
     let events: Option<String> = (1..).zip(kinds).map(event).collect();
     events.map(Value::String)
 }

@@ -44,7 +44,8 @@ pub struct AgentSessionTurn {
     /// The provider's id of the response; operators only.
     #[serde(rename = "OpenAIResponseId", skip_serializing_if = "Option::is_none", default)]
     pub openai_response_id: Option<String>,
-    /// The provider's id of the response it continued from; operators only.
+    /// The provider's id of the response that the answered request continued from: of several model calls
+    /// the last one's, absent where that began a chain anew; operators only.
     #[serde(rename = "PreviousOpenAIResponseId", skip_serializing_if = "Option::is_none", default)]
     pub previous_openai_response_id: Option<String>,
     /// The model that was asked, or that answered.

@@ -200,7 +200,7 @@ proptest! {
         let mut stream = String::new();
         let mut expected = Vec::new();
         for (at, text) in texts.into_iter().enumerate() {
-            let id = EventId::new(at as u64).unwrap();
+            let id = EventId::new(at as u64);
             let delta = Delta { index: at as u64, text };
             stream.push_str(&Written { id, kind: Kind::Delta(delta.clone()) }.to_sse());
             stream.push_str(":\n\n");

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::checkpoint::CHECKPOINT_EVERY;
 use crate::{
-    ports::{AgentDeps, Clock, Deps, Reads, Store, Timer},
+    ports::{AgentDeps, Clock, Deps, Payloads, Reads, Store, Timer},
     refusal::Refusal,
     stream::Writer,
 };
@@ -31,7 +31,7 @@ impl<D: AgentDeps> Executor<D> {
         stream.begin(&owned.turn);
         let done = {
             let work = pin!(async {
-                let answer = self.work(owned, work, stream).await;
+                let answer = while_files_are_kept(&self.deps, stream, self.work(owned, work, stream)).await;
                 let beside = answer.beside;
                 let settled = self.settle(owned, answer.outcome, &answer.files, stream);
                 join(settled, self.keep(&beside)).await.0
@@ -55,6 +55,27 @@ impl<D: AgentDeps> Executor<D> {
                 self.what_stands(stored.ok_or(Refusal::TurnNotFound)?, stream).await
             }
         }
+    }
+}
+
+/// Beside the work, stores the files that the streamed text links to. Their text is held back until then,
+/// so one that can't be stored is shown with the settled answer, if at all.
+async fn while_files_are_kept<T>(deps: &impl Deps, stream: &Writer, work: impl Future<Output = T>) -> T {
+    let keep = pin!(async {
+        loop {
+            let (number, file) = stream.unstored().await;
+            match deps.payloads().put(&file.payload, file.bytes).await {
+                Ok(()) => stream.stored(number),
+                Err(error) => {
+                    tracing::warn!(error = %causes(&error), "a file of the stream could not be stored");
+                    deps.host().sleep(CHECKPOINT_EVERY).await;
+                }
+            }
+        }
+    });
+    match select(pin!(work), keep).await {
+        Either::Left((done, _)) => done,
+        Either::Right((never, _)) => never,
     }
 }
 

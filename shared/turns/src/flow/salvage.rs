@@ -112,7 +112,9 @@ async fn recorded(deps: &impl Deps, turn: &Turn) -> Result<Option<Step>, Unavail
         Some(accepted) => {
             let suspended = outcomes::written_by(deps.payloads(), &turn.key, &accepted.suspended_by).await?;
             let results = tool_results(deps, turn, &accepted.resumed_by).await?;
-            suspended.into_step().map(|step| Step { progress: step.progress.answered(&results), ..step })
+            suspended
+                .into_step()
+                .map(|step| Step { progress: step.progress.answered(&results, accepted.results), ..step })
         }
         None => None,
     };

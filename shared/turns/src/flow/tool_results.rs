@@ -1,6 +1,10 @@
 //! The results of a suspended turn's client tools (AGN-034 §2.2, AGN-033 §3.3).
 
-use agent::{matching, outcome::Response, progress::Step};
+use agent::{
+    matching::{self, Mismatch},
+    outcome::Response,
+    progress::Step,
+};
 use bytes::Bytes;
 use contracts::ToolContinuation;
 use protocol::{
@@ -8,7 +12,7 @@ use protocol::{
     id::SessionKey,
     payload::{Kind, Payload},
     transition::resume::resume,
-    turn::{State, Turn, Verdict},
+    turn::{Reason, Settlement, State, Turn, Verdict},
 };
 
 use super::{
@@ -30,8 +34,8 @@ const ROUNDS: usize = 8;
 
 impl<D: AgentDeps> Executor<D> {
     /// Goes on with a turn that awaits these results. Any mismatch refuses the request: nothing is
-    /// stored, the model is not called, the turn stays as it was (I6). The same results again get what
-    /// the turn came to.
+    /// stored, the model is not called, the turn stays as it was (I6). Results that were accepted before,
+    /// of whichever round, get what the turn came to.
     ///
     /// # Errors
     /// When the results don't answer the turn's pending calls, or the turn does not wait for any.
@@ -48,42 +52,61 @@ impl<D: AgentDeps> Executor<D> {
         for _ in 0..ROUNDS {
             let turn = self.deps.store().turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
             stream.stream_as(&turn);
-            let is_again =
-                turn.accepted.as_ref().is_some_and(|accepted| accepted.results == request.fingerprint());
-            let (owned, step) = match &turn.state {
-                State::Running { .. } if is_again => {
-                    match replay::wait(&self.deps, turn.clone(), stream).await? {
-                        Waited::Ready(turn) => return self.replay(&turn, stream).await,
-                        Waited::Running { retry_after } => {
-                            return Err(Refusal::TurnInProgress { retry_after });
-                        }
-                        Waited::Dead => match self.take_over(&turn, &term).await? {
-                            Some((owned, Some(step))) => (owned, step),
-                            _ => continue,
-                        },
-                    }
-                }
-                State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) if is_again => {
-                    return self.replay(&turn, stream).await;
-                }
-                State::AwaitingTools { .. } => match self.accept(&turn, request, &term).await? {
+            let (owned, step) = match self.met(&turn, request).await? {
+                Met::Again => match replay::wait(&self.deps, turn.clone(), stream).await? {
+                    Waited::Ready(turn) => return self.replay(&turn, stream).await,
+                    Waited::Running { retry_after } => return Err(Refusal::TurnInProgress { retry_after }),
+                    Waited::Dead => match self.take_over(&turn, &term).await? {
+                        Some((owned, Some(step))) => (owned, step),
+                        _ => continue,
+                    },
+                },
+                Met::Answered(step) => match self.accept(&turn, request, *step, &term).await? {
                     Some(accepted) => accepted,
                     None => continue,
                 },
-                State::Settled(settlement) | State::Finalized(settlement) => match settlement.verdict {
-                    Verdict::Ended(reason) => {
-                        stream.of(&turn);
-                        return Ok(Response::ended(reason));
-                    }
-                    Verdict::Completed { .. } | Verdict::Failed { .. } => {
-                        return Err(Refusal::NotAwaitingTools);
-                    }
-                },
-                State::Running { .. } => return Err(Refusal::NotAwaitingTools),
+                Met::Ended(reason) => {
+                    stream.of(&turn);
+                    return Ok(Response::ended(reason));
+                }
+                Met::Unexpected => return Err(Refusal::NotAwaitingTools),
+                Met::Mismatch(mismatch) => return Err(Refusal::ToolResultsMismatch(mismatch)),
             };
             return self.attempt(&owned, Work { request: None, step }, stream).await;
         }
         Err(Refusal::Contended)
+    }
+
+    /// What the results are to a turn. The head remembers the latest that were accepted, the outcome object
+    /// of the latest suspension those before.
+    async fn met(&self, turn: &Turn, request: &ToolContinuation) -> Result<Met, Refusal> {
+        let results = request.fingerprint();
+        if let Some(Settlement { verdict: Verdict::Ended(reason), .. }) = turn.settlement() {
+            return Ok(Met::Ended(*reason));
+        }
+        if turn.accepted.as_ref().is_some_and(|accepted| accepted.results == results) {
+            return Ok(Met::Again);
+        }
+        let suspended_by = match &turn.state {
+            State::AwaitingTools { .. } => Some(&turn.attempt),
+            State::Running { .. } | State::Settled(_) | State::Finalized(_) => turn.suspended_by.as_ref(),
+        };
+        let Some(suspended_by) = suspended_by else { return Ok(Met::Unexpected) };
+        let suspended = outcomes::written_by(self.deps.payloads(), &turn.key, suspended_by).await?;
+        let step = suspended.into_step().ok_or(Refusal::NotAwaitingTools)?;
+        let is_earlier = step.progress.accepted.contains(&results);
+        Ok(match &turn.state {
+            State::AwaitingTools { .. } => {
+                match matching::check(step.progress.pending(), &request.tool_results) {
+                    // Some models give a later call an earlier one's id: what answers the pending calls does.
+                    Ok(()) => Met::Answered(Box::new(step)),
+                    Err(_) if is_earlier => Met::Again,
+                    Err(mismatch) => Met::Mismatch(mismatch),
+                }
+            }
+            State::Running { .. } | State::Settled(_) | State::Finalized(_) if is_earlier => Met::Again,
+            State::Running { .. } | State::Settled(_) | State::Finalized(_) => Met::Unexpected,
+        })
     }
 
     /// Stores matching results and takes the turn; none when somebody else moved it on first.
@@ -91,25 +114,37 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         turn: &Turn,
         request: &ToolContinuation,
+        step: Step,
         term: &Term,
     ) -> Result<Option<(OwnedTurn, Step)>, Refusal> {
         let (payloads, host, timing) = (self.deps.payloads(), self.deps.host(), self.deps.timing());
-        let suspended = outcomes::written_by(payloads, &turn.key, &turn.attempt).await?;
-        let step = suspended.into_step().ok_or(Refusal::NotAwaitingTools)?;
-        matching::check(step.progress.pending(), &request.tool_results)
-            .map_err(Refusal::ToolResultsMismatch)?;
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
         let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(attempt.clone()) };
         // I10: the head that points at the results is written after them.
         payloads.put(&payload, Bytes::from(request.canonical_json())).await?;
-        let Ok(change) = resume(turn, attempt, request.fingerprint(), host.now(), timing) else {
+        let results = request.fingerprint();
+        let Ok(change) = resume(turn, attempt, results, host.now(), timing) else {
             return Ok(None);
         };
         if let Written::Stands(_) = write::turn(&self.deps, &change).await? {
             return Ok(None);
         }
-        let step = Step { progress: step.progress.answered(&request.tool_results), ..step };
+        let step = Step { progress: step.progress.answered(&request.tool_results, results), ..step };
         let lease = Lease::held_since(requested, timing);
         Ok(Some((OwnedTurn { turn: change.after, lease, term: term.clone() }, step)))
     }
+}
+
+/// What results are to the turn that they name.
+enum Met {
+    /// They answer its pending calls: where the work goes on.
+    Answered(Box<Step>),
+    /// They were accepted before.
+    Again,
+    /// It was ended from outside.
+    Ended(Reason),
+    /// It does not wait for any.
+    Unexpected,
+    /// It waits for others.
+    Mismatch(Mismatch),
 }

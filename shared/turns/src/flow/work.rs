@@ -74,6 +74,7 @@ impl<D: AgentDeps> Executor<D> {
                 }
             };
             conversation.replied(&plan);
+            progress.previous_response_id = request.previous_response_id().map(str::to_owned);
             progress.told_mode = Some(request.mode);
             progress.told_solution = told_solution;
             progress.response_id = Some(reply.response_id);

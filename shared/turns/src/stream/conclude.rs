@@ -1,6 +1,9 @@
 //! How a stream ends: what is left of the answer, then the result. Pure.
 
-use contracts::stream::{Delta, Event, Kind};
+use contracts::{
+    Error,
+    stream::{Delta, Event, Kind},
+};
 use protocol::place::{Place, Segment};
 
 use super::writer::utf16_length;
@@ -24,8 +27,13 @@ pub(super) fn conclude(place: Option<Place>, round: u32, response: &Response) ->
             events.extend((!answer.is_empty()).then(|| delta(start, 0, &answer)));
         }
     }
-    events.push(Event { id: Place::result(round).id(), kind: Kind::Result(response.body.clone()) });
+    events.push(Event { id: Some(Place::result(round).id()), kind: Kind::Result(response.body.clone()) });
     events
+}
+
+/// How a stream ends that has begun and is refused: that is no event of the turn, so its place is none.
+pub(super) fn refuse(refused: Error) -> Event {
+    Event { id: None, kind: Kind::Result(Response::error(refused).body) }
 }
 
 /// What the reader lacks, if what it got is the beginning of the answer: the segment that became it, or
@@ -36,10 +44,10 @@ fn rest(place: Option<Place>, of_answer: [Option<Segment>; 2], answer: &str) -> 
 }
 
 fn reset(start: Place) -> Event {
-    Event { id: start.id(), kind: Kind::Reset }
+    Event { id: Some(start.id()), kind: Kind::Reset }
 }
 
 fn delta(from: Place, index: u64, text: &str) -> Event {
     let ends = Place { offset: from.offset + text.len(), ..from };
-    Event { id: ends.id(), kind: Kind::Delta(Delta { index, text: text.to_owned() }) }
+    Event { id: Some(ends.id()), kind: Kind::Delta(Delta { index, text: text.to_owned() }) }
 }

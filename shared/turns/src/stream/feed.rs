@@ -10,7 +10,11 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use super::{Writer, conclude::conclude, writer::Cursor};
+use super::{
+    Writer,
+    conclude::{conclude, refuse},
+    writer::Cursor,
+};
 use crate::refusal::Refusal;
 use agent::outcome::Response;
 
@@ -44,8 +48,8 @@ pub enum Opened<F> {
     Late(F),
     /// It is streamed.
     Streaming(Events),
-    /// The client has seen the stream's end before: there is no more.
-    Seen,
+    /// It is streamed, and the client has seen its end before: there is no more, but this is what it was.
+    Seen(Response),
 }
 
 impl Feed {
@@ -92,7 +96,9 @@ impl Feed {
         let streamed = self.writer.is_streamed();
         match ended {
             Ok(response) if !streamed => Opened::Answered(response),
-            Ok(_) if self.cursor.place == Some(Place::result(self.writer.round())) => Opened::Seen,
+            Ok(response) if self.cursor.place == Some(Place::result(self.writer.round())) => {
+                Opened::Seen(response)
+            }
             Ok(response) => Opened::Streaming(stream::iter(self.conclude(&response)).boxed()),
             Err(Refusal::TurnInProgress { .. }) if streamed => Opened::Streaming(stream::empty().boxed()),
             Err(refusal) => Opened::Refused(refusal),
@@ -125,7 +131,7 @@ impl Feed {
         match ended {
             Ok(response) => self.conclude(&response),
             Err(Refusal::TurnInProgress { .. }) => Vec::new(),
-            Err(refusal) => self.conclude(&Response::error(refusal.error())),
+            Err(refusal) => vec![refuse(refusal.error())],
         }
     }
 

@@ -13,6 +13,8 @@
 mod conclude;
 mod feed;
 #[cfg(test)]
+mod id_tests;
+#[cfg(test)]
 mod tests;
 mod writer;
 

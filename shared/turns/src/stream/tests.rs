@@ -3,7 +3,7 @@
 use crate::checkpoint::Checkpoint;
 use agent::answer::embedded_link;
 use protocol::place::Segment;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agent::guard::guard;
 use contracts::{
@@ -19,13 +19,14 @@ use agent::outcome::{Outcome, Response};
 use protocol::{
     detail::Report,
     id::{AttemptId, SessionKey},
+    payload,
     turn::{Stage, State, Turn},
 };
 
 const NOW: i64 = 1_000_000;
 
 /// A turn that its so-manieth attempt works on.
-fn turn(attempts: usize) -> Turn {
+pub(super) fn turn(attempts: usize) -> Turn {
     let session = SessionKey { org: OrgId::new("o").unwrap(), session: SessionId::new("s").unwrap() };
     let now = Timestamp::from_millis(NOW);
     let attempts: Vec<AttemptId> =
@@ -47,7 +48,7 @@ fn turn(attempts: usize) -> Turn {
     }
 }
 
-fn completed(text: &str, segment: Option<Segment>) -> Response {
+pub(super) fn completed(text: &str, segment: Option<Segment>) -> Response {
     let key = turn(1).key;
     let guarded = guard(text, |blob| embedded_link(&key, blob));
     let answer = Final {
@@ -77,9 +78,9 @@ struct Client {
 
 impl Client {
     fn take(&mut self, event: &Event) {
-        assert!(self.last.is_none_or(|last| last < event.id), "{event:?} after {:?}", self.last);
+        assert!(event.id.is_some() && self.last < event.id, "{event:?} after {:?}", self.last);
         assert!(self.results.is_empty(), "{event:?} after the result");
-        self.last = Some(event.id);
+        self.last = event.id;
         match &event.kind {
             Kind::Delta(delta) => {
                 assert_eq!(delta.index, u64::try_from(self.text.encode_utf16().count()).unwrap());
@@ -106,6 +107,8 @@ enum Step {
     TakeOver { ours: bool },
     /// A checkpoint is written.
     Save,
+    /// A file that the text links to is stored.
+    Store,
     /// The client reads so many events.
     Read(usize),
     /// The connection breaks; the client follows from elsewhere.
@@ -128,6 +131,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Round),
         1 => any::<bool>().prop_map(|ours| Step::TakeOver { ours }),
         3 => Just(Step::Save),
+        1 => Just(Step::Store),
         4 => (0_usize..4).prop_map(Step::Read),
         2 => Just(Step::Cut),
     ];
@@ -139,7 +143,7 @@ enum Source {
     /// In the process that works on the turn.
     Ours,
     /// Elsewhere, from checkpoints.
-    Follower(Writer),
+    Follower(Box<Writer>),
 }
 
 struct Playback {
@@ -150,6 +154,8 @@ struct Playback {
     client: Client,
     saved: Option<Place>,
     checkpoints: BTreeMap<Place, Checkpoint>,
+    /// Hashes of the files that are there.
+    stored: BTreeSet<String>,
     written: String,
 }
 
@@ -165,6 +171,7 @@ impl Playback {
             client: Client::default(),
             saved: None,
             checkpoints: BTreeMap::new(),
+            stored: BTreeSet::new(),
             written: String::new(),
         }
     }
@@ -202,13 +209,20 @@ impl Playback {
                     self.checkpoints.insert(checkpoint.ends, checkpoint);
                 }
             }
+            Step::Store => {
+                if let Some((number, file)) = self.writer.next_unstored() {
+                    let payload::Kind::File { hash, .. } = file.payload.kind else { panic!("a file") };
+                    self.stored.insert(hash.to_string());
+                    self.writer.stored(number);
+                }
+            }
             Step::Read(events) => self.read(*events),
             Step::Cut => self.follow(),
         }
     }
 
     fn follow(&mut self) {
-        self.source = Source::Follower(Writer::new(true, self.client.last.map(Place::from)));
+        self.source = Source::Follower(Box::new(Writer::new(true, self.client.last.map(Place::from))));
         self.cursor = self.client.cursor();
     }
 
@@ -226,6 +240,10 @@ impl Playback {
         for _ in 0..events {
             let Some(event) = writer.next(&mut self.cursor) else { break };
             self.client.take(&event);
+            for link in self.client.text.split("/files/").skip(1) {
+                let hash = link.split('/').next().unwrap();
+                assert!(self.stored.contains(hash), "a link to a file that is not there");
+            }
         }
     }
 

@@ -1,11 +1,14 @@
 //! The half of a stream that the flows write.
 
 use crate::checkpoint::{CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES};
-use agent::answer::embedded_link;
+use agent::answer::{File, embedded, embedded_link};
 use protocol::place::{Place, Segment};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
-use agent::guard::{Blob, Stream};
+use agent::guard::{Blob, Guarded, Stream};
 use contracts::{
     Timestamp,
     stream::{Delta, Event, Kind},
@@ -19,6 +22,7 @@ use protocol::{id::TurnKey, turn::Turn};
 pub struct Writer {
     state: Mutex<State>,
     changed: Notify,
+    embedded: Notify,
 }
 
 #[derive(Debug)]
@@ -33,10 +37,22 @@ struct State {
     index: u64,
     /// What is final of the segment's text, from there on.
     text: String,
+    /// Files that the text links to and that are not stored yet: it is shown up to the first of them.
+    unstored: VecDeque<Unstored>,
+    /// How many files the text ever linked to.
+    files: u64,
     /// What holds back the rest. Boxed, since it is most of a writer, and many a writer is silent.
     guard: Box<Stream>,
     /// Up to where checkpoints were read or the client has seen the stream.
     read: Option<Place>,
+}
+
+#[derive(Debug)]
+struct Unstored {
+    number: u64,
+    /// How much of the text comes before the piece that links to it.
+    before: usize,
+    file: File,
 }
 
 /// Where a reader stands.
@@ -56,10 +72,12 @@ impl Writer {
             begins: None,
             index: 0,
             text: String::new(),
+            unstored: VecDeque::new(),
+            files: 0,
             guard: Box::default(),
             read: seen,
         };
-        Self { state: Mutex::new(state), changed: Notify::new() }
+        Self { state: Mutex::new(state), changed: Notify::new(), embedded: Notify::new() }
     }
 
     /// For whoever wants the answer at its end alone.
@@ -100,11 +118,43 @@ impl Writer {
             return;
         }
         let url_of = |blob: &Blob| embedded_link(turn, blob);
-        let new = state.guard.push(piece, url_of);
-        if new.is_empty() {
+        let Guarded { text, blobs } = state.guard.push(piece, url_of);
+        if text.is_empty() {
             return;
         }
-        state.text.push_str(&new);
+        let before = state.text.len();
+        for file in embedded(turn, blobs) {
+            state.files += 1;
+            let number = state.files;
+            state.unstored.push_back(Unstored { number, before, file });
+        }
+        state.text.push_str(&text);
+        let waits = !state.unstored.is_empty();
+        drop(state);
+        if waits { self.embedded.notify_one() } else { self.changed.notify_one() }
+    }
+
+    /// The next file that the text links to and that has to be stored; waits until there is one.
+    pub async fn unstored(&self) -> (u64, File) {
+        loop {
+            if let Some(next) = self.next_unstored() {
+                return next;
+            }
+            self.embedded.notified().await;
+        }
+    }
+
+    pub(super) fn next_unstored(&self) -> Option<(u64, File)> {
+        self.state().unstored.front().map(|next| (next.number, next.file.clone()))
+    }
+
+    /// The file with this number is stored: what links to it may be shown.
+    pub fn stored(&self, number: u64) {
+        let mut state = self.state();
+        // The text may have been taken back meanwhile, and its files with it.
+        if state.unstored.front().is_some_and(|next| next.number == number) {
+            state.unstored.pop_front();
+        }
         drop(state);
         self.changed.notify_one();
     }
@@ -164,7 +214,7 @@ impl Writer {
         let begins = state.begins?;
         let from = saved.filter(|saved| saved.segment == begins.segment).unwrap_or(begins);
         let skipped = from.offset.checked_sub(begins.offset)?;
-        let (before, new) = (state.text.get(..skipped)?, state.text.get(skipped..)?);
+        let (before, new) = (state.text.get(..skipped)?, state.shown().get(skipped..)?);
         let text = new.get(..new.floor_char_boundary(MAX_CHECKPOINT_BYTES))?;
         (!text.is_empty()).then(|| Checkpoint {
             key: turn.clone(),
@@ -191,20 +241,20 @@ impl Writer {
             Some(place) if place > start => return None,
             Some(place) if place.shows_text() => {
                 *cursor = Cursor { place: Some(start), index: Some(0) };
-                return Some(Event { id: start.id(), kind: Kind::Reset });
+                return Some(Event { id: Some(start.id()), kind: Kind::Reset });
             }
             _ => *cursor = Cursor { place: Some(start), index: Some(0) },
         }
         let offset = cursor.place.map_or(0, |place| place.offset);
         let skipped = offset.checked_sub(begins.offset)?;
-        let (before, text) = (state.text.get(..skipped)?, state.text.get(skipped..)?);
+        let (before, text) = (state.text.get(..skipped)?, state.shown().get(skipped..)?);
         if text.is_empty() {
             return None;
         }
         let index = cursor.index.unwrap_or_else(|| state.index + utf16_length(before));
         let ends = Place { segment: begins.segment, offset: offset + text.len() };
         *cursor = Cursor { place: Some(ends), index: Some(index + utf16_length(text)) };
-        Some(Event { id: ends.id(), kind: Kind::Delta(Delta { index, text: text.to_owned() }) })
+        Some(Event { id: Some(ends.id()), kind: Kind::Delta(Delta { index, text: text.to_owned() }) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -217,7 +267,14 @@ impl State {
         self.begins = Some(Place::start(segment));
         self.index = 0;
         self.text.clear();
+        self.unstored.clear();
         *self.guard = Stream::default();
+    }
+
+    /// The text up to the first link to a file that is not there yet.
+    fn shown(&self) -> &str {
+        let until = self.unstored.front().map_or(self.text.len(), |next| next.before);
+        self.text.get(..until).unwrap_or_default()
     }
 
     fn ends(&self) -> Option<Place> {
