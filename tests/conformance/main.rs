@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
+mod contended;
+
 use std::path::PathBuf;
 
 use contracts::id::OrgId;

@@ -4,8 +4,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_s3::{
     Client,
+    config::{
+        interceptors::InterceptorContext,
+        retry::{ClassifyRetry, RetryAction},
+    },
     error::{ProvideErrorMetadata, SdkError},
-    operation::{get_object::GetObjectError, head_object::HeadObjectError},
+    operation::{get_object::GetObjectError, head_object::HeadObjectError, put_object::PutObjectError},
     presigning::PresigningConfig,
     primitives::ByteStream,
 };
@@ -30,7 +34,28 @@ impl Objects {
     /// The bucket of this name.
     #[must_use]
     pub fn new(client: Client, bucket: String) -> Self {
-        Self { client, bucket }
+        let config = client.config().to_builder().retry_classifier(Contended).build();
+        Self { client: Client::from_conf(config), bucket }
+    }
+}
+
+/// Two conditional writes of one object at the same time: S3 refuses one of them with a 409, before it is
+/// known whether the other succeeds, and says that it may be tried again. The SDK does not by itself.
+#[derive(Debug)]
+struct Contended;
+
+impl ClassifyRetry for Contended {
+    fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
+        let failed = context.output_or_error().and_then(Result::err);
+        let refused = failed.and_then(|error| error.as_operation_error()?.downcast_ref::<PutObjectError>());
+        match refused.and_then(ProvideErrorMetadata::code) {
+            Some("ConditionalRequestConflict") => RetryAction::transient_error(),
+            _ => RetryAction::NoActionIndicated,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "a conditional write that another one is in the way of"
     }
 }
 
