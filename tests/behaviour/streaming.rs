@@ -54,6 +54,24 @@ async fn an_answer_of_a_thousand_deltas_arrives_whole() {
     assert_eq!((text.as_str(), text.split_whitespace().count()), (answer_of(&result).as_str(), 1000));
 }
 
+/// AGN-033 §4.1: what a machine is to read stands in a fenced block, streamed and stored alike.
+#[tokio::test]
+async fn a_bundle_without_a_fence_is_streamed_in_one() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let bundle =
+        json!({"Files": [{"Path": "src/a.rs", "Contents": "fn main() {}\n".repeat(50)}]}).to_string();
+    let bundle = bundle.replace(r#""Contents""#, r#""Contents" "#);
+    let other = json!({"Name": "no bundle"}).to_string();
+    let said = json!(format!("Here:\n{bundle}\n\nNot this one:\n{other}\n"));
+    let request = turn(&format!("Write [[script: chunk 3; say {said}]]"));
+    let events = streamed(&ada, &request).await.rest().await;
+    let (text, result) = amounts_to(&events);
+    let expected = format!("Here:\n```aptix-json\n{bundle}\n```\n\nNot this one:\n{other}\n");
+    assert_eq!((&text, &answer_of(&result)), (&expected, &expected));
+    assert!(events.iter().all(|event| event.kind != "reset"));
+}
+
 #[tokio::test]
 async fn what_was_said_before_a_tool_round_is_taken_back() {
     let system = System::start().await;

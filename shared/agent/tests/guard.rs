@@ -129,12 +129,70 @@ fn what_only_looks_fenced_does_not_pass() {
     }
 }
 
+const BUNDLE: &str = r#"{"Files": [{"Path": "src/a.rs", "Contents": "fn main() {\n}\n```"}], "Note": []}"#;
+
+#[test]
+fn a_bundle_without_a_fence_gets_one() {
+    let fenced = format!("```aptix-json\n{BUNDLE}\n```");
+    for (text, expected) in [
+        (BUNDLE.to_owned(), fenced.clone()),
+        (format!("Here:\n{BUNDLE}\n\nDone.\n"), format!("Here:\n{fenced}\n\nDone.\n")),
+        (format!("a\r\n{BUNDLE} \r\nb"), format!("a\r\n{fenced} \r\nb")),
+        // Behind a closing fence there is nothing on its line.
+        (format!("{BUNDLE} Done."), format!("{fenced} \nDone.")),
+        (format!("{BUNDLE}{BUNDLE}"), format!("{fenced}\n{fenced}")),
+        (format!("- a\n{BUNDLE}\n"), format!("- a\n{fenced}\n")),
+        (format!("{}\n{BUNDLE}", run(600)), format!("[embedded-1.bin](/files/embedded-1.bin)\n{fenced}")),
+    ] {
+        assert_eq!(guarded(&text).text, expected);
+    }
+    let spelled = r#"{ "files":[{"relativePath":"a","contents":""}]}"#;
+    assert!(guarded(spelled).text.starts_with("```aptix-json\n{ "));
+    let payload = BUNDLE.replace("fn main", &run(4_096));
+    assert_eq!(guarded(&payload).blobs, [], "what a bundle holds is a bundle's");
+}
+
+#[test]
+fn what_is_no_bundle_passes_as_it_is() {
+    for text in [
+        format!("Inline {BUNDLE}"),
+        format!("> {BUNDLE}"),
+        format!("    {BUNDLE}"),
+        format!("```json\n{BUNDLE}\n```"),
+        BUNDLE.replace("Path", "Name"),
+        BUNDLE.replace("src/a.rs", " "),
+        BUNDLE.replace("}]", "}"),
+        BUNDLE.replace("Note\": []", "Files\": []"),
+        r#"{"Files": []}"#.to_owned(),
+        r#"{"Note": 1, "Files": [{"Path": "a", "Contents": ""}]}"#.to_owned(),
+        "{\"Files\": [{\"Path\": \"a\", \"Contents\": \"\n\"}]}".to_owned(),
+        r#"{"a": 1}"#.to_owned(),
+        r#"{"Files": [{"Path": "a", "#.to_owned(),
+        "{".to_owned(),
+        "[1]".to_owned(),
+    ] {
+        untouched(&text);
+    }
+    let broken = format!("{{\"Files\": [{{\"Path\": \"a\", \"Contents\": {}", run(600));
+    assert_eq!(guarded(&broken).blobs.len(), 1, "what is no bundle may hold no file");
+}
+
 #[test]
 fn what_cannot_be_decoded_is_stored_as_it_stands() {
     let run = run(513);
     let found = guarded(&run);
     assert_eq!(found.blobs[0].mime_type, "text/plain");
     assert_eq!(found.blobs[0].bytes, run.as_bytes());
+}
+
+/// A URL alone would go on with what follows it, and that would be a file for the guard.
+#[test]
+fn a_run_right_behind_the_padding_of_another_does_not_go_on_with_its_url() {
+    let text = format!("={}={}", run(513), run(511));
+    let once = guarded(&text);
+    assert_eq!(once.blobs.len(), 1);
+    assert_eq!(guarded(&once.text), Guarded { text: once.text.clone(), blobs: Vec::new() });
+    assert_eq!(once.text, format!("=/files/embedded-1.txt {}", run(511)));
 }
 
 #[test]
@@ -172,6 +230,10 @@ fn markdown() -> impl Strategy<Value = String> {
         Just(">".to_owned()),
         Just("=".to_owned()),
         Just("é".to_owned()),
+        Just("{".to_owned()),
+        Just("{\"Files\":[{\"Path\":\"a\",\"Contents\":\"".to_owned()),
+        Just("\"}]}".to_owned()),
+        Just(BUNDLE.to_owned()),
         Just("data:image/png;base64,".to_owned()),
         Just("data:,".to_owned()),
         (50_usize..80).prop_map(run),

@@ -69,7 +69,9 @@ pub struct Final {
     /// Session metadata.
     #[serde(flatten)]
     pub metadata: Metadata,
-    /// The whole answer, Markdown (AGN-033 §4.1).
+    /// The whole answer, Markdown (AGN-033 §4.1). A bundle of files for a program to apply stands in a fenced
+    /// block that is tagged `aptix-json`, as `{"Files":[{"Path":"src/a.rs","Contents":"…"}]}`; a bundle that the
+    /// model wrote without a fence has one here.
     pub primary_output_text: String,
     /// Files the answer refers to.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -79,6 +79,11 @@ impl Fences {
         line
     }
 
+    /// Whether the next character is the first of a line, outside of every fence.
+    pub(super) fn begins_line(&self) -> bool {
+        self.open.is_none() && matches!(&self.within, Within::Start(start) if start.is_new())
+    }
+
     /// The text is at its end: what its last line is, if that was undecided.
     pub(super) fn end(&self) -> Line {
         match self.within {
@@ -218,6 +223,11 @@ impl LineStart {
             (Part::Digits(_) | Part::Marker, _) => return Some(Own::Prose),
         };
         None
+    }
+
+    /// Whether nothing of the line was taken.
+    fn is_new(&self) -> bool {
+        self.quotes == 0 && !self.is_item && self.indent == 0 && matches!(self.part, Part::Blank)
     }
 
     fn blank(&mut self, width: usize) -> Part {

@@ -31,6 +31,8 @@ pub(super) struct Found {
     pub(super) place: Place,
     /// Whether a `>` follows.
     pub(super) is_closed: bool,
+    /// Whether what follows would go on with a URL in its place: another run, behind this one's padding.
+    pub(super) needs_blank: bool,
 }
 
 impl Found {
@@ -171,8 +173,14 @@ fn is_run_byte(byte: u8) -> bool {
 }
 
 fn found(start: Start, end: usize, is_uri: bool, at: usize, next: Option<u8>) -> Found {
-    let is_closed = next == Some(b'>') && at == end;
-    Found { range: start.at..end, is_uri, place: start.place, is_closed }
+    let next = next.filter(|_| at == end);
+    Found {
+        range: start.at..end,
+        is_uri,
+        place: start.place,
+        is_closed: next == Some(b'>'),
+        needs_blank: start.place == Place::Url && next.is_some_and(is_run_byte),
+    }
 }
 
 /// Characters of a run.

@@ -2,10 +2,11 @@
 //!
 //! A `data:` URI or a base64 run of 512 characters or more outside of any fence is taken out of the
 //! text and replaced by a link. Fenced blocks pass as they are: they are where machine-consumable
-//! payloads belong. Deliberately absent: storing what was taken out, and the shape of its URL; the
+//! payloads belong; a file bundle that came without its fence gets one. Deliberately absent: storing what was taken out, and the shape of its URL; the
 //! caller maps a blob to its URL and stores it.
 
 mod before;
+mod bundle;
 mod fence;
 mod find;
 mod payload;
@@ -37,7 +38,8 @@ pub struct Guarded {
     pub blobs: Vec<Blob>,
 }
 
-/// Takes embedded files out of a Markdown text. `url_of` says where each will be read.
+/// Takes embedded files out of a Markdown text, and puts bundles into fences. `url_of` says where each file
+/// will be read.
 ///
 /// Within a link, an image or an attribute the URL takes the place of the URI; elsewhere a link with
 /// the file's name does. An unclosed fence reaches to the end of the text, as CommonMark has it.
@@ -54,8 +56,9 @@ pub fn guard(text: &str, mut url_of: impl FnMut(&Blob) -> String) -> Guarded {
 /// something that begins with what it makes of this much of it. It is what a [`Stream`] does not hold
 /// back.
 ///
-/// Held back are the last run of base64 or `data:` URI, however short, with a `<` before it, and an
-/// unfinished line's own text that begins with marks, until it is decided whether they are a fence.
+/// Held back are the last run of base64 or `data:` URI, however short, with a `<` before it; an
+/// unfinished line's own text that begins with marks, until it is decided whether they are a fence; and what
+/// may be a bundle, of at most 1 MiB.
 #[must_use]
 pub fn settled(text: &str) -> usize {
     let mut stream = Stream::default();

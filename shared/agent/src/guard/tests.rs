@@ -26,8 +26,11 @@ fn in_pieces(text: &str, bytes: usize) -> (Guarded, usize) {
     (out, stream.rest.looked_at.get())
 }
 
-/// Each byte is read for fences, searched for files, moved once and either copied or decoded.
-const LOOKS_PER_BYTE: usize = 4;
+/// Each byte is looked at for a bundle, and once more when it may be one is over; it is read for fences,
+/// searched for files, moved once and either copied or decoded.
+const LOOKS_PER_BYTE: usize = 6;
+
+const BUNDLE: &str = r#"{"Files":[{"Path":"a","Contents":"b"}]}"#;
 
 #[test]
 fn the_cost_of_a_text_is_linear_in_whatever_pieces_it_comes() {
@@ -72,12 +75,29 @@ fn the_cost_of_a_text_is_linear_in_whatever_pieces_it_comes() {
         format!("[x]: <data:image/png;base64,{}>\n", run(500)),
         "[x]: <data:".to_owned(),
         "]:  ".to_owned(),
+        "{".to_owned(),
+        "{\n".to_owned(),
+        "{\"files\":".to_owned(),
+        "{\"files\":\n".to_owned(),
+        "{\"files\":[{}]}\n".to_owned(),
+        BUNDLE.to_owned(),
+        format!("{BUNDLE}\n"),
+        format!("{BUNDLE} \n\n{}\n", run(60)),
         "Some words of an answer, **again** and again.\n\n".to_owned(),
     ] {
         let many = unit.repeat(length / unit.len());
-        for before in
-            ["", "```\n", "> ```\n> ", "``` ", "data:,", "data:image/png;base64,", "[x]: <data:", "A"]
-        {
+        for before in [
+            "",
+            "```\n",
+            "> ```\n> ",
+            "``` ",
+            "data:,",
+            "data:image/png;base64,",
+            "[x]: <data:",
+            "A",
+            "{\"files\":[",
+            "{\"Files\":[{\"Path\":\"a\",\"Contents\":\"",
+        ] {
             let text = format!("{before}{many}");
             let whole = guard(&text, link);
             for bytes in [1, 4, 4_096, text.len()] {
@@ -107,6 +127,11 @@ fn what_cannot_be_replaced_is_not_held_back() {
         ("日本 ```js", "js"),
         ("- ```js", "```js"),
         ("~~", "~~"),
+        ("a {\"files\": 1", "1"),
+        ("{\"file\": (", ""),
+        ("{\"files\": [", "{\"files\": ["),
+        ("a\n{ ", "{ "),
+        ("```\n{ ", ""),
     ] {
         assert_eq!(&text[settled(text)..], held, "{text}");
     }
@@ -166,6 +191,10 @@ fn markdown() -> impl Strategy<Value = String> {
         ",",
         "+",
         "%41",
+        "{",
+        "{\"Files\":[{\"Path\":\"a\",\"Contents\":\"",
+        "\"}]}",
+        BUNDLE,
     ]);
     let lines = (58_usize..62, 7_usize..11, prop::sample::select(vec!["\n", "\r\n"]));
     let piece = prop_oneof![
@@ -206,4 +235,17 @@ proptest! {
         let looked_at = stream.rest.looked_at.get();
         prop_assert!(looked_at <= LOOKS_PER_BYTE * text.len(), "{} of {}", looked_at, text.len());
     }
+}
+
+/// What is too long for one is not held back without end, and passes as anything else does.
+#[test]
+fn a_bundle_is_held_back_within_bounds() {
+    let begun =
+        |chars: usize| format!("{{\"Files\":[{{\"Path\":\"a\",\"Contents\":\"{}", "x ".repeat(chars / 2));
+    let text = begun(super::bundle::MAX_BUNDLE_BYTES - 100);
+    assert_eq!(settled(&text), 0);
+    assert!(guard(&format!("{text}\"}}]}}"), link).text.starts_with("```aptix-json\n{"));
+    let longer = begun(super::bundle::MAX_BUNDLE_BYTES + 100);
+    assert!(settled(&longer) > super::bundle::MAX_BUNDLE_BYTES);
+    assert!(guard(&format!("{longer}\"}}]}}"), link).text.starts_with('{'));
 }

@@ -35,7 +35,8 @@ const DESCRIPTION: &str = "Publish a file to the user. It is stored and shown be
 
 const USAGE: &str = "\
 Call this when the user should get a whole file: generated source, a report, data, an image. Short excerpts \
-belong into the answer itself, in a fenced block.
+belong into the answer itself, in a fenced block. A bundle of files that the user's program is to read goes into \
+the answer too, in a block that is tagged `aptix-json`.
 - `name`: a bare file name with its extension, such as `report.md`; no folders. It may be adjusted: the result \
 has the name that counts.
 - `media_type`: such as `text/markdown` or `application/json`.
