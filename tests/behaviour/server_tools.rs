@@ -80,3 +80,22 @@ async fn a_file_that_is_published_twice_is_listed_once() {
     assert_ne!(hashes[0], hashes[1]);
     assert_eq!(answer["ToolResults"].as_array().unwrap().len(), 4, "every call has its result");
 }
+
+/// Names in the scripts of people write their letters in three bytes each, percent-encoded in nine.
+#[tokio::test]
+async fn a_published_file_with_a_long_name_keeps_its_extension_and_can_be_read() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    for name in [format!("{}.json", "x".repeat(400)), format!("{}.json", "日".repeat(400))] {
+        let request = turn(&format!(
+            "Publish [[script: call publish_file {{\"name\":\"{name}\",\"media_type\":\"application/json\",\"contents\":\"[]\",\"encoding\":\"utf8\",\"description\":null}}; then; say \"There.\"]]",
+        ));
+        let answer = ada.execute(&request).await.result();
+        let file = &answer["Files"][0];
+        let kept = file["Name"].as_str().unwrap();
+        assert!(kept.ends_with(".json") && kept.len() < 255 && name.starts_with(&kept[..9]), "{kept}");
+        let link = ada.get(file["Url"].as_str().unwrap()).await;
+        let bytes = reqwest::get(link.header("location").unwrap()).await.unwrap().bytes().await.unwrap();
+        assert_eq!(bytes.as_ref(), b"[]");
+    }
+}

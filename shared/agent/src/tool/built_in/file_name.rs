@@ -5,8 +5,11 @@
 
 use contracts::request::FileName;
 
-/// How long a name may be, in characters; systems allow 255 bytes, and a character may take four.
+/// How long a name may be, in characters.
 const MAX_CHARS: usize = 60;
+
+/// How long a name may be where it is percent-encoded, as in keys and links; systems allow names of 255 bytes.
+const MAX_ENCODED_BYTES: usize = 240;
 
 /// How much of a name's end is kept as its extension when it is cut.
 const MAX_EXTENSION_CHARS: usize = 12;
@@ -20,7 +23,7 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 /// Everything else, slashes and control characters among it, becomes `_`.
 pub(super) fn safe(name: &str) -> Option<FileName> {
     let mut kept = String::new();
-    for char in name.chars().take(4 * MAX_CHARS) {
+    for char in name.chars() {
         let char = if char.is_alphanumeric() || matches!(char, '-' | '.') { char } else { '_' };
         // Runs become one: no `..` is left, and no row of underscores from a path's slashes.
         if char.is_alphanumeric() || !kept.ends_with(char) {
@@ -40,17 +43,27 @@ pub(super) fn safe(name: &str) -> Option<FileName> {
 
 /// Cuts a long name, but not its extension.
 fn shorten(name: &str) -> String {
-    if name.chars().count() <= MAX_CHARS {
+    let fits = |chars: usize, bytes: usize| chars <= MAX_CHARS && bytes <= MAX_ENCODED_BYTES;
+    if fits(name.chars().count(), name.chars().map(encoded).sum()) {
         return name.to_owned();
     }
-    let extension = name
-        .rsplit_once('.')
-        .map(|(_, extension)| format!(".{extension}"))
-        .filter(|extension| extension.chars().count() <= MAX_EXTENSION_CHARS)
-        .unwrap_or_default();
-    let stem: String = name.chars().take(MAX_CHARS.saturating_sub(extension.chars().count())).collect();
+    let (stem, extension) = name
+        .rfind('.')
+        .and_then(|dot| name.split_at_checked(dot))
+        .filter(|(_, extension)| extension.chars().count() <= MAX_EXTENSION_CHARS)
+        .unwrap_or((name, ""));
+    let (mut chars, mut bytes) = (extension.chars().count(), extension.chars().map(encoded).sum());
+    let stem = stem.chars().take_while(|char| {
+        (chars, bytes) = (chars + 1, bytes + encoded(*char));
+        fits(chars, bytes)
+    });
     // The cut may have left a dot before the extension's own.
-    stem.trim_end_matches(['.', '_', '-']).to_owned() + &extension
+    stem.collect::<String>().trim_end_matches(['.', '_', '-']).to_owned() + extension
+}
+
+/// How many bytes a character takes where it is percent-encoded.
+fn encoded(char: char) -> usize {
+    if char.is_ascii() { 1 } else { 3 * char.len_utf8() }
 }
 
 fn is_device(name: &str) -> bool {
@@ -104,7 +117,15 @@ mod tests {
         let long = named(&format!("{}.json", "x".repeat(100))).unwrap();
         assert_eq!(long.chars().count(), MAX_CHARS);
         assert!(long.ends_with("x.json"));
-        assert_eq!(named(&"é".repeat(300)).unwrap().chars().count(), MAX_CHARS);
+        for stem in ["x", "é", "日", "𝔞"] {
+            for chars in [100, 300, 100_000] {
+                let long = named(&format!("{}.json", stem.repeat(chars))).unwrap();
+                assert!(long.ends_with(&format!("{stem}.json")), "{long}");
+                assert!(long.chars().count() <= MAX_CHARS, "{long}");
+                assert!(long.chars().map(encoded).sum::<usize>() <= MAX_ENCODED_BYTES, "{long}");
+            }
+        }
+        assert_eq!(named(&"a.".repeat(300)).unwrap().chars().count(), MAX_CHARS - 1);
     }
 
     proptest! {
@@ -117,7 +138,8 @@ mod tests {
             if let Some(name) = named(&raw) {
                 prop_assert!(!name.contains("..") && !name.starts_with('.') && !name.ends_with('.'), "{name:?}");
                 prop_assert!(!name.chars().any(|c| c.is_control() || "/\\:%~<>\"|?* \u{202e}".contains(c)), "{name:?}");
-                prop_assert!((1..=255).contains(&name.len()), "{name:?}");
+                let bytes: usize = name.chars().map(encoded).sum();
+                prop_assert!((1..=255).contains(&bytes), "{name:?}");
                 prop_assert!(!is_device(&name), "{name:?}");
                 prop_assert_eq!(named(&name).map(|n| n.trim_matches('_').to_owned()), Some(name.trim_matches('_').to_owned()));
             }
