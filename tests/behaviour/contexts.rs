@@ -2,9 +2,10 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::paths;
+use local::Function;
 use serde_json::{Value, json};
 
-use crate::support::{Client, System, said, session_path, tools, turn, turn_in};
+use crate::support::{Client, System, is_chained, line, said, session_path, tools, turn, turn_in};
 
 fn contexts() -> Value {
     let tool = json!({
@@ -307,4 +308,69 @@ async fn the_documented_items_are_what_contexts_put_writes() {
     let call = &by_hand.model_calls()[0];
     assert_eq!((call["model"].as_str(), tools(call).first()), (Some("gpt-5"), Some(&"editor_open")));
     assert!(system_message(call).contains("You help the team of the backend."));
+}
+
+/// A conversation context, put for the org.
+async fn with_context(system: &System, members: &Value) {
+    let mut context = json!({"Kind": "conversation", "Id": "own", "Name": "Own", "System": "Help."});
+    context.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    system.put_contexts("acme", &context).await;
+}
+
+/// A turn of a session with that context, whose model looks once before it answers.
+fn looking(session: &str) -> Value {
+    let script = r#"[[script: call code_hash_normalized {"text":"a"}; then; say "Done."]]"#;
+    let mut request = turn_in(session, script);
+    request["ConversationContextId"] = json!("own");
+    request
+}
+
+#[tokio::test]
+async fn agn_003_6_1_a_context_can_leave_the_tools_out_of_chained_requests() {
+    let system = System::start().await;
+    with_context(&system, &json!({"ToolsOnContinuation": "omit"})).await;
+    let ada = system.client("acme", "ada");
+    for _ in 0..2 {
+        ada.execute(&looking("s")).await.result();
+    }
+    let calls = system.model_calls();
+    let has: Vec<(bool, bool)> =
+        calls.iter().map(|call| (is_chained(call), call.get("tools").is_some())).collect();
+    assert_eq!(has, [(false, true), (true, false), (true, false), (true, false)]);
+}
+
+#[tokio::test]
+async fn agn_003_6_2_a_tool_is_forced_in_a_turns_first_call_alone() {
+    let system = System::start().await;
+    with_context(&system, &json!({"ToolChoiceName": "code_hash_normalized"})).await;
+    let ada = system.client("acme", "ada");
+    for _ in 0..2 {
+        ada.execute(&looking("s")).await.result();
+    }
+    let forced = json!({"type": "function", "name": "code_hash_normalized"});
+    let calls = system.model_calls();
+    let choices: Vec<Option<&Value>> = calls.iter().map(|call| call.get("tool_choice")).collect();
+    assert_eq!(choices, [Some(&forced), None, Some(&forced), None]);
+}
+
+#[tokio::test]
+async fn a_forced_tool_that_the_mode_lacks_is_not_forced_and_the_operator_is_warned() {
+    let system = System::start().await;
+    with_context(&system, &json!({"ToolChoiceName": "code_hash_normalized"})).await;
+    let ada = system.client("acme", "ada");
+    let change = json!({"mode": "ddr_authoring", "branch": false, "reason": "design"});
+    let mut first = turn(&format!("[[script: call agent_change_mode {change}; then; say \"Ready.\"]]"));
+    first["ConversationContextId"] = json!("own");
+    ada.execute(&first).await.result();
+    let request = turn_in(first["SessionId"].as_str().unwrap(), "hello");
+    ada.execute(&request).await.result();
+    assert_eq!(system.model_calls()[2].get("tool_choice"), None);
+    let warning = "the tool that the context forces is not offered";
+    let of_turn = |line: &Value| line["turn"] == request["TurnId"];
+    let lines = system.logged(Function::Execute, warning, of_turn).await;
+    let warned = line(&lines, warning);
+    assert_eq!(
+        (&warned["level"], &warned["tool"], &warned["mode"]),
+        (&json!("WARN"), &json!("code_hash_normalized"), &json!("ddr_authoring"))
+    );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, System, said, session_path, tools, turn, turn_in, turn_path};
+use crate::support::{Client, System, options, said, session_path, tools, turn, turn_in, turn_path};
 
 const CHANGE: &str = "agent_change_mode";
 
@@ -182,4 +182,65 @@ async fn section_5_6_a_suggested_branch_is_surfaced_and_nothing_more() {
     assert!(!other.to_string().contains("new branch"), "{other}");
     let read = session(&ada, &with).await;
     assert_eq!((&read["TurnCount"], &read["ModeHistory"][0]["Branch"]), (&json!(2), &json!(true)));
+}
+
+#[tokio::test]
+async fn section_4_3_a_modes_client_tools_stand_behind_the_contexts_and_a_client_runs_them() {
+    let mut options = options();
+    options.environment.insert("DIAGNOSTIC_TOOLS".to_owned(), "true".to_owned());
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    let asks = r#"call diagnostics_ask_client {"what":"it"}"#;
+    let request =
+        turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("diagnostics", false, "a test")));
+    ada.execute(&request).await.result();
+    let session = request["SessionId"].as_str().unwrap();
+    let suspended =
+        ada.execute(&turn_in(session, &format!("[[script: {asks}; then; say \"Done.\"]]"))).await.result();
+    let calls = system.model_calls();
+    assert!(
+        !tools(&calls[1]).contains(&"diagnostics_ask_client"),
+        "a new mode's tools come with the next turn"
+    );
+    let client = ["workspace_read_file", "workspace_write_patch", "diagnostics_ask_client"];
+    assert_eq!(tools(&calls[2])[..3], client);
+    assert_eq!(tools(&calls[2])[3], "code_hash_normalized");
+    assert_eq!(tools(&calls[2]).last(), Some(&CHANGE));
+
+    let call = &suspended["ToolCalls"][0];
+    assert_eq!(
+        (&suspended["Kind"], &call["Name"]),
+        (&json!("client_tool_continuation"), &json!("diagnostics_ask_client"))
+    );
+    let results = json!({
+        "SessionId": session, "TurnId": suspended["TurnId"],
+        "ToolResults": [{"ToolCallId": call["ToolCallId"], "ExecutionMs": 1, "ResultJson": "{}"}],
+    });
+    let answer = ada.execute(&results).await.result();
+    assert_eq!(answer["PrimaryOutputText"], "Done.");
+}
+
+/// The same name means the context's tool wherever it is declared.
+#[tokio::test]
+async fn section_4_3_a_contexts_client_tool_goes_before_a_modes_of_that_name() {
+    let mut options = options();
+    options.environment.insert("DIAGNOSTIC_TOOLS".to_owned(), "true".to_owned());
+    let system = System::with(options).await;
+    let own = json!({
+        "Name": "diagnostics_ask_client", "Description": "The context's own.", "ExecutedBy": "client",
+        "Parameters": {"type": "object", "properties": {}},
+    });
+    let context =
+        json!({"Kind": "conversation", "Id": "own", "Name": "Own", "System": "Help.", "ClientTools": [own]});
+    system.put_contexts("acme", &context).await;
+    let ada = system.client("acme", "ada");
+    let mut request =
+        turn(&format!("[[script: {}; then; say \"Ready.\"]]", change("diagnostics", false, "a test")));
+    request["ConversationContextId"] = json!("own");
+    ada.execute(&request).await.result();
+    ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "go on")).await.result();
+    let calls = system.model_calls();
+    let offered = calls[2]["tools"].as_array().unwrap();
+    let own: Vec<_> = offered.iter().filter(|tool| tool["name"] == "diagnostics_ask_client").collect();
+    assert_eq!((own.len(), &own[0]["description"]), (1, &json!("The context's own.")));
 }

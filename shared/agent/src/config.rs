@@ -6,7 +6,7 @@ use crate::{
     context::{Defaults, Effective, ToolsOnContinuation},
     mode::Catalog,
     progress::Plan,
-    tool::{self, AvailableMode, Facts, Merged, Registry},
+    tool::{self, AvailableMode, Definition, Facts, Merged, Registry},
 };
 
 /// Fixed for the life of a process and checked at its start.
@@ -39,10 +39,21 @@ impl AgentConfig {
     #[must_use]
     pub fn plan(&self, effective: &Effective, mode: &str) -> Plan {
         let of_mode = self.catalog.tools_of(mode).iter().chain(&self.always).map(String::as_str);
-        let Merged { tools, dropped } = tool::merge(&self.tools, &effective.client_tools, of_mode);
+        let of_context = &effective.client_tools;
+        // A mode's tool that a context declares too is the context's, and nothing is lost.
+        let declared = |tool: &&Definition| of_context.iter().any(|known| known.name == tool.name);
+        let brought = self.catalog.client_tools_of(mode).iter().filter(|tool| !declared(tool));
+        let Merged { tools, dropped } = tool::merge(&self.tools, of_context.iter().chain(brought), of_mode);
         for dropped in dropped {
             tracing::warn!(%dropped, "a tool was left out of the turn");
         }
+        let tool_choice = effective.tool_choice.clone().filter(|name| {
+            let is_offered = tools.iter().any(|tool| tool.name == *name);
+            if !is_offered {
+                tracing::warn!(tool = %name, mode, "the tool that the context forces is not offered");
+            }
+            is_offered
+        });
         let scoped: Vec<String> =
             [self.catalog.instructions(mode), Some(self.catalog.block())].into_iter().flatten().collect();
         let usage = tool::usage_metadata_block(&tools);
@@ -52,10 +63,7 @@ impl AgentConfig {
             system_parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
             settings: effective.settings.clone(),
             active_files: Vec::new(),
-            tool_choice: effective
-                .tool_choice
-                .clone()
-                .filter(|name| tools.iter().any(|tool| tool.name == *name)),
+            tool_choice,
             tools,
             tools_on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
             chain: effective.chain,

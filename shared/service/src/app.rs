@@ -95,7 +95,7 @@ fn config(
     }
     let tools = Registry::new(tools)?;
     let names: Vec<&str> = tools.names().collect();
-    let catalog = Catalog::seed(&names)?;
+    let catalog = if with_diagnostics { Catalog::with_diagnostics(&names)? } else { Catalog::seed(&names)? };
     let defaults = context::defaults(&catalog, &names)?;
     Ok(AgentConfig { catalog, tools, defaults, model, provider, always })
 }

@@ -5,11 +5,10 @@ use std::{fmt::Display, ops::RangeInclusive};
 use serde::Serialize;
 
 use super::{
-    AgentContext, Budgets, ConversationContext, Document, Prices, declared_tools as tools,
+    AgentContext, Budgets, ConversationContext, Document, Prices,
     limits::{
         BUDGET_TOKENS, CONTEXT_CHUNKS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES, MAX_MODEL_NAME_CHARS,
-        MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, MAX_TOOL_DESCRIPTION_CHARS, TEMPERATURE,
-        TOOL_DEADLINE_SECONDS, TOP_P,
+        MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, TEMPERATURE, TOOL_DEADLINE_SECONDS, TOP_P,
     },
 };
 use crate::{
@@ -19,7 +18,7 @@ use crate::{
         wording::{line, passage},
     },
     settings::TextFormat,
-    tool::{self, AGENT_CHANGE_MODE},
+    tool::{self, AGENT_CHANGE_MODE, declared},
 };
 
 /// Checks one context.
@@ -34,7 +33,7 @@ pub(super) fn document(
         Document::AgentContext(context) => {
             let AgentContext { id: _, name, default_conversation_context_id: _, client_tools } = context;
             line(name, MAX_NAME_CHARS, &format!("{at}.Name"), found);
-            tools::check(client_tools, server_tools, at, found);
+            declared::of_context(client_tools, server_tools, at, found);
         }
         Document::ConversationContext(context) => {
             conversation(context, catalog, server_tools, at, found);
@@ -87,7 +86,7 @@ fn conversation(
     if let Some(prices) = &context.prices {
         self::prices(prices, &format!("{at}.Prices"), found);
     }
-    tools::check(&context.client_tools, server_tools, at, found);
+    declared::of_context(&context.client_tools, server_tools, at, found);
     tool_choice(context, catalog, &format!("{at}.ToolChoiceName"), found);
 }
 
@@ -98,7 +97,7 @@ fn tool_choice(context: &ConversationContext, catalog: &Catalog, at: &str, found
     let mode = catalog.first_mode(context.default_mode.as_deref());
     let offered = choice == AGENT_CHANGE_MODE
         || mode.associated_tool_ids.contains(choice)
-        || context.client_tools.iter().any(|tool| tool.name == *choice);
+        || context.client_tools.iter().chain(&mode.client_tools).any(|tool| tool.name == *choice);
     found.unless(
         offered,
         at,
@@ -113,7 +112,7 @@ fn text_format(format: &TextFormat, at: &str, found: &mut Found) {
     let TextFormat { name, description, schema, strict } = format;
     found.unless(tool::is_name(name), format!("{at}.Name"), tool::Why::Name);
     if let Some(description) = description {
-        passage(description, MAX_TOOL_DESCRIPTION_CHARS, &format!("{at}.Description"), found);
+        passage(description, declared::MAX_TOOL_DESCRIPTION_CHARS, &format!("{at}.Description"), found);
     }
     for why in tool::schema_faults(schema, *strict) {
         found.add(format!("{at}.Schema"), why);

@@ -1,4 +1,4 @@
-//! How large a context and what it allows may be (I13). Every limit that a fault can name is here.
+//! How large a context and what it allows may be (I13). Those of client tools are in `tool/declared.rs`.
 
 use std::ops::RangeInclusive;
 
@@ -12,10 +12,6 @@ pub(super) const MAX_NAME_CHARS: usize = 128;
 pub(super) const MAX_MODEL_NAME_CHARS: usize = 128;
 /// `Collection`.
 pub(super) const MAX_COLLECTION_CHARS: usize = 128;
-/// A tool's `Description`.
-pub(super) const MAX_TOOL_DESCRIPTION_CHARS: usize = 4_000;
-/// A tool's `Usage`.
-pub(super) const MAX_TOOL_USAGE_CHARS: usize = 8_000;
 
 /// `Temperature`.
 pub(super) const TEMPERATURE: RangeInclusive<f64> = 0.0..=2.0;

@@ -8,7 +8,6 @@
 mod agent_context;
 mod context_check;
 mod conversation_context;
-mod declared_tools;
 mod defaults;
 mod document;
 mod effective;

@@ -10,7 +10,7 @@ use super::{
     AgentContext, ConversationContext, Defaults, Document, Effective, ToolsOnContinuation, defaults,
     parse_documents,
 };
-use crate::{mode::Catalog, tool::MOST_TOOLS};
+use crate::{mode::Catalog, tool::declared::most_of_context};
 
 const SERVER_TOOLS: &[&str] =
     &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
@@ -248,9 +248,9 @@ fn a_context_is_bounded_as_a_whole() {
 }
 
 #[test]
-fn an_agent_a_conversation_and_the_server_together_never_bring_more_tools_than_a_request_may_offer() {
+fn an_agent_a_conversation_a_mode_and_the_server_together_never_bring_more_tools_than_a_request_may_offer() {
     let tools = |count| (0..count).map(|n| tool(&format!("t{n}"))).collect::<Vec<Value>>();
-    let most = (MOST_TOOLS - SERVER_TOOLS.len()) / 2;
+    let most = most_of_context(SERVER_TOOLS);
     for context in [agent(), conversation()] {
         assert!(parse(&with(context.clone(), "ClientTools", tools(most))).is_ok());
         let fault = format!("contexts[0].ClientTools: must hold at most {most}");

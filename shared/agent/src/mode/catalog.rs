@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use super::{Mode, RagHint, catalog_check as check, prompt, shape};
-use crate::fault::{Faults, Found};
+use crate::{
+    fault::{Faults, Found},
+    tool::Definition,
+};
 
 const SEED: &str = include_str!("../../data/modes.json");
+const DIAGNOSTICS: &str = include_str!("../../data/diagnostic_modes.json");
 const MAX_BYTES: usize = 1024 * 1024;
 const MINIMAL: &str = r#"{"Id":"","Key":"","DisplayName":"","Description":"","WhenToUse":"",
     "Status":"active","Version":""}"#;
@@ -49,6 +53,15 @@ impl Catalog {
         Self::parse(SEED, known_tools)
     }
 
+    /// The same and a mode that tests of a running service change to.
+    ///
+    /// # Errors
+    /// As [`Catalog::seed`].
+    pub fn with_diagnostics(known_tools: &[&str]) -> Result<Self, Faults> {
+        let seed = SEED.trim_end().trim_end_matches(']');
+        Self::parse(&format!("{seed},{}", DIAGNOSTICS.trim_start().trim_start_matches('[')), known_tools)
+    }
+
     /// The modes in the catalog's order, deprecated ones too.
     pub fn modes(&self) -> impl Iterator<Item = &Mode> {
         self.modes.iter().map(AsRef::as_ref)
@@ -85,6 +98,12 @@ impl Catalog {
     #[must_use]
     pub fn tools_of(&self, key: &str) -> &[String] {
         self.get(key).map_or(&[], |mode| &mode.associated_tool_ids)
+    }
+
+    /// The client tools that a mode brings, `ClientTools`; none for an unknown key (AGN-011 §4.3).
+    #[must_use]
+    pub fn client_tools_of(&self, key: &str) -> &[Definition] {
+        self.get(key).map_or(&[], |mode| &mode.client_tools)
     }
 
     /// What retrieval ranks higher in a mode; nothing for an unknown key.

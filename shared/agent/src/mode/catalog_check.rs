@@ -6,7 +6,7 @@ use super::{
     Mode, Status,
     wording::{line, passage, snake_case},
 };
-use crate::fault::Found;
+use crate::{fault::Found, tool::declared};
 
 /// How many modes a catalog may hold; with the limits below it bounds the catalog block (I13).
 pub(super) const MAX_MODES: usize = 32;
@@ -86,6 +86,7 @@ fn one(mode: &Mode, known_tools: &[&str], at: &str, found: &mut Found) {
         format_args!("instructions and hints must have at most {MAX_INSTRUCTION_CHARS} characters together"),
     );
     tools(&mode.associated_tool_ids, known_tools, &format!("{at}.AssociatedToolIds"), found);
+    declared::of_mode(&mode.client_tools, known_tools, at, found);
 }
 
 fn list(items: &[String], at: &str, found: &mut Found) {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RagHint;
+use crate::tool::Definition;
 
 /// A way of working: what it is for, how the model behaves in it, and which tools it brings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,10 @@ pub struct Mode {
     /// The server tools that it brings, beside `agent_change_mode`, which every mode has (AGN-011 §4.2).
     #[serde(default)]
     pub associated_tool_ids: Vec<String>,
+    /// The client tools that it brings: a client that can't run one answers its calls with an error. Where a
+    /// context declares a tool of the same name, the context's counts (AGN-011 §4.3).
+    #[serde(default)]
+    pub client_tools: Vec<Definition>,
     /// Kinds of tools that suit it, for people who keep the catalog.
     #[serde(default)]
     pub tool_group_hints: Vec<String>,

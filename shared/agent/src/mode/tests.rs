@@ -18,6 +18,13 @@ fn with(mut mode: Value, name: &str, value: impl Into<Value>) -> Value {
     mode
 }
 
+fn tool(name: &str) -> Value {
+    json!({
+        "Name": name, "Description": "Of the client.", "Parameters": { "type": "object", "properties": {} },
+        "ExecutedBy": "client",
+    })
+}
+
 fn parse(modes: &[Value]) -> Result<Catalog, Vec<String>> {
     Catalog::parse(&Value::from(modes).to_string(), TOOLS)
         .map_err(|faults| faults.as_slice().iter().map(ToString::to_string).collect())
@@ -41,6 +48,17 @@ fn the_seed_is_valid_and_starts_in_general() {
         assert!(!mode.mode_instructions.is_empty(), "{}", mode.key);
         assert!(catalog.tools_of(&mode.key).iter().any(|tool| tool == "publish_file"), "{}", mode.key);
     }
+}
+
+#[test]
+fn a_mode_brings_client_tools() {
+    let catalog = parse(&[with(mode(1, "general"), "ClientTools", json!([tool("a"), tool("b")]))]).unwrap();
+    let names: Vec<&str> = catalog.client_tools_of("general").iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert!(catalog.client_tools_of("long_gone").is_empty());
+    let diagnostics = Catalog::with_diagnostics(TOOLS).unwrap();
+    assert_eq!(diagnostics.client_tools_of("diagnostics")[0].name, "diagnostics_ask_client");
+    assert!(Catalog::seed(TOOLS).unwrap().get("diagnostics").is_none());
 }
 
 #[test]
@@ -75,6 +93,7 @@ fn every_fault_is_named_at_once() {
         with(mode(5, "fifth"), "RagScopeHints", json!(["Subtype=a", "OrgId=b"])),
         json!({ "Id": "x" }),
         with(mode(7, "seventh"), "BehaviorHints", json!(["", "b"])),
+        with(mode(8, "eighth"), "ClientTools", json!([tool("publish_file"), tool("a"), tool("a")])),
     ])
     .unwrap_err();
     let expected = [
@@ -98,6 +117,8 @@ fn every_fault_is_named_at_once() {
         "modes[2].Key: must be snake_case",
         "modes[2].DisplayName: must not be blank",
         "modes[6].BehaviorHints[0]: must not be blank",
+        "modes[7].ClientTools[0].Name: \"publish_file\" is the name of a server tool",
+        "modes[7].ClientTools[2].Name: another tool is called \"a\" too",
     ];
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
     for (fault, expected) in faults.iter().zip(expected) {

@@ -7,6 +7,7 @@
 mod answerer;
 mod arguments;
 mod built_in;
+pub(crate) mod declared;
 mod definition;
 mod definition_check;
 pub mod diagnostics;

@@ -1,18 +1,34 @@
-//! What has to hold for the tools that a context declares (ruling: client tools).
+//! What has to hold for the client tools that a context or a mode declares (ruling: client tools).
 
 use std::collections::HashSet;
 
-use super::limits::{MAX_TOOL_DESCRIPTION_CHARS, MAX_TOOL_USAGE_CHARS};
-use crate::{
-    fault::Found,
-    tool::{self, Definition, ExecutedBy, MOST_TOOLS},
-};
+use super::{Definition, ExecutedBy, MOST_TOOLS, definition_check};
+use crate::fault::Found;
 
-/// Checks `ClientTools`.
-pub(super) fn check(tools: &[Definition], server_tools: &[&str], at: &str, found: &mut Found) {
+/// The most client tools of a mode.
+const MOST_OF_MODE: usize = 16;
+/// A tool's `Description`.
+pub(crate) const MAX_TOOL_DESCRIPTION_CHARS: usize = 4_000;
+/// A tool's `Usage`.
+const MAX_TOOL_USAGE_CHARS: usize = 8_000;
+
+/// Checks `ClientTools` of a context.
+pub(crate) fn of_context(tools: &[Definition], server_tools: &[&str], at: &str, found: &mut Found) {
+    check(tools, server_tools, most_of_context(server_tools), at, found);
+}
+
+/// Checks `ClientTools` of a mode.
+pub(crate) fn of_mode(tools: &[Definition], server_tools: &[&str], at: &str, found: &mut Found) {
+    check(tools, server_tools, MOST_OF_MODE, at, found);
+}
+
+/// An agent's, a conversation's and a mode's come together, and with them those of the server.
+pub(crate) fn most_of_context(server_tools: &[&str]) -> usize {
+    MOST_TOOLS.saturating_sub(server_tools.len() + MOST_OF_MODE) / 2
+}
+
+fn check(tools: &[Definition], server_tools: &[&str], most: usize, at: &str, found: &mut Found) {
     let at = format!("{at}.ClientTools");
-    // An agent's and a conversation's come together, and with them those of the server.
-    let most = MOST_TOOLS.saturating_sub(server_tools.len()) / 2;
     found.unless(tools.len() <= most, at.as_str(), format_args!("must hold at most {most} tools"));
     let mut names = HashSet::new();
     for (n, tool) in tools.iter().enumerate() {
@@ -32,9 +48,9 @@ pub(super) fn check(tools: &[Definition], server_tools: &[&str], at: &str, found
     }
 }
 
-/// What holds for every tool, and what more for one that a context brings.
+/// What holds for every tool, and what more for one that is not the server's.
 fn one(tool: &Definition, at: &str, found: &mut Found) {
-    for why in tool::check(tool) {
+    for why in definition_check::check(tool) {
         found.add(at, why);
     }
     found.unless(
