@@ -4,7 +4,7 @@ use local::Function;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, System, line, turn, turn_path};
+use crate::support::{Answer, Client, System, line, options, turn, turn_path};
 
 const EXECUTE: &str = "/api/ai/agent/execute";
 
@@ -125,4 +125,49 @@ async fn what_the_finalizer_logs_names_the_message() {
     let swept = line(&lines, "sweep");
     assert_eq!(swept["correlation"], swept["message_id"]);
     assert!(swept["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{swept}");
+}
+
+/// What a service says that nobody can read, as if it were what somebody asked or was answered.
+const UNREADABLE: &str = "marker {\"marker\": [\"marker\"";
+
+/// A service that answers everything so.
+async fn unreadable_service(status: u16) -> String {
+    let answer = move || {
+        let status = axum::http::StatusCode::from_u16(status).unwrap();
+        std::future::ready((status, [("content-type", "application/x-amz-json-1.0")], UNREADABLE))
+    };
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(answer)).await });
+    url
+}
+
+/// I14: every port is given answers that can't be read, and neither logs nor clients are told what they hold.
+#[tokio::test]
+async fn what_a_service_answers_unreadably_is_in_no_log_and_no_answer() {
+    let secret = ("OPENAI_API_KEY_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:key");
+    let ports: [(&str, &[(&str, &str)]); 5] = [
+        ("AWS_ENDPOINT_URL_DYNAMODB", &[]),
+        ("AWS_ENDPOINT_URL_S3", &[]),
+        ("AWS_ENDPOINT_URL_SQS", &[]),
+        ("AWS_ENDPOINT_URL_SECRETS_MANAGER", &[("OPENAI_API_KEY", ""), secret]),
+        ("OPENAI_BASE_URL", &[("OPENAI_RETRIES", "0")]),
+    ];
+    for (port, more) in ports {
+        for status in [200, 400, 500] {
+            let url = unreadable_service(status).await;
+            let mut options = options();
+            let settings = more.iter().copied().chain([(port, url.as_str())]);
+            options.environment.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
+            let system = System::with(options).await;
+            let ada = system.client("acme", "ada");
+            let request = turn("hello");
+            let answers = [ada.execute(&request).await.text, ada.get(&turn_path(&request)).await.text];
+            let logs = system.until_logs(|logs| logs.contains(r#""error":"#)).await;
+            for told in [&answers[0], &answers[1], &logs] {
+                assert!(!told.contains("marker"), "{port} {status}: {told}");
+            }
+            system.cloud.shutdown().await;
+        }
+    }
 }

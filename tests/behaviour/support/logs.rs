@@ -8,6 +8,20 @@ use serde_json::Value;
 use super::{PATIENCE, System};
 
 impl System {
+    /// The logs of all functions as they are written, once they are as wanted.
+    pub async fn until_logs(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let read = |function| std::fs::read_to_string(self.cloud.log_file(function)).expect("a log");
+            let logs = Function::ALL.map(read).concat();
+            if wanted(&logs) {
+                return logs;
+            }
+            assert!(Instant::now() < give_up, "the logs are not as wanted: {logs}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// The lines of a function's log so far.
     pub fn log(&self, function: Function) -> Vec<Value> {
         let log = std::fs::read_to_string(self.cloud.log_file(function)).expect("a log");
