@@ -78,10 +78,50 @@ async fn readers_are_told_what_contexts_are_called_and_the_id_where_nobody_knows
             "{shown}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_session_on_the_built_in_contexts_says_so_and_their_id_can_be_named() {
+    let system = System::start().await;
+    system.put_contexts("acme", &contexts()).await;
+    let ada = system.client("acme", "ada");
     let plain = turn("hello");
     ada.execute(&plain).await.result();
-    let read = ada.get(&session_path(&plain)).await.result();
-    assert!(read.get("AgentContextName").is_none() && read.get("ConversationContextName").is_none());
+    let named = |mut turn: Value| {
+        (turn["AgentContextId"], turn["ConversationContextId"]) = (json!("default"), json!("default"));
+        turn
+    };
+    ada.execute(&named(turn_in(plain["SessionId"].as_str().unwrap(), "by its id"))).await.result();
+    let from_the_start = named(turn("hello"));
+    ada.execute(&from_the_start).await.result();
+    ada.execute(&turn_in(from_the_start["SessionId"].as_str().unwrap(), "without")).await.result();
+    let listed = ada.get(paths::SESSIONS).await.result();
+    let sessions = [
+        ada.get(&session_path(&plain)).await.result(),
+        ada.get(&session_path(&from_the_start)).await.result(),
+        listed["Items"][0].clone(),
+        listed["Items"][1].clone(),
+    ];
+    for session in sessions {
+        for kind in ["AgentContext", "ConversationContext"] {
+            assert_eq!(
+                (&session[format!("{kind}Id")], &session[format!("{kind}Name")]),
+                (&json!("default"), &json!("Default")),
+                "{session}"
+            );
+        }
+    }
+    let system_messages: Vec<String> = system
+        .model_calls()
+        .iter()
+        .filter(|call| !crate::support::is_chained(call))
+        .map(system_message)
+        .collect();
+    assert!(system_messages.windows(2).all(|two| two[0] == two[1]), "they work the same");
+
+    let mut other = turn_in(plain["SessionId"].as_str().unwrap(), "by another id");
+    other["AgentContextId"] = json!("engineer");
+    assert_eq!(ada.execute(&other).await.error(), "SessionContextMismatch");
 }
 
 #[tokio::test]

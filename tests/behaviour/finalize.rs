@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{LEASE, PATIENCE, System, turn, turn_path};
+use crate::support::{LEASE, System, turn, turn_path};
 
 #[tokio::test]
 async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_outcome_and_the_sweep_catches_up()
@@ -21,16 +21,18 @@ async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_o
     let read = ada.get(&turn_path(&request)).await.result();
     assert_eq!(read["Status"]["Id"], "completed");
     assert_eq!(read["AgentAnswerSummary"], answer["PrimaryOutputText"]);
+    // What reads completed can be read whole (DD-005).
+    let link = ada.get(read["FullAgentAnswerUrl"].as_str().unwrap()).await;
+    assert_eq!(link.status, 302, "{}", link.text);
+    let whole = reqwest::get(link.header("location").unwrap()).await.unwrap().text().await.unwrap();
+    assert_eq!(whole, answer["PrimaryOutputText"].as_str().unwrap());
 
     // The announcement is lost; the sweep alone has to find the turn.
     let queue = &system.cloud.endpoints().finalize_queue;
     system.cloud.sqs().purge_queue().queue_url(queue).send().await.expect("a purge");
     system.cloud.resume_finalizer().await;
     system.cloud.sweep().await.expect("a sweep");
-    let published =
-        |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
-    ada.until(&turn_path(&request), PATIENCE, published).await;
-    assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("completed"));
+    system.until_attribute(&head, "Status", "completed").await;
     assert_eq!(system.attribute(&head, "GSI1PK").await, None, "a terminal turn is in no index of open ones");
 }
 

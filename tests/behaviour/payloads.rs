@@ -1,6 +1,121 @@
 //! `GET …/turns/{TurnId}/payloads/…`.
 
-use crate::support::{PATIENCE, System, turn, turn_path};
+use contracts::ContentHash;
+use reqwest::{Method, Url};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Client, System, turn, turn_in, turn_path};
+
+/// The answer to a turn that publishes these files and then says so.
+async fn published(client: &Client, files: &[Value]) -> (Value, Value) {
+    let calls: String = files.iter().map(|file| format!("call publish_file {file}; ")).collect();
+    let mut request = turn(&format!("Publish [[script: {calls}then; say \"There.\"]]"));
+    (request["SessionId"], request["TurnId"]) = (json!("s"), json!("t"));
+    let answer = client.execute(&request).await.result();
+    (request, answer)
+}
+
+fn file(name: &str, media_type: &str, contents: &str) -> Value {
+    json!({ "name": name, "media_type": media_type, "contents": contents, "encoding": "utf8", "description": null })
+}
+
+/// What the link of a payload leads to.
+async fn fetched(link: &Answer) -> reqwest::Response {
+    assert_eq!(link.status, 302, "{}", link.text);
+    reqwest::get(link.header("location").unwrap()).await.unwrap()
+}
+
+#[tokio::test]
+async fn one_text_has_one_hash_for_the_model_the_answer_the_download_and_the_way_back() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let text = format!("# Hi\r\n{}\r\nend", "x".repeat(600));
+    let (published_text, published_bytes) = (
+        file("a.md", "text/markdown", &text),
+        json!({
+            "name": "b.bin", "media_type": "application/octet-stream", "contents": "/wD/", "encoding": "base64",
+            "description": null,
+        }),
+    );
+    let hashed = json!({ "text": text });
+    let request = turn(&format!(
+        "Publish [[script: call publish_file {published_text}; call publish_file {published_bytes}; \
+         call code_hash_normalized {hashed}; then; say \"There.\"]]"
+    ));
+    let answer = ada.execute(&request).await.result();
+    let (hash, of_bytes) = (ContentHash::of_text(&text), ContentHash::of_bytes(&[0xFF, 0, 0xFF]));
+    assert_eq!(answer["Files"][0]["ContentHash"], hash.to_string(), "{answer}");
+    assert_eq!(answer["Files"][1]["ContentHash"], of_bytes.to_string());
+    let told: Vec<String> = answer["ToolResults"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| {
+            let result: Value = serde_json::from_str(result["ResultJson"].as_str().unwrap()).unwrap();
+            result["hash"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(told, [hash, of_bytes, hash].map(|hash| hash.to_string()), "what the model is told");
+
+    let link = ada.get(answer["Files"][0]["Url"].as_str().unwrap()).await;
+    let downloaded = fetched(&link).await.text().await.unwrap();
+    assert_eq!(downloaded, text, "to the byte");
+    let mut back = turn_in(request["SessionId"].as_str().unwrap(), "And back");
+    back["InputArtifacts"] =
+        json!([{ "RelativePath": "a.md", "FileName": "a.md", "Contents": downloaded, "Origin": "user" }]);
+    ada.execute(&back).await.result();
+    let read = ada.get(&turn_path(&back)).await.result();
+    assert_eq!(read["ActiveFileRefs"][0]["ContentHash"], hash.to_string());
+}
+
+#[tokio::test]
+async fn a_link_resolves_against_the_apis_base_and_its_file_comes_with_its_own_type_and_name() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let page = file("Übersicht 1.html", "text/html", "<script>alert(1)</script>");
+    let (request, answer) = published(&ada, &[page]).await;
+    let url = answer["Files"][0]["Url"].as_str().unwrap();
+    let base = Url::parse("https://api.example/live/").unwrap();
+    let resolved = base.join(url).unwrap();
+    let path = format!("/live{}/payloads/files/", turn_path(&request));
+    assert!(resolved.path().starts_with(&path), "{resolved}");
+
+    let file = fetched(&ada.get(url).await).await;
+    let header = |name: &str| file.headers()[name].to_str().unwrap().to_owned();
+    assert_eq!(header("content-type"), "text/html");
+    // Nothing that a model wrote is shown as a page of ours.
+    assert_eq!(
+        header("content-disposition"),
+        "attachment; filename=\"_bersicht_1.html\"; filename*=UTF-8''%C3%9Cbersicht_1.html"
+    );
+    assert_eq!(file.text().await.unwrap(), "<script>alert(1)</script>");
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_there_is_our_404_and_never_the_buckets() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let (request, answer) = published(&ada, &[file("a.txt", "text/plain", "a")]).await;
+    let url = answer["Files"][0]["Url"].as_str().unwrap();
+    let other = "0".repeat(64);
+    let hash = url.rsplit('/').nth(1).unwrap();
+    let long = "x".repeat(3_000);
+    for unknown in [
+        url.replace("a.txt", "b.txt"),
+        url.replace(hash, &other),
+        url.replace(hash, "nonsense"),
+        url.replace("a.txt", &long),
+        url.replace("a.txt", "%2E%2E%2Fa.txt"),
+        format!("{}/payloads/files", turn_path(&request)),
+    ] {
+        let accepts: [&[(&str, &str)]; 2] = [&[], &[("accept", "application/json")]];
+        for accept in accepts {
+            let refused = ada.raw(Method::GET, &unknown, accept, Vec::new()).await;
+            assert_eq!(refused.status, 404, "{unknown}: {}", refused.text);
+            assert!(["PayloadNotFound", "RouteNotFound"].contains(&refused.error().as_str()), "{unknown}");
+        }
+    }
+}
 
 #[tokio::test]
 async fn instruction_and_answer_are_read_whole_through_short_lived_links() {
@@ -10,9 +125,7 @@ async fn instruction_and_answer_are_read_whole_through_short_lived_links() {
     let request = turn(&long);
     let answer = ada.execute(&request).await.result();
     let path = turn_path(&request);
-    let published =
-        |answer: &crate::support::Answer| answer.json()["Result"]["FullAgentAnswerUrl"].is_string();
-    let read = ada.until(&path, PATIENCE, published).await.result();
+    let read = ada.get(&path).await.result();
     assert_eq!(read["InstructionSummary"].as_str().unwrap().chars().count(), 1_024);
 
     let http = reqwest::Client::new();

@@ -1,7 +1,9 @@
 //! `GET /api/ai/agent/sessions` and below.
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use contracts::paths;
-use serde_json::Value;
+use local::token::Identity;
+use serde_json::{Value, json};
 
 use crate::support::{Client, PATIENCE, System, session_path, turn, turn_in, turn_path};
 
@@ -79,6 +81,88 @@ async fn a_bad_query_is_refused_by_name() {
         let refused = ada.get(&format!("{}{query}", paths::SESSIONS)).await;
         assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{query}");
     }
+}
+
+#[tokio::test]
+async fn a_query_that_a_path_does_not_take_is_refused_by_name_on_every_route() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    let path = turn_path(&request);
+    let named = |answer: &crate::support::Answer| {
+        assert_eq!((answer.status, answer.error().as_str()), (400, "ParameterInvalid"), "{}", answer.text);
+        answer.errors()[0]["Details"].as_str().unwrap().to_owned()
+    };
+    for (path, member) in [
+        (format!("{}?pageSize=abc", paths::SESSIONS), "pageSize"),
+        (format!("{}?pageSize=2&pageSize=3", paths::SESSIONS), "pageSize"),
+        (format!("{}?banana=1", paths::SESSIONS), "banana"),
+        (format!("{}?pageSize=2", session_path(&request)), "pageSize"),
+        (format!("{}/turns/last?banana=1", session_path(&request)), "banana"),
+        (format!("{path}?banana=1"), "banana"),
+        (format!("{path}/summary?banana=1"), "banana"),
+        (format!("{path}/stream?banana=1"), "banana"),
+        (format!("{path}/payloads/answer?banana=1"), "banana"),
+    ] {
+        assert_eq!(named(&ada.get(&path).await), member, "{path}");
+    }
+    let calls = system.model_calls().len();
+    for path in [paths::EXECUTE, paths::TOOL_RESULTS, &format!("{path}/cancel")] {
+        let refused = ada.post(&format!("{path}?banana=1"), turn("x").to_string()).await;
+        assert_eq!(named(&refused), "banana", "{path}");
+    }
+    assert_eq!(system.model_calls().len(), calls);
+}
+
+#[tokio::test]
+async fn a_token_that_no_page_ended_with_is_refused_before_the_table_is_asked() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    for _ in 0..2 {
+        ada.execute(&turn("hello")).await.result();
+    }
+    let page = list(&ada, "?pageSize=1").await;
+    let ours = page["ContinuationToken"].as_str().unwrap();
+    let [sort, pk, sk]: [String; 3] = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(ours).unwrap()).unwrap();
+    let forged = |keys: [&str; 3]| URL_SAFE_NO_PAD.encode(serde_json::to_vec(&keys).unwrap());
+    let long = "x".repeat(2_000);
+    for token in [
+        forged([&sort, &pk, "TURN#x"]),
+        forged([&sort, &pk, "USER#ada"]),
+        forged([&sort, &pk, &long]),
+        forged([&long, &pk, &sk]),
+        forged([&sort.replace('#', "#x"), &pk, &sk]),
+        forged([&sort, &format!("{pk}%41"), &sk]),
+        forged([&sort, &pk.replace("acme", "rival"), &sk]),
+        forged([&sort, "O#%2E%2E#S#x", &sk]),
+    ] {
+        let refused = ada.get(&format!("{}?pageSize=1&continuationToken={token}", paths::SESSIONS)).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{token}");
+        // A token is good for its own list alone.
+        let other = ada.get(&format!("{}?userId=ada&continuationToken={ours}", paths::SESSIONS)).await;
+        assert_eq!(other.error(), "ParameterInvalid");
+    }
+    let session = paths::SESSION.of(&page["Items"][0]["Id"].as_str().unwrap().parse().unwrap());
+    for token in ["0", "-1", "+1", "01", "1.0", "x", "99999999999999999999"] {
+        let refused = ada.get(&format!("{session}?continuationToken={}", token.replace('+', "%2B"))).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{token}");
+    }
+}
+
+#[tokio::test]
+async fn a_sessions_org_has_its_name_where_the_token_knows_one_and_else_its_id() {
+    let system = System::start().await;
+    let identity = Identity { org_name: Some("Acme Corp.".to_owned()), ..Identity::user("acme", "ada") };
+    let ada = system.identified(&identity);
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    let org = |session: Value| session["OwnerOrganization"].clone();
+    let named = org(ada.get(&session_path(&request)).await.result());
+    assert_eq!(named, json!({ "Id": "acme", "Text": "Acme Corp." }));
+    let bob = system.client("acme", "bob");
+    let plain = org(bob.get(&session_path(&request)).await.result());
+    assert_eq!(plain, json!({ "Id": "acme", "Text": "acme" }));
 }
 
 #[tokio::test]

@@ -77,6 +77,43 @@ async fn another_content_type_is_refused() {
 }
 
 #[tokio::test]
+async fn a_body_that_was_packed_is_refused_by_its_encoding() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let body = turn("hello").to_string();
+    for path in [EXECUTE, paths::TOOL_RESULTS] {
+        for coding in ["gzip", "br", "identity, gzip"] {
+            let headers = [("content-type", "application/json"), ("content-encoding", coding)];
+            let refused = ada.raw(Method::POST, path, &headers, body.clone().into_bytes()).await;
+            assert_eq!((refused.status, refused.error().as_str()), (415, "UnsupportedMediaType"), "{coding}");
+            assert_eq!(refused.errors()[0]["Details"], "Content-Encoding");
+        }
+    }
+    assert!(system.has_no_trace().await);
+    let headers = [("content-type", "application/json"), ("content-encoding", "Identity")];
+    ada.raw(Method::POST, EXECUTE, &headers, body.into_bytes()).await.result();
+}
+
+#[tokio::test]
+async fn tool_results_are_answered_in_plain_text_where_that_is_asked_for() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read it.\"]]");
+    let calls = ada.execute(&request).await.result();
+    let results = json!({
+        "SessionId": request["SessionId"], "TurnId": request["TurnId"],
+        "ToolResults": [{ "ToolCallId": calls["ToolCalls"][0]["ToolCallId"], "ExecutionMs": 1, "ResultJson": "{}" }],
+    });
+    let headers = [("content-type", "application/json"), ("accept", "text/plain")];
+    let wrong = ada.raw(Method::POST, paths::TOOL_RESULTS, &headers, b"{}".to_vec()).await;
+    assert_eq!((wrong.status, wrong.header("content-type")), (400, Some("text/plain; charset=utf-8")));
+    assert!(wrong.text.starts_with("MemberRequired: "), "{}", wrong.text);
+    let answer = ada.raw(Method::POST, paths::TOOL_RESULTS, &headers, results.to_string().into_bytes()).await;
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/plain; charset=utf-8")));
+    assert_eq!(answer.text, "Read it.");
+}
+
+#[tokio::test]
 async fn a_file_that_the_model_wrote_into_its_answer_is_stored_and_linked() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
@@ -88,7 +125,7 @@ async fn a_file_that_the_model_wrote_into_its_answer_is_stored_and_linked() {
     let file = &answer["Files"][0];
     assert_eq!((file["MimeType"].as_str(), file["SizeBytes"].as_u64()), (Some("text/plain"), Some(900)));
     let url = file["Url"].as_str().unwrap();
-    assert!(url.starts_with(&turn_path(&sent)) && text.contains(url));
+    assert!(url.starts_with(turn_path(&sent).trim_start_matches('/')) && text.contains(url));
     let link = ada.until(url, PATIENCE, |answer: &Answer| answer.status == 302).await;
     let bytes = reqwest::get(link.header("location").unwrap()).await.unwrap().bytes().await.unwrap();
     assert_eq!(bytes.as_ref(), "ABC".repeat(300).as_bytes());

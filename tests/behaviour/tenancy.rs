@@ -45,6 +45,60 @@ async fn an_org_whose_name_holds_separators_stays_in_its_own_partition() {
 }
 
 #[tokio::test]
+async fn an_identity_that_no_key_can_hold_is_refused_by_its_claim_and_leaves_no_trace() {
+    let system = System::start().await;
+    let long = "/".repeat(100);
+    for (org, user, claim) in [
+        ("..", "ada", "custom:org"),
+        (".", "ada", "custom:org"),
+        (&long, "ada", "custom:org"),
+        ("acme", "..", "sub"),
+    ] {
+        let client = system.client(org, user);
+        let request = turn("hello");
+        for refused in [client.execute(&request).await, client.get(&session_path(&request)).await] {
+            assert_eq!((refused.status, refused.error().as_str()), (401, "Unauthenticated"), "{org} {user}");
+            assert!(refused.text.contains(claim), "{}", refused.text);
+        }
+    }
+    assert!(system.has_no_trace().await);
+    let named = system.client("acme", "ada").get(&format!("{}?userId=..", contracts::paths::SESSIONS)).await;
+    assert_eq!((named.status, named.error().as_str()), (400, "ParameterInvalid"));
+}
+
+#[tokio::test]
+async fn an_id_of_many_bytes_works_like_any_other() {
+    let system = System::start().await;
+    let long = system.client("組織/甲", &"組".repeat(100));
+    let request = turn("hello");
+    long.execute(&request).await.result();
+    assert_eq!(long.get(&session_path(&request)).await.result()["OwnerOrganization"]["Id"], "組織/甲");
+    let mine = format!("{}?userId={}", contracts::paths::SESSIONS, "組".repeat(100));
+    assert_eq!(long.get(&mine).await.result()["Items"][0]["Id"], request["SessionId"]);
+}
+
+#[tokio::test]
+async fn one_turn_id_in_two_sessions_is_two_turns() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let (one, mut two) = (turn("one"), turn("two"));
+    two["TurnId"] = one["TurnId"].clone();
+    for request in [&one, &two] {
+        let answer = ada.execute(request).await.result();
+        assert_eq!(answer["SessionId"], request["SessionId"]);
+    }
+    for request in [&one, &two] {
+        let read = ada.get(&turn_path(request)).await.result();
+        assert_eq!(
+            (&read["InstructionSummary"], &read["SequenceNumber"]),
+            (&request["Instruction"], &json!(1))
+        );
+        assert_eq!(ada.get(&session_path(request)).await.result()["TurnCount"], 1);
+    }
+    assert_eq!(system.model_calls().len(), 2);
+}
+
+#[tokio::test]
 async fn every_member_of_an_org_reads_and_continues_its_sessions() {
     let system = System::start().await;
     let request = turn("first");

@@ -9,7 +9,7 @@ use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use contracts::{
-    ContentHash,
+    FileAddress,
     id::{OrgId, SessionId, TurnId},
 };
 use protocol::{
@@ -50,7 +50,7 @@ fn bucket(url: &str) -> Objects {
 
 fn payload() -> Payload {
     let session = SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() };
-    let kind = Kind::File { hash: ContentHash::of_bytes(b"x"), name: "x".to_owned() };
+    let kind = Kind::File { address: FileAddress::of_bytes(b"x"), name: "x".to_owned() };
     Payload { turn: session.turn(TurnId::new("t").unwrap()), kind }
 }
 

@@ -5,7 +5,7 @@
 mod cancel_turn;
 mod run_turn;
 
-use axum::{Router, middleware::from_fn, routing::post};
+use axum::{Router, routing::post};
 use contracts::paths;
 use service::app::App;
 
@@ -17,7 +17,7 @@ pub async fn run() -> Result<(), lambda_http::Error> {
     runtime::telemetry::start();
     let app = App::start().await?;
     let routes = Router::new()
-        .route(paths::EXECUTE, post(run_turn::run_turn).layer(from_fn(runtime::plain::where_asked_for)))
+        .route(paths::EXECUTE, post(run_turn::run_turn))
         .route(paths::CANCEL.template(), post(cancel_turn::cancel_turn));
     runtime::api::serve(routes.with_state(app)).await
 }

@@ -61,8 +61,8 @@ pub(crate) async fn file(
     Path(FilePath { hash, name }): Path<FilePath>,
     headers: HeaderMap,
 ) -> Result<Reply, Reply> {
-    let hash = hash.parse().map_err(|_| Reply::error(Refusal::PayloadNotFound.error()))?;
-    link(state, caller, turn, &headers, PayloadName::File { hash, name }).await
+    let address = hash.parse().map_err(|_| Reply::error(Refusal::PayloadNotFound.error()))?;
+    link(state, caller, turn, &headers, PayloadName::File { address, name }).await
 }
 
 async fn link(

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use agent::{context, mode::Catalog, tool};
-use contracts::id::OrgId;
+use contracts::id::{BUILT_IN_CONTEXT, OrgId};
 use storage::Table;
 
 use crate::services::provision::{Clients, TABLE};
@@ -61,6 +61,12 @@ pub async fn put(folder: &Path, org: &str, file: &Path) -> Result<String, Error>
     let text = std::fs::read_to_string(file)
         .map_err(|source| Error::File { file: file.display().to_string(), source })?;
     let documents = read(&text)?;
+    if let Some(document) = documents.iter().find(|document| document.id() == BUILT_IN_CONTEXT) {
+        let kind = document.kind();
+        return Err(Error::Faults(format!(
+            "{BUILT_IN_CONTEXT:?} is the id of the {kind} context that comes with the service"
+        )));
+    }
     let not_running = || Error::NotRunning(folder.display().to_string());
     let endpoint = std::fs::read_to_string(endpoint_file(folder)).map_err(|_| not_running())?;
     let table = Table::new(Clients::new(&endpoint, &endpoint, &endpoint).dynamodb, TABLE.to_owned());

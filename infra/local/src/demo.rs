@@ -52,14 +52,14 @@ pub enum Error {
     #[error("{0} was refused with {1}: {2}")]
     Refused(String, u16, String),
     /// The turns were answered but not finalized.
-    #[error("the turns were not finalized in time; the session was last read as {0}")]
-    NotFinalized(Value),
+    #[error("the turns were not completed in time; the session was last read as {0}")]
+    NotCompleted(Value),
 }
 
 /// Holds the conversation and returns it, with the session as it was read back, as text to print.
 ///
 /// # Errors
-/// When a call fails, or the turns are not finalized in time.
+/// When a call fails, or the turns are not completed in time.
 pub async fn demo(cloud: &Cloud) -> Result<String, Error> {
     let client = Client {
         http: reqwest::Client::new(),
@@ -89,7 +89,7 @@ pub async fn demo(cloud: &Cloud) -> Result<String, Error> {
             text(&answer, "/PrimaryOutputText")
         );
     }
-    let read = client.finalized(&session).await?;
+    let read = client.completed(&session).await?;
     let _ = write!(told, "\nThe session as read back:\n{}", describe(&read));
     Ok(told)
 }
@@ -107,22 +107,22 @@ impl Client {
         self.call(&format!("POST {path}"), post).await
     }
 
-    /// The session once every turn of it is finalized.
-    async fn finalized(&self, session: &SessionId) -> Result<Value, Error> {
+    /// The session once every turn of it is completed.
+    async fn completed(&self, session: &SessionId) -> Result<Value, Error> {
         let mut last = Value::Null;
-        let finalized = async {
+        let completed = async {
             loop {
                 let get = self.http.get(format!("{}{}", self.base, paths::SESSION.of(session)));
                 last = self.call("GET session", get).await?;
-                if turns(&last).len() == INSTRUCTIONS.len() && turns(&last).iter().all(is_finalized) {
+                if turns(&last).len() == INSTRUCTIONS.len() && turns(&last).iter().all(is_completed) {
                     return Ok(());
                 }
                 tokio::time::sleep(READ_EVERY).await;
             }
         };
-        match tokio::time::timeout(PATIENCE, finalized).await {
+        match tokio::time::timeout(PATIENCE, completed).await {
             Ok(read) => read.map(|()| last),
-            Err(_) => Err(Error::NotFinalized(last)),
+            Err(_) => Err(Error::NotCompleted(last)),
         }
     }
 
@@ -162,9 +162,8 @@ fn turns(session: &Value) -> &[Value] {
     turns.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A completed turn is finalized when it says where its whole answer is.
-fn is_finalized(turn: &Value) -> bool {
-    text(turn, "/Status/Id") == "completed" && text(turn, "/FullAgentAnswerUrl") != ABSENT
+fn is_completed(turn: &Value) -> bool {
+    text(turn, "/Status/Id") == "completed"
 }
 
 fn describe(session: &Value) -> String {

@@ -28,6 +28,7 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     set("PAYLOAD_PATH_STYLE", "true");
     set("FINALIZE_QUEUE_URL", &endpoints.finalize_queue);
     set("ORG_CLAIM", claim::ORG);
+    set("ORG_NAME_CLAIM", claim::ORG_NAME);
     set("USER_CLAIM", claim::USER);
     set("USER_NAME_CLAIM", claim::USER_NAME);
     set("OPERATOR_CLAIM", claim::OPERATOR);

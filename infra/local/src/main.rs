@@ -76,7 +76,7 @@ async fn demo(model: Model) -> Result<(), Failure> {
 
 fn print_token(token: &Token) -> Result<(), Failure> {
     let tokens = local::data_folder::tokens(&token.folder.data)?;
-    let identity = Identity { org: token.org.clone(), user: token.user.clone(), operator: token.operator };
+    let identity = Identity { operator: token.operator, ..Identity::user(&token.org, &token.user) };
     println!("{}", tokens.sign(&identity)?);
     Ok(())
 }

@@ -20,6 +20,7 @@ const MAX_TOKEN_BYTES: usize = 10_240;
 /// The names of the claims that the functions are configured with.
 pub(crate) mod claim {
     pub(crate) const ORG: &str = "custom:org";
+    pub(crate) const ORG_NAME: &str = "custom:org_name";
     pub(crate) const USER: &str = "sub";
     pub(crate) const USER_NAME: &str = "name";
     pub(crate) const OPERATOR: &str = "custom:operator";
@@ -61,6 +62,8 @@ pub enum Refused {
 pub struct Identity {
     /// The tenant.
     pub org: String,
+    /// The tenant's display name, where it is known.
+    pub org_name: Option<String>,
     /// The user, also shown as the user's name.
     pub user: String,
     /// Whether the operator claim is set.
@@ -70,7 +73,7 @@ pub struct Identity {
 impl Identity {
     /// A user of an org, without the operator claim.
     pub fn user(org: impl Into<String>, user: impl Into<String>) -> Self {
-        Self { org: org.into(), user: user.into(), operator: false }
+        Self { org: org.into(), org_name: None, user: user.into(), operator: false }
     }
 }
 
@@ -131,6 +134,9 @@ impl Tokens {
             (claim::USER_NAME): identity.user,
             (claim::ORG): identity.org,
         });
+        if let (Some(name), Some(claims)) = (&identity.org_name, claims.as_object_mut()) {
+            claims.insert(claim::ORG_NAME.to_owned(), name.as_str().into());
+        }
         if identity.operator
             && let Some(claims) = claims.as_object_mut()
         {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use contracts::{
-    AgentExecuteResponse, ContentHash, Error, ErrorCode, NonEmpty, Timestamp,
+    AgentExecuteResponse, ContentHash, Error, ErrorCode, FileAddress, NonEmpty, Timestamp,
     response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall},
 };
 
@@ -48,6 +48,8 @@ pub struct Answer {
 pub struct File {
     /// Under which key.
     pub payload: Payload,
+    /// What it is.
+    pub media_type: String,
     /// Its bytes.
     pub bytes: Bytes,
 }
@@ -71,7 +73,11 @@ pub fn raw(turn: &Turn, call: u32, raw: model::Raw) -> Vec<File> {
     [(Kind::ModelRequest(attempt(), call), request), (Kind::ModelResponse(attempt(), call), response)]
         .into_iter()
         .filter(|(_, bytes)| !bytes.is_empty())
-        .map(|(kind, bytes)| File { payload: Payload { turn: turn.key.clone(), kind }, bytes })
+        .map(|(kind, bytes)| File {
+            media_type: kind.media_type().to_owned(),
+            payload: Payload { turn: turn.key.clone(), kind },
+            bytes,
+        })
         .collect()
 }
 
@@ -200,24 +206,24 @@ fn metadata(turn: &Turn, mode_display_name: &str) -> Metadata {
 /// Where a file that the model wrote into its text is read.
 #[must_use]
 pub fn embedded_link(key: &TurnKey, blob: &Blob) -> String {
-    link::file(key, &ContentHash::of_bytes(&blob.bytes), &blob.name)
+    link::file(key, &FileAddress::of_bytes(&blob.bytes), &blob.name)
 }
 
 /// A file that a tool published: what is stored, and how the client sees it.
 #[must_use]
 pub fn published(key: &TurnKey, file: &PublishFile) -> (File, FileRef) {
-    let (hash, name) = (ContentHash::of_bytes(&file.bytes), file.name.to_string());
+    let (address, name) = (FileAddress::of_bytes(&file.bytes), file.name.to_string());
     let seen = FileRef {
-        url: link::file(key, &hash, &name),
+        url: link::file(key, &address, &name),
         name: name.clone(),
         mime_type: file.media_type.clone(),
         size_bytes: u64::try_from(file.bytes.len()).unwrap_or(u64::MAX),
-        content_hash: hash,
+        content_hash: ContentHash::of_file(&file.bytes),
         description: file.description.clone(),
         content_expires: None,
     };
-    let payload = Payload { turn: key.clone(), kind: Kind::File { hash, name } };
-    (File { payload, bytes: file.bytes.clone() }, seen)
+    let payload = Payload { turn: key.clone(), kind: Kind::File { address, name } };
+    (File { payload, media_type: file.media_type.clone(), bytes: file.bytes.clone() }, seen)
 }
 
 fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {
@@ -226,7 +232,7 @@ fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {
         mime_type: blob.mime_type.clone(),
         url: embedded_link(key, blob),
         size_bytes: u64::try_from(blob.bytes.len()).unwrap_or(u64::MAX),
-        content_hash: ContentHash::of_bytes(&blob.bytes),
+        content_hash: ContentHash::of_file(&blob.bytes),
         description: None,
         content_expires: None,
     }
@@ -236,8 +242,9 @@ fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {
 #[must_use]
 pub fn embedded(key: &TurnKey, blobs: Vec<Blob>) -> Vec<File> {
     let file = |blob: Blob| {
-        let kind = Kind::File { hash: ContentHash::of_bytes(&blob.bytes), name: blob.name };
-        File { payload: Payload { turn: key.clone(), kind }, bytes: blob.bytes.into() }
+        let kind = Kind::File { address: FileAddress::of_bytes(&blob.bytes), name: blob.name };
+        let payload = Payload { turn: key.clone(), kind };
+        File { payload, media_type: blob.mime_type, bytes: blob.bytes.into() }
     };
     blobs.into_iter().map(file).collect()
 }

@@ -77,11 +77,31 @@ sha256_hex! {
 }
 
 sha256_hex! {
+    /// The hash of a file's bytes: its address among the files of a turn. Not its [`ContentHash`], which is
+    /// the same for two texts that differ in their line ends.
+    FileAddress
+}
+
+sha256_hex! {
     /// The hash of a request's canonical form, which tells a retry from a conflict (I9).
     Fingerprint
 }
 
+/// A file as text, if it is text: UTF-8 without NUL. Its bytes alone decide that, whatever its media type
+/// says and in whatever encoding it came.
+#[must_use]
+pub fn as_text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
 impl ContentHash {
+    /// The hash of a file: [`of_text`](Self::of_text) where it is [text](as_text), else that of its bytes
+    /// (IDX-016). Wherever a file's hash is shown, it is this one.
+    #[must_use]
+    pub fn of_file(bytes: &[u8]) -> Self {
+        as_text(bytes).map_or_else(|| Self::of_bytes(bytes), Self::of_text)
+    }
+
     /// The hash of text. It is the same for every kind of line end, and ignores what a line holds beyond its
     /// first 500 UTF-16 code units (IDX-016).
     ///
@@ -152,6 +172,15 @@ mod tests {
 
     fn normalized(bytes: &[u8]) -> ContentHash {
         ContentHash::of_bytes(bytes)
+    }
+
+    #[test]
+    fn a_file_is_text_when_its_bytes_are() {
+        assert_eq!(ContentHash::of_file(b"a\r\nb"), ContentHash::of_text("a\nb"));
+        assert_eq!(ContentHash::of_file(b""), ContentHash::of_text(""));
+        for binary in [&b"a\0b"[..], b"\xFF\xFEa"] {
+            assert_eq!((as_text(binary), ContentHash::of_file(binary)), (None, normalized(binary)));
+        }
     }
 
     #[test]

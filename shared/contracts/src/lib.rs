@@ -21,7 +21,7 @@ pub mod timestamp;
 pub mod usage;
 
 pub use error::{Error, ErrorCode};
-pub use hash::{ContentHash, Fingerprint};
+pub use hash::{ContentHash, FileAddress, Fingerprint};
 pub use invoke_result::InvokeResult;
 pub use non_empty::NonEmpty;
 pub use request::{AgentExecuteRequest, ToolContinuation, UserTurn};

@@ -7,28 +7,25 @@
 //! # Examples
 //!
 //! ```
-//! use contracts::{ContentHash, id::{SessionId, TurnId}, paths};
+//! use contracts::{FileAddress, id::{SessionId, TurnId}, paths};
 //!
 //! let (session, turn) = (SessionId::new("s1")?, TurnId::new("t1")?);
 //! assert_eq!(paths::TURN.template(), "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}");
 //! assert_eq!(paths::TURN.of(&session, &turn), "/api/ai/agent/sessions/s1/turns/t1");
 //!
 //! // A file's name is whatever the model called it, so it is percent-encoded.
-//! let link = paths::FILE.of(&session, &turn, &ContentHash::of_bytes(b"x"), "50% done/ü.md");
+//! let link = paths::FILE.of(&session, &turn, &FileAddress::of_bytes(b"x"), "50% done/ü.md");
 //! assert!(link.ends_with("/50%25%20done%2F%C3%BC.md"));
 //! # Ok::<(), contracts::id::InvalidId>(())
 //! ```
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 
+pub use crate::id::RESERVED;
 use crate::{
-    hash::ContentHash,
+    hash::FileAddress,
     id::{SessionId, TurnId},
 };
-
-/// What is percent-encoded in a segment of a path and in a part of a storage key: everything but the
-/// unreserved characters of RFC 3986. Links and keys are stored, so this never changes.
-pub const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Runs a user turn, or takes tool results.
 pub const EXECUTE: &str = "/api/ai/agent/execute";
@@ -84,6 +81,16 @@ pub const ALL: [&str; 15] = [
     FILE.0,
 ];
 
+/// The members that the query of a path may hold; those of every other path hold none.
+#[must_use]
+pub fn query(template: &str) -> &'static [&'static str] {
+    match template {
+        SESSIONS => &["userId", "pageSize", "continuationToken"],
+        template if template == SESSION.0 => &["continuationToken"],
+        _ => &[],
+    }
+}
+
 /// Every payload of a turn, as gateways route them: `{proxy+}` is API Gateway's word for the rest of a path.
 pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
 
@@ -134,10 +141,10 @@ impl FilePath {
         self.0
     }
 
-    /// The path for the file of this content and name.
+    /// The path for the file of this address and name.
     #[must_use]
-    pub fn of(self, session: &SessionId, turn: &TurnId, hash: &ContentHash, name: &str) -> String {
-        let hash = hash.to_string();
+    pub fn of(self, session: &SessionId, turn: &TurnId, address: &FileAddress, name: &str) -> String {
+        let hash = address.to_string();
         let parameters = [
             ("{SessionId}", session.as_str()),
             ("{TurnId}", turn.as_str()),
@@ -166,7 +173,7 @@ mod tests {
         let of_turn =
             [TURN, SUMMARY, STREAM, CANCEL, RERUN, INSTRUCTION, ANSWER, MODEL_REQUEST, MODEL_RESPONSE]
                 .map(|path| path.of(&session, &turn));
-        let file = FILE.of(&session, &turn, &ContentHash::of_bytes(b""), "{TurnId}");
+        let file = FILE.of(&session, &turn, &FileAddress::of_bytes(b""), "{TurnId}");
         for path in of_session.iter().chain(&of_turn).chain([&file]) {
             assert!(path.starts_with("/api/ai/agent/sessions/s-1") && !path.contains(['{', '}']), "{path}");
         }

@@ -149,11 +149,13 @@ pub struct FileRef {
     pub name: String,
     /// Its media type.
     pub mime_type: String,
-    /// Where to read it: a path of this API.
+    /// Where to read it: a URL relative to the API's base, which ends in `/`.
     pub url: String,
     /// Its size in bytes.
     pub size_bytes: u64,
-    /// Its content hash (IDX-016).
+    /// Its content hash (IDX-016). Of text, which is UTF-8 without NUL: SHA-256 of its lines' first 500
+    /// UTF-16 units, each with an LF behind it, whatever its line ends. Of anything else: SHA-256 of its
+    /// bytes. The hash in `Url` is always that of the bytes.
     pub content_hash: ContentHash,
     /// What it is.
     #[serde(skip_serializing_if = "Option::is_none", default)]

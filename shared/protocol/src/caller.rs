@@ -20,6 +20,8 @@ pub struct User {
 pub struct Caller {
     /// The tenant.
     pub org: OrgId,
+    /// The tenant's display name; none where the claims hold none.
+    pub org_name: Option<String>,
     /// The user who calls.
     pub user: User,
     /// Whether the operator claim is present: sees provider ids and raw payloads.

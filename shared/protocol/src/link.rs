@@ -1,9 +1,10 @@
-//! Links to payloads: paths of this API, stable and authorized, never a bucket's.
+//! Links to payloads: of this API, stable and authorized, never a bucket's.
 //!
-//! They are relative to the API's own base, so a stored response stays true when the API moves.
+//! They are URLs relative to the API's base, which ends in `/`: a stored response stays true when the API
+//! moves, and a resolver of URLs finds them behind whatever stage the base has.
 
 use contracts::{
-    ContentHash,
+    FileAddress,
     paths::{self, TurnPath},
 };
 
@@ -11,12 +12,46 @@ use crate::id::TurnKey;
 
 /// Where a file of a turn is read.
 #[must_use]
-pub fn file(key: &TurnKey, hash: &ContentHash, name: &str) -> String {
-    paths::FILE.of(&key.session.session, &key.turn, hash, name)
+pub fn file(key: &TurnKey, address: &FileAddress, name: &str) -> String {
+    relative(&paths::FILE.of(&key.session.session, &key.turn, address, name))
 }
 
 /// Where a turn's payload is read.
 #[must_use]
 pub fn payload(key: &TurnKey, path: TurnPath) -> String {
-    path.of(&key.session.session, &key.turn)
+    relative(&path.of(&key.session.session, &key.turn))
+}
+
+/// A path of the API without the slash that would lead to the host's root, past the stage.
+fn relative(path: &str) -> String {
+    path.trim_start_matches('/').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+    use crate::id::SessionKey;
+
+    #[test]
+    fn a_link_resolves_against_any_base_of_the_api() {
+        let session =
+            SessionKey { org: "acme".parse().unwrap(), session: "s:1".replace(':', "~").parse().unwrap() };
+        let key = session.turn("t1".parse().unwrap());
+        let address = FileAddress::of_bytes(b"x");
+        for base in ["http://127.0.0.1:9000/", "https://x.execute-api.eu-west-1.amazonaws.com/live/"] {
+            let base = Url::parse(base).unwrap();
+            for (link, path) in [
+                (payload(&key, paths::ANSWER), paths::ANSWER.of(&key.session.session, &key.turn)),
+                (
+                    file(&key, &address, "a b/ü.md"),
+                    paths::FILE.of(&key.session.session, &key.turn, &address, "a b/ü.md"),
+                ),
+            ] {
+                let found = base.join(&link).unwrap();
+                assert_eq!(found.as_str(), format!("{}{}", base.as_str().trim_end_matches('/'), path));
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What is stored as an object, and who its writer is (rules 1 and 2).
 
-use contracts::{ContentHash, Fingerprint};
+use contracts::{FileAddress, Fingerprint};
 
 use crate::id::{AttemptId, TurnKey};
 
@@ -34,14 +34,14 @@ pub enum Kind {
     /// A published file, addressed by its content.
     File {
         /// The hash of its bytes.
-        hash: ContentHash,
+        address: FileAddress,
         /// Its name, one path segment.
         name: String,
     },
 }
 
 impl Kind {
-    /// The media type it is stored with.
+    /// The media type it is stored with; a file that has one of its own is stored with that.
     #[must_use]
     pub fn media_type(&self) -> &'static str {
         match self {

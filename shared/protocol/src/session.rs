@@ -3,7 +3,7 @@
 use crate::caller::User;
 use contracts::{
     Fingerprint, Timestamp, Usage,
-    id::{AgentContextId, ConversationContextId, TurnId},
+    id::{self, AgentContextId, ConversationContextId, TurnId},
     read::TurnStatus,
 };
 
@@ -117,7 +117,8 @@ pub struct ChainHead {
     pub expires: Timestamp,
 }
 
-/// The contexts of a session: fixed by its first turn, another id later is a conflict.
+/// The contexts of a session: fixed by its first turn, another id later is a conflict. One that is not there is
+/// the one that comes with the service, which can also be named by its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Contexts {
     /// The agent context.
@@ -141,7 +142,9 @@ impl Contexts {
     /// Whether a later turn that names these contexts belongs to a session that has `fixed`.
     #[must_use]
     pub fn agree_with(&self, fixed: &Self) -> bool {
-        let agrees = |asked: Option<&str>, fixed: Option<&str>| asked.is_none() || asked == fixed;
+        let agrees = |asked: Option<&str>, fixed: Option<&str>| {
+            asked.is_none_or(|asked| asked == fixed.unwrap_or(id::BUILT_IN_CONTEXT))
+        };
         agrees(
             self.agent.as_ref().map(AgentContextId::as_str),
             fixed.agent.as_ref().map(AgentContextId::as_str),

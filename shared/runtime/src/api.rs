@@ -18,7 +18,7 @@ use contracts::{Error, ErrorCode, request::limits::MAX_BODY_BYTES};
 use lambda_http::RequestExt;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
-use crate::{Reply, correlation, span};
+use crate::{Reply, correlation, plain, query, span};
 
 /// Runs an API function until the Lambda service ends the process.
 ///
@@ -45,7 +45,9 @@ pub fn around(routes: Router) -> Router {
         })
         // One byte more than the contract takes: a body that is too long is refused there, by name.
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES + 1))
-        .layer(CatchPanicLayer::custom(panicked));
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(query::known))
+        .layer(middleware::from_fn(plain::where_asked_for));
     span::around(routes)
         .layer(middleware::from_fn(with_request_id))
         .layer(middleware::from_fn(correlation::carried))
@@ -60,6 +62,10 @@ pub fn around(routes: Router) -> Router {
         .layer(SetResponseHeaderLayer::if_not_present(
             header::CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
+        ))
+        .layer(SetResponseHeaderLayer::if_not_present(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
         ))
 }
 

@@ -10,6 +10,7 @@ pub mod last_event;
 pub mod late;
 pub mod path;
 pub mod plain;
+pub mod query;
 pub mod reply;
 pub mod request_body;
 mod span;

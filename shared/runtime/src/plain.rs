@@ -4,11 +4,11 @@ use std::convert::Infallible;
 
 use axum::{
     body::{Body, BodyDataStream, Bytes},
-    extract::Request,
+    extract::{MatchedPath, Request},
     middleware::Next,
     response::Response,
 };
-use contracts::{AgentExecuteResponse, InvokeResult, shape::reply::plain_text};
+use contracts::{AgentExecuteResponse, InvokeResult, paths, shape::reply::plain_text};
 use futures::{StreamExt, stream};
 use http::{
     HeaderValue,
@@ -18,10 +18,12 @@ use http::{
 /// No answer is longer than Lambda lets a buffered one be.
 const MAX_ANSWER_BYTES: usize = 6 * 1024 * 1024;
 
-/// Turns the `InvokeResult` of a turn into plain text, for a client that asks for it. An event stream,
-/// which only a request asks for, stays one.
+/// Turns the `InvokeResult` of a turn into plain text, for a client that asks for it where a turn is answered.
+/// An event stream, which only a request asks for, stays one.
 pub async fn where_asked_for(request: Request, next: Next) -> Response {
-    let asked = wants_text(request.headers().get(ACCEPT));
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let answers = matches!(path, Some(paths::EXECUTE | paths::TOOL_RESULTS));
+    let asked = answers && wants_text(request.headers().get(ACCEPT));
     let response = next.run(request).await;
     let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
     if asked && is_json { as_text(response) } else { response }

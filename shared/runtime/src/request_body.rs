@@ -10,7 +10,10 @@ use contracts::{
     shape::{Shape, multipart, text},
 };
 use futures::stream;
-use http::{HeaderMap, header::CONTENT_TYPE};
+use http::{
+    HeaderMap,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+};
 
 use crate::{Reply, span};
 
@@ -62,12 +65,28 @@ impl<S: Send + Sync> FromRequest<S> for ToolResultsBody {
 
 async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<(HeaderMap, Bytes), Reply> {
     let headers = request.headers().clone();
+    as_it_is(&headers)?;
     match Bytes::from_request(request, state).await {
         Ok(body) => Ok((headers, body)),
         Err(BytesRejection::FailedToBufferBody(_)) | Err(_) => {
             Err(Reply::error(ErrorCode::PayloadTooLarge.into()))
         }
     }
+}
+
+/// Nothing here unpacks bodies, so one that was packed is refused before it is taken for something else.
+fn as_it_is(headers: &HeaderMap) -> Result<(), Reply> {
+    let packed = headers.get_all(CONTENT_ENCODING).iter().find(|coding| {
+        let coding = coding.to_str().unwrap_or_default().trim();
+        !coding.is_empty() && !coding.eq_ignore_ascii_case("identity")
+    });
+    packed.map_or(Ok(()), |_| {
+        let message =
+            "Content-Encoding must be identity or left out: send the body as it is, not compressed.";
+        Err(Reply::error(
+            Error::new(ErrorCode::UnsupportedMediaType, message).with_details("Content-Encoding"),
+        ))
+    })
 }
 
 /// The announced shape. Whoever sends nothing at all is told that first, whatever the type.

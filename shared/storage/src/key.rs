@@ -64,6 +64,9 @@ pub enum Item<'a> {
     Conversation(&'a OrgId, &'a ConversationContextId),
 }
 
+/// The longest key that S3 takes, and the longest sort key that DynamoDB takes.
+pub(crate) const MAX_KEY_BYTES: usize = 1_024;
+
 /// The prefix of every mode change's sort key.
 pub(crate) const MODE_PREFIX: &str = "MODE#";
 
@@ -178,7 +181,7 @@ pub fn object(payload: &Payload) -> String {
         Kind::Answer(owner) => format!("{prefix}/{owner}/answer.md"),
         Kind::ModelRequest(owner, call) => format!("{prefix}/{owner}/request-{call}.json"),
         Kind::ModelResponse(owner, call) => format!("{prefix}/{owner}/response-{call}.json"),
-        Kind::File { hash, name } => format!("{prefix}/files/{hash}/{}", part(name)),
+        Kind::File { address, name } => format!("{prefix}/files/{address}/{}", part(name)),
     }
 }
 
@@ -218,6 +221,37 @@ mod tests {
             kind: Kind::Answer(protocol::id::AttemptId::new("n".into())),
         };
         assert_eq!(object(&payload), "a%2Fb/s/t/n/answer.md");
+    }
+
+    #[test]
+    fn the_longest_ids_make_keys_that_fit() {
+        use contracts::{FileAddress, id::MAX_ID_CHARS, stream::EventId};
+
+        let minted = "~".repeat(MAX_ID_CHARS);
+        for (org, user) in [("/".repeat(85), "組".repeat(111)), ("組".repeat(28), "/".repeat(128))] {
+            let (key, user) = (turn(&org, &minted, &minted), UserId::new(user).unwrap());
+            let (session, event) = (&key.session, "9007199254740991".parse::<EventId>().unwrap());
+            let (agent, conversation) = (minted.parse().unwrap(), minted.parse().unwrap());
+            for item in [
+                Item::Session(session),
+                Item::Turn(&key),
+                Item::Request(&key),
+                Item::Result(&key),
+                Item::Participant(session, &user),
+                Item::Checkpoint(&key, event),
+                Item::Agent(&session.org, &agent),
+                Item::Conversation(&session.org, &conversation),
+            ] {
+                assert!(item.pk().len() <= 2_048 && item.sk().len() <= MAX_KEY_BYTES, "{item:?}");
+            }
+            let at = Timestamp::from_millis(0);
+            assert!(due(at, &key).len() <= MAX_KEY_BYTES && activity(at, session).len() <= MAX_KEY_BYTES);
+            assert!(user_index(&session.org, &user).len() <= 2_048);
+            // 255 bytes are what is left for the name of a file, as it is encoded.
+            let (address, name) = (FileAddress::of_bytes(b""), "x".repeat(255));
+            let file = Payload { turn: key.clone(), kind: Kind::File { address, name } };
+            assert!(object(&file).len() <= MAX_KEY_BYTES, "{}", object(&file).len());
+        }
     }
 
     #[test]

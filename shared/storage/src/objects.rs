@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use agent::answer::File;
 use aws_sdk_s3::{
     Client,
     config::{
@@ -14,11 +15,15 @@ use aws_sdk_s3::{
     primitives::ByteStream,
 };
 use bytes::Bytes;
-use contracts::Timestamp;
-use protocol::payload::Payload;
+use contracts::{Timestamp, paths::RESERVED};
+use percent_encoding::utf8_percent_encode;
+use protocol::payload::{Kind, Payload};
 use turns::ports::{Link, PayloadReads, Payloads, Source, Unavailable};
 
-use crate::{failure, key};
+use crate::{
+    failure,
+    key::{self, MAX_KEY_BYTES},
+};
 
 /// How long a presigned link works.
 const LINK_LIFE: Duration = Duration::from_secs(5 * 60);
@@ -72,15 +77,14 @@ impl PayloadReads for Objects {
     }
 
     async fn exists(&self, payload: &Payload) -> Result<bool, Unavailable> {
-        let found = self.client.head_object().bucket(&self.bucket).key(key::object(payload)).send().await;
-        match found {
-            Ok(_) => Ok(true),
-            Err(error) if error.as_service_error().is_some_and(HeadObjectError::is_not_found) => Ok(false),
-            Err(error) => Err(unavailable(failure::cause(error))),
-        }
+        self.media_type(payload).await.map(|found| found.is_some())
     }
 
-    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
+    async fn link(&self, payload: &Payload) -> Result<Option<Link>, Unavailable> {
+        // S3 signs links to anything. Whoever follows one to nothing gets S3's own error.
+        let Some(media_type) = self.media_type(payload).await? else {
+            return Ok(None);
+        };
         let signed_at = SystemTime::now();
         let config = PresigningConfig::builder()
             .start_time(signed_at)
@@ -92,25 +96,56 @@ impl PayloadReads for Objects {
             .get_object()
             .bucket(&self.bucket)
             .key(key::object(payload))
-            .response_content_type(payload.kind.media_type())
+            .response_content_type(media_type)
+            .set_response_content_disposition(attachment(payload))
             .presigned(config)
             .await
             .map_err(failure::cause)
             .map_err(unavailable)?;
         let since_epoch = signed_at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let signed_at = Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
-        Ok(Link { url: request.uri().to_owned(), expires: signed_at.after(LINK_LIFE) })
+        Ok(Some(Link { url: request.uri().to_owned(), expires: signed_at.after(LINK_LIFE) }))
     }
 }
 
-impl Payloads for Objects {
-    async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
+/// A file is downloaded under its own name. A model wrote it, so no browser shows it as a page of ours.
+fn attachment(payload: &Payload) -> Option<String> {
+    let Kind::File { name, .. } = &payload.kind else {
+        return None;
+    };
+    let plain: String = name
+        .chars()
+        .map(|char| if char.is_ascii_alphanumeric() || "-._ ".contains(char) { char } else { '_' })
+        .collect();
+    let exact = utf8_percent_encode(name, RESERVED);
+    Some(format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}"))
+}
+
+impl Objects {
+    /// The media type of an object; none where there is no such object.
+    async fn media_type(&self, payload: &Payload) -> Result<Option<String>, Unavailable> {
+        let key = key::object(payload);
+        if key.len() > MAX_KEY_BYTES {
+            return Ok(None);
+        }
+        let found = self.client.head_object().bucket(&self.bucket).key(key).send().await;
+        match found {
+            Ok(found) => Ok(Some(match (&payload.kind, found.content_type) {
+                (Kind::File { .. }, Some(own)) => own,
+                (kind, _) => kind.media_type().to_owned(),
+            })),
+            Err(error) if error.as_service_error().is_some_and(HeadObjectError::is_not_found) => Ok(None),
+            Err(error) => Err(unavailable(failure::cause(error))),
+        }
+    }
+
+    async fn store(&self, payload: &Payload, media_type: &str, body: Bytes) -> Result<(), Unavailable> {
         let put = self
             .client
             .put_object()
             .bucket(&self.bucket)
             .key(key::object(payload))
-            .content_type(payload.kind.media_type())
+            .content_type(media_type)
             .if_none_match("*")
             .body(ByteStream::from(body))
             .send();
@@ -120,6 +155,16 @@ impl Payloads for Objects {
             Err(error) if error.code() == Some("PreconditionFailed") => Ok(()),
             Err(error) => Err(unavailable(failure::cause(error))),
         }
+    }
+}
+
+impl Payloads for Objects {
+    async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
+        self.store(payload, payload.kind.media_type(), body).await
+    }
+
+    async fn put_file(&self, file: &File) -> Result<(), Unavailable> {
+        self.store(&file.payload, &file.media_type, file.bytes.clone()).await
     }
 }
 

@@ -189,7 +189,7 @@ proptest! {
             let stored: Vec<String> = objects.stored().keys().map(object).collect();
             for file in result["Files"].as_array().into_iter().flatten() {
                 let url = file["Url"].as_str().unwrap();
-                let path = url.strip_prefix("/api/ai/agent/sessions/s/turns/t/payloads/").unwrap();
+                let path = url.strip_prefix("api/ai/agent/sessions/s/turns/t/payloads/").unwrap();
                 let segments: Vec<&str> = path.split('/').collect();
                 prop_assert_eq!((segments.len(), segments[0]), (3, "files"));
                 prop_assert!(segments.iter().all(|segment| is_segment(segment)), "{}", url);

@@ -62,7 +62,7 @@ pub fn user(id: &str) -> User {
 
 #[must_use]
 pub fn caller(id: &str) -> Caller {
-    Caller { org: OrgId::new(ORG).unwrap(), user: user(id), operator: false }
+    Caller { org: OrgId::new(ORG).unwrap(), org_name: None, user: user(id), operator: false }
 }
 
 #[must_use]

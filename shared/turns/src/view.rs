@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contracts::{
-    id::{AgentContextId, ConversationContextId, TurnId},
+    id::{AgentContextId, ConversationContextId, OrgId, TurnId},
     paths,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
@@ -12,16 +12,19 @@ use contracts::{
 };
 
 use crate::ports::Record;
+use agent::context::BUILT_IN_NAME;
 use protocol::{
     detail::{ModeChange, Report},
     link,
-    session::Session,
-    turn::State,
+    session::{Contexts, Session},
+    turn::Verdict,
 };
 
-/// What contexts are called, as far as that was found out (DD-007).
+/// What orgs and contexts are called, as far as that was found out (DD-007).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
+    /// Of the caller's org, which is the org of everything the caller sees.
+    pub org: Option<String>,
     /// Of agent contexts.
     pub agents: BTreeMap<AgentContextId, String>,
     /// Of conversation contexts.
@@ -29,13 +32,24 @@ pub struct Names {
 }
 
 impl Names {
-    /// The context's name, or its id where nobody knows a name.
-    fn agent(&self, id: &AgentContextId) -> String {
-        self.agents.get(id).cloned().unwrap_or_else(|| id.to_string())
+    /// The session's agent context with its name, or its id where nobody knows a name. A session that has none
+    /// uses the one that comes with the service, and says so.
+    fn agent(&self, contexts: &Contexts) -> (AgentContextId, String) {
+        match &contexts.agent {
+            Some(id) => (id.clone(), self.agents.get(id).cloned().unwrap_or_else(|| id.to_string())),
+            None => (AgentContextId::built_in(), BUILT_IN_NAME.to_owned()),
+        }
     }
 
-    fn conversation(&self, id: &ConversationContextId) -> String {
-        self.conversations.get(id).cloned().unwrap_or_else(|| id.to_string())
+    fn conversation(&self, contexts: &Contexts) -> (ConversationContextId, String) {
+        match &contexts.conversation {
+            Some(id) => (id.clone(), self.conversations.get(id).cloned().unwrap_or_else(|| id.to_string())),
+            None => (ConversationContextId::built_in(), BUILT_IN_NAME.to_owned()),
+        }
+    }
+
+    fn org(&self, id: &OrgId) -> EntityHeader {
+        EntityHeader::new(id.as_str(), self.org.as_deref().unwrap_or(id.as_str()))
     }
 }
 
@@ -48,22 +62,24 @@ pub fn session(
     turns: Vec<AgentSessionTurn>,
     next: Option<String>,
 ) -> AgentSession {
+    let (agent, agent_name) = names.agent(&session.contexts);
+    let (conversation, conversation_name) = names.conversation(&session.contexts);
     AgentSession {
         id: session.key.session.clone(),
         name: session.name.clone(),
         key: session.key.session.to_string(),
         description: None,
         is_public: false,
-        owner_organization: EntityHeader::new(session.key.org.as_str(), session.key.org.as_str()),
+        owner_organization: names.org(&session.key.org),
         owner_user: EntityHeader::from(&session.owner),
         creation_date: session.created,
         last_updated_date: session.last_turn.at.max(session.last_activity),
         is_deleted: false,
         is_draft: false,
-        agent_context_id: session.contexts.agent.clone(),
-        agent_context_name: session.contexts.agent.as_ref().map(|id| names.agent(id)),
-        conversation_context_id: session.contexts.conversation.clone(),
-        conversation_context_name: session.contexts.conversation.as_ref().map(|id| names.conversation(id)),
+        agent_context_id: Some(agent),
+        agent_context_name: Some(agent_name),
+        conversation_context_id: Some(conversation),
+        conversation_context_name: Some(conversation_name),
         workspace_id: session.hints.workspace.clone(),
         repo: session.hints.repo.clone(),
         default_language: session.hints.language.clone(),
@@ -96,6 +112,8 @@ fn mode_entry(change: ModeChange) -> ModeEntry {
 /// A session as a list shows it (DD-003).
 #[must_use]
 pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary {
+    let (agent, agent_name) = names.agent(&session.contexts);
+    let (conversation, conversation_name) = names.conversation(&session.contexts);
     AgentSessionSummary {
         id: session.key.session.clone(),
         name: session.name.clone(),
@@ -103,10 +121,10 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
         description: None,
         is_public: false,
         last_updated_date: session.last_turn.at.max(session.last_activity),
-        agent_context_id: session.contexts.agent.clone(),
-        agent_context_name: session.contexts.agent.as_ref().map(|id| names.agent(id)),
-        conversation_context_id: session.contexts.conversation.clone(),
-        conversation_context_name: session.contexts.conversation.as_ref().map(|id| names.conversation(id)),
+        agent_context_id: Some(agent),
+        agent_context_name: Some(agent_name),
+        conversation_context_id: Some(conversation),
+        conversation_context_name: Some(conversation_name),
         last_turn_status: Some(session.last_turn.status),
         last_turn_date: Some(session.last_turn.at),
         turn_count: session.turn_count,
@@ -140,7 +158,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         instruction_summary: request.instruction_summary.clone(),
         full_instruction_url: link::payload(&turn.key, paths::INSTRUCTION),
         agent_answer_summary: report.answer_summary.clone(),
-        full_agent_answer_url: answer_link(record, report),
+        full_agent_answer_url: answer_link(record),
         openai_request_payload_url: raw(paths::MODEL_REQUEST),
         openai_response_payload_url: raw(paths::MODEL_RESPONSE),
         chunk_refs: request.chunk_refs.clone(),
@@ -153,14 +171,10 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
     }
 }
 
-/// I10: the answer's object is written before the turn is finalized, so the link shows from then on.
-fn answer_link(record: &Record, report: &Report) -> Option<String> {
-    match record.turn.state {
-        State::Finalized(_) if report.answer_summary.is_some() => {
-            Some(link::payload(&record.turn.key, paths::ANSWER))
-        }
-        _ => None,
-    }
+/// I10: the answer's object is written before the turn is settled, so the link shows with the status.
+fn answer_link(record: &Record) -> Option<String> {
+    let verdict = record.turn.settlement().map(|settlement| &settlement.verdict);
+    matches!(verdict, Some(Verdict::Completed { .. })).then(|| link::payload(&record.turn.key, paths::ANSWER))
 }
 
 /// A turn in a few lines (DD-003).

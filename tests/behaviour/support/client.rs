@@ -71,7 +71,7 @@ impl Client {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> reqwest::RequestBuilder {
-        let mut request = self.http.request(method, format!("{}{path}", self.base));
+        let mut request = self.http.request(method, self.url(path));
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
         }
@@ -84,7 +84,16 @@ impl Client {
     /// The headers that a client of another make sends, and where the API is.
     pub fn described(&self, path: &str) -> (String, Vec<(String, String)>) {
         let token = self.token.iter().map(|token| ("authorization".to_owned(), format!("Bearer {token}")));
-        (format!("{}{path}", self.base), token.collect())
+        (self.url(path), token.collect())
+    }
+
+    /// A path as it is, and a link as any resolver of URLs finds it: against the API's base, which ends in `/`.
+    fn url(&self, path: &str) -> String {
+        if path.starts_with('/') {
+            return format!("{}{path}", self.base);
+        }
+        let base = reqwest::Url::parse(&format!("{}/", self.base)).unwrap();
+        base.join(path).unwrap().to_string()
     }
 
     /// Reads until the answer is as wanted, for at most `most`: for what happens behind the scenes.

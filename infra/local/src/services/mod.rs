@@ -3,6 +3,7 @@
 //! The functions use the ordinary AWS SDK and do not know.
 
 pub(crate) mod dynamodb;
+mod presigned;
 pub(crate) mod provision;
 pub(crate) mod s3;
 pub(crate) mod sqs;

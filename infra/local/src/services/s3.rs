@@ -7,13 +7,14 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Method, Request, Response, StatusCode, header};
+use axum::middleware::from_fn;
 use http_body_util::{BodyExt, Limited};
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s_fs::FileSystem;
 use tokio::sync::Mutex;
 
-use super::{ACCESS_KEY, SECRET_KEY};
+use super::{ACCESS_KEY, SECRET_KEY, presigned};
 
 /// The largest object; far beyond what the system writes.
 const MAX_OBJECT_BYTES: usize = 128 * 1024 * 1024;
@@ -37,7 +38,7 @@ pub(crate) fn router(folder: &Path) -> Result<Router, Error> {
     let mut builder = S3ServiceBuilder::new(files);
     builder.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
     let bucket = Bucket { service: builder.build(), conditional: Arc::default() };
-    Ok(Router::new().fallback(handle).with_state(bucket))
+    Ok(Router::new().fallback(handle).layer(from_fn(presigned::headers)).with_state(bucket))
 }
 
 async fn handle(State(bucket): State<Bucket>, request: Request<Body>) -> Response<Body> {

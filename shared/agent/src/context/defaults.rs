@@ -5,6 +5,9 @@ use crate::{fault::Faults, mode::Catalog};
 
 const DEFAULTS: &str = include_str!("../../data/contexts.json");
 
+/// What both are called.
+pub const BUILT_IN_NAME: &str = "Default";
+
 /// The contexts of a session that names none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Defaults {

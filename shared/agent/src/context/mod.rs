@@ -18,7 +18,7 @@ mod tests;
 
 pub use agent_context::AgentContext;
 pub use conversation_context::{Budgets, ConversationContext, ToolsOnContinuation};
-pub use defaults::{Defaults, defaults};
+pub use defaults::{BUILT_IN_NAME, Defaults, defaults};
 pub use document::{Document, parse_documents};
 pub use effective::Effective;
 pub use price::{Prices, cost};

@@ -65,7 +65,14 @@ fn seeded() -> Defaults {
 #[test]
 fn the_defaults_are_valid() {
     let Defaults { agent, conversation } = seeded();
-    assert_eq!((agent.id.as_str(), conversation.id.as_str()), ("default", "default"));
+    assert_eq!(
+        (&agent.id, &conversation.id),
+        (&contracts::id::AgentContextId::built_in(), &contracts::id::ConversationContextId::built_in())
+    );
+    assert_eq!(
+        (agent.name.as_str(), conversation.name.as_str()),
+        (super::BUILT_IN_NAME, super::BUILT_IN_NAME)
+    );
     assert_eq!(agent.default_conversation_context_id, Some(conversation.id.clone()));
     let names: Vec<&str> = conversation.client_tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["workspace_read_file", "workspace_write_patch"]);

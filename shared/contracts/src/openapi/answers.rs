@@ -35,13 +35,11 @@ fn successes(row: &Row) -> ResponsesBuilder {
     let ok = with_leads(identified("The result."), row.leads_to);
     match row.answers {
         Answers::Json(result) => all.response("200", ok.content(JSON, enveloped(result, None))),
-        Answers::Turn { as_text } => {
+        Answers::Turn => {
             let json = enveloped("AgentExecuteResponse", Some(examples::answers()));
-            let mut ok = ok.content(JSON, json).content(MEDIA_TYPE, events());
-            if as_text {
-                let text = text("The answer's `PrimaryOutputText` (DD-001).");
-                ok = ok.content(TEXT, Content::new(Some(text)));
-            }
+            let text = text("The answer's `PrimaryOutputText` (DD-001).");
+            let ok =
+                ok.content(JSON, json).content(MEDIA_TYPE, events()).content(TEXT, Content::new(Some(text)));
             all.response("200", ok)
         }
         Answers::Stream => all
@@ -62,8 +60,7 @@ fn successes(row: &Row) -> ResponsesBuilder {
 
 /// A failure with one code is a component that operations share.
 fn failure(row: &Row, codes: &[ErrorCode]) -> RefOr<Response> {
-    let as_text = matches!(row.answers, Answers::Turn { as_text: true })
-        && !codes.iter().all(|code| GATEWAY.contains(code));
+    let as_text = matches!(row.answers, Answers::Turn) && !codes.iter().all(|code| GATEWAY.contains(code));
     match codes {
         [only] if !as_text => Ref::from_response_name(only.as_str()).into(),
         _ => of_codes(codes, as_text).into(),

@@ -22,7 +22,10 @@ const DESCRIPTION: &str = "Runs turns of AI agents and reads the sessions they m
     Every JSON body is an `InvokeResult`: a `Result`, or `Errors` that name the member, the rule and the fix, \
     all faults of a request at once (AGN-033 §2.1). The status repeats the outcome. Unknown and not the \
     caller's are the same 404. With a `Retry-After` the very same request may be sent again: a turn is run \
-    and paid for once, however often its request comes.";
+    and paid for once, however often its request comes.\n\n\
+    Links (`Url`, `FullAgentAnswerUrl` and the like, and those in an answer's text) are URLs relative to the API's \
+    base: a server's URL as it is listed here, with a slash at its end. `new URL(link, base)` finds them, whatever \
+    the stage. They take the same token as everything else.";
 
 /// The document of the whole HTTP surface.
 #[must_use]

@@ -7,8 +7,10 @@ use crate::error::{
     Retry,
 };
 
-/// What the gateway answers for any operation, and what goes wrong on our side in any of them.
+/// What the gateway answers for any operation, what goes wrong on our side in any of them, and a query that
+/// holds what its path doesn't take.
 pub(super) const ANYWHERE: &[ErrorCode] = &[
+    ParameterInvalid,
     Unauthenticated,
     Forbidden,
     PayloadTooLarge,
@@ -37,12 +39,6 @@ pub(super) const BODY: &[ErrorCode] = &[
 
 /// Reading a user turn in any of the calling shapes (AGN-034 §2.1, DD-001).
 pub(super) const USER_TURN: &[ErrorCode] = &[InputRequired, BodyNotText, BodyNotMultipart];
-
-/// Reading the query.
-pub(super) const QUERY: &[ErrorCode] = &[ParameterInvalid];
-
-/// Taking a stream up where it broke off (`Last-Event-ID`).
-pub(super) const STREAM: &[ErrorCode] = &[ParameterInvalid];
 
 /// A session by its id.
 pub(super) const SESSION: &[ErrorCode] = &[SessionNotFound];

@@ -30,7 +30,7 @@ use utoipa::{
 };
 
 use crate::{
-    AgentExecuteResponse, ContentHash, ErrorCode,
+    AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
         PayloadLink,
@@ -65,6 +65,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     outcomes::failure(&mut all);
     named::<ErrorCode>("ErrorCode", &mut all);
     named::<ContentHash>("ContentHash", &mut all);
+    named::<FileAddress>("FileAddress", &mut all);
     // AGN-033 §3.5: what we write is absent, never null. Requests, below, may say null.
     all.iter_mut().for_each(|(_, schema)| absent::never_null(schema));
 

@@ -6,9 +6,7 @@
 use utoipa::openapi::path::HttpMethod;
 
 use super::{
-    error_groups::{
-        ANYWHERE, BODY, FAILED_TURN, PAYLOAD, QUERY, SESSION, START, STREAM, TOOL_RESULTS, TURN, USER_TURN,
-    },
+    error_groups::{ANYWHERE, BODY, FAILED_TURN, PAYLOAD, SESSION, START, TOOL_RESULTS, TURN, USER_TURN},
     parameters::{self, Takes},
 };
 use crate::{error::ErrorCode, paths};
@@ -43,8 +41,8 @@ pub(super) enum Answers {
     /// An `InvokeResult` of the schema with this name.
     Json(&'static str),
     /// An `InvokeResult` of a turn's answer; the answer's events where the turn is streamed; only its text
-    /// where plain text is asked for and the operation offers it.
-    Turn { as_text: bool },
+    /// where plain text is asked for.
+    Turn,
     /// A turn's events.
     Stream,
     /// A redirect, or the link where JSON is asked for.
@@ -88,7 +86,7 @@ pub(super) const OPERATIONS: &[Row] = &[
             comes then: `Successful` tells.",
         takes: parameters::OF_REQUEST,
         body: Some(Body::Asked),
-        answers: Answers::Turn { as_text: true },
+        answers: Answers::Turn,
         leads_to: &[
             Lead { to: "readTurn", with: OF_ANSWER },
             Lead { to: "readTurnSummary", with: OF_ANSWER },
@@ -99,7 +97,7 @@ pub(super) const OPERATIONS: &[Row] = &[
             Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/SessionId")] },
             Lead { to: "readLastTurn", with: &[("SessionId", "$response.body#/Result/SessionId")] },
         ],
-        errors: &[ANYWHERE, BODY, USER_TURN, STREAM, START, TOOL_RESULTS, FAILED_TURN],
+        errors: &[ANYWHERE, BODY, USER_TURN, START, TOOL_RESULTS, FAILED_TURN],
     },
     Row {
         id: "submitToolResults",
@@ -109,12 +107,12 @@ pub(super) const OPERATIONS: &[Row] = &[
         summary: "Hand in the results of a turn's client tools",
         description: "Takes tool continuations alone (AGN-034 §2.2). The results must match the calls in \
             count, ids and order (AGN-033 §3.3). The answer comes as the turn was started: as events where it \
-            is streamed.",
+            is streamed. With `Accept: text/plain` it is the text alone, as `executeTurn` has it.",
         takes: &[Takes::LastEventId],
         body: Some(Body::Results),
-        answers: Answers::Turn { as_text: false },
+        answers: Answers::Turn,
         leads_to: &[],
-        errors: &[ANYWHERE, BODY, STREAM, TOOL_RESULTS, FAILED_TURN],
+        errors: &[ANYWHERE, BODY, TOOL_RESULTS, FAILED_TURN],
     },
     Row {
         id: "cancelTurn",
@@ -142,7 +140,7 @@ pub(super) const OPERATIONS: &[Row] = &[
         body: None,
         answers: Answers::Json("ListResponse"),
         leads_to: &[Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/Items/0/Id")] }],
-        errors: &[ANYWHERE, QUERY],
+        errors: &[ANYWHERE],
     },
     Row {
         id: "readSession",
@@ -161,7 +159,7 @@ pub(super) const OPERATIONS: &[Row] = &[
                 ("TurnId", "$response.body#/Result/Turns/0/Id"),
             ],
         }],
-        errors: &[ANYWHERE, QUERY, SESSION],
+        errors: &[ANYWHERE, SESSION],
     },
     Row {
         id: "readLastTurn",
@@ -215,7 +213,7 @@ pub(super) const OPERATIONS: &[Row] = &[
         body: None,
         answers: Answers::Stream,
         leads_to: &[],
-        errors: &[ANYWHERE, TURN, STREAM],
+        errors: &[ANYWHERE, TURN],
     },
     Row {
         id: "readInstruction",
@@ -277,7 +275,8 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::FILE.template(),
         tag: "Payloads",
         summary: "Read a file of an answer",
-        description: "A link to a file that an answer refers to (AGN-033 §6.3).",
+        description: "A link to a file that an answer refers to (AGN-033 §6.3). What it leads to has the file's own media \
+            type and name, and is a download: no browser shows it as a page. A file that is not there is a 404.",
         takes: &[Takes::Session, Takes::Turn, Takes::Hash, Takes::Name],
         body: None,
         answers: Answers::Link,

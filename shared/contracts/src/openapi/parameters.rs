@@ -65,7 +65,7 @@ impl Takes {
         let (name, place, schema) = match self {
             Self::Session => ("SessionId", ParameterIn::Path, named("SessionId")),
             Self::Turn => ("TurnId", ParameterIn::Path, named("TurnId")),
-            Self::Hash => ("Hash", ParameterIn::Path, named("ContentHash")),
+            Self::Hash => ("Hash", ParameterIn::Path, named("FileAddress")),
             Self::Name => ("Name", ParameterIn::Path, text().min_length(Some(1)).into()),
             Self::User => ("userId", ParameterIn::Query, user().into()),
             Self::PageSize => ("pageSize", ParameterIn::Query, page_size().into()),
@@ -94,7 +94,7 @@ impl Takes {
         match self {
             Self::Session => "The session, as its client minted it (AGN-034 §2.1).".into(),
             Self::Turn => "The turn, as its client minted it; `last` is no turn's id (AGN-033 §3.1).".into(),
-            Self::Hash => "The file's `ContentHash`, as a `FileRef` holds it.".into(),
+            Self::Hash => "SHA-256 of the file's bytes, as the `Url` of a `FileRef` holds it.".into(),
             Self::Name => "The file's `Name`, as a `FileRef` holds it.".into(),
             Self::User => {
                 "Only sessions that this user owns or takes part in; all of the org's when absent or empty."
@@ -133,7 +133,7 @@ fn text() -> ObjectBuilder {
 
 /// As the identity provider minted it; empty counts as absent.
 fn user() -> ObjectBuilder {
-    text().max_length(Some(MAX_ID_CHARS)).pattern(Some(r"^[^\x00-\x1f\x7f-\x9f]*$"))
+    text().max_length(Some(MAX_ID_CHARS)).pattern(Some(r"^(?!\.\.?$)[^\x00-\x1f\x7f-\x9f]*$"))
 }
 
 fn event_id() -> ObjectBuilder {

@@ -12,7 +12,7 @@ use utoipa::{
 };
 
 use crate::{
-    hash::{ContentHash, Fingerprint},
+    hash::{ContentHash, FileAddress, Fingerprint},
     id::{AgentContextId, ConversationContextId, MAX_ID_CHARS, OrgId, SessionId, TurnId, UserId},
     request::{
         FileName, RelativePath,
@@ -59,6 +59,7 @@ named! {
     OrgId: opaque;
     UserId: opaque;
     ContentHash: sha256;
+    FileAddress: sha256;
     Fingerprint: sha256;
     Hint: |string| line(string, MAX_HINT_CHARS);
     ImageId: |string| line(string, MAX_IMAGE_ID_CHARS);
@@ -95,10 +96,15 @@ fn line(string: ObjectBuilder, most: usize) -> ObjectBuilder {
 
 /// The unreserved characters, and none of the reserved words (see [`crate::id`]).
 fn minted(string: ObjectBuilder) -> ObjectBuilder {
-    opaque(string).pattern(Some(r"^(?!(\.|\.\.|last)$)[A-Za-z0-9._~-]+$"))
+    sized(string).pattern(Some(r"^(?!(\.|\.\.|last)$)[A-Za-z0-9._~-]+$"))
 }
 
+/// What an identity provider minted.
 fn opaque(string: ObjectBuilder) -> ObjectBuilder {
+    sized(string).pattern(Some(r"^(?!\.\.?$)[^\x00-\x1f\x7f-\x9f]+$"))
+}
+
+fn sized(string: ObjectBuilder) -> ObjectBuilder {
     string.min_length(Some(1)).max_length(Some(MAX_ID_CHARS))
 }
 

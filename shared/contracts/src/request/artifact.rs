@@ -7,7 +7,7 @@ use super::{
     table::{Member, Scenario, peek, read_object},
     value::{hint, mime_type, text, word},
 };
-use crate::hash::ContentHash;
+use crate::hash::{ContentHash, as_text};
 
 /// A file for the agent to reason about; advisory (AGN-034 §4.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +50,8 @@ impl Origin {
 
 /// The decoded contents of a file.
 ///
-/// Whether a file is text follows from its bytes, not from how they were sent: text is UTF-8 without
-/// NUL. So a file has one form and one hash, in whatever `Encoding` it came.
+/// Whether a file is text follows from its bytes ([`as_text`]), not from how they were sent. So a file has
+/// one form and one hash, in whatever `Encoding` it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents {
     /// UTF-8 without NUL.
@@ -64,10 +64,10 @@ impl Contents {
     /// Tells text from binary.
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
-        if bytes.contains(&0) {
-            return Self::Binary(bytes);
+        match as_text(&bytes) {
+            Some(text) => Self::Text(text.to_owned()),
+            None => Self::Binary(bytes),
         }
-        String::from_utf8(bytes).map_or_else(|e| Self::Binary(e.into_bytes()), Self::Text)
     }
 
     /// The file's bytes.
@@ -79,13 +79,10 @@ impl Contents {
         }
     }
 
-    /// The file's content hash: that of text or that of bytes (IDX-016).
+    /// The file's content hash (IDX-016).
     #[must_use]
     pub fn hash(&self) -> ContentHash {
-        match self {
-            Self::Text(text) => ContentHash::of_text(text),
-            Self::Binary(bytes) => ContentHash::of_bytes(bytes),
-        }
+        ContentHash::of_file(self.as_bytes())
     }
 }
 

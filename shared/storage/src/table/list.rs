@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use contracts::id::{OrgId, UserId};
+use contracts::{
+    Timestamp,
+    id::{OrgId, UserId},
+};
 use protocol::{
     detail::ModeChange,
     id::{SessionKey, TurnKey},
@@ -198,7 +201,7 @@ impl Table {
     ) -> Result<Page<Session>, ListError> {
         let index = user.map_or_else(|| key::org_index(org), |user| key::user_index(org, user));
         let start =
-            after.map(|token| token_in(&token, &index, org).ok_or(ListError::BadToken)).transpose()?;
+            after.map(|token| token_in(&token, &index, org, user).ok_or(ListError::BadToken)).transpose()?;
         let page = self
             .client
             .query()
@@ -233,12 +236,15 @@ fn token_of(last: &Attributes) -> Option<String> {
     Some(URL_SAFE_NO_PAD.encode(keys))
 }
 
-/// The key a token stands for. A client may send anything, so the partition is the caller's own and
-/// the item must be of the caller's org.
-fn token_in(token: &str, index: &str, org: &OrgId) -> Option<Attributes> {
+/// The key a token stands for. A client may send anything, so it is held to what this list ends a page with,
+/// to the letter: a session of the caller's org, or the user's part in one, and an instant before it.
+fn token_in(token: &str, index: &str, org: &OrgId, user: Option<&UserId>) -> Option<Attributes> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
     let [sort, pk, sk]: [String; 3] = serde_json::from_slice(&bytes).ok()?;
-    if key::parse_session(&pk)?.org != *org || sort.is_empty() || sk.is_empty() {
+    let session = key::parse_session(&pk).filter(|session| session.org == *org)?;
+    let item = user.map_or(Item::Session(&session), |user| Item::Participant(&session, user));
+    let at: Timestamp = sort.split_once('#')?.0.parse().ok()?;
+    if pk != item.pk() || sk != item.sk() || sort != key::activity(at, &session) {
         return None;
     }
     let text = |name: &str, value: String| (name.to_owned(), AttributeValue::S(value));

@@ -83,7 +83,8 @@ impl<'a, S: Store> Tenant<'a, S> {
 
     /// The transaction that starts a turn after what is stored.
     fn start(&self, before: Option<&Session>, user: &str, turn: &TurnKey, at: Timestamp) -> Commit {
-        let caller = Caller { org: self.org.clone(), user: build::user(user), operator: false };
+        let caller =
+            Caller { org: self.org.clone(), org_name: None, user: build::user(user), operator: false };
         let name = turn.turn.as_str();
         let request = build::request(turn.session.session.as_str(), name, &format!("Instruction {name}"));
         let attempt = AttemptId::new(format!("owner-{name}"));

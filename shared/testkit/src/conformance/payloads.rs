@@ -1,7 +1,7 @@
 //! Objects: written once, read as written.
 
 use bytes::Bytes;
-use contracts::{ContentHash, Fingerprint};
+use contracts::{FileAddress, Fingerprint};
 use protocol::{
     id::AttemptId,
     payload::{Kind, Payload},
@@ -13,7 +13,7 @@ use crate::build;
 /// Holds a bucket to the meaning of [`Payloads`]. `run` makes its objects its own.
 pub async fn payloads(bucket: &impl Payloads, run: &str) {
     let (one, other) = (build::turn_key(run, "one"), build::turn_key(run, "other"));
-    let hash = ContentHash::of_bytes(b"file");
+    let address = FileAddress::of_bytes(b"file");
     let attempt = |name: &str| AttemptId::new(name.to_owned());
     let kinds = [
         Kind::Instruction(Fingerprint::of_bytes(b"one")),
@@ -21,8 +21,8 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
         Kind::Outcome(attempt("a")),
         Kind::Outcome(attempt("b")),
         Kind::Answer(attempt("a")),
-        Kind::File { hash, name: "a b/ü.md".to_owned() },
-        Kind::File { hash, name: "a.md".to_owned() },
+        Kind::File { address, name: "a b/ü.md".to_owned() },
+        Kind::File { address, name: "a.md".to_owned() },
     ];
     let all = || {
         [&one, &other]
@@ -32,6 +32,7 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
     for payload in all() {
         assert_eq!(bucket.get(&payload).await.unwrap(), None, "{payload:?} is not there yet");
         assert!(!bucket.exists(&payload).await.unwrap(), "{payload:?} is not there yet");
+        assert_eq!(bucket.link(&payload).await.unwrap(), None, "{payload:?} is not there yet");
     }
     for (number, payload) in all().enumerate() {
         bucket.put(&payload, Bytes::from(format!("body {number}"))).await.unwrap();
@@ -52,6 +53,6 @@ async fn sizes(bucket: &impl Payloads, run: &str) {
         let body = Bytes::from(vec![b'x'; size]);
         bucket.put(&payload, body.clone()).await.unwrap();
         assert_eq!(bucket.get(&payload).await.unwrap(), Some(body), "{size} bytes");
-        assert!(!bucket.link(&payload).await.unwrap().url.is_empty());
+        assert!(bucket.link(&payload).await.unwrap().is_some_and(|link| !link.url.is_empty()));
     }
 }

@@ -1,5 +1,6 @@
 //! The bucket behind faults.
 
+use agent::answer::File;
 use bytes::Bytes;
 use protocol::payload::Payload;
 use turns::ports::{Link, PayloadReads, Payloads, Unavailable};
@@ -17,9 +18,8 @@ impl<P: PayloadReads + Clone + 'static> PayloadReads for Faulty<P> {
         self.read(Effect::FindPayload, self.inner.exists(payload)).await
     }
 
-    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
-        // Made without a call.
-        self.inner.link(payload).await
+    async fn link(&self, payload: &Payload) -> Result<Option<Link>, Unavailable> {
+        self.read(Effect::FindPayload, self.inner.link(payload)).await
     }
 }
 
@@ -29,5 +29,10 @@ impl<P: Payloads + Clone + 'static> Payloads for Faulty<P> {
         self.put(Effect::PutPayload, async move { inner.put(&key, body).await }).await?;
         self.process.ledger().note(Event::StoreAcknowledged(payload.clone()));
         Ok(())
+    }
+
+    async fn put_file(&self, file: &File) -> Result<(), Unavailable> {
+        // The faults know no media types.
+        Payloads::put(self, &file.payload, file.bytes.clone()).await
     }
 }

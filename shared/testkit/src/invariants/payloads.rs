@@ -61,12 +61,10 @@ fn named_by(turn: &Turn) -> Vec<Kind> {
         State::AwaitingTools { .. } => kinds.push(Kind::Outcome(turn.attempt.clone())),
         State::Settled(settlement) | State::Finalized(settlement) => {
             kinds.extend(settlement.verdict.writer().cloned().map(Kind::Outcome));
+            if let Verdict::Completed { writer } = &settlement.verdict {
+                kinds.push(Kind::Answer(writer.clone()));
+            }
         }
-    }
-    if let State::Finalized(settlement) = &turn.state
-        && let Verdict::Completed { writer } = &settlement.verdict
-    {
-        kinds.push(Kind::Answer(writer.clone()));
     }
     kinds
 }

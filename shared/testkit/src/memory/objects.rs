@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use agent::answer::File;
 use bytes::Bytes;
 use contracts::Timestamp;
 use protocol::payload::Payload;
@@ -40,9 +41,12 @@ impl PayloadReads for Objects {
         Ok(self.stored().contains_key(payload))
     }
 
-    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
+    async fn link(&self, payload: &Payload) -> Result<Option<Link>, Unavailable> {
+        if !self.stored().contains_key(payload) {
+            return Ok(None);
+        }
         let url = format!("memory:{}/{:?}", payload.turn.turn, payload.kind);
-        Ok(Link { url, expires: Timestamp::from_millis(0) })
+        Ok(Some(Link { url, expires: Timestamp::from_millis(0) }))
     }
 }
 
@@ -54,5 +58,9 @@ impl Payloads for Objects {
             self.ledger.note(Event::Stored { payload: payload.clone(), body });
         }
         Ok(())
+    }
+
+    async fn put_file(&self, file: &File) -> Result<(), Unavailable> {
+        self.put(&file.payload, file.bytes.clone()).await
     }
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use agent::outcome::{Ending, Outcome};
+use agent::{
+    answer::File,
+    outcome::{Ending, Outcome},
+};
 use bytes::Bytes;
 use protocol::payload::{Kind, Payload};
 use turns::ports::{Link, PayloadReads, Payloads, Unavailable};
@@ -34,7 +37,7 @@ impl PayloadReads for Planted<Objects> {
         self.faulty.exists(&Bug::key(self.bug, payload)).await
     }
 
-    async fn link(&self, payload: &Payload) -> Result<Link, Unavailable> {
+    async fn link(&self, payload: &Payload) -> Result<Option<Link>, Unavailable> {
         self.bare.link(payload).await
     }
 }
@@ -54,5 +57,9 @@ impl Payloads for Planted<Objects> {
             _ => body,
         };
         Payloads::put(&self.faulty, &payload, body).await
+    }
+
+    async fn put_file(&self, file: &File) -> Result<(), Unavailable> {
+        self.put(&file.payload, file.bytes.clone()).await
     }
 }

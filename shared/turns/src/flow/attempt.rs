@@ -64,7 +64,7 @@ async fn while_files_are_kept<T>(deps: &impl Deps, stream: &Writer, work: impl F
     let keep = pin!(async {
         loop {
             let (number, file) = stream.unstored().await;
-            match deps.payloads().put(&file.payload, file.bytes).await {
+            match deps.payloads().put_file(&file).await {
                 Ok(()) => stream.stored(number),
                 Err(error) => {
                     tracing::warn!(error = %causes(&error), "a file of the stream could not be stored");

@@ -2,22 +2,20 @@
 //! (I10).
 
 use agent::outcome::Outcome;
-use bytes::Bytes;
 use futures::future::{try_join, try_join3};
 use protocol::{
     detail::{Participant, ResultDetail},
     id::TurnKey,
-    payload::{Kind, Payload},
     session::Session,
     transition::finalize::finalize,
-    turn::{State, Turn},
+    turn::{State, Turn, Verdict},
 };
 
 use super::{
     outcomes,
     write::{self, Written},
 };
-use crate::ports::{Deps, Payloads, Reads, Store, Unavailable};
+use crate::ports::{Deps, PayloadReads, Reads, Store, Unavailable};
 
 /// How often a finalization is decided anew because somebody else changed the session.
 const ROUNDS: usize = 8;
@@ -82,14 +80,17 @@ pub(super) async fn publish(
     try_join3(result, put_answer(deps, turn, outcome), touch(deps, turn)).await.map(|_| ())
 }
 
-/// The answer as an object of its own, to be read by link.
+/// The answer's own object, for a turn that an older version settled: its object was left to the finalizer.
 async fn put_answer(deps: &impl Deps, turn: &Turn, outcome: Option<&Outcome>) -> Result<(), Unavailable> {
-    let writer = turn.settlement().and_then(|settlement| settlement.verdict.writer());
-    let (Some(writer), Some(text)) = (writer, outcome.and_then(|outcome| outcome.response.answer())) else {
+    let verdict = turn.settlement().map(|settlement| &settlement.verdict);
+    let (Some(Verdict::Completed { writer }), Some(outcome)) = (verdict, outcome) else {
         return Ok(());
     };
-    let payload = Payload { turn: turn.key.clone(), kind: Kind::Answer(writer.clone()) };
-    deps.payloads().put(&payload, Bytes::from(text)).await
+    let payloads = deps.payloads();
+    if payloads.exists(&outcomes::answer_of(&turn.key, writer)).await? {
+        return Ok(());
+    }
+    outcomes::store_answer(payloads, &turn.key, writer, outcome).await
 }
 
 /// A user's list is ordered by that user's own last turn. The first turn's was written with it.

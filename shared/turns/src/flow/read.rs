@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use agent::outcome::Outcome;
 use contracts::{
-    ContentHash,
+    FileAddress,
     error::causes,
-    id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
+    id::{AgentContextId, ConversationContextId, SessionId, TurnId, UserId},
     read::{AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse},
 };
 use futures::{
@@ -55,7 +55,7 @@ pub enum PayloadName {
     /// A published file.
     File {
         /// The hash of its bytes.
-        hash: ContentHash,
+        address: FileAddress,
         /// Its name.
         name: String,
     },
@@ -78,8 +78,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         id: SessionId,
         token: Option<&str>,
     ) -> Result<AgentSession, Refusal> {
-        let after =
-            token.map_or(Ok(0), |token| token.parse::<u64>().map_err(|_| Refusal::BadContinuationToken))?;
+        let after = token.map_or(Some(0), turns_after).ok_or(Refusal::BadContinuationToken)?;
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (session, records, modes) = try_join3(
             self.store.session(&key),
@@ -96,7 +95,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let next =
             records.get(TURNS_PAGE - 1).filter(|_| more).map(|record| record.turn.sequence.to_string());
-        let names = names_of(&self.store, &caller.org, [&session.contexts]).await;
+        let names = names_of(&self.store, caller, [&session.contexts]).await;
         Ok(view::session(&session, &names, modes, turns, next))
     }
 
@@ -113,7 +112,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<ListResponse<AgentSessionSummary>, Refusal> {
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
         let page = self.store.sessions(&caller.org, user, most, token).await?;
-        let names = names_of(&self.store, &caller.org, page.items.iter().map(|item| &item.contexts)).await;
+        let names = names_of(&self.store, caller, page.items.iter().map(|item| &item.contexts)).await;
         let items = page.items.iter().map(|session| view::session_summary(session, &names)).collect();
         Ok(ListResponse::new(items, page_size, page.next))
     }
@@ -175,25 +174,22 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let record = self.record(caller, session, turn).await?;
         let kind = match name {
             PayloadName::Instruction => Kind::Instruction(record.request.fingerprint),
-            PayloadName::Answer => match &record.turn.state {
-                // I10: the answer's own object is there once the turn is finalized.
-                State::Finalized(settlement) => match &settlement.verdict {
-                    Verdict::Completed { writer } => Kind::Answer(writer.clone()),
-                    Verdict::Failed { .. } | Verdict::Ended(_) => return Err(Refusal::PayloadNotFound),
-                },
-                State::Running { .. } | State::AwaitingTools { .. } | State::Settled(_) => {
+            // I10: the answer's own object is there once the turn is settled.
+            PayloadName::Answer => match record.turn.settlement().map(|settlement| &settlement.verdict) {
+                Some(Verdict::Completed { writer }) => Kind::Answer(writer.clone()),
+                Some(Verdict::Failed { .. } | Verdict::Ended(_)) | None => {
                     return Err(Refusal::PayloadNotFound);
                 }
             },
-            PayloadName::File { hash, name } => Kind::File { hash, name },
+            PayloadName::File { address, name } => Kind::File { address, name },
             PayloadName::ModelRequest => self.raw(&record, Kind::ModelRequest).await?,
             PayloadName::ModelResponse => self.raw(&record, Kind::ModelResponse).await?,
         };
-        Ok(self.payloads.link(&Payload { turn: record.turn.key, kind }).await?)
+        let link = self.payloads.link(&Payload { turn: record.turn.key, kind }).await?;
+        link.ok_or(Refusal::PayloadNotFound)
     }
 
-    /// A raw payload of the turn's last model call. It was stored beside the outcome, which does not vouch
-    /// for it, so it is looked for.
+    /// A raw payload of the turn's last model call.
     async fn raw(&self, record: &Record, kind: fn(AttemptId, u32) -> Kind) -> Result<Kind, Refusal> {
         let call = self.report(record).await?.raw_payloads;
         let settled = record.turn.settlement();
@@ -201,12 +197,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let (Some(call), Some(writer)) = (call, writer) else {
             return Err(Refusal::PayloadNotFound);
         };
-        let kind = kind(writer.clone(), call);
-        let payload = Payload { turn: record.turn.key.clone(), kind: kind.clone() };
-        match self.payloads.exists(&payload).await? {
-            true => Ok(kind),
-            false => Err(Refusal::PayloadNotFound),
-        }
+        Ok(kind(writer.clone(), call))
     }
 
     async fn record(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<Record, Refusal> {
@@ -232,13 +223,23 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     }
 }
 
+/// The sequence number that a token of ours stands for; none for anything that we would not have written.
+fn turns_after(token: &str) -> Option<u64> {
+    token.parse().ok().filter(|after: &u64| *after > 0 && after.to_string() == token)
+}
+
 /// How many contexts are looked up at once. A page of sessions names a handful, and the store keeps what
 /// it read lately.
 const AT_ONCE: usize = 8;
 
 /// The names of these sessions' contexts. A context that is gone or can't be read has none: a list of
 /// sessions is worth more than the names in it.
-async fn names_of(store: &impl Reads, org: &OrgId, sessions: impl IntoIterator<Item = &Contexts>) -> Names {
+async fn names_of(
+    store: &impl Reads,
+    caller: &Caller,
+    sessions: impl IntoIterator<Item = &Contexts>,
+) -> Names {
+    let org = &caller.org;
     let (mut agents, mut conversations) = (BTreeSet::new(), BTreeSet::new());
     for contexts in sessions {
         agents.extend(contexts.agent.clone());
@@ -258,6 +259,7 @@ async fn names_of(store: &impl Reads, org: &OrgId, sessions: impl IntoIterator<I
     )
     .await;
     Names {
+        org: caller.org_name.clone(),
         agents: agents.into_iter().flatten().collect(),
         conversations: conversations.into_iter().flatten().collect(),
     }

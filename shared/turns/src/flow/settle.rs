@@ -7,7 +7,7 @@ use agent::{
     outcome::{Ending, Outcome, Response},
 };
 use contracts::error::causes;
-use futures::future::{join, join_all, try_join_all};
+use futures::future::{join, join_all, try_join, try_join_all};
 use protocol::{
     announcement::FinalizeMessage,
     change::TurnChange,
@@ -65,8 +65,8 @@ impl<D: AgentDeps> Executor<D> {
         }
     }
 
-    /// Stores the answer's files, then the outcome object that refers to them (I10), as often as the
-    /// lease allows.
+    /// Stores the answer's files, then the outcome object that refers to them and beside it the answer's
+    /// own (I10), as often as the lease allows.
     async fn store_outcome(
         &self,
         owned: &OwnedTurn,
@@ -76,9 +76,10 @@ impl<D: AgentDeps> Executor<D> {
         let (payloads, host) = (self.deps.payloads(), self.deps.host());
         loop {
             let stored = async {
-                let puts = files.iter().map(|file| payloads.put(&file.payload, file.bytes.clone()));
-                try_join_all(puts).await?;
-                outcomes::store(payloads, &owned.turn, outcome).await
+                try_join_all(files.iter().map(|file| payloads.put_file(file))).await?;
+                let turn = &owned.turn;
+                let answer = outcomes::store_answer(payloads, &turn.key, &turn.attempt, outcome);
+                try_join(outcomes::store(payloads, turn, outcome), answer).await.map(|_| ())
             };
             let stored = stored.await;
             let pause = host.jitter(Duration::from_secs(1));
@@ -91,7 +92,7 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Stores what nothing refers to: a failure is logged, no more.
     pub(super) async fn keep(&self, files: &[File]) {
-        let puts = files.iter().map(|file| self.deps.payloads().put(&file.payload, file.bytes.clone()));
+        let puts = files.iter().map(|file| self.deps.payloads().put_file(file));
         for stored in join_all(puts).await {
             if let Err(error) = stored {
                 tracing::warn!(error = %causes(&error), "a raw payload could not be kept");

@@ -7,7 +7,11 @@ use agent::{
     material,
     progress::{Plan, Progress, Step},
 };
-use contracts::{id::OrgId, read::AgentSessionActiveFileRef, request::UserTurn};
+use contracts::{
+    id::{AgentContextId, ConversationContextId, OrgId},
+    read::AgentSessionActiveFileRef,
+    request::UserTurn,
+};
 use futures::future::try_join;
 use protocol::{
     chain::{self, Start},
@@ -107,12 +111,31 @@ impl<D: AgentDeps> Executor<D> {
     /// The contexts of a new session: an agent brings a conversation context where the request names none.
     /// They are fixed from then on, whatever becomes of the agent.
     async fn first_contexts(&self, org: &OrgId, named: &Contexts) -> Result<Contexts, Refusal> {
-        let (Some(id), None) = (&named.agent, &named.conversation) else {
-            return Ok(named.clone());
-        };
-        let agent = self.deps.store().agent_context(org, id).await?;
-        let agent = agent.ok_or_else(|| Refusal::AgentContextNotFound(id.clone()))?;
-        Ok(Contexts { agent: named.agent.clone(), conversation: agent.default_conversation_context_id })
+        let mut contexts = self.without_built_in(org, named).await?;
+        if let (Some(id), None) = (&contexts.agent, &named.conversation) {
+            let agent = self.deps.store().agent_context(org, id).await?;
+            let agent = agent.ok_or_else(|| Refusal::AgentContextNotFound(id.clone()))?;
+            contexts.conversation = agent.default_conversation_context_id;
+        }
+        Ok(contexts)
+    }
+
+    /// A session on the built-in contexts names none. An org may have put contexts of its own under their id
+    /// before that id was taken.
+    async fn without_built_in(&self, org: &OrgId, named: &Contexts) -> Result<Contexts, Refusal> {
+        let store = self.deps.store();
+        let mut contexts = named.clone();
+        if let Some(id) = named.agent.as_ref().filter(|id| **id == AgentContextId::built_in())
+            && store.agent_context(org, id).await?.is_none()
+        {
+            contexts.agent = None;
+        }
+        if let Some(id) = named.conversation.as_ref().filter(|id| **id == ConversationContextId::built_in())
+            && store.conversation_context(org, id).await?.is_none()
+        {
+            contexts.conversation = None;
+        }
+        Ok(contexts)
     }
 
     /// What a turn of a session with these contexts uses.

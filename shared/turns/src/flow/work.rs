@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use agent::{
-    answer::{self, Answer, File},
+    answer::{self, Answer},
     compose::Composed,
     conversation::Conversation,
     model::{FunctionCall, Model, Observer},
@@ -181,8 +181,8 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Stores a file under its content's hash: storing it again changes nothing.
     async fn publish(&self, turn: &Turn, file: &PublishFile) -> Result<FileRef, Unavailable> {
-        let (File { payload, bytes }, file) = answer::published(&turn.key, file);
-        self.deps.payloads().put(&payload, bytes).await?;
+        let (stored, file) = answer::published(&turn.key, file);
+        self.deps.payloads().put_file(&stored).await?;
         Ok(file)
     }
 }

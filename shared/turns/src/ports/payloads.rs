@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use agent::answer::File;
 use bytes::Bytes;
 use contracts::Timestamp;
 use protocol::payload::Payload;
@@ -14,8 +15,9 @@ pub trait PayloadReads: Send + Sync {
     fn get(&self, payload: &Payload) -> impl Future<Output = Result<Option<Bytes>, Unavailable>> + Send;
     /// Whether an object is there, without reading it.
     fn exists(&self, payload: &Payload) -> impl Future<Output = Result<bool, Unavailable>> + Send;
-    /// A short-lived link to an object.
-    fn link(&self, payload: &Payload) -> impl Future<Output = Result<Link, Unavailable>> + Send;
+    /// A short-lived link to an object; none where there is no such object. What it leads to says its media
+    /// type, and is no page to be shown.
+    fn link(&self, payload: &Payload) -> impl Future<Output = Result<Option<Link>, Unavailable>> + Send;
 }
 
 /// The objects, for whoever may write them.
@@ -23,6 +25,8 @@ pub trait Payloads: PayloadReads {
     /// Stores an object once. An object that is already there under this key is this very object,
     /// since keys carry their writer or their content: that is success.
     fn put(&self, payload: &Payload, body: Bytes) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// Stores a file once, with the media type it has.
+    fn put_file(&self, file: &File) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
 
 /// A link that works for a while.

@@ -211,8 +211,8 @@ impl Playback {
             }
             Step::Store => {
                 if let Some((number, file)) = self.writer.next_unstored() {
-                    let payload::Kind::File { hash, .. } = file.payload.kind else { panic!("a file") };
-                    self.stored.insert(hash.to_string());
+                    let payload::Kind::File { address, .. } = file.payload.kind else { panic!("a file") };
+                    self.stored.insert(address.to_string());
                     self.writer.stored(number);
                 }
             }

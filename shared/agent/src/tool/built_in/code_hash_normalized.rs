@@ -54,7 +54,7 @@ impl ServerTool for HashNormalized {
 
     fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
         let hashed = call.read::<Arguments<'_>>().map(|arguments| {
-            let hash = ContentHash::of_text(&arguments.text);
+            let hash = ContentHash::of_file(arguments.text.as_bytes());
             json!({ "hash": hash.to_string() }).into()
         });
         std::future::ready(hashed).boxed()

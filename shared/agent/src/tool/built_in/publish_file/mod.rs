@@ -135,8 +135,8 @@ fn publish(call: &ToolInput<'_>) -> Result<Produced, Failure> {
         "name": name.as_str(),
         "media_type": media_type,
         "size": bytes.len(),
-        // Of the bytes, as the file's key and its `FileRef` have it.
-        "hash": ContentHash::of_bytes(&bytes).to_string(),
+        // As its `FileRef` has it, and `code_hash_normalized` computes it.
+        "hash": ContentHash::of_file(&bytes).to_string(),
     });
     let file = PublishFile { name, media_type, bytes, description };
     Ok(Produced { result, effects: vec![Effect::PublishFile(file)] })
