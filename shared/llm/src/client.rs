@@ -237,6 +237,8 @@ impl<K: Keys, W: Wait> Client<K, W> {
                 Error::Malformed
             })?;
             let Some(piece) = piece else { return Err(Error::Malformed) };
+            // A stream that is always ready must not starve what shares the task: the caller's lease.
+            tokio::task::yield_now().await;
             if let Progress::Done(reply) = reader.push(&piece, observer)? {
                 let end = timeout(STREAM_END, response.chunk()).await;
                 tracing::debug!(reusable = matches!(end, Ok(Ok(None))), "a model reply ended");
