@@ -1,5 +1,6 @@
 //! What a turn costs on top of the model: prints how long a request takes to reach the model, how long a
-//! delta takes from the model to the client, and how long an answer of a thousand deltas takes.
+//! delta takes from the model to the client, how long an answer of a thousand deltas takes, and what long answers
+//! in small pieces cost.
 //!
 //! `scripts/bench-stream [TURNS]`: so many turns one after the other, 200 by default, each with short pauses
 //! between its deltas. Model and client are in this process, so both read the same clock.
@@ -11,6 +12,8 @@
     clippy::indexing_slicing,
     reason = "a measurement that can't go on has failed, and tells its terminal what it saw"
 )]
+
+mod long;
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +39,7 @@ async fn main() {
     };
     // The first turns start processes and fill caches.
     for _ in 0..5 {
-        client.read(SCRIPT).await;
+        client.read(SCRIPT, true).await;
     }
     println!("{}", machine());
     println!("{turns} turns, one after the other, the model says \"{SCRIPT}\"");
@@ -44,7 +47,7 @@ async fn main() {
     for _ in 0..turns {
         let model = cloud.model().unwrap();
         model.clear();
-        let read = client.read(SCRIPT).await;
+        let read = client.read(SCRIPT, true).await;
         let moments = model.moments();
         let asked = moments.iter().find(|(moment, _)| *moment == Moment::Asked).unwrap().1;
         let said = moments.iter().filter(|(moment, _)| *moment == Moment::Said).map(|(_, at)| *at);
@@ -61,8 +64,9 @@ async fn main() {
     print("model's first delta → client", &mut first);
     print("each of its deltas → client", &mut every);
     println!("{} of {turns} turns had no two deltas in one", every.len() / 8);
-    let read = client.read("words 1000").await;
+    let read = client.read("words 1000", true).await;
     println!("{} deltas without a pause: {:.1} ms in all", read.deltas.len(), millis(read.sent.elapsed()));
+    long::measure(&cloud, &client).await;
     cloud.shutdown().await;
 }
 
@@ -79,10 +83,10 @@ struct Read {
 }
 
 impl Client {
-    /// Runs a turn and reads its stream to the result.
-    async fn read(&self, script: &str) -> Read {
+    /// Runs a turn and reads its answer to the end.
+    async fn read(&self, script: &str, streaming: bool) -> Read {
         let id = || uuid::Uuid::new_v4().simple().to_string();
-        let body = json!({"SessionId": id(), "TurnId": id(), "Streaming": true,
+        let body = json!({"SessionId": id(), "TurnId": id(), "Streaming": streaming,
                           "Instruction": format!("Write [[script: {script}]]")});
         let request = self.http.post(&self.url).bearer_auth(&self.token);
         let request = request.header("content-type", "application/json").body(body.to_string());

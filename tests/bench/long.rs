@@ -1,0 +1,77 @@
+//! Long answers in small pieces: what the functions' processes compute for one that is streamed and for one
+//! that is not, and when its client sees the first of it. Linux alone tells what a process computes.
+
+use std::time::Duration;
+
+use local::Cloud;
+
+use super::{Client, millis};
+
+/// What is written, as what is repeated and how many bytes that has.
+const TEXTS: [(&str, &str, usize); 4] = [
+    ("base64", "QUJD", 4),
+    ("blanks", "    ", 4),
+    ("CJK", "漢字仮名", 12),
+    ("Markdown", "- a _b_ `c`\\n", 12),
+];
+
+/// How much of it, and in deltas of how many characters.
+const SIZES: [(&str, usize, usize); 2] = [("400 KB", 400_000, 4), ("3 MB", 3_000_000, 4_096)];
+
+/// How often each is measured: the clock of processes ticks a hundred times a second.
+const TURNS: u32 = 3;
+
+pub(super) async fn measure(cloud: &Cloud, client: &Client) {
+    println!("long answers, {TURNS} turns each: CPU of the functions a turn");
+    for (size, bytes, chunk) in SIZES {
+        for (name, unit, length) in TEXTS {
+            let script = format!("chunk {chunk}; repeat \"{unit}\" {}", bytes / length);
+            let whole = computed(cloud, client, &script, false).await;
+            let streamed = computed(cloud, client, &script, true).await;
+            println!(
+                "{size:6} {name:8} in deltas of {chunk:4}   whole {:7.1} ms   streamed {:7.1} ms   × {:.2}   first delta {} ms",
+                millis(whole.cpu),
+                millis(streamed.cpu),
+                streamed.cpu.as_secs_f64() / whole.cpu.as_secs_f64(),
+                streamed.first.map_or_else(|| "none".to_owned(), |first| format!("{:.1}", millis(first))),
+            );
+        }
+    }
+}
+
+struct Computed {
+    cpu: Duration,
+    /// From the request to the first delta, the longest of the turns.
+    first: Option<Duration>,
+}
+
+async fn computed(cloud: &Cloud, client: &Client, script: &str, streaming: bool) -> Computed {
+    let (mut cpu, mut first) = (Duration::ZERO, None);
+    for _ in 0..TURNS {
+        let model = cloud.model().unwrap();
+        model.clear();
+        let before = children();
+        let read = client.read(script, streaming).await;
+        cpu += children().saturating_sub(before);
+        first = first.max(read.deltas.first().map(|at| *at - read.sent));
+        assert_eq!(model.count(), 1, "one turn is one model call");
+    }
+    Computed { cpu: cpu / TURNS, first }
+}
+
+/// What the processes of the functions have computed so far.
+fn children() -> Duration {
+    let own = std::process::id().to_string();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ticks: u64 = processes
+        .filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok())
+        .filter_map(|stat| {
+            // The name, in parentheses, may hold blanks; the parent is the second field after it.
+            let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
+            let is_ours = *fields.get(1)? == own;
+            let used: u64 = [11, 12].iter().filter_map(|at| fields.get(*at)?.parse::<u64>().ok()).sum();
+            is_ours.then_some(used)
+        })
+        .sum();
+    Duration::from_millis(ticks * 10)
+}
