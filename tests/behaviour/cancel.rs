@@ -1,14 +1,100 @@
 //! `POST …/turns/{TurnId}/cancel`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::support::{System, turn, turn_in, turn_path};
+use local::{Options, token::Identity};
+use serde_json::{Value, json};
+
+use crate::client_tools::{results, submit};
+use crate::support::{Client, PATIENCE, System, options, turn, turn_in, turn_path};
+
+/// Longer than a test: what an attempt learns within it, no renewal told.
+const LONG_LEASE: Duration = Duration::from_secs(180);
+
+fn cancel_path(turn: &Value) -> String {
+    format!("{}/cancel", turn_path(turn))
+}
+
+async fn cancel(client: &Client, turn: &Value) {
+    let summary = client.post(&cancel_path(turn), String::new()).await.result();
+    assert_eq!(summary["Status"]["Id"], "failed");
+}
+
+/// A turn of twenty tool rounds whose tools take a second each.
+async fn twenty_rounds() -> (System, Value) {
+    let mut options = Options { lease: Some(LONG_LEASE), ..options() };
+    options.environment.insert("DIAGNOSTIC_TOOLS".to_owned(), "true".to_owned());
+    let system = System::with(options).await;
+    system.put_context(json!({"MaxRounds": 30})).await;
+    let rounds = "call diagnostics_sleep {\"milliseconds\":1000}; then; ".repeat(20);
+    let mut request = turn(&format!("Work [[script: {rounds} say \"Done.\"]]"));
+    request["ConversationContextId"] = "c".into();
+    (system, request)
+}
+
+#[tokio::test]
+async fn no_model_call_begins_after_a_cancel_was_answered() {
+    let (system, request) = twenty_rounds().await;
+    let ada = system.client("acme", "ada");
+    let cancelled = async {
+        system.model_called(5).await;
+        // In the middle of the fifth round's tool.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        cancel(&ada, &request).await;
+        system.model_calls().len()
+    };
+    let (answer, calls) = futures::join!(ada.execute(&request), cancelled);
+    assert_eq!((answer.status, answer.error().as_str()), (409, "TurnCancelled"));
+    // As long as two more rounds would take.
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!((calls, system.model_calls().len()), (5, 5), "none after the answer");
+}
+
+#[tokio::test]
+async fn a_cancel_between_rounds_of_quick_tools_stops_the_calls_too() {
+    let system = System::with(Options { lease: Some(LONG_LEASE), ..options() }).await;
+    system.put_context(json!({"MaxRounds": 60})).await;
+    let rounds = "call agent_list_modes {}; then; ".repeat(60);
+    for calls in [2, 5, 9] {
+        let ada = system.client("acme", "ada");
+        let before = system.model_calls().len();
+        let mut request = turn(&format!("Work [[script: {rounds} say \"Done.\"]]"));
+        request["ConversationContextId"] = "c".into();
+        let cancelled = async {
+            system.model_called(before + calls).await;
+            cancel(&ada, &request).await;
+            system.model_calls().len()
+        };
+        let (answer, at_the_answer) = futures::join!(ada.execute(&request), cancelled);
+        assert_eq!((answer.status, answer.error().as_str()), (409, "TurnCancelled"));
+        assert_eq!(system.model_calls().len(), at_the_answer, "none after the answer");
+    }
+}
+
+#[tokio::test]
+async fn the_connection_of_a_call_in_flight_is_closed_after_a_cancel() {
+    let system = System::with(Options { lease: Some(LONG_LEASE), ..options() }).await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Think [[script: say \"So\"; hang 100s; say \"it is.\"]]");
+    let model = system.cloud.model().unwrap();
+    let closed = async {
+        system.model_called(1).await;
+        cancel(&ada, &request).await;
+        let answered = Instant::now();
+        while model.abandoned() == 0 {
+            assert!(answered.elapsed() < PATIENCE, "the model still writes for nobody");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        println!("closed {:?} after the answer", answered.elapsed());
+    };
+    let (answer, ()) = futures::join!(ada.execute(&request), closed);
+    assert_eq!((answer.status, answer.error().as_str()), (409, "TurnCancelled"));
+    assert_eq!(system.model_calls().len(), 1);
+}
 
 #[tokio::test]
 async fn a_running_turn_is_cancelled_its_caller_told_and_the_session_free_at_once() {
-    let system =
-        System::with(local::Options { lease: Some(crate::support::LEASE), ..crate::support::options() })
-            .await;
+    let system = System::with(Options { lease: Some(crate::support::LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let slow = turn("Take your time [[script: delay 20s]]");
     let path = format!("{}/cancel", turn_path(&slow));
@@ -48,4 +134,44 @@ async fn a_settled_turn_keeps_its_outcome_and_an_unknown_one_is_not_found() {
     let unknown = ada.post(&format!("{}/cancel", turn_path(&turn("never sent"))), String::new()).await;
     assert_eq!((unknown.status, unknown.error().as_str()), (404, "TurnNotFound"));
     assert_eq!(system.client("rival", "eve").post(&path, String::new()).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_turn_that_is_ended_from_outside_keeps_what_its_suspension_knew() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
+    let ask = "Read [[script: call workspace_read_file {\"path\":\"a.rs\"}; then; \
+               call agent_list_modes {}; call workspace_read_file {\"path\":\"b.rs\"}; then; say \"Read.\"]]";
+    let request = turn(ask);
+    let first = ada.execute(&request).await.result();
+    submit(&ada, &results(&first, "a")).await.result();
+    cancel(&ada, &request).await;
+    let known = |read: &Value| {
+        assert_eq!(read["Errors"], json!(["The turn was cancelled."]));
+        assert_eq!((&read["ClientToolMs"], &read["ToolRounds"]), (&json!(5), &json!(2)), "{read}");
+        assert!(read["ServerToolMs"].is_u64() && read["Usage"]["TotalTokens"].is_u64(), "{read}");
+        assert!(read["OpenAIResponseReceivedDate"].is_string(), "{read}");
+        assert!(read["OpenAIResponseId"].as_str().unwrap().starts_with("resp_"), "{read}");
+        assert!(read.get("AgentAnswerSummary").is_none() && read.get("OpenAIChainExpiresDate").is_none());
+    };
+    known(&operator.get(&turn_path(&request)).await.result());
+    // The session's next turn does not change what is kept, wherever it is kept by then.
+    let next = turn_in(request["SessionId"].as_str().unwrap(), "go on");
+    assert_eq!(ada.execute(&next).await.result()["Kind"], "final");
+    known(&operator.get(&turn_path(&request)).await.result());
+}
+
+#[tokio::test]
+async fn a_reply_that_failed_leaves_the_providers_id_to_operators() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
+    for script in ["fail", "incomplete"] {
+        let request = turn(&format!("Try [[script: say \"So\"; {script}]]"));
+        assert!(ada.execute(&request).await.status >= 400);
+        let read = operator.get(&turn_path(&request)).await.result();
+        assert!(read["OpenAIResponseId"].as_str().unwrap().starts_with("resp_"), "{script}: {read}");
+        assert!(ada.get(&turn_path(&request)).await.result().get("OpenAIResponseId").is_none());
+    }
 }

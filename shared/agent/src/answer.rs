@@ -154,7 +154,8 @@ pub fn suspended(
         tool_continuation_message: Some(guarded.text).filter(|text| !text.trim().is_empty()),
     };
     let response = AgentExecuteResponse::ClientToolContinuation(continuation);
-    let outcome = Outcome::suspended(response, received, Step { plan, progress });
+    let report = report(&progress, &plan, received);
+    let outcome = Outcome::suspended(response, report, Step { plan, progress });
     Answer { outcome, files: embedded(&turn.key, guarded.blobs), beside: Vec::new() }
 }
 
@@ -189,6 +190,8 @@ fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
         cost: progress.usage.and_then(|usage| cost(plan.prices.as_ref(), &usage)),
         raw_payloads: plan.store_raw_payloads.then_some(progress.model_calls),
         client_tool_ms: Some(progress.client_tool_ms).filter(|millis| *millis > 0),
+        server_tool_ms: progress.ran_server_tools().then_some(progress.server_tool_ms),
+        tool_rounds: Some(progress.rounds).filter(|rounds| *rounds > 0),
         warnings: progress.warnings.clone(),
         ..Report::default()
     }

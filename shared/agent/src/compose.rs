@@ -35,8 +35,7 @@ pub struct Composed {
     pub told_solution: Option<Fingerprint>,
 }
 
-/// The next request. What it has to tell is at hand, as far as it could be read
-/// ([`Conversation::missing`]).
+/// The next request. What it has to tell is at hand ([`Conversation::missing`]).
 pub fn compose(
     turn: &Turn,
     plan: &Plan,
@@ -135,8 +134,7 @@ struct Solution {
     told: Option<Fingerprint>,
 }
 
-/// The solution context, if it differs from what the chain was told. One that could not be read is left
-/// out and counts as untold, so the next request tries again.
+/// The solution context, if it differs from what the chain was told.
 fn solution(plan: &Plan, told: Option<Fingerprint>, conversation: &Conversation) -> Option<Solution> {
     let Some(latched) = plan.solution.as_ref() else {
         return told.map(|_| Solution { part: NO_SOLUTION_CONTEXT.to_owned(), told: None });

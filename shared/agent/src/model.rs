@@ -30,6 +30,8 @@ pub struct Observer<'a> {
     pub deltas: &'a mut (dyn FnMut(&str) + Send),
     /// Tokens used, when the provider tells.
     pub usage: Option<Usage>,
+    /// The provider's id of a reply that did not come to its end, when the provider told one.
+    pub failed_id: Option<String>,
     /// What went over the wire, filled in where it is wanted: where it is there to be filled.
     pub raw: Option<Raw>,
 }
@@ -47,7 +49,7 @@ impl<'a> Observer<'a> {
     /// Hands text on to `deltas` and keeps nothing of the wire.
     #[must_use]
     pub fn of(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
-        Self { deltas, usage: None, raw: None }
+        Self { deltas, usage: None, failed_id: None, raw: None }
     }
 
     /// The same, and keeps what goes over the wire if `wanted`.

@@ -3,12 +3,12 @@
 //! One JSON object under the attempt's own id. Whoever takes a turn over fences first, then looks
 //! for it and settles from it, so an answer that reached storage is neither paid for twice nor lost.
 
-use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, Timestamp, error::Misread};
+use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, error::Misread};
 use protocol::detail::{Findings, StagedMode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{call::CallRecord, context::cost, progress::Step};
+use crate::{call::CallRecord, progress::Step};
 use protocol::{
     detail::Report,
     id::AttemptId,
@@ -104,16 +104,11 @@ impl Outcome {
 
     /// Calls for the client to run. What was gathered so far is reported in the final response.
     #[must_use]
-    pub fn suspended(response: AgentExecuteResponse, received: Timestamp, step: Step) -> Self {
+    pub fn suspended(response: AgentExecuteResponse, report: Report, step: Step) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
             response: Response::new(&InvokeResult::ok(response), None),
-            report: Report {
-                received: Some(received),
-                usage: step.progress.usage,
-                cost: step.progress.usage.and_then(|usage| cost(step.plan.prices.as_ref(), &usage)),
-                ..Report::default()
-            },
+            report,
             ending: Ending::Suspended { step: Box::new(step) },
         }
     }

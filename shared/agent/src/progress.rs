@@ -118,6 +118,8 @@ pub struct Progress {
     pub files: Vec<FileRef>,
     /// How long the client's tools took together.
     pub client_tool_ms: u64,
+    /// How long the server's tools took together.
+    pub server_tool_ms: u64,
     /// The tool results that were accepted, by fingerprint, oldest first: to recognise them when they come
     /// again. As many as the turn was resumed, so no more than its rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -170,6 +172,12 @@ impl Progress {
     #[must_use]
     pub fn made_calls(&self) -> Vec<CallRecord> {
         call::kept(self.earlier.iter().chain(&self.calls).cloned(), Bounds::COMPLETED)
+    }
+
+    /// Whether a tool of the server's ran: each leaves a result.
+    #[must_use]
+    pub fn ran_server_tools(&self) -> bool {
+        !self.tool_results.is_empty()
     }
 
     /// Adds what a model call used.

@@ -138,6 +138,8 @@ fn turn() -> AgentSessionTurn {
         usage: Some(usage()),
         cost: Some(cost()),
         client_tool_ms: Some(1_250),
+        server_tool_ms: Some(30),
+        tool_rounds: Some(2),
         warnings: vec!["Retrieval was skipped.".to_owned()],
         errors: Vec::new(),
     }
@@ -161,6 +163,8 @@ fn pending_turn() -> AgentSessionTurn {
         usage: None,
         cost: None,
         client_tool_ms: None,
+        server_tool_ms: None,
+        tool_rounds: None,
         warnings: Vec::new(),
         ..turn()
     }

@@ -49,7 +49,7 @@ pub struct Report {
     /// The head of the answer; completed turns only (DD-005).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_summary: Option<String>,
-    /// The provider's id of the response.
+    /// The provider's id of the response: of the last one, also where it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
     /// What the request carried that it answers; none of a turn from before this was kept.
@@ -87,6 +87,12 @@ pub struct Report {
     /// How long the client's tools took together, in milliseconds; none when it ran none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_tool_ms: Option<u64>,
+    /// How long the server's tools took together, in milliseconds; none when it ran none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_tool_ms: Option<u64>,
+    /// Rounds of tool calls; none when there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_rounds: Option<u32>,
     /// Warnings of this turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

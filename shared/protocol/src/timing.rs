@@ -13,6 +13,11 @@ pub struct Timing {
     pub stop_early: Duration,
     /// How much longer than the lease a taker waits.
     pub take_late: Duration,
+    /// How often an attempt looks at its turn while a model or a tool is at work.
+    pub look_every: Duration,
+    /// For how long an attempt may rely on having seen that the turn is its own. A cancel holds its answer
+    /// back for as long.
+    pub look_lasts: Duration,
     /// What the sweep leaves, after a lease's end, for the client's own retry.
     pub abandon_grace: Duration,
     /// When the sweep looks at a settled turn whose announcement was lost.
@@ -45,6 +50,8 @@ impl Timing {
             salvage_lease: Duration::from_secs(5).min(lease),
             stop_early: Duration::from_secs(5).min(lease / 4),
             take_late: Duration::from_secs(2).min(lease / 4),
+            look_every: Duration::from_secs(1),
+            look_lasts: Duration::from_millis(250),
             abandon_grace: Duration::from_secs(120),
             settled_grace: Duration::from_secs(30).min(lease),
             replay_wait: Duration::from_secs(10),

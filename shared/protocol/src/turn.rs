@@ -10,8 +10,9 @@ use crate::{
     id::{AttemptId, TurnKey},
 };
 
-/// The most attempts one stage of a turn gets before it is abandoned.
-pub const MAX_ATTEMPTS: usize = 3;
+/// How often the work of a turn may be taken over from an attempt that died, over all its stages: with its
+/// first attempt it has three. Going on with a client's results takes over nothing.
+pub const MAX_TAKEOVERS: u32 = 2;
 
 /// The head of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -36,6 +37,8 @@ pub struct Turn {
     pub due: Option<Timestamp>,
     /// Whether its client asked for a stream: its tool continuations are answered in the same way.
     pub streamed: bool,
+    /// How often its work was taken over from an attempt that died; at most [`MAX_TAKEOVERS`].
+    pub takeovers: u32,
     /// Who suspended it last: should it be ended from outside, that outcome object tells what it had used.
     pub suspended_by: Option<AttemptId>,
     /// The latest accepted tool results, to recognise them when they come again.
@@ -73,7 +76,7 @@ pub struct Stage {
     /// How many suspensions came before.
     pub round: u32,
     /// The attempts of this stage, oldest first: any of them may have stored an outcome object.
-    /// At most [`MAX_ATTEMPTS`].
+    /// At most one more than [`MAX_TAKEOVERS`].
     pub attempts: Vec<AttemptId>,
 }
 

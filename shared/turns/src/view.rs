@@ -166,6 +166,8 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         usage: report.usage,
         cost: report.cost.as_ref().map(cost),
         client_tool_ms: report.client_tool_ms,
+        server_tool_ms: report.server_tool_ms,
+        tool_rounds: report.tool_rounds,
         warnings: report.warnings.clone(),
         errors: report.errors.clone(),
     }

@@ -82,6 +82,12 @@ pub struct AgentSessionTurn {
     /// absent when it ran none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub client_tool_ms: Option<u64>,
+    /// How long the server's tools took together, in milliseconds; absent when it ran none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub server_tool_ms: Option<u64>,
+    /// How many rounds of tool calls the turn has had; absent when it had none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool_rounds: Option<u32>,
     /// Warnings of this turn.
     pub warnings: Vec<String>,
     /// Errors of a failed turn.

@@ -100,10 +100,12 @@ impl Fold {
                 return self.finish(response, observer).map(Progress::Done);
             }
             Event::Failed { response } => {
+                observer.failed_id = Some(response.id).filter(|id| !id.is_empty());
                 ended(data, response.usage, observer);
                 return Err(failure::of_failed(response.error.as_ref()));
             }
             Event::Incomplete { response } => {
+                observer.failed_id = Some(response.id).filter(|id| !id.is_empty());
                 ended(data, response.usage, observer);
                 return Err(failure::of_incomplete(response.incomplete_details.as_ref()));
             }
@@ -138,11 +140,14 @@ impl Fold {
     }
 
     fn finish(&mut self, response: Response, observer: &mut Observer<'_>) -> Result<Reply, Error> {
+        let failed_id = || Some(response.id.clone()).filter(|id| !id.is_empty());
         match response.status.as_deref() {
             Some("failed" | "cancelled") => {
+                observer.failed_id = failed_id();
                 return Err(failure::of_failed(response.error.as_ref()));
             }
             Some("incomplete") => {
+                observer.failed_id = failed_id();
                 return Err(failure::of_incomplete(response.incomplete_details.as_ref()));
             }
             _ => {}

@@ -69,6 +69,22 @@ fn text_is_handed_on_as_it_comes() {
     assert_eq!(reply.model, "model-1");
 }
 
+#[test]
+fn a_reply_that_failed_or_broke_off_leaves_its_id() {
+    let ended = |kind: &str, status: &str| {
+        let event = json!({"type": kind, "response": {"id": "resp_9", "status": status, "output": []}});
+        let mut ignore = |_: &str| {};
+        let mut observer = Observer::of(&mut ignore);
+        let reply = Fold::default().push(&event.to_string(), &mut observer);
+        (reply.is_err(), observer.failed_id)
+    };
+    let told = (true, Some("resp_9".to_owned()));
+    assert_eq!(ended("response.failed", "failed"), told);
+    assert_eq!(ended("response.incomplete", "incomplete"), told);
+    assert_eq!(ended("response.completed", "incomplete"), told, "some servers end it this way");
+    assert_eq!(ended("response.completed", "completed"), (false, None));
+}
+
 /// The tokens that an event tells, and what is kept of it.
 fn told(event: &Value) -> (Option<Usage>, Value) {
     let mut ignore = |_: &str| {};

@@ -273,6 +273,7 @@ pub fn begin(
         attempt: attempt.clone(),
         due: Some(take::abandoned_at(lease_ends, timing)),
         streamed: submission.streamed,
+        takeovers: 0,
         suspended_by: None,
         accepted: None,
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },

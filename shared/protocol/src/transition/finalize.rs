@@ -55,22 +55,21 @@ impl Finalized {
     }
 }
 
-/// What the table keeps of a settled turn. The reader uses the same, before it is finalized.
+/// What the table keeps of a settled turn. The reader uses the same, before it is finalized. A turn that was
+/// ended from outside keeps what its last suspension knew, but for what an answer alone has.
 #[must_use]
 pub fn report(verdict: &Verdict, found: Option<&Findings>) -> Report {
     match verdict {
         Verdict::Completed { .. } | Verdict::Failed { .. } => {
             found.map(|found| found.report.clone()).unwrap_or_default()
         }
-        Verdict::Ended(reason) => {
-            let spent = found.map(|found| &found.report);
-            Report {
-                errors: vec![reason.error().message],
-                usage: spent.and_then(|spent| spent.usage),
-                cost: spent.and_then(|spent| spent.cost.clone()),
-                ..Report::default()
-            }
-        }
+        Verdict::Ended(reason) => Report {
+            errors: vec![reason.error().message],
+            answer_summary: None,
+            chain_expires: None,
+            raw_payloads: None,
+            ..found.map(|found| found.report.clone()).unwrap_or_default()
+        },
     }
 }
 

@@ -10,20 +10,34 @@ use crate::{
     turn::{AcceptedResults, Stage, State, Turn},
 };
 
-/// Goes on with a suspended turn. The results are stored under `owner` before this is written.
+/// Why results are not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The turn does not await any.
+    #[error(transparent)]
+    Illegal(#[from] Illegal),
+    /// Their deadline is past: [`overdue`](super::settle::overdue) ends the turn.
+    #[error("the deadline of the tool results is past")]
+    Late,
+}
+
+/// Goes on with a suspended turn. The results are stored under `attempt` before this is written.
 ///
 /// # Errors
-/// When the turn does not await tool results.
+/// When the turn does not await tool results, or no longer.
 pub fn resume(
     turn: &Turn,
     attempt: AttemptId,
     results: Fingerprint,
     now: Timestamp,
     timing: &Timing,
-) -> Result<TurnChange, Illegal> {
-    let State::AwaitingTools { round, .. } = turn.state else {
-        return Err(Illegal { from: turn.state.phase() });
+) -> Result<TurnChange, Refused> {
+    let State::AwaitingTools { round, deadline } = turn.state else {
+        return Err(Illegal { from: turn.state.phase() }.into());
     };
+    if deadline <= now {
+        return Err(Refused::Late);
+    }
     let lease_ends = now.after(timing.lease);
     let after = Turn {
         attempt: attempt.clone(),

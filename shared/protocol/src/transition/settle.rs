@@ -29,7 +29,7 @@ pub fn settle(
     }
 }
 
-/// Ends an open turn from outside: a cancel while it runs or awaits, a tool deadline while it awaits.
+/// Ends an open turn from outside: a cancel while it runs or awaits, a new turn while it awaits.
 ///
 /// # Errors
 /// When the turn is already settled.
@@ -37,6 +37,18 @@ pub fn end(turn: &Turn, reason: Reason, now: Timestamp, timing: &Timing) -> Resu
     match turn.state.phase() {
         Phase::Running | Phase::AwaitingTools => Ok(decided(turn, Verdict::Ended(reason), now, now, timing)),
         from @ (Phase::Settled | Phase::Finalized) => Err(Illegal { from }),
+    }
+}
+
+/// Ends a turn whose client's tools have not answered by their deadline, whoever finds out first: the sweep,
+/// or results that come too late. None for any other turn, and while there is time.
+#[must_use]
+pub fn overdue(turn: &Turn, now: Timestamp, timing: &Timing) -> Option<TurnChange> {
+    match turn.state {
+        State::AwaitingTools { deadline, .. } if deadline <= now => {
+            Some(decided(turn, Verdict::Ended(Reason::ToolDeadline), now, now, timing))
+        }
+        State::Running { .. } | State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use super::{settle, take};
 use crate::{
     change::{Condition, TurnChange},
     timing::Timing,
-    turn::{Reason, State, Turn},
+    turn::{State, Turn},
 };
 
 /// What the sweep does with a turn it was pointed at.
@@ -30,11 +30,7 @@ pub fn action(turn: &Turn, now: Timestamp, timing: &Timing) -> Action {
     match &turn.state {
         State::Finalized(_) => Action::Leave,
         State::Settled(_) => Action::Finalize,
-        State::AwaitingTools { deadline, .. } if now < *deadline => Action::Leave,
-        State::AwaitingTools { .. } => match settle::end(turn, Reason::ToolDeadline, now, timing) {
-            Ok(change) => Action::End(change),
-            Err(_) => Action::Leave,
-        },
+        State::AwaitingTools { .. } => settle::overdue(turn, now, timing).map_or(Action::Leave, Action::End),
         State::Running { lease_ends, .. } => {
             let abandoned_at = take::abandoned_at(*lease_ends, timing);
             if abandoned_at <= now {

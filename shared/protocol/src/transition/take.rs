@@ -7,7 +7,7 @@ use crate::{
     change::{Condition, TurnChange},
     id::AttemptId,
     timing::Timing,
-    turn::{MAX_ATTEMPTS, Stage, State, Turn},
+    turn::{MAX_TAKEOVERS, State, Turn},
 };
 
 /// What the taker is going to do.
@@ -29,12 +29,6 @@ pub fn takeable_at(lease_ends: Timestamp, timing: &Timing) -> Timestamp {
 #[must_use]
 pub fn abandoned_at(lease_ends: Timestamp, timing: &Timing) -> Timestamp {
     takeable_at(lease_ends, timing).after(timing.abandon_grace)
-}
-
-/// Whether the stage has an attempt left for [`Purpose::Retry`].
-#[must_use]
-pub fn has_attempt_left(stage: &Stage) -> bool {
-    stage.attempts.len() < MAX_ATTEMPTS
 }
 
 /// Why a turn can't be taken.
@@ -72,10 +66,11 @@ pub fn take(
     if now < takeable_at {
         return Err(Refused::Alive { takeable_at });
     }
-    let mut stage = stage.clone();
+    let (mut stage, mut takeovers) = (stage.clone(), turn.takeovers);
     let lease = match purpose {
-        Purpose::Retry if !has_attempt_left(&stage) => return Err(Refused::NoAttemptLeft),
+        Purpose::Retry if takeovers >= MAX_TAKEOVERS => return Err(Refused::NoAttemptLeft),
         Purpose::Retry => {
+            takeovers += 1;
             stage.attempts.push(attempt.clone());
             timing.lease
         }
@@ -83,5 +78,6 @@ pub fn take(
         Purpose::Salvage => timing.salvage_lease,
     };
     let state = State::Running { lease_ends: now.after(lease), stage };
-    Ok(TurnChange { condition: Condition::lease_of(turn), after: Turn { attempt, state, ..turn.clone() } })
+    let after = Turn { attempt, state, takeovers, ..turn.clone() };
+    Ok(TurnChange { condition: Condition::lease_of(turn), after })
 }

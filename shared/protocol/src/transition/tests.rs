@@ -360,6 +360,66 @@ fn a_lease_is_taken_late_by_at_most_three_attempts_and_then_only_salvaged() {
 }
 
 #[test]
+fn the_attempts_before_a_suspension_count_after_it() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    let taken = take::take(&turn, attempt("b"), take::Purpose::Retry, at(32), &timing).unwrap().after;
+    let waiting = suspend::suspend(&taken, attempt("b"), at(500)).unwrap().after;
+    let results = Fingerprint::of_bytes(b"results");
+    let resumed = resume::resume(&waiting, attempt("c"), results, at(40), &timing).unwrap().after;
+    let taken = take::take(&resumed, attempt("d"), take::Purpose::Retry, at(72), &timing).unwrap().after;
+    let State::Running { stage, .. } = &taken.state else { panic!("it runs") };
+    assert_eq!(stage.attempts, [attempt("c"), attempt("d")], "of this stage alone");
+    let again = take::take(&taken, attempt("e"), take::Purpose::Retry, at(104), &timing);
+    assert_eq!(again, Err(take::Refused::NoAttemptLeft), "it was taken over twice");
+}
+
+#[test]
+fn results_that_come_at_the_deadline_are_too_late_and_end_the_turn_as_the_sweep_does() {
+    let timing = Timing::default();
+    let (_, turn) = running();
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
+    let results = Fingerprint::of_bytes(b"results");
+    let resume = |now| resume::resume(&waiting, attempt("b"), results, now, &timing);
+    assert!(resume(at(499)).is_ok());
+    assert_eq!(resume(at(500)), Err(resume::Refused::Late));
+    assert_eq!(settle::overdue(&waiting, at(499), &timing), None);
+    let ended = settle::overdue(&waiting, at(500), &timing).unwrap();
+    assert_eq!(sweep::action(&waiting, at(500), &timing), sweep::Action::End(ended.clone()));
+    assert_eq!(ended.after.settlement().unwrap().verdict, Verdict::Ended(Reason::ToolDeadline));
+    assert_eq!(settle::overdue(&turn, at(1_000_000), &timing), None, "a running turn has no such deadline");
+}
+
+#[test]
+fn a_turn_ended_from_outside_keeps_what_its_suspension_knew() {
+    let timing = Timing::default();
+    let (session, turn) = running();
+    let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
+    let mut knew = answer("resp_1").report;
+    knew.provider = Some("p".to_owned());
+    knew.received = Some(at(2));
+    knew.client_tool_ms = Some(7);
+    knew.server_tool_ms = Some(3);
+    knew.tool_rounds = Some(2);
+    knew.raw_payloads = Some(1);
+    knew.warnings = vec!["Careful.".to_owned()];
+    let found = Findings { report: knew.clone(), staged_mode: None };
+    for reason in [Reason::Cancelled, Reason::Superseded, Reason::ToolDeadline, Reason::Abandoned] {
+        let ended = settle::end(&waiting, reason, at(6), &timing).unwrap().after;
+        let done = finalize::finalize(&session, &ended, Some(&found)).unwrap();
+        let expected = Report {
+            errors: vec![reason.error().message],
+            answer_summary: None,
+            chain_expires: None,
+            raw_payloads: None,
+            ..knew.clone()
+        };
+        assert_eq!(done.result.report, expected);
+        assert_eq!(done.session.chain, None, "nobody goes on from it");
+    }
+}
+
+#[test]
 fn results_open_a_new_stage_and_are_remembered() {
     let timing = Timing::default();
     let (_, turn) = running();

@@ -50,6 +50,8 @@ pub(crate) fn timing() -> Timing {
         lease: ticks(1),
         salvage_lease: ticks(1),
         stop_early: ticks(0),
+        look_every: ticks(0),
+        look_lasts: ticks(0),
         take_late: ticks(0),
         abandon_grace: ticks(1),
         settled_grace: ticks(0),

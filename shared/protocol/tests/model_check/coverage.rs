@@ -90,6 +90,8 @@ events! {
     DueMoved = "the sweep moves the due time of a live turn",
     /// The tool results did not come.
     ToolDeadline = "the tool deadline ends a turn",
+    /// The tool results came after their deadline.
+    TooLate = "tool results that come too late end the turn",
     /// Tool results were accepted.
     Resumed = "tool results are accepted",
     /// The same tool results came again.

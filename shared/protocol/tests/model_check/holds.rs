@@ -196,7 +196,7 @@ fn tool_results_come_twice_late_or_never() {
         replies: tools_first,
         crashes: vec![0, 1],
         ticks: 3,
-        shows: vec![Resumed, ResumedAgain, ToolDeadline, Salvaged, TakenOver],
+        shows: vec![Resumed, ResumedAgain, ToolDeadline, TooLate, Salvaged, TakenOver],
         ..Scene::named(
             "tools",
             vec![

@@ -210,6 +210,8 @@ pub(crate) enum Then {
     MovedDue,
     /// End a turn whose tool results did not come.
     EndedOverdue,
+    /// The same, by results that came too late.
+    EndedLate,
     /// Make a turn terminal.
     Finalized,
     /// Cancel a turn.

@@ -48,6 +48,7 @@ fn turn(state: State) -> Turn {
         attempt: attempt("a"),
         due: (!matches!(state, State::Finalized(_))).then_some(now),
         streamed: true,
+        takeovers: 1,
         suspended_by: Some(attempt("a")),
         accepted: Some(AcceptedResults {
             round: 1,
@@ -83,6 +84,15 @@ fn a_turn_head_in_every_state_is_read_as_it_was_written_and_stays_under_a_kiloby
         assert!(bytes < 2_048, "{bytes} bytes as debug text, which is about twice the item");
         assert_eq!(item.contains_key("GSI1PK"), turn.due.is_some());
         assert_eq!(decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap(), turn);
+    }
+}
+
+#[test]
+fn a_head_from_before_takeovers_were_counted_has_those_of_its_stage() {
+    for (state, expected) in states().into_iter().zip([1, 0, 0, 0, 0]) {
+        let mut item = encode(&TurnItem::from(&turn(state))).unwrap();
+        assert!(item.remove("Takeovers").is_some());
+        assert_eq!(decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap().takeovers, expected);
     }
 }
 

@@ -71,6 +71,9 @@ pub(crate) struct TurnItem {
     reason: Option<Reason>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     status_at: Option<Timestamp>,
+    /// Heads from before this was counted lack it: then the stage's attempts tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    takeovers: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     suspended_by: Option<AttemptId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -126,6 +129,7 @@ impl From<&Turn> for TurnItem {
             writer: None,
             reason: None,
             status_at: None,
+            takeovers: Some(turn.takeovers).filter(|takeovers| *takeovers > 0),
             suspended_by: turn.suspended_by.clone(),
             answered: turn.accepted.clone().map(AnsweredAttribute::from),
         };
@@ -189,6 +193,8 @@ impl TurnItem {
     }
 
     pub(crate) fn into_turn(self, key: TurnKey) -> Result<Turn, Unreadable> {
+        let in_stage = self.writers.as_ref().map_or(0, |writers| writers.len().saturating_sub(1));
+        let takeovers = self.takeovers.unwrap_or_else(|| u32::try_from(in_stage).unwrap_or(u32::MAX));
         Ok(Turn {
             key,
             sequence: self.seq,
@@ -205,6 +211,7 @@ impl TurnItem {
             attempt: self.owner,
             due: self.due,
             streamed: self.streamed,
+            takeovers,
             suspended_by: self.suspended_by,
             accepted: self.answered.map(AcceptedResults::from),
         })

@@ -10,7 +10,8 @@ use protocol::id::TurnKey;
 use super::{
     executor::Executor,
     owned_turn::{OwnedTurn, keep_lease},
-    work::Work,
+    watch::watch,
+    work::{Stopped, Work},
 };
 use crate::checkpoint::CHECKPOINT_EVERY;
 use crate::{
@@ -31,10 +32,18 @@ impl<D: AgentDeps> Executor<D> {
         stream.begin(&owned.turn);
         let done = {
             let work = pin!(async {
-                let answer = while_files_are_kept(&self.deps, stream, self.work(owned, work, stream)).await;
+                let answer = {
+                    // Until the work has come to something: from then on its own write decides.
+                    let lost = pin!(watch(&self.deps, owned));
+                    let work = pin!(while_files_are_kept(&self.deps, stream, self.work(owned, work, stream)));
+                    match select(work, lost).await {
+                        Either::Left((answer, _)) => answer?,
+                        Either::Right((lost, _)) => return Err(Stopped::from(lost)),
+                    }
+                };
                 let beside = answer.beside;
                 let settled = self.settle(owned, answer.outcome, &answer.files, stream);
-                join(settled, self.keep(&beside)).await.0
+                Ok(join(settled, self.keep(&beside)).await.0)
             });
             let lease = pin!(keep_lease(&self.deps, owned));
             let checkpoints = pin!(keep_checkpoints(&self.deps, &owned.turn.key, stream));
@@ -42,15 +51,17 @@ impl<D: AgentDeps> Executor<D> {
             // The lease is looked at before the work each time, so that no model call begins under a
             // lease that is over: not the first either, when the write that won the turn took that long.
             match select(keep, work).await {
-                Either::Right((answer, _)) => Some(answer),
-                Either::Left(_) => None,
+                Either::Right((answer, _)) => answer,
+                Either::Left(_) => Err(Stopped::Lost),
             }
         };
         match done {
-            Some(answer) => answer,
-            // The lease is lost. The work was dropped with the block above, before anything is waited for:
+            Ok(answer) => answer,
+            // Nothing was decided: the turn stays as it is, and the same request goes on with it.
+            Err(Stopped::Unavailable(error)) => Err(error.into()),
+            // The turn is lost. The work was dropped with the block above, before anything is waited for:
             // that ends the model call, so nobody pays for it any longer.
-            None => {
+            Err(Stopped::Lost) => {
                 let stored = self.deps.store().turn(&owned.turn.key).await?;
                 self.what_stands(stored.ok_or(Refusal::TurnNotFound)?, stream).await
             }

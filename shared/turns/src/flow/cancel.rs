@@ -4,11 +4,12 @@ use contracts::{
     id::{SessionId, TurnId},
     invoke_result::Warning,
 };
+use futures::future::join;
 use protocol::{
     Caller,
     id::SessionKey,
     transition::settle,
-    turn::{Reason, Turn, Verdict},
+    turn::{Phase, Reason, Turn, Verdict},
 };
 
 use super::{
@@ -16,7 +17,7 @@ use super::{
     write::{self, Written},
 };
 use crate::{
-    ports::{AgentDeps, Clock, Reads},
+    ports::{AgentDeps, Clock, Reads, Timer},
     refusal::Refusal,
 };
 
@@ -55,7 +56,8 @@ impl Cancelled {
 
 impl<D: AgentDeps> Executor<D> {
     /// Settles a turn as cancelled, unless it is settled already: then its outcome stands. The attempt
-    /// that works on it learns of it when it next writes, and stops paying.
+    /// that works on it learns of it when it next looks, and stops paying: once this returns it begins
+    /// nothing more.
     ///
     /// # Errors
     /// When there is no such turn for this caller.
@@ -74,10 +76,18 @@ impl<D: AgentDeps> Executor<D> {
                 return Ok(Cancelled::before(&turn));
             };
             if let Written::Applied = write::turn(&self.deps, &change).await? {
-                self.announce(&turn, invocation.correlation.as_ref()).await;
+                let announced = self.announce(&turn, invocation.correlation.as_ref());
+                join(announced, self.unseen(&turn)).await;
                 return Ok(Cancelled::Now);
             }
         }
         Err(Refusal::Contended)
+    }
+
+    /// Until whoever works on the turn can't rely any more on what it saw before.
+    async fn unseen(&self, turn: &Turn) {
+        if turn.state.phase() == Phase::Running {
+            self.deps.host().sleep(self.deps.timing().look_lasts).await;
+        }
     }
 }

@@ -24,17 +24,18 @@ const MOST_TURNS: usize = 100;
 const AT_ONCE: usize = 4;
 
 impl<D: AgentDeps> Executor<D> {
-    /// The next request. What can't be read is left out of it, and logged.
+    /// The next request. Earlier turns that can't be read are left out of it, which its user is told; without
+    /// the turn's own question or the solution context there is none.
     pub(super) async fn compose(
         &self,
         turn: &Turn,
         plan: &Plan,
         progress: &mut Progress,
         conversation: &mut Conversation,
-    ) -> Composed {
+    ) -> Result<Composed, Unavailable> {
         let Missing { request, earlier, solution } = conversation.missing(plan, progress);
         if request {
-            conversation.request = logged(self.request_of(turn).await, "the request can't be read");
+            conversation.request = Some(self.request_of(turn).await?);
         }
         if let Some(room) = earlier {
             conversation.earlier = Some(self.earlier(turn, room).await);
@@ -42,10 +43,11 @@ impl<D: AgentDeps> Executor<D> {
         if let Some(latched) = solution {
             let brought_by = turn.key.session.turn(latched.turn);
             let payload = Payload { turn: brought_by, kind: Kind::Instruction(latched.request) };
-            let request = logged(self.request_at(&payload).await, "the solution context can't be read");
-            conversation.solution = request.and_then(|request| request.solution_context_text);
+            let text = self.request_at(&payload).await?.solution_context_text;
+            let missing = || Unavailable { what: "the solution context", source: "it is not there".into() };
+            conversation.solution = Some(text.ok_or_else(missing)?);
         }
-        compose(turn, plan, progress, conversation, &self.deps.config().catalog)
+        Ok(compose(turn, plan, progress, conversation, &self.deps.config().catalog))
     }
 
     /// The newest completed turns before this one that together take at most `room` tokens. One that

@@ -20,6 +20,7 @@ mod setup;
 mod sweep;
 mod tool_results;
 mod user_turn;
+mod watch;
 mod work;
 mod write;
 

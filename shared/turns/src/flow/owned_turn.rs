@@ -31,13 +31,15 @@ pub(super) struct OwnedTurn {
 pub(super) struct Lease {
     /// On [`Timer::monotonic`], in milliseconds.
     ends: AtomicU64,
+    /// When what last showed the turn to be the attempt's own began: a write of it, or a look.
+    seen: AtomicU64,
     stop_early: Duration,
 }
 
 impl Lease {
     /// A lease whose write began at `requested`, so it can't be over earlier than we think.
     pub(super) fn held_since(requested: Duration, timing: &Timing) -> Self {
-        let lease = Self { ends: AtomicU64::new(0), stop_early: timing.stop_early };
+        let lease = Self { ends: AtomicU64::new(0), seen: AtomicU64::new(0), stop_early: timing.stop_early };
         lease.extend(requested, timing.lease);
         lease
     }
@@ -49,14 +51,32 @@ impl Lease {
             .saturating_sub(timer.monotonic())
     }
 
+    /// Up to when the turn is known to have been the attempt's.
+    pub(super) fn seen(&self) -> Duration {
+        Duration::from_millis(self.seen.load(Ordering::Relaxed))
+    }
+
+    /// Something that began at `began` showed the turn to be the attempt's.
+    pub(super) fn was_seen(&self, began: Duration) {
+        self.seen.fetch_max(millis(began), Ordering::Relaxed);
+    }
+
     fn extend(&self, requested: Duration, by: Duration) {
-        let ends = requested.saturating_add(by).as_millis();
-        self.ends.store(u64::try_from(ends).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.ends.store(millis(requested.saturating_add(by)), Ordering::Relaxed);
+        self.was_seen(requested);
     }
 }
 
-/// Renews the lease until it is lost: taken, settled by someone else, or over because the table could
+fn millis(instant: Duration) -> u64 {
+    u64::try_from(instant.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Renews the lease, beside the work and in its task, until it is lost: taken, settled by someone else, or over because the table could
 /// not be reached. Never past the moment when the function itself is about to be stopped.
+///
+/// It is polled before the work each time, and what the work computes between two polls is bounded: the model's
+/// client yields after each piece that it reads, and what a reply costs is linear in its length. So the work
+/// can't starve it, dropping the attempt drops it, and a simulation needs no tasks of its own for it.
 pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
     let OwnedTurn { turn, lease, term } = owned;
     let (host, timing) = (deps.host(), deps.timing());

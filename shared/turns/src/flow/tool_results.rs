@@ -7,11 +7,12 @@ use agent::{
 };
 use bytes::Bytes;
 use contracts::ToolContinuation;
+use futures::future::join;
 use protocol::{
     Caller,
     id::SessionKey,
     payload::{Kind, Payload},
-    transition::resume::resume,
+    transition::{resume::resume, settle},
     turn::{Reason, Settlement, State, Turn, Verdict},
 };
 
@@ -52,6 +53,9 @@ impl<D: AgentDeps> Executor<D> {
         for _ in 0..ROUNDS {
             let turn = self.deps.store().turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
             stream.stream_as(&turn);
+            if let Some(response) = self.end_overdue(&turn, stream, &term).await? {
+                return Ok(response);
+            }
             let (owned, step) = match self.met(&turn, request).await? {
                 Met::Again => match replay::wait(&self.deps, turn.clone(), stream).await? {
                     Waited::Ready(turn) => return self.replay(&turn, stream).await,
@@ -107,6 +111,25 @@ impl<D: AgentDeps> Executor<D> {
             State::Running { .. } | State::Settled(_) | State::Finalized(_) if is_earlier => Met::Again,
             State::Running { .. } | State::Settled(_) | State::Finalized(_) => Met::Unexpected,
         })
+    }
+
+    /// Ends the turn if these results come too late, as the sweep would have; none when they don't, or when
+    /// somebody else moved it on first.
+    async fn end_overdue(
+        &self,
+        turn: &Turn,
+        stream: &Writer,
+        term: &Term,
+    ) -> Result<Option<Response>, Refusal> {
+        let Some(change) = settle::overdue(turn, self.deps.host().now(), self.deps.timing()) else {
+            return Ok(None);
+        };
+        let announced = self.announce(turn, term.correlation.as_ref());
+        let (written, ()) = join(write::turn(&self.deps, &change), announced).await;
+        match written? {
+            Written::Applied => self.replay(&change.after, stream).await.map(Some),
+            Written::Stands(_) => Ok(None),
+        }
     }
 
     /// Stores matching results and takes the turn; none when somebody else moved it on first.

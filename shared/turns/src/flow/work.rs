@@ -16,13 +16,17 @@ use agent::{
 };
 use bytes::Bytes;
 use contracts::{error::causes, request::UserTurn, response::FileRef};
-use futures::future::join3;
+use futures::future::{join, join3};
 use protocol::{
     payload::{Kind, Payload},
     turn::Turn,
 };
 
-use super::{executor::Executor, owned_turn::OwnedTurn};
+use super::{
+    executor::Executor,
+    owned_turn::OwnedTurn,
+    watch::{self, Lost},
+};
 use crate::{
     ports::{AgentDeps, Clock, Payloads, Timer, Unavailable},
     stream::Writer,
@@ -36,9 +40,35 @@ pub(super) struct Work<'a> {
     pub(super) step: Step,
 }
 
+/// Why an attempt came to nothing of its own.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// Its turn is somebody else's, or decided.
+    Lost,
+    /// What it has to tell the model can't be read.
+    Unavailable(Unavailable),
+}
+
+impl From<Lost> for Stopped {
+    fn from(_: Lost) -> Self {
+        Self::Lost
+    }
+}
+
+impl From<Unavailable> for Stopped {
+    fn from(error: Unavailable) -> Self {
+        Self::Unavailable(error)
+    }
+}
+
 impl<D: AgentDeps> Executor<D> {
     /// Works on the turn until it comes to something.
-    pub(super) async fn work(&self, owned: &OwnedTurn, work: Work<'_>, stream: &Writer) -> Answer {
+    pub(super) async fn work(
+        &self,
+        owned: &OwnedTurn,
+        work: Work<'_>,
+        stream: &Writer,
+    ) -> Result<Answer, Stopped> {
         let (turn, Step { plan, mut progress }) = (&owned.turn, work.step);
         let (config, host) = (self.deps.config(), self.deps.host());
         let start = plan.start.as_ref().unwrap_or(&turn.chain);
@@ -47,12 +77,9 @@ impl<D: AgentDeps> Executor<D> {
         let (mut unrecorded, mut raw) = (false, Vec::new());
         loop {
             let Composed { request, told_solution } =
-                self.compose(turn, &plan, &mut progress, &mut conversation).await;
-            if owned.lease.left(host).is_zero() {
-                // Nobody may pay for a turn that is about to be somebody else's: whoever keeps the lease
-                // ends this.
-                return std::future::pending().await;
-            }
+                self.compose(turn, &plan, &mut progress, &mut conversation).await?;
+            // Nobody may pay for a turn that is somebody else's, or decided.
+            watch::still_owns(&self.deps, owned).await?;
             let mut deltas = |piece: &str| stream.text(&turn.key, piece);
             let mut observer = Observer::of(&mut deltas).keeping_raw(plan.store_raw_payloads);
             let reply = self.deps.model().reply(&request, self.time_left(owned), &mut observer);
@@ -60,6 +87,7 @@ impl<D: AgentDeps> Executor<D> {
             let reply = join3(reply, recorded, self.keep(&raw)).await.0;
             progress.model_calls += 1;
             progress.spent(observer.usage);
+            let failed_id = observer.failed_id;
             raw = observer.raw.map_or_else(Vec::new, |raw| answer::raw(turn, progress.model_calls, raw));
             let reply = match reply {
                 Ok(reply) => reply,
@@ -69,8 +97,9 @@ impl<D: AgentDeps> Executor<D> {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "the model call failed");
+                    progress.response_id = failed_id.or(progress.response_id);
                     let failed = answer::failed(answer::failure(&error), progress, &plan, host.now());
-                    return failed.beside(raw);
+                    return Ok(failed.beside(raw));
                 }
             };
             conversation.replied(&plan);
@@ -82,21 +111,22 @@ impl<D: AgentDeps> Executor<D> {
             if reply.calls.is_empty() {
                 let mode = config.catalog.display_name(progress.mode(turn));
                 let now = host.now();
-                return answer::answered(turn, &mode, reply.text, progress, &plan, now, self.deps.timing())
-                    .streamed(stream.segment())
-                    .beside(raw);
+                let timing = self.deps.timing();
+                let answer = answer::answered(turn, &mode, reply.text, progress, &plan, now, timing);
+                return Ok(answer.streamed(stream.segment()).beside(raw));
             }
             stream.reset();
             if progress.rounds >= plan.max_rounds {
                 let error = answer::too_many_rounds(&plan);
-                return answer::failed(error, progress, &plan, host.now()).beside(raw);
+                return Ok(answer::failed(error, progress, &plan, host.now()).beside(raw));
             }
             progress.rounds += 1;
             unrecorded = true;
-            progress = self.run_tools(turn, &plan, reply.calls, progress, self.time_left(owned)).await;
+            progress = self.run_tools(owned, &plan, reply.calls, progress).await?;
             if progress.pending().next().is_some() {
                 let mode = config.catalog.display_name(progress.mode(turn));
-                return answer::suspended(turn, &mode, &reply.text, progress, plan, host.now()).beside(raw);
+                let now = host.now();
+                return Ok(answer::suspended(turn, &mode, &reply.text, progress, plan, now).beside(raw));
             }
         }
     }
@@ -124,24 +154,36 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Runs what the server runs, refuses what fits no tool, and leaves the client's calls open.
     ///
-    /// No tool outlasts `deadline`, which is what the turn has left.
+    /// No tool outlasts what the turn has left. The head is looked at beside them: their effects, and the
+    /// next model call, are for a turn that is the attempt's still.
     async fn run_tools(
         &self,
-        turn: &Turn,
+        owned: &OwnedTurn,
         plan: &Plan,
         calls: Vec<FunctionCall>,
         mut progress: Progress,
-        deadline: Duration,
-    ) -> Progress {
-        let (config, host) = (self.deps.config(), self.deps.host());
-        let limits = Limits::default().within(deadline);
+    ) -> Result<Progress, Lost> {
+        let (turn, config, host) = (&owned.turn, self.deps.config(), self.deps.host());
+        let limits = Limits::default().within(self.time_left(owned));
         let by = tool::answerers(&plan.tools, &calls, &limits);
         let is_ours = |(call, by)| (by == &ExecutedBy::Server).then_some(call);
         let ours: Vec<FunctionCall> = calls.iter().zip(&by).filter_map(is_ours).cloned().collect();
         progress.begin_round(calls.into_iter());
         let facts = config.facts(progress.mode(turn));
+        let running = tool::run_all(&config.tools, &plan.tools, &ours, &facts, &limits, host);
+        let seen = async {
+            match ours.is_empty() {
+                true => Ok(()),
+                false => watch::look_for_a_moment(&self.deps, owned).await,
+            }
+        };
+        let (executed, seen) = join(running, seen).await;
+        seen?;
         let mut performed = Vec::new();
-        for executed in tool::run_all(&config.tools, &plan.tools, &ours, &facts, &limits, host).await {
+        for executed in executed {
+            if !executed.effects.is_empty() {
+                watch::still_owns(&self.deps, owned).await?;
+            }
             performed.push(self.perform(turn, executed, &mut progress).await);
         }
         let before = progress.staged_mode.clone();
@@ -152,12 +194,14 @@ impl<D: AgentDeps> Executor<D> {
         }
         progress.staged_mode = staged;
         progress.tool_results.extend(performed.iter().map(Executed::result));
+        let took = performed.iter().map(|executed| executed.execution_ms);
+        progress.server_tool_ms = took.fold(progress.server_tool_ms, u64::saturating_add);
         // By place, not by id: ids are the model's words, and two calls may have the same.
         let places = progress.calls.iter_mut().zip(by).filter(|(_, by)| *by == ExecutedBy::Server);
         for ((call, _), executed) in places.zip(performed) {
             call.outcome = Some(executed.outcome);
         }
-        progress
+        Ok(progress)
     }
 
     /// Does what a tool wants done; the call counts as failed if that can't be.

@@ -39,6 +39,7 @@ pub(super) fn turn(attempts: usize) -> Turn {
         created: now,
         mode: "general".to_owned(),
         chain: protocol::chain::Start::First,
+        takeovers: 0,
         suspended_by: None,
         attempt: AttemptId::new("a0".to_owned()),
         due: None,

@@ -11,6 +11,7 @@
     reason = "a test"
 )]
 
+mod late;
 mod mutations;
 mod races;
 

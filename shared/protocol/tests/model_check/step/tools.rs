@@ -1,12 +1,12 @@
 //! Tool results: exact or nothing (I6).
 //!
-//! The order of effects is that of `flow/tool_results.rs`: read, compare, store the results under a fresh attempt id,
+//! The order of effects is that of `flow/tool_results.rs`: read, end the turn if it is too late, compare, store the results under a fresh attempt id,
 //! resume on the condition that nothing moved.
 
 use std::sync::Arc;
 
 use protocol::{
-    transition::{resume::resume, take::Purpose},
+    transition::{resume::resume, settle::overdue, take::Purpose},
     turn::{State as Standing, Turn},
 };
 
@@ -34,6 +34,9 @@ impl Step<'_> {
         let calls = if exact { told.max().unwrap_or(0) } else { 0 };
         let fingerprint = cast::results_fingerprint(calls, says);
         let Some(turn) = self.state.turn(asked).cloned() else { return };
+        if let Some(end) = overdue(&turn, at(self.state.now), &timing()) {
+            return self.will_send(end, Then::EndedLate);
+        }
         if turn.accepted.as_ref().is_some_and(|answered| answered.results == fingerprint) {
             self.note(Event::ResumedAgain);
             return self.results_again(&turn);

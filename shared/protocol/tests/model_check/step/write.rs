@@ -132,6 +132,12 @@ impl Step<'_> {
                 }
                 self.start_finalizing(turn);
             }
+            (Then::EndedLate, Ok(())) => {
+                self.note(Event::TooLate);
+                self.announce(turn);
+                self.what_stands(&Arc::new(after.clone()));
+            }
+            (Then::EndedLate, Err(_)) => self.look_at_results(),
             (Then::Finalized, Ok(())) => {}
             (Then::Finalized, Err(_)) => self.start_finalizing(turn),
             (Then::Cancelled, Ok(())) => {
