@@ -100,7 +100,8 @@ impl Life {
     }
 
     fn suspend(&mut self) {
-        self.turn = suspend(&self.turn, self.turn.attempt.clone(), self.now).unwrap().after;
+        let deadline = self.now.after(Timing::default().longest_tool_wait);
+        self.turn = suspend(&self.turn, self.turn.attempt.clone(), deadline).unwrap().after;
         self.tell(&Response::error(ErrorCode::Internal.into()));
     }
 
