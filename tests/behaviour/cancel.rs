@@ -47,7 +47,8 @@ async fn no_model_call_begins_after_a_cancel_was_answered() {
     assert_eq!((answer.status, answer.error().as_str()), (409, "TurnCancelled"));
     // As long as two more rounds would take.
     tokio::time::sleep(Duration::from_millis(2_500)).await;
-    assert_eq!((calls, system.model_calls().len()), (5, 5), "none after the answer");
+    assert_eq!(system.model_calls().len(), calls, "none after the answer");
+    assert!(calls < 15, "the twenty rounds were well under way: {calls}");
 }
 
 #[tokio::test]
