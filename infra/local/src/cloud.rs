@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use dynoxide::Database;
 use scripted_model::Recorder;
 use tokio::task::JoinSet;
 
@@ -18,7 +19,7 @@ use crate::options::{Model, Options};
 use crate::services::provision::{self, BUCKET, Clients, DEAD_LETTERS, QUEUE, TABLE};
 use crate::services::{dynamodb, listen, s3, sqs};
 use crate::token::{self, Identity, Tokens};
-use crate::{contexts, environment, sweep_timer};
+use crate::{contexts, environment, open_files, sweep_timer};
 
 /// How long a shutdown waits for the invocations under way.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(1);
@@ -92,6 +93,7 @@ impl Cloud {
         if std::env::var_os(lambda::RUNTIME_API_VARIABLE).is_some() {
             return Err(Error::Nested);
         }
+        open_files::allow_most();
         let executable = executable(options.executable.as_deref())?;
         let folder = DataFolder::open(&options.data)?;
         let tokens = folder.tokens()?;
@@ -100,9 +102,12 @@ impl Cloud {
         let address = api.local_addr()?;
 
         let mut tasks = JoinSet::new();
-        let (endpoints, recorder) = start_services(&options, &folder, api_url, &mut tasks).await?;
+        let database = dynamodb::open(folder.database().as_deref())?;
+        let (endpoints, recorder) =
+            start_services(&options, &folder, api_url, database.clone(), &mut tasks).await?;
         let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
         clients.provision(options.visibility_seconds()).await?;
+        tasks.spawn(dynamodb::expire(database));
         contexts::announce(folder.root(), &endpoints.dynamodb)?;
 
         let (runtime_api, runtime_api_url) = listen(0).await?;
@@ -243,9 +248,9 @@ async fn start_services(
     options: &Options,
     folder: &DataFolder,
     api: String,
+    database: Database,
     tasks: &mut JoinSet<()>,
 ) -> Result<(Endpoints, Option<Recorder>), Error> {
-    let database = dynamodb::open(folder.database().as_deref())?;
     let (listener, dynamodb) = listen(0).await?;
     tasks.spawn(dynoxide::server::serve_on(listener, database));
     let (listener, s3) = listen(0).await?;

@@ -50,7 +50,7 @@ impl DataFolder {
     }
 
     fn at(root: PathBuf, temporary: Option<tempfile::TempDir>) -> Result<Self, Error> {
-        for folder in [&root, &objects(&root), &logs(&root)] {
+        for folder in [&root, &logs(&root)] {
             std::fs::create_dir_all(folder).map_err(unusable(&root))?;
         }
         let lock = File::create(root.join("lock")).map_err(unusable(&root))?;
@@ -70,8 +70,9 @@ impl DataFolder {
         self.durable.then(|| self.root.join("dynamodb.sqlite"))
     }
 
+    /// The objects' file, also of an ephemeral cloud: objects may be large.
     pub(crate) fn objects(&self) -> PathBuf {
-        objects(&self.root)
+        self.root.join("s3.sqlite")
     }
 
     pub(crate) fn logs(&self) -> PathBuf {
@@ -91,10 +92,6 @@ impl DataFolder {
 pub fn tokens(folder: &Path) -> Result<Tokens, Error> {
     std::fs::create_dir_all(folder).map_err(unusable(folder))?;
     Ok(Tokens::of_folder(folder)?)
-}
-
-fn objects(root: &Path) -> PathBuf {
-    root.join("s3")
 }
 
 fn logs(root: &Path) -> PathBuf {

@@ -21,6 +21,7 @@ mod function_process;
 mod gateway;
 mod http_server;
 mod lambda;
+mod open_files;
 mod options;
 mod quick_ack;
 mod services;

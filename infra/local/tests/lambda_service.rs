@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent};
+use aws_sdk_dynamodb::types::{AttributeValue, TimeToLiveSpecification};
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
 use contracts::paths::EXECUTE;
@@ -219,6 +220,8 @@ async fn the_gateways_own_refusals_have_the_envelope() {
     assert_eq!(code(for_lambda.send().await.unwrap()).await, (413, "PayloadTooLarge".into()));
     let for_gateway = post(&cloud, json!({})).body("x".repeat(11 * 1024 * 1024));
     assert_eq!(code(for_gateway.send().await.unwrap()).await, (413, "PayloadTooLarge".into()));
+    let huge = post(&cloud, json!({})).body("x".repeat(80 * 1024 * 1024));
+    assert_eq!(code(huge.send().await.unwrap()).await, (413, "PayloadTooLarge".into()));
     assert_eq!(cloud.processes(Function::Execute), 0);
 }
 
@@ -407,6 +410,47 @@ async fn a_folder_keeps_items_objects_and_tokens() {
     assert!(cloud.tokens().verify(Some(&token)).is_ok());
 }
 
+async fn a_cloud_that_was_killed_before_items_could_expire_lets_them_expire() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || Options { data: Data::Folder(folder.path().to_owned()), ..quiet() };
+    let cloud = start(options()).await;
+    // As a kill between the table and its expiry leaves it.
+    let never =
+        TimeToLiveSpecification::builder().enabled(false).attribute_name("ExpiresAt").build().unwrap();
+    let unset = cloud.dynamodb().update_time_to_live().table_name(cloud.table());
+    unset.time_to_live_specification(never).send().await.unwrap();
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let put = cloud.dynamodb().put_item().table_name(cloud.table()).item("PK", text("p"));
+    put.item("SK", text("s")).item("ExpiresAt", AttributeValue::N("1".to_owned())).send().await.unwrap();
+    cloud.shutdown().await;
+
+    let cloud = start(options()).await;
+    let give_up = Instant::now() + Duration::from_secs(30);
+    loop {
+        let get = cloud.dynamodb().get_item().table_name(cloud.table()).consistent_read(true);
+        let found = get.key("PK", text("p")).key("SK", text("s")).send().await.unwrap();
+        if found.item.is_none() {
+            return;
+        }
+        assert!(Instant::now() < give_up, "the item is there still");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn an_object_s_key_is_as_long_as_on_s3() {
+    let cloud = start(quiet()).await;
+    let key = format!("{}/{}", "%E6%97%A5".repeat(60), "x".repeat(1024 - 541));
+    let put = cloud.s3().put_object().bucket(cloud.bucket()).key(&key).content_type("text/x");
+    put.body(Bytes::from_static(b"kept").into()).send().await.unwrap();
+    let object = cloud.s3().get_object().bucket(cloud.bucket()).key(&key).send().await.unwrap();
+    assert_eq!(object.content_type(), Some("text/x"));
+    assert_eq!(&object.body.collect().await.unwrap().into_bytes()[..], b"kept");
+    let listed = cloud.s3().list_objects_v2().bucket(cloud.bucket()).send().await.unwrap();
+    assert_eq!(listed.contents()[0].key(), Some(key.as_str()));
+    let longer = cloud.s3().put_object().bucket(cloud.bucket()).key(key + "x");
+    assert!(longer.send().await.is_err());
+}
+
 async fn one_of_many_conditional_writers_wins() {
     let cloud = start(quiet()).await;
     let writers = (0..20).map(|n| {
@@ -428,7 +472,7 @@ macro_rules! tests {
     ($($name:ident,)*) => { [$((stringify!($name), || Box::pin($name()))),*] };
 }
 
-static TESTS: [Test; 17] = tests![
+static TESTS: [Test; 19] = tests![
     a_function_sees_the_request_and_the_client_its_reply,
     a_function_sees_nothing_of_the_developers_environment,
     the_gateways_own_refusals_have_the_envelope,
@@ -445,6 +489,8 @@ static TESTS: [Test; 17] = tests![
     a_failed_message_comes_back_and_ends_as_a_dead_letter,
     a_paused_event_source_delivers_nothing,
     a_folder_keeps_items_objects_and_tokens,
+    a_cloud_that_was_killed_before_items_could_expire_lets_them_expire,
+    an_object_s_key_is_as_long_as_on_s3,
     one_of_many_conditional_writers_wins,
 ];
 

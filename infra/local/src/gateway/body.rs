@@ -8,35 +8,32 @@ use http_body_util::BodyExt;
 
 use super::envelope::Refusal;
 
-/// How much of a body that is too large is still read, so that the client sees the answer instead of
-/// a broken connection.
-const MAX_DISCARDED_BYTES: usize = 64 * 1024 * 1024;
-
 /// The whole body, of at most `limit` bytes, within `patience`.
+///
+/// A body that is too large is read all the same, and forgotten: a client that is still sending would see a
+/// broken connection instead of the answer.
 pub(crate) async fn read(body: Body, limit: usize, patience: Duration) -> Result<Bytes, Refusal> {
-    match tokio::time::timeout(patience, collect(body, limit)).await {
-        Ok(read) => read,
-        Err(_) => Err(Refusal::Incomplete),
+    let mut kept = Some(BytesMut::new());
+    let read = tokio::time::timeout(patience, collect(body, limit, &mut kept)).await;
+    match (kept, read) {
+        (None, _) => Err(Refusal::PayloadTooLarge),
+        (Some(kept), Ok(Ok(()))) => Ok(kept.freeze()),
+        (Some(_), Ok(Err(_)) | Err(_)) => Err(Refusal::Incomplete),
     }
 }
 
-async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
-    let mut kept = BytesMut::new();
-    let mut seen = 0;
+/// Reads to the end; nothing is kept of what is too large.
+async fn collect(mut body: Body, limit: usize, kept: &mut Option<BytesMut>) -> Result<(), axum::Error> {
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Refusal::Incomplete)?;
-        let Ok(data) = frame.into_data() else {
+        let Ok(data) = frame?.into_data() else {
             continue;
         };
-        seen += data.len();
-        if seen <= limit {
+        if kept.as_ref().is_some_and(|kept| kept.len() + data.len() > limit) {
+            *kept = None;
+        }
+        if let Some(kept) = kept {
             kept.extend_from_slice(&data);
-        } else if seen > MAX_DISCARDED_BYTES {
-            break;
         }
     }
-    if seen > limit {
-        return Err(Refusal::PayloadTooLarge);
-    }
-    Ok(kept.freeze())
+    Ok(())
 }

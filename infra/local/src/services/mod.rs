@@ -3,11 +3,11 @@
 //! The functions use the ordinary AWS SDK and do not know.
 
 pub(crate) mod dynamodb;
-mod presigned;
 pub(crate) mod provision;
 pub(crate) mod s3;
 pub(crate) mod sqs;
 
+use s3s::crypto::{Checksum, Md5};
 use tokio::net::TcpListener;
 
 /// The region everything claims to be in.
@@ -18,6 +18,13 @@ pub(crate) const ACCOUNT: &str = "123456789012";
 pub(crate) const ACCESS_KEY: &str = "local-cloud";
 /// See [`ACCESS_KEY`].
 pub(crate) const SECRET_KEY: &str = "local-cloud-secret";
+
+/// The MD5 of bytes in hex: what S3 and SQS name as their check.
+fn md5(bytes: &[u8]) -> String {
+    let mut hash = Md5::new();
+    hash.update(bytes);
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// A listener on this machine alone, with the URL that reaches it. Port 0 is any free port.
 pub(crate) async fn listen(port: u16) -> std::io::Result<(TcpListener, String)> {

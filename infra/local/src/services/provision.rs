@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, LocalSecondaryIndex,
-    Projection, ProjectionType, ScalarAttributeType, TimeToLiveSpecification,
+    Projection, ProjectionType, ScalarAttributeType, TimeToLiveSpecification, TimeToLiveStatus,
 };
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::json;
@@ -71,11 +71,16 @@ impl Clients {
     }
 
     async fn table(&self) -> Result<(), Error> {
-        const WHAT: &str = "table";
-        let tables = self.dynamodb.list_tables().send().await.map_err(failed(WHAT))?;
-        if tables.table_names().iter().any(|name| name == TABLE) {
-            return Ok(());
+        let tables = self.dynamodb.list_tables().send().await.map_err(failed("table"))?;
+        if !tables.table_names().iter().any(|name| name == TABLE) {
+            self.make_table().await?;
         }
+        // Looked at on its own: the cloud may have been killed between the two.
+        self.let_items_expire().await
+    }
+
+    async fn make_table(&self) -> Result<(), Error> {
+        const WHAT: &str = "table";
         let text = ScalarAttributeType::S;
         self.dynamodb
             .create_table()
@@ -106,6 +111,16 @@ impl Clients {
             .send()
             .await
             .map_err(failed(WHAT))?;
+        Ok(())
+    }
+
+    async fn let_items_expire(&self) -> Result<(), Error> {
+        const WHAT: &str = "table's expiry";
+        let stands = self.dynamodb.describe_time_to_live().table_name(TABLE).send().await;
+        let stands = stands.map_err(failed(WHAT))?.time_to_live_description;
+        if stands.and_then(|stands| stands.time_to_live_status) == Some(TimeToLiveStatus::Enabled) {
+            return Ok(());
+        }
         let expiry = TimeToLiveSpecification::builder()
             .enabled(true)
             .attribute_name("ExpiresAt")

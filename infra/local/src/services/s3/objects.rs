@@ -1,0 +1,164 @@
+//! Where the objects are: a row each, in a SQLite file.
+//!
+//! A file per object would have to be named by its key. S3's keys have up to 1,024 bytes and no other
+//! bounds; the names of most file systems have 255.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+
+const TABLES: &str = "
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = NORMAL;
+    CREATE TABLE IF NOT EXISTS buckets (name TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS objects (
+        bucket TEXT NOT NULL,
+        key TEXT NOT NULL,
+        tag TEXT NOT NULL,
+        content_type TEXT,
+        modified INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (bucket, key)
+    );
+";
+
+/// Every bucket with its objects.
+#[derive(Debug)]
+pub(super) struct Objects(Mutex<Connection>);
+
+/// An object without what it holds.
+#[derive(Debug, Clone)]
+pub(super) struct Head {
+    pub(super) key: String,
+    pub(super) tag: String,
+    pub(super) content_type: Option<String>,
+    pub(super) modified: SystemTime,
+    pub(super) size: i64,
+}
+
+impl Objects {
+    /// Opens the file, or makes it.
+    pub(super) fn open(file: &Path) -> Result<Self> {
+        let connection = Connection::open(file)?;
+        connection.execute_batch(TABLES)?;
+        Ok(Self(Mutex::new(connection)))
+    }
+
+    pub(super) fn make_bucket(&self, bucket: &str) -> Result<()> {
+        self.lock().execute("INSERT OR IGNORE INTO buckets VALUES (?1)", [bucket]).map(|_| ())
+    }
+
+    pub(super) fn has_bucket(&self, bucket: &str) -> Result<bool> {
+        let found = self.lock().query_row("SELECT 1 FROM buckets WHERE name = ?1", [bucket], |_| Ok(()));
+        found.optional().map(|found| found.is_some())
+    }
+
+    /// Stores an object; false if it `must_be_new` and is not, and then nothing changes.
+    pub(super) fn put(&self, bucket: &str, head: &Head, body: &[u8], must_be_new: bool) -> Result<bool> {
+        let or = if must_be_new { "IGNORE" } else { "REPLACE" };
+        let modified = head.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let stored = self.lock().execute(
+            &format!("INSERT OR {or} INTO objects VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
+            params![
+                bucket,
+                head.key,
+                head.tag,
+                head.content_type,
+                i64::try_from(modified).unwrap_or(i64::MAX),
+                head.size,
+                body
+            ],
+        );
+        stored.map(|rows| rows > 0)
+    }
+
+    pub(super) fn get(&self, bucket: &str, key: &str) -> Result<Option<(Head, Bytes)>> {
+        let query =
+            "SELECT key, tag, content_type, modified, size, body FROM objects WHERE bucket = ?1 AND key = ?2";
+        let connection = self.lock();
+        let found = connection
+            .query_row(query, [bucket, key], |row| Ok((head(row)?, Bytes::from(row.get::<_, Vec<u8>>(5)?))));
+        found.optional()
+    }
+
+    pub(super) fn head(&self, bucket: &str, key: &str) -> Result<Option<Head>> {
+        let query =
+            "SELECT key, tag, content_type, modified, size FROM objects WHERE bucket = ?1 AND key = ?2";
+        self.lock().query_row(query, [bucket, key], head).optional()
+    }
+
+    pub(super) fn delete(&self, bucket: &str, key: &str) -> Result<()> {
+        let deleted =
+            self.lock().execute("DELETE FROM objects WHERE bucket = ?1 AND key = ?2", [bucket, key]);
+        deleted.map(|_| ())
+    }
+
+    /// The objects whose keys begin with a prefix and come after one, in the order of their bytes.
+    pub(super) fn list(&self, bucket: &str, prefix: &str, after: &str, most: i64) -> Result<Vec<Head>> {
+        // Keys that begin with it come one after the other, and it is the least of them.
+        let query = "SELECT key, tag, content_type, modified, size FROM objects
+            WHERE bucket = ?1 AND key >= ?2 AND key > ?3 AND substr(key, 1, length(?2)) = ?2
+            ORDER BY key LIMIT ?4";
+        let connection = self.lock();
+        let mut query = connection.prepare_cached(query)?;
+        query.query_map(params![bucket, prefix, after, most], head)?.collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn head(row: &Row<'_>) -> Result<Head> {
+    let modified = Duration::from_millis(u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default());
+    Ok(Head {
+        key: row.get(0)?,
+        tag: row.get(1)?,
+        content_type: row.get(2)?,
+        modified: UNIX_EPOCH + modified,
+        size: row.get(4)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(objects: &Objects, key: &str, body: &str, must_be_new: bool) -> bool {
+        let size = i64::try_from(body.len()).unwrap();
+        let (tag, modified) = (format!("tag of {body}"), UNIX_EPOCH);
+        let head = Head { key: key.to_owned(), tag, content_type: None, modified, size };
+        objects.put("b", &head, body.as_bytes(), must_be_new).unwrap()
+    }
+
+    #[test]
+    fn an_object_that_must_be_new_replaces_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::open(&folder.path().join("objects")).unwrap();
+        assert!(stored(&objects, "k", "one", true) && !stored(&objects, "k", "two", true));
+        assert_eq!(objects.get("b", "k").unwrap().unwrap().1, "one");
+        assert!(stored(&objects, "k", "two", false));
+        assert_eq!(objects.get("b", "k").unwrap().unwrap().1, "two");
+        objects.delete("b", "k").unwrap();
+        assert!(objects.head("b", "k").unwrap().is_none() && objects.get("c", "k").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_list_is_in_the_order_of_bytes_and_begins_with_its_prefix() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::open(&folder.path().join("objects")).unwrap();
+        for key in ["a/1", "a/2", "a/é", "a%", "A/1", "b", "a"] {
+            stored(&objects, key, "", true);
+        }
+        let keys = |prefix, after, most| -> Vec<String> {
+            objects.list("b", prefix, after, most).unwrap().into_iter().map(|head| head.key).collect()
+        };
+        assert_eq!(keys("", "", 100), ["A/1", "a", "a%", "a/1", "a/2", "a/é", "b"]);
+        assert_eq!(keys("a/", "", 2), ["a/1", "a/2"]);
+        assert_eq!(keys("a/", "a/2", 2), ["a/é"]);
+    }
+}
