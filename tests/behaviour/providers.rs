@@ -1,8 +1,12 @@
 //! What is known of providers, as turns meet it (docs/providers.md).
 
-use serde_json::Value;
+use local::Function;
+use reqwest::Method;
+use serde_json::{Value, json};
 
-use crate::support::{Client, System, playing, turn, turn_in};
+use crate::support::{
+    Client, System, amounts_to, answer_of, line, options, playing, turn, turn_in, turn_path,
+};
 
 async fn refused(client: &Client, instruction: &str) -> Value {
     let answer = client.execute(&turn(instruction)).await;
@@ -41,4 +45,127 @@ async fn a_second_turn_is_answered_by_every_provider() {
         assert_eq!(second["PrimaryOutputText"], "Two.", "{provider}");
         system.cloud.shutdown().await;
     }
+}
+
+#[tokio::test]
+async fn when_to_come_again_reaches_the_client() {
+    let mut options = options();
+    options.environment.insert("OPENAI_RETRIES".to_owned(), "0".to_owned());
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    for (script, wait) in [
+        ("status 429 retry-after 20", Some("20")),
+        ("status 503 retry-after-ms 1500", Some("2")),
+        ("status 429 retry-after 999999", Some("3600")),
+        ("status 429", None),
+    ] {
+        let request = turn(&format!("[[script: {script}]]"));
+        for answer in [ada.execute(&request).await, ada.execute(&request).await] {
+            assert_eq!((answer.status, answer.header("retry-after")), (503, wait), "{script}");
+            let details = wait.map_or(Value::Null, |wait| json!(format!("Retry-After: {wait}")));
+            assert_eq!(answer.errors()[0]["Details"], details, "{script}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_operator_is_told_the_names_of_an_error_and_never_its_words() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let script = "[[script: status 400 code invalid_value param tools[0].name message \"Xanadu sk-marker\" \
+                  header x-request-id \"req_0123456789\"]]";
+    let script = script.replace("tools[0].name", "tools.name");
+    ada.execute(&turn(&script)).await;
+    let lines = system.logged(Function::Execute, "a model call failed", |_| true).await;
+    let failed = line(&lines, "a model call failed");
+    assert_eq!(
+        [&failed["status"], &failed["code"], &failed["param"], &failed["provider_request_id"]],
+        [&json!(400), &json!("invalid_value"), &json!("tools.name"), &json!("req_0123456789")]
+    );
+    let log = std::fs::read_to_string(system.cloud.log_file(Function::Execute)).unwrap();
+    assert!(!log.contains("Xanadu") && !log.contains("sk-marker"));
+}
+
+#[tokio::test]
+async fn a_paid_answer_is_not_thrown_away_for_a_detail() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    for quirk in
+        ["no usage", "quirk odd-usage", "quirk no-id", "quirk no-type", "quirk no-blank-line", "quirk json"]
+    {
+        let answer = ada.execute(&turn(&format!("[[script: say \"Hello.\"; {quirk}]]"))).await.result();
+        assert_eq!(answer["PrimaryOutputText"], "Hello.", "{quirk}");
+    }
+    for quirk in ["object-arguments", "no-call-id", "same-call-id", "null-content"] {
+        let script = format!(
+            "[[script: call code_hash_normalized {{\"text\":\"a\"}}; call code_hash_normalized {{\"text\":\"b\"}}; \
+             quirk {quirk}; then; say \"Done.\"]]"
+        );
+        let answer = ada.execute(&turn(&script)).await.result();
+        assert_eq!(answer["ToolResults"].as_array().map(Vec::len), Some(2), "{quirk}: {answer}");
+    }
+    assert_eq!(
+        system.model_calls().iter().filter(|call| call["stream"] == true).count(),
+        system.model_calls().len()
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_ran_out_of_tokens_is_shown_with_a_warning() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn_in("s", "[[script: say \"Half\"; incomplete; as \"scripted-2026\"]]");
+    let answer = ada.execute(&request).await.result();
+    assert_eq!(answer["PrimaryOutputText"], "Half");
+    assert!(answer["UserWarnings"].to_string().contains("most tokens"), "{answer}");
+    let read = ada.get(&turn_path(&request)).await.result();
+    assert_eq!(read["OpenAIModel"], "scripted-2026", "the model's own name: {read}");
+    let next = ada.execute(&turn_in("s", "Go on [[script: say \"And half.\"]]")).await.result();
+    assert_eq!(next["PrimaryOutputText"], "And half.");
+    assert!(next.get("UserWarnings").is_none(), "no other model answered: {next}");
+}
+
+#[tokio::test]
+async fn an_answer_with_nothing_in_it_is_asked_for_once_more_and_then_fails_by_name() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let answer = ada.execute(&turn("[[script: quirk nothing]]")).await;
+    assert_eq!((answer.status, answer.error().as_str()), (502, "ModelReplyEmpty"));
+    assert_eq!(system.model_calls().len(), 2);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_text_that_the_response_ended_with() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("[[script: say \"Shown.\"; finally \"Meant.\"]]");
+    let events =
+        ada.execute_streaming(&request, None).await.unwrap_or_else(|_| panic!("a stream")).rest().await;
+    let (text, result) = amounts_to(&events);
+    assert_eq!((text.as_str(), answer_of(&result).as_str()), ("Meant.", "Meant."));
+    let path = format!("{}/stream", turn_path(&request));
+    let again =
+        ada.stream(Method::GET, &path, None, None).await.unwrap_or_else(|_| panic!("a stream")).rest().await;
+    assert_eq!(amounts_to(&again).0, "Meant.");
+}
+
+#[tokio::test]
+async fn a_provider_that_is_out_is_left_alone_for_a_while() {
+    let mut options = options();
+    options.concurrency = 1;
+    for (name, value) in
+        [("OPENAI_RETRIES", "0"), ("OPENAI_BREAKER_FAILURES", "2"), ("OPENAI_BREAKER_PAUSE_SECONDS", "600")]
+    {
+        options.environment.insert(name.to_owned(), value.to_owned());
+    }
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    for _ in 0..2 {
+        assert_eq!(ada.execute(&turn("[[script: status 503]]")).await.error(), "ModelUnavailable");
+    }
+    let refused = ada.execute(&turn("Hello.")).await;
+    assert_eq!(refused.error(), "ModelUnavailable");
+    let wait: u64 = refused.header("retry-after").and_then(|wait| wait.parse().ok()).expect("a wait");
+    assert!((1..=600).contains(&wait), "{wait}");
+    assert_eq!(system.model_calls().len(), 2, "it was not asked");
 }

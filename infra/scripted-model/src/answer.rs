@@ -11,6 +11,7 @@ use crate::memory::Memory;
 use crate::plan::{self, Emission, Plan};
 use crate::play::SILENCE;
 use crate::provider::Profile;
+use crate::quirk::Quirk;
 use crate::refusal::Refusal;
 use crate::reply::{End, Reply, Status, Step};
 use crate::request::Asked;
@@ -55,7 +56,7 @@ pub(crate) fn decide(
 fn played(asked: &Asked, reply: &Reply, plan: Plan) -> Answer {
     match &reply.end {
         _ if asked.stream && reply.silent => Answer::Streamed(vec![Emission::Pause(SILENCE)]),
-        _ if asked.stream => Answer::Streamed(plan.emissions),
+        _ if asked.stream && !reply.has(&Quirk::Json) => Answer::Streamed(plan.emissions),
         End::Error(code) => {
             let code = Some(code.clone());
             Answer::Refused(refusal(&Status { status: 500, code, ..Status::default() }))

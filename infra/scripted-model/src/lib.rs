@@ -76,6 +76,9 @@
 //! | `unended` | leaves out the terminal event |
 //! | `usage 100 20 [cached 5] [reasoning 7]` | usage as stated |
 //! | `no usage` | a null `usage` |
+//! | `quirk odd-usage`, `no-id`, `null-content`, `object-arguments`, `no-call-id`, `same-call-id`, `no-type`, `no-blank-line`, `json`, `nothing` | a detail in which the response differs from the published one; `nothing` says nothing |
+//! | `finally "text"` | ends with another text than was streamed |
+//! | `as "gpt-5-2026"` | the model's own name |
 //!
 //! A directive that cannot be read is answered with 400 and the code `invalid_script`.
 
@@ -87,6 +90,7 @@ mod plan;
 mod play;
 mod provider;
 mod published;
+mod quirk;
 mod recorder;
 mod refusal;
 mod reply;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::quirk::Quirk;
+
 /// What one request is answered with.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reply {
@@ -16,6 +18,14 @@ pub(crate) struct Reply {
     /// Sends the headers and then nothing.
     pub(crate) silent: bool,
     pub(crate) usage: Usage,
+    /// In what its response differs from the published one.
+    pub(crate) quirks: Vec<Quirk>,
+}
+
+impl Reply {
+    pub(crate) fn has(&self, quirk: &Quirk) -> bool {
+        self.quirks.contains(quirk)
+    }
 }
 
 /// Something to send, or a change of how it is sent.

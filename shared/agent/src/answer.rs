@@ -1,6 +1,6 @@
 //! What a model's reply comes to: pure, from the reply to the outcome that is stored.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use bytes::Bytes;
 use contracts::{
@@ -32,6 +32,12 @@ use protocol::{
 /// be of use, so it is an answer all the same.
 const UNFIT: &str = "The answer is not in the form that this conversation asks the model for.";
 
+/// What the user is told of an answer that stops where the tokens ran out.
+pub const CUT_SHORT: &str = "The answer reached the most tokens that it may have and stops there. Ask to go on, or for a shorter answer.";
+
+/// The longest wait that a client is told.
+const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
+
 /// An outcome, and the files that have to be stored before it.
 #[derive(Debug)]
 pub struct Answer {
@@ -58,6 +64,11 @@ impl Answer {
     /// The same, with the segment of the turn's stream that it was told in.
     pub fn streamed(self, segment: Option<Segment>) -> Self {
         Self { outcome: self.outcome.streamed(segment), ..self }
+    }
+
+    /// The same, with how long the model's provider asks to wait, within reason.
+    pub fn retry_after(self, wait: Option<Duration>) -> Self {
+        Self { outcome: self.outcome.retry_after(wait.map(|wait| wait.min(LONGEST_WAIT))), ..self }
     }
 
     /// The same, with what is stored beside it.
@@ -182,6 +193,7 @@ fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
             .as_ref()
             .map(|_| Carried { previous_response_id: progress.previous_response_id.clone() }),
         model: Some(plan.model.clone()),
+        answered_by: progress.model.clone(),
         provider: progress.provider.clone(),
         told_mode: progress.told_mode.clone(),
         told_solution: progress.told_solution,
@@ -308,5 +320,14 @@ pub fn failure(error: &model::Error) -> Error {
             "The model answered with neither text nor a call, twice. Send the instruction again with a new TurnId.",
         ),
     };
-    Error::new(code, message)
+    let told = Error::new(code, message);
+    match error.retry_after() {
+        Some(wait) => told.with_details(format!("Retry-After: {}", seconds(wait.min(LONGEST_WAIT)))),
+        None => told,
+    }
+}
+
+/// Whole seconds, as the header of that name has them.
+fn seconds(wait: Duration) -> u128 {
+    wait.as_millis().div_ceil(1_000).max(1)
 }

@@ -52,6 +52,14 @@ impl<'a> Observer<'a> {
         Self { deltas, usage: None, failed_id: None, raw: None }
     }
 
+    /// Adds what a reply used, as far as the provider told it: a call may take more than one.
+    pub fn spent(&mut self, usage: Option<Usage>) {
+        self.usage = match (self.usage, usage) {
+            (Some(before), Some(now)) => Some(before.plus(now)),
+            (before, now) => before.or(now),
+        };
+    }
+
     /// The same, and keeps what goes over the wire if `wanted`.
     #[must_use]
     pub fn keeping_raw(self, wanted: bool) -> Self {

@@ -3,6 +3,8 @@
 //! One JSON object under the attempt's own id. Whoever takes a turn over fences first, then looks
 //! for it and settles from it, so an answer that reached storage is neither paid for twice nor lost.
 
+use std::time::Duration;
+
 use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, error::Misread};
 use protocol::detail::{Findings, StagedMode};
 use serde::{Deserialize, Serialize};
@@ -66,6 +68,9 @@ pub struct Response {
     /// The error it reports, which decides the status code.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error_code: Option<ErrorCode>,
+    /// How long the client had better wait, of an error.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retry_after_seconds: Option<u64>,
     /// The segment of the turn's stream whose text is the beginning of the answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub segment: Option<Segment>,
@@ -100,6 +105,13 @@ impl Outcome {
     #[must_use]
     pub fn streamed(self, segment: Option<Segment>) -> Self {
         Self { response: Response { segment, ..self.response }, ..self }
+    }
+
+    /// The same, with how long the client had better wait.
+    #[must_use]
+    pub fn retry_after(self, wait: Option<Duration>) -> Self {
+        let retry_after_seconds = wait.map(|wait| wait.as_secs_f64().ceil().max(1.0) as u64);
+        Self { response: Response { retry_after_seconds, ..self.response }, ..self }
     }
 
     /// Calls for the client to run. What was gathered so far is reported in the final response.
@@ -198,7 +210,7 @@ impl Response {
     fn new(result: &InvokeResult<AgentExecuteResponse>, error_code: Option<ErrorCode>) -> Self {
         // Serializing these types can't fail: they hold strings, numbers and lists alone.
         let body = serde_json::value::to_raw_value(result).unwrap_or_default();
-        Self { body, error_code, segment: None }
+        Self { body, error_code, retry_after_seconds: None, segment: None }
     }
 
     /// The answer's text, of a completed turn.

@@ -86,6 +86,9 @@ pub struct Progress {
     /// What the request that it answers went on from; none where that began a chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_response_id: Option<String>,
+    /// The model that wrote it, as it names itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The provider that gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,

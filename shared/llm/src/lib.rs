@@ -3,7 +3,8 @@
 //!
 //! What decides is pure and stands alone: [`builder`] lays out a request (AGN-003), [`sse`] reads an
 //! event stream, [`fold`] makes one reply of its events, [`failure`] names what went wrong, and
-//! [`retry`] says whether to ask again. [`Client`] is the thin layer of effects around them.
+//! [`retry`] says whether to ask again, [`breaker`] whether to ask at all. [`Client`] is the thin layer of effects
+//! around them.
 //!
 //! Deliberately absent: what a turn does about an error, chains that have to be rebuilt, the store of
 //! payloads, and any provider's client library. Those parse events into closed enums, so an event type
@@ -11,8 +12,11 @@
 //!
 //! No prompt, answer, key or word of the provider reaches a log or an error (I14).
 
+mod ask;
+pub mod breaker;
 pub mod builder;
 pub mod client;
+pub mod config;
 pub mod failure;
 pub mod fold;
 pub mod key;
@@ -20,6 +24,7 @@ mod raw;
 pub mod reader;
 pub mod retry;
 pub mod sse;
+pub mod told;
 pub mod wait;
 pub mod wire;
 

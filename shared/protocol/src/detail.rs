@@ -55,9 +55,12 @@ pub struct Report {
     /// What the request carried that it answers; none of a turn from before this was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carried>,
-    /// The model that answered.
+    /// The model that was asked, by which the chain is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The model that answered, as it names itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<String>,
     /// The provider that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,

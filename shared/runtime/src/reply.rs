@@ -82,8 +82,9 @@ impl Reply {
         self.body
     }
 
+    /// The same, with when to ask again.
     #[must_use]
-    fn retry_after(mut self, wait: Option<Duration>) -> Self {
+    pub fn retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
     }

@@ -154,7 +154,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
             // Nothing was answered yet, or the turn is older than this is kept: as it began.
             None => turn.chain.previous_response_id(),
         }),
-        openai_model: Some(report.model.clone().unwrap_or_else(|| request.upstream.model.clone())),
+        openai_model: Some(answered_by(report).unwrap_or(&request.upstream.model).to_owned()),
         instruction_summary: request.instruction_summary.clone(),
         full_instruction_url: link::payload(&turn.key, paths::INSTRUCTION),
         agent_answer_summary: report.answer_summary.clone(),
@@ -171,6 +171,11 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         warnings: report.warnings.clone(),
         errors: report.errors.clone(),
     }
+}
+
+/// The model that answered, by its own name where it gave one.
+fn answered_by(report: &Report) -> Option<&str> {
+    report.answered_by.as_deref().or(report.model.as_deref())
 }
 
 /// I10: the answer's object is written before the turn is settled, so the link shows with the status.

@@ -26,13 +26,15 @@ const PLACE: [&str; 2] = ["output_index", "content_index"];
 pub(crate) struct Events {
     /// The next event's sequence number, where they have one.
     sequence: Option<u64>,
+    /// Whether the data leaves it to the stream's `event` field to say what it is.
+    untyped: bool,
     emissions: Vec<Emission>,
 }
 
 impl Events {
     /// No event yet.
-    pub(crate) fn framed(framing: Framing) -> Self {
-        let mut events = Self { sequence: framing.placed.then_some(0), emissions: Vec::new() };
+    pub(crate) fn framed(framing: Framing, untyped: bool) -> Self {
+        let mut events = Self { sequence: framing.placed.then_some(0), untyped, emissions: Vec::new() };
         if let Some(comment) = framing.comment {
             events.raw(comment);
         }
@@ -42,7 +44,9 @@ impl Events {
     /// Adds an event with the next sequence number.
     pub(crate) fn push<V: Into<Value>, const N: usize>(&mut self, kind: &str, members: [(&str, V); N]) {
         let mut event = Map::new();
-        event.insert("type".to_owned(), json!(kind));
+        if !self.untyped {
+            event.insert("type".to_owned(), json!(kind));
+        }
         if let Some(sequence) = &mut self.sequence {
             event.insert("sequence_number".to_owned(), json!(sequence));
             *sequence += 1;
@@ -60,6 +64,13 @@ impl Events {
     pub(crate) fn raw(&mut self, text: &'static str) {
         let text = Bytes::from_static(text.as_bytes());
         self.emissions.push(Emission::Text(text));
+    }
+
+    /// Takes the last event's blank line away, and its line end.
+    pub(crate) fn leave_unended(&mut self) {
+        if let Some(Emission::Text(text)) = self.emissions.last_mut() {
+            text.truncate(text.trim_ascii_end().len());
+        }
     }
 
     pub(crate) fn pause(&mut self, pause: Duration) {

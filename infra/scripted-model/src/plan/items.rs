@@ -5,8 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::events::Events;
+
 use crate::echo;
 use crate::id::Issued;
+use crate::quirk::Quirk;
 use crate::reply::{End, Reply, Step};
 use crate::request::Asked;
 
@@ -32,7 +34,7 @@ pub(crate) fn write(asked: &Asked, reply: &Reply, issued: Issued, events: &mut E
         .steps
         .iter()
         .any(|step| matches!(step, Step::Say(_) | Step::Echo | Step::Refuse(_) | Step::Call { .. }));
-    if says_nothing && reply.end == End::Complete {
+    if says_nothing && reply.end == End::Complete && !reply.has(&Quirk::Nothing) {
         writer.text(&echo::answer(asked));
     }
     writer.close(true);

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::id::Issued;
 use crate::provider::Echo;
+use crate::quirk::Quirk;
 use crate::reply::{End, Reply, Step, Usage};
 use crate::request::Asked;
 use events::Events;
@@ -36,13 +37,14 @@ pub(crate) fn calls(reply: &Reply) -> u8 {
 pub(crate) fn lay_out(asked: &Asked, reply: &Reply, issued: Issued, created_at: u64) -> Plan {
     let skeleton = skeleton(asked, issued, created_at);
     let framing = asked.profile.framing;
-    let mut events = Events::framed(framing);
+    let mut events = Events::framed(framing, reply.has(&Quirk::NoType));
     for name in ["response.created", "response.in_progress"] {
         events.push(name, [("response", skeleton.clone())]);
     }
     let output = items::write(asked, reply, issued, &mut events);
     let usage = usage(asked, &output, reply.usage);
-    let response = finished(skeleton, output, usage, &reply.end);
+    let mut response = finished(skeleton, output, usage, &reply.end);
+    reply.quirks.iter().for_each(|quirk| quirk.apply(&mut response));
     match &reply.end {
         End::Complete => events.push("response.completed", [("response", response.clone())]),
         End::Fail(_) => events.push("response.failed", [("response", response.clone())]),
@@ -56,6 +58,9 @@ pub(crate) fn lay_out(asked: &Asked, reply: &Reply, issued: Issued, created_at: 
             ],
         ),
         End::Missing => {}
+    }
+    if reply.has(&Quirk::NoBlankLine) {
+        events.leave_unended();
     }
     if framing.done {
         events.raw("data: [DONE]\n\n");

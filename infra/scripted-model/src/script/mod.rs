@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::quirk::Quirk;
 use crate::reply::{Cut, Drops, End, Reply, Status, Step, Unit, Usage};
 
 const OPENING: &str = "[[script:";
@@ -118,6 +119,12 @@ impl<'a> Script<'a> {
             "incomplete" => reply.end = End::Incomplete(self.word_or("max_output_tokens")),
             "unended" => reply.end = End::Missing,
             "usage" => reply.usage = self.usage()?,
+            "quirk" => {
+                let quirk = Quirk::named(self.word("the name of a quirk")?);
+                reply.quirks.push(quirk.ok_or_else(|| self.unreadable("a known quirk before this"))?);
+            }
+            "finally" => reply.quirks.push(Quirk::Finally(self.string()?)),
+            "as" => reply.quirks.push(Quirk::As(self.string()?)),
             "no" => {
                 self.keyword("usage")?;
                 reply.usage = Usage::None;

@@ -79,7 +79,9 @@ fn of_codes(codes: &[ErrorCode], as_text: bool) -> Response {
         let line = text("The errors on one line: `Code: message`, joined by `; ` (DD-001).");
         response = response.content(TEXT, Content::new(Some(line)));
     }
-    if codes.iter().any(|code| code.retryable()) {
+    // The provider's own wish is handed on.
+    let upstream = [ErrorCode::ModelRateLimited, ErrorCode::ModelUnavailable];
+    if codes.iter().any(|code| code.retryable() || upstream.contains(code)) {
         response = response.header_ref("Retry-After", component(RETRY_AFTER));
     }
     if codes.contains(&ErrorCode::Unauthenticated) {

@@ -9,7 +9,7 @@ fn folded(events: &[Value]) -> (Result<Progress, Error>, Vec<String>) {
     let mut progress = Ok(Progress::More);
     for event in events {
         let mut deltas = |piece: &str| pieces.push(piece.to_owned());
-        progress = fold.push(&event.to_string(), &mut Observer::of(&mut deltas));
+        progress = fold.push("", &event.to_string(), &mut Observer::of(&mut deltas));
         if progress != Ok(Progress::More) {
             break;
         }
@@ -75,7 +75,7 @@ fn a_reply_that_failed_or_broke_off_leaves_its_id() {
         let event = json!({"type": kind, "response": {"id": "resp_9", "status": status, "output": []}});
         let mut ignore = |_: &str| {};
         let mut observer = Observer::of(&mut ignore);
-        let reply = Fold::default().push(&event.to_string(), &mut observer);
+        let reply = Fold::default().push("", &event.to_string(), &mut observer);
         (reply.is_err(), observer.failed_id)
     };
     let told = (true, Some("resp_9".to_owned()));
@@ -89,7 +89,7 @@ fn a_reply_that_failed_or_broke_off_leaves_its_id() {
 fn told(event: &Value) -> (Option<Usage>, Value) {
     let mut ignore = |_: &str| {};
     let mut observer = Observer::of(&mut ignore).keeping_raw(true);
-    let _ = Fold::default().push(&event.to_string(), &mut observer);
+    let _ = Fold::default().push("", &event.to_string(), &mut observer);
     (observer.usage, serde_json::from_slice(&observer.raw.unwrap().response).unwrap())
 }
 
@@ -132,10 +132,127 @@ fn text_that_was_not_streamed_is_handed_on_at_the_end() {
 }
 
 #[test]
-fn text_that_was_handed_on_stays() {
-    let (reply, pieces) = reply(&[delta(0, 0, "Shown. "), completed(json!([message(&["Shown."])]))]);
-    assert_eq!(reply.text, "Shown. ");
-    assert_eq!(pieces.concat(), reply.text);
+fn the_text_that_a_response_ends_with_counts_and_is_said_to_differ() {
+    let (other, pieces) = reply(&[delta(0, 0, "Shown. "), completed(json!([message(&["Meant."])]))]);
+    assert_eq!((other.text.as_str(), other.restated), ("Meant.", true));
+    assert_eq!(pieces, ["Shown. "]);
+    let (none, _) = reply(&[delta(0, 0, "Shown."), completed(json!([{ "type": "reasoning" }]))]);
+    assert_eq!((none.text.as_str(), none.restated), ("Shown.", false), "no text at all takes nothing back");
+}
+
+/// A memory that is asked for everything.
+const ALL: Memory = Memory { keep: true, recall: true };
+
+/// The reply to a request that asks this, of its terminal event.
+fn recalled(memory: Memory, event: &Value) -> Result<Progress, Error> {
+    Fold::of(memory, 7).push("", &event.to_string(), &mut Observer::of(&mut |_| {}))
+}
+
+#[test]
+fn a_reply_says_whether_it_was_kept() {
+    let event = |echo: Value| {
+        let mut event = completed(json!([message(&["Hi."])]));
+        event["response"].as_object_mut().unwrap().extend(echo.as_object().unwrap().clone());
+        event
+    };
+    for (memory, echo, kept) in [
+        (ALL, json!({ "store": true, "previous_response_id": "resp_0" }), true),
+        (ALL, json!({}), true),
+        (ALL, json!({ "store": false }), false),
+        (ALL, json!({ "previous_response_id": null }), false),
+        (Memory { recall: false, ..ALL }, json!({ "previous_response_id": null }), true),
+        (Memory { keep: false, ..ALL }, json!({ "store": true }), false),
+        (ALL, json!({ "id": null }), false),
+    ] {
+        match recalled(memory, &event(echo.clone())) {
+            Ok(Progress::Done(reply)) => assert_eq!(reply.kept, kept, "{echo}"),
+            other => panic!("{echo}: {other:?}"),
+        }
+    }
+    let begun = json!({ "type": "response.created", "response": { "previous_response_id": null } });
+    assert_eq!(recalled(ALL, &begun), Err(Error::ChainLost));
+    assert_eq!(recalled(Memory { recall: false, ..ALL }, &begun), Ok(Progress::More));
+}
+
+#[test]
+fn a_detail_throws_no_reply_away() {
+    let odd = json!([
+        { "type": "message", "content": null },
+        { "type": "message", "content": "Plain." },
+        { "type": "message", "content": [
+            { "type": "output_text", "text": null }, { "type": "text", "text": "Old." }, 7,
+        ]},
+        { "type": "function_call", "name": "look", "call_id": "a", "arguments": { "at": 1 } },
+        { "type": "function_call", "name": "look", "call_id": "a", "id": "fc_1", "arguments": null },
+        { "type": "function_call", "name": "look", "call_id": "" },
+        { "type": "function_call", "name": "look", "call_id": 7, "arguments": "{}" },
+        { "type": "function_call", "call_id": "b", "arguments": "{}" },
+        null,
+    ]);
+    let mut event = completed(odd);
+    event["response"]["id"] = json!(7);
+    event["response"]["model"] = json!(["m"]);
+    let Ok(Progress::Done(reply)) = recalled(ALL, &event) else { panic!("no reply") };
+    assert_eq!(reply.text, "Plain.\n\nOld.");
+    let calls: Vec<(&str, &str)> =
+        reply.calls.iter().map(|call| (call.call_id.as_str(), call.arguments.as_str())).collect();
+    let minted = ["call_000000000000000702", "call_000000000000000703"];
+    assert_eq!(calls, [("a", r#"{"at":1}"#), ("fc_1", "{}"), (minted[0], "{}"), (minted[1], "{}")]);
+    assert!(!reply.kept, "the provider can't match outputs with ids that it never gave");
+    assert_eq!(reply.response_id, "unnamed_0000000000000007");
+}
+
+#[test]
+fn a_reply_that_ran_out_of_tokens_ends_with_the_text_so_far() {
+    let incomplete = |output: Value| {
+        let mut event = completed(output);
+        event["type"] = json!("response.incomplete");
+        event["response"]["incomplete_details"] = json!({ "reason": "max_output_tokens" });
+        event
+    };
+    let (text, _) = reply(&[delta(0, 0, "Half"), incomplete(json!([message(&["Half"])]))]);
+    assert_eq!((text.text.as_str(), text.cut_short), ("Half", true));
+    let Ok(Progress::Done(cut)) = recalled(ALL, &incomplete(json!([message(&["Half"]), call("a")]))) else {
+        panic!("no reply")
+    };
+    assert_eq!((cut.calls.len(), cut.kept), (0, false), "a call that may be half of one is not made");
+    assert_eq!(error(incomplete(json!([call("a")]))), Error::Incomplete);
+}
+
+#[test]
+fn an_event_without_a_type_is_told_by_its_field_or_its_looks() {
+    let mut untyped = completed(json!([message(&["Hi."])]));
+    untyped.as_object_mut().unwrap().remove("type");
+    let push = |kind: &str, event: &Value| {
+        Fold::default().push(kind, &event.to_string(), &mut Observer::of(&mut |_| {}))
+    };
+    assert!(matches!(push("response.completed", &untyped), Ok(Progress::Done(_))));
+    assert_eq!(push("message", &untyped), Ok(Progress::More), "it could be anything");
+    let mut whole = untyped["response"].clone();
+    whole["object"] = json!("response");
+    assert!(matches!(push("", &whole), Ok(Progress::Done(_))));
+    whole["status"] = json!("failed");
+    whole["error"] = json!({ "code": "rate_limit_exceeded" });
+    assert_eq!(push("", &whole), Err(Error::RateLimited { retry_after: None }));
+    let bare = json!({ "error": { "message": "m", "type": "InternalServerError", "code": 500 } });
+    assert_eq!(push("message", &bare), Err(Error::UNAVAILABLE));
+    assert_eq!(push("", &json!({})), Ok(Progress::More));
+}
+
+#[test]
+fn usage_is_read_however_it_is_written() {
+    let usage = |usage: Value| {
+        let mut event = completed(json!([message(&["Hi."])]));
+        event["response"]["usage"] = usage;
+        told(&event).0.map(|usage| (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens))
+    };
+    assert_eq!(usage(json!({ "input_tokens": 10.0, "output_tokens": 4.6 })), Some((10, 5, 15)));
+    assert_eq!(
+        usage(json!({ "prompt_tokens": 1, "completion_tokens": 2, "total_tokens": null })),
+        Some((1, 2, 3))
+    );
+    assert_eq!(usage(json!({ "input_tokens": -1, "output_tokens": "many" })), Some((0, 0, 0)));
+    assert_eq!(usage(json!("none")), None);
 }
 
 #[test]
@@ -161,11 +278,9 @@ fn calls_come_in_the_models_order_beside_text() {
 }
 
 #[test]
-fn calls_that_could_not_be_answered_are_malformed() {
-    let many: Vec<Value> = (0..=MOST_CALLS).map(|n| call(&n.to_string())).collect();
-    for output in [json!([call("a"), call("a")]), json!([call("")]), Value::Array(many)] {
-        assert_eq!(error(completed(output)), Error::Malformed);
-    }
+fn more_calls_than_can_be_answered_are_malformed() {
+    let many: Vec<Value> = (0..=items::MOST_CALLS).map(|n| call(&n.to_string())).collect();
+    assert_eq!(error(completed(Value::Array(many))), Error::Malformed);
 }
 
 #[test]
@@ -197,7 +312,7 @@ fn what_does_not_exist_yet_is_skipped() {
 #[test]
 fn foreign_markers_are_skipped() {
     for data in ["[DONE]", "", " "] {
-        assert_eq!(Fold::default().push(data, &mut Observer::of(&mut |_| {})), Ok(Progress::More));
+        assert_eq!(Fold::default().push("", data, &mut Observer::of(&mut |_| {})), Ok(Progress::More));
     }
 }
 
@@ -224,7 +339,7 @@ fn failures_are_named() {
             "id": "resp_1", "incomplete_details": { "reason": reason },
         }}))
     };
-    assert_eq!(incomplete("max_output_tokens"), Error::Incomplete);
+    assert_eq!(incomplete("max_output_tokens"), Error::Incomplete, "there is no text to end with");
     assert_eq!(incomplete("content_filter"), Error::ContentFiltered);
 
     let flat = json!({ "type": "error", "code": "context_length_exceeded", "message": "m", "param": null });
@@ -239,16 +354,13 @@ fn failures_are_named() {
 
 #[test]
 fn what_can_not_be_read_is_malformed() {
-    for data in ["{", "[]", "{}", r#"{"type":"response.completed"}"#] {
+    for data in ["{", "[]", "7", r#"{"type":"response.completed"}"#] {
         assert_eq!(
-            Fold::default().push(data, &mut Observer::of(&mut |_| {})),
+            Fold::default().push("", data, &mut Observer::of(&mut |_| {})),
             Err(Error::Malformed),
             "{data}"
         );
     }
-    let mut nameless = completed(json!([]));
-    nameless["response"]["id"] = json!("");
-    assert_eq!(error(nameless), Error::Malformed);
 }
 
 #[test]

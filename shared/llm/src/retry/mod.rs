@@ -1,11 +1,13 @@
 //! Whether to ask again, and when.
 //!
-//! Pure: time and chance come in as values. Only what failed before the first byte of a response may be
-//! asked again, since there is no idempotency key upstream and a response that began is paid for.
+//! Pure: time and chance come in as values. Only what failed before anything of its output was there may be
+//! asked again, since there is no idempotency key upstream and output is paid for.
 
 use std::time::Duration;
 
 use agent::model::Error;
+
+use crate::told::Told;
 
 pub mod headers;
 
@@ -29,7 +31,7 @@ impl Default for Policy {
     }
 }
 
-/// An attempt that ended before the first byte of its response.
+/// An attempt that came to no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     /// How many attempts came before it.
@@ -40,6 +42,25 @@ pub struct Attempt {
     pub error: Error,
     /// What the response's headers ask for.
     pub advice: headers::Advice,
+    /// Whether anything of the output was there: then it was paid for, and may have been shown.
+    pub has_output: bool,
+    /// What an operator is told of it.
+    pub told: Told,
+}
+
+impl Attempt {
+    /// One that got no response, or none that it could use.
+    #[must_use]
+    pub fn without_response(before: u32, error: Error) -> Self {
+        Self {
+            before,
+            status: None,
+            error,
+            advice: headers::Advice::default(),
+            has_output: false,
+            told: Told::default(),
+        }
+    }
 }
 
 impl Policy {
@@ -68,11 +89,14 @@ impl Policy {
 
 /// Whether another attempt could end differently. An empty account stays empty whatever is advised.
 fn may_pass(attempt: &Attempt) -> bool {
-    if attempt.error == Error::QuotaExceeded {
+    if attempt.error == Error::QuotaExceeded || attempt.has_output {
         return false;
     }
     let by_status = match attempt.status {
-        None => matches!(attempt.error, Error::Unavailable { .. }),
+        // A response that failed or broke off before any output is as good as none.
+        None => {
+            matches!(attempt.error, Error::Unavailable { .. } | Error::RateLimited { .. } | Error::Malformed)
+        }
         Some(status) => matches!(status, 408 | 409 | 429 | 500..),
     };
     attempt.advice.should_retry.unwrap_or(by_status)

@@ -12,7 +12,7 @@ fn refusal(status: u16) -> Error {
 }
 
 fn attempt(status: u16) -> Attempt {
-    Attempt { before: 0, status: Some(status), error: refusal(status), advice: Advice::default() }
+    Attempt { status: Some(status), ..Attempt::without_response(0, refusal(status)) }
 }
 
 fn wait(attempt: &Attempt) -> Option<Duration> {
@@ -32,6 +32,12 @@ fn what_may_pass_is_asked_again_and_nothing_else() {
         assert_eq!(wait(&attempt(status)), None, "{status}");
     }
     assert!(wait(&without_response(Error::UNAVAILABLE)).is_some());
+    assert!(wait(&without_response(Error::Malformed)).is_some(), "it broke off before any output");
+    assert!(wait(&without_response(Error::RateLimited { retry_after: None })).is_some());
+    for error in [Error::UNAVAILABLE, Error::Malformed] {
+        let begun = Attempt { has_output: true, ..without_response(error) };
+        assert_eq!(wait(&begun), None, "what was written is paid for");
+    }
     assert_eq!(wait(&without_response(Error::TimedOut)), None);
     assert_eq!(wait(&without_response(Error::Unauthenticated)), None);
 }

@@ -1,8 +1,14 @@
 //! The events of a streamed response, and the response they end with.
+//!
+//! Read tolerantly, since a response is paid for once it is there: a member that can't be read counts as absent.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::error::ErrorObject;
+use super::item::Item;
+use super::usage::Usage;
 
 /// One event, told apart by its data's `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -12,8 +18,12 @@ pub enum Event {
     #[serde(rename = "response.created")]
     Created {
         /// What it goes on from.
+        #[serde(default, deserialize_with = "readable")]
         response: Begun,
     },
+    /// An item begins.
+    #[serde(rename = "response.output_item.added")]
+    ItemAdded,
     /// Some text was written.
     #[serde(rename = "response.output_text.delta")]
     TextDelta(Delta),
@@ -24,6 +34,7 @@ pub enum Event {
     #[serde(rename = "response.output_item.done")]
     ItemDone {
         /// The item.
+        #[serde(default)]
         item: Item,
     },
     /// The response is whole.
@@ -52,16 +63,53 @@ pub enum Event {
     Other,
 }
 
+impl Event {
+    /// Reads an event's data. Where that has no `type`, the stream's `event` field tells, and else what the data
+    /// looks like: a whole response, as it comes where no stream was understood, or an error.
+    ///
+    /// # Errors
+    ///
+    /// When the data is no JSON object.
+    pub fn read(kind: &str, data: &str) -> serde_json::Result<Self> {
+        let mut data: serde_json::Map<String, Value> = serde_json::from_str(data)?;
+        if !data.get("type").is_some_and(Value::is_string) {
+            let kind = match kind {
+                "" | "message" => kind_of(&data),
+                kind => kind,
+            };
+            if data.get("object").is_some_and(|object| object == "response") {
+                data = [("response".to_owned(), Value::Object(data))].into_iter().collect();
+            }
+            data.insert("type".to_owned(), kind.into());
+        }
+        serde_json::from_value(Value::Object(data))
+    }
+}
+
+fn kind_of(data: &serde_json::Map<String, Value>) -> &'static str {
+    let named = |name: &str| data.get(name).and_then(Value::as_str);
+    match (named("object"), named("status")) {
+        (Some("response"), Some("failed" | "cancelled")) => "response.failed",
+        (Some("response"), Some("incomplete")) => "response.incomplete",
+        (Some("response"), Some("in_progress" | "queued")) => "",
+        (Some("response"), _) => "response.completed",
+        (Some("error"), _) => "error",
+        _ if data.get("error").is_some_and(|error| !error.is_null()) => "error",
+        _ => "",
+    }
+}
+
 /// A piece of a part's text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Delta {
     /// Which item.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable")]
     pub output_index: u32,
     /// Which part of the item.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable")]
     pub content_index: u32,
     /// The piece.
+    #[serde(default, deserialize_with = "readable")]
     pub delta: String,
 }
 
@@ -74,123 +122,57 @@ pub struct Begun {
 }
 
 /// A response as its terminal event shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Response {
     /// Its id, to continue from.
-    pub id: String,
+    #[serde(default, deserialize_with = "readable")]
+    pub id: Option<String>,
     /// The model that answered.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable")]
     pub model: Option<String>,
     /// Whether it is whole; the event's type says so too.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable")]
     pub status: Option<String>,
     /// Whether it is kept, to go on from.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable")]
     pub store: Option<bool>,
     /// The response that it went on from; null when it went on from none.
     #[serde(default, deserialize_with = "present")]
     pub previous_response_id: Option<Option<String>>,
     /// What was written.
-    #[serde(default)]
-    pub output: Option<Vec<Item>>,
+    #[serde(default, deserialize_with = "readable")]
+    pub output: Vec<Item>,
     /// Tokens used.
     #[serde(default)]
-    pub usage: Option<Usage>,
+    pub usage: Usage,
     /// Why it failed.
     #[serde(default)]
     pub error: Option<ErrorObject>,
     /// Why it stopped early.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable")]
     pub incomplete_details: Option<IncompleteDetails>,
-}
-
-/// One item of the output.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Item {
-    /// Something said.
-    Message {
-        /// Its parts, in order.
-        content: Vec<Part>,
-    },
-    /// A function to call.
-    FunctionCall {
-        /// The id to answer with.
-        call_id: String,
-        /// The function.
-        name: String,
-        /// A JSON text, as the model wrote it.
-        arguments: String,
-    },
-    /// Reasoning, built-in tools, and what does not exist yet.
-    #[serde(other)]
-    Other,
-}
-
-/// One part of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Part {
-    /// Text.
-    OutputText {
-        /// The text.
-        text: String,
-    },
-    /// The model declines, and says so.
-    Refusal {
-        /// What it says.
-        refusal: String,
-    },
-    /// What does not exist yet.
-    #[serde(other)]
-    Other,
-}
-
-/// Tokens used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct Usage {
-    /// Of the input.
-    #[serde(default)]
-    pub input_tokens: u64,
-    /// Details of the input.
-    #[serde(default)]
-    pub input_tokens_details: Option<InputDetails>,
-    /// Of the output.
-    #[serde(default)]
-    pub output_tokens: u64,
-    /// Details of the output.
-    #[serde(default)]
-    pub output_tokens_details: Option<OutputDetails>,
-    /// Together, as the provider counts them.
-    #[serde(default)]
-    pub total_tokens: Option<u64>,
-}
-
-/// Details of the input's tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct InputDetails {
-    /// Served from the provider's cache.
-    #[serde(default)]
-    pub cached_tokens: Option<u64>,
-}
-
-/// Details of the output's tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct OutputDetails {
-    /// Spent on reasoning.
-    #[serde(default)]
-    pub reasoning_tokens: Option<u64>,
 }
 
 /// Why a response stopped early.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct IncompleteDetails {
     /// `max_output_tokens`, `content_filter`, …
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable")]
     pub reason: Option<String>,
 }
 
-/// Tells a member that is null from one that is not there.
+/// What can be read as it should be, and the default in place of anything else.
+fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
+}
+
+/// Tells a member that is null from one that is not there, or can't be read.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Null => Some(None),
+        Value::String(id) => Some(Some(id)),
+        _ => None,
+    })
 }

@@ -6,4 +6,6 @@
 
 pub mod error;
 pub mod event;
+pub mod item;
 pub mod request;
+pub mod usage;

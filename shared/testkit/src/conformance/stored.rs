@@ -92,7 +92,11 @@ async fn a_detail_is_the_last_one_written(store: &impl Store, run: &str) {
     let mut result = tenant.finalized(&started, at(9)).await.result;
     let read = async || store.record(&started.key).await.unwrap().unwrap().result;
     assert_eq!(read().await.as_ref(), Some(&result));
-    result.report = Report { answer_summary: Some("Bücher 😀".to_owned()), ..result.report };
+    result.report = Report {
+        answer_summary: Some("Bücher 😀".to_owned()),
+        answered_by: Some("gpt-5-2026".to_owned()),
+        ..result.report
+    };
     store.put_result_detail(&result).await.unwrap();
     assert_eq!(read().await, Some(result));
 }

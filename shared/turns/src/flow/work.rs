@@ -99,14 +99,22 @@ impl<D: AgentDeps> Executor<D> {
                     tracing::warn!(%error, "the model call failed");
                     progress.response_id = failed_id.or(progress.response_id);
                     let failed = answer::failed(answer::failure(&error), progress, &plan, host.now());
-                    return Ok(failed.beside(raw));
+                    return Ok(failed.retry_after(error.retry_after()).beside(raw));
                 }
             };
             conversation.replied(&plan);
             progress.previous_response_id = request.previous_response_id().map(str::to_owned);
             progress.told_mode = Some(request.mode);
             progress.told_solution = told_solution;
+            progress.model = Some(reply.model).filter(|model| !model.is_empty());
             progress.response_id = Some(reply.response_id);
+            if reply.cut_short {
+                progress.warn(answer::CUT_SHORT);
+            }
+            if reply.restated {
+                stream.reset();
+                stream.text(&turn.key, &reply.text);
+            }
             progress.provider = Some(config.provider.clone());
             if reply.calls.is_empty() {
                 let mode = config.catalog.display_name(progress.mode(turn));

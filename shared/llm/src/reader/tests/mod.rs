@@ -9,7 +9,7 @@ const REFUSAL: &[u8] = include_bytes!("refusal.sse");
 
 /// What a stream in these pieces comes to, and the text that was handed on.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Option<Reply>, String) {
-    let mut reader = Reader::new(sse::Limits::default(), Memory::default());
+    let mut reader = Reader::new(sse::Limits::default(), Memory::default(), 7);
     let mut text = String::new();
     for piece in pieces {
         match reader.push(piece, &mut Observer::of(&mut |delta| text.push_str(delta))) {
@@ -47,6 +47,22 @@ fn a_cut_anywhere_leaves_no_reply_or_the_whole_one() {
     }
 }
 
+#[test]
+fn the_last_event_needs_no_blank_line() {
+    for stream in [TEXT_AND_CALLS, REFUSAL] {
+        let whole = read([stream]).0;
+        for (cut, ends) in [(1, true), (2, true), (3, false), (100, false)] {
+            let (start, _) = stream.split_at(stream.len() - cut);
+            let mut reader = Reader::new(sse::Limits::default(), Memory::default(), 7);
+            let mut ignore = |_: &str| {};
+            let mut observer = Observer::of(&mut ignore);
+            assert_eq!(reader.push(start, &mut observer), Ok(Progress::More));
+            let ended = reader.end(&mut observer);
+            assert_eq!(ended.ok(), whole.clone().filter(|_| ends), "{cut} bytes are missing");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn pieces_of_any_size_read_the_same(sizes in prop::collection::vec(1_usize..200, 1..40)) {
@@ -74,7 +90,7 @@ fn what_follows_the_terminal_event_is_ignored() {
 
 #[test]
 fn a_line_that_never_ends_is_malformed() {
-    let mut reader = Reader::new(sse::Limits { line: 100, event: 100 }, Memory::default());
+    let mut reader = Reader::new(sse::Limits { line: 100, event: 100 }, Memory::default(), 7);
     let piece = b"data: ".repeat(20);
     assert_eq!(reader.push(&piece, &mut Observer::of(&mut |_| {})), Err(Error::Malformed));
 }

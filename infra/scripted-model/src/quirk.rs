@@ -1,0 +1,93 @@
+//! Details in which a whole response may differ from the published one.
+
+use serde_json::{Value, json};
+
+/// A detail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Quirk {
+    /// Tokens are counted in floating point, one of them as a text, and the sum is left out.
+    OddUsage,
+    /// The response has no id.
+    NoId,
+    /// Messages have no content.
+    NullContent,
+    /// Arguments are the object itself.
+    ObjectArguments,
+    /// Calls have an empty id.
+    NoCallId,
+    /// All calls have the same id.
+    SameCallId,
+    /// Events don't say their type.
+    NoType,
+    /// The last event lacks its blank line.
+    NoBlankLine,
+    /// The response comes whole, whatever was asked for.
+    Json,
+    /// Nothing is said.
+    Nothing,
+    /// The response ends with another text than was streamed.
+    Finally(String),
+    /// The model gives itself this name.
+    As(String),
+}
+
+impl Quirk {
+    /// The quirk of this name, of those that need no more.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "odd-usage" => Self::OddUsage,
+            "no-id" => Self::NoId,
+            "null-content" => Self::NullContent,
+            "object-arguments" => Self::ObjectArguments,
+            "no-call-id" => Self::NoCallId,
+            "same-call-id" => Self::SameCallId,
+            "no-type" => Self::NoType,
+            "no-blank-line" => Self::NoBlankLine,
+            "json" => Self::Json,
+            "nothing" => Self::Nothing,
+            _ => return None,
+        })
+    }
+
+    /// Changes a whole response.
+    pub(crate) fn apply(&self, response: &mut Value) {
+        match self {
+            Self::OddUsage => set(response, "usage", json!({ "input_tokens": 100.0, "output_tokens": "20" })),
+            Self::NoId => set(response, "id", Value::Null),
+            Self::As(name) => set(response, "model", json!(name)),
+            Self::NullContent => items(response, "message", |item, _| set(item, "content", Value::Null)),
+            Self::Finally(text) => items(response, "message", |item, _| {
+                set(item, "content", json!([{ "type": "output_text", "text": text, "annotations": [] }]));
+            }),
+            Self::ObjectArguments => items(response, "function_call", |item, _| {
+                let arguments = item.get("arguments").and_then(Value::as_str).unwrap_or("{}");
+                let arguments = serde_json::from_str(arguments).unwrap_or_default();
+                set(item, "arguments", arguments);
+            }),
+            Self::NoCallId => items(response, "function_call", |item, index| {
+                set(item, "call_id", json!(""));
+                // Of the item's own id one in two is left.
+                if index % 2 == 1 {
+                    set(item, "id", Value::Null);
+                }
+            }),
+            Self::SameCallId => items(response, "function_call", |item, _| {
+                set(item, "call_id", json!("call_same"));
+                set(item, "id", Value::Null);
+            }),
+            Self::NoType | Self::NoBlankLine | Self::Json | Self::Nothing => {}
+        }
+    }
+}
+
+fn set(value: &mut Value, name: &str, member: Value) {
+    if let Some(members) = value.as_object_mut() {
+        members.insert(name.to_owned(), member);
+    }
+}
+
+fn items(response: &mut Value, kind: &str, change: impl Fn(&mut Value, usize)) {
+    let output = response.get_mut("output").and_then(Value::as_array_mut).into_iter().flatten();
+    let of_kind = output.filter(|item| item.get("type").is_some_and(|it| it == kind));
+    of_kind.enumerate().for_each(|(index, item)| change(item, index));
+}

@@ -1,0 +1,52 @@
+//! What a response's items come to: its text and its calls.
+
+use agent::model::{Error, FunctionCall};
+
+use crate::wire::item::Item;
+
+pub(super) const MOST_CALLS: usize = 128;
+
+/// The calls in the model's order.
+#[derive(Debug)]
+pub(super) struct Called {
+    pub(super) calls: Vec<FunctionCall>,
+    /// Whether an id was minted, or a call left out: then the provider can't match the outputs with its calls.
+    pub(super) minted: bool,
+}
+
+/// The items' texts and refusals, joined by a blank line.
+pub(super) fn text(items: &[Item]) -> String {
+    let texts = items.iter().flat_map(|item| match item {
+        Item::Message(texts) => texts.as_slice(),
+        Item::FunctionCall(_) | Item::Other => &[],
+    });
+    let texts: Vec<&str> = texts.map(String::as_str).filter(|text| !text.is_empty()).collect();
+    texts.join("\n\n")
+}
+
+/// The calls, each with an id of its own: where that of the provider is missing or was used before, its item's id,
+/// or else one that is minted here. A call that names no function can't be run, and is left out.
+pub(super) fn calls(items: &[Item], nonce: u64) -> Result<Called, Error> {
+    let mut called = Called { calls: Vec::new(), minted: false };
+    for item in items {
+        let Item::FunctionCall(call) = item else { continue };
+        if called.calls.len() == MOST_CALLS {
+            return Err(Error::Malformed);
+        }
+        if call.name.is_empty() {
+            called.minted = true;
+            continue;
+        }
+        let is_new = |id: &&String| called.calls.iter().all(|before| before.call_id != **id);
+        let given = call.call_id.as_ref().filter(is_new);
+        let own = call.id.as_ref().filter(is_new);
+        called.minted |= given.is_none();
+        let minted = || format!("call_{nonce:016x}{:02x}", called.calls.len());
+        called.calls.push(FunctionCall {
+            call_id: given.or(own).cloned().unwrap_or_else(minted),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+        });
+    }
+    Ok(called)
+}

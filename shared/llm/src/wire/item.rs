@@ -1,0 +1,76 @@
+//! The items of a response's output.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+/// One item of the output.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Item {
+    /// Something said: its texts and refusals, in order.
+    Message(Vec<String>),
+    /// A function to call.
+    FunctionCall(Call),
+    /// Reasoning, built-in tools, and what does not exist yet.
+    #[default]
+    Other,
+}
+
+/// A function to call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The id to answer with, where there is one.
+    pub call_id: Option<String>,
+    /// The item's own id.
+    pub id: Option<String>,
+    /// The function; empty where it is not named.
+    pub name: String,
+    /// A JSON text, as the model wrote it.
+    pub arguments: String,
+}
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match Value::deserialize(deserializer)? {
+            Value::Object(members) => Self::of(&members),
+            _ => Self::Other,
+        })
+    }
+}
+
+impl Item {
+    fn of(members: &Map<String, Value>) -> Self {
+        match members.get("type").and_then(Value::as_str) {
+            Some("message") => Self::Message(match members.get("content") {
+                Some(Value::String(text)) => vec![text.clone()],
+                Some(Value::Array(parts)) => parts.iter().filter_map(said).map(str::to_owned).collect(),
+                _ => Vec::new(),
+            }),
+            Some("function_call") => Self::FunctionCall(Call {
+                call_id: text(members, "call_id"),
+                id: text(members, "id"),
+                name: text(members, "name").unwrap_or_default(),
+                arguments: match members.get("arguments") {
+                    Some(Value::String(text)) => text.clone(),
+                    Some(Value::Null) | None => "{}".to_owned(),
+                    Some(arguments) => arguments.to_string(),
+                },
+            }),
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What a part says; the model may decline, and says so.
+fn said(part: &Value) -> Option<&str> {
+    let name = match part.get("type")?.as_str()? {
+        "output_text" | "text" => "text",
+        "refusal" => "refusal",
+        _ => return None,
+    };
+    part.get(name)?.as_str()
+}
+
+/// A member that says something.
+fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
+    members.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}

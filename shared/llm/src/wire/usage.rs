@@ -1,0 +1,41 @@
+//! Tokens used, as a response tells them.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// Tokens used. What is not told, or not as a number, is zero, or unknown where it is a part of another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// The counts, where any were told.
+    pub told: Option<contracts::Usage>,
+}
+
+impl<'de> Deserialize<'de> for Usage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let usage = Value::deserialize(deserializer)?;
+        Ok(Self { told: usage.is_object().then(|| read(&usage)) })
+    }
+}
+
+fn read(usage: &Value) -> contracts::Usage {
+    let count = |pointer: &str| usage.pointer(pointer).and_then(count);
+    let input = count("/input_tokens").or_else(|| count("/prompt_tokens"));
+    let output = count("/output_tokens").or_else(|| count("/completion_tokens"));
+    let (prompt_tokens, completion_tokens) = (input.unwrap_or(0), output.unwrap_or(0));
+    contracts::Usage {
+        prompt_tokens,
+        completion_tokens,
+        total_tokens: count("/total_tokens").unwrap_or(prompt_tokens.saturating_add(completion_tokens)),
+        cached_tokens: count("/input_tokens_details/cached_tokens"),
+        reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
+    }
+}
+
+/// A count, however it is written: some servers count in floating point.
+fn count(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let rounded = value.as_f64()?.round();
+        // Beyond this a count is none, and no whole number that is written so differs from it.
+        (0.0..1e15).contains(&rounded).then(|| format!("{rounded:.0}").parse().ok())?
+    })
+}
