@@ -1,6 +1,6 @@
 //! What the functions log, and `X-Correlation-ID`, which joins it (docs/logs.md).
 
-use local::Function;
+use local::{Function, token::Identity};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -168,6 +168,36 @@ async fn what_a_service_answers_unreadably_is_in_no_log_and_no_answer() {
                 assert!(!told.contains("marker"), "{port} {status}: {told}");
             }
             system.cloud.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn at_the_finest_level_no_log_holds_a_body_a_prompt_or_a_token() {
+    let mut options = options();
+    let level = "trace,lambda_runtime=trace,hyper=trace,aws_smithy_runtime=trace,reqwest=trace,llm=trace";
+    options.environment.insert("AWS_LAMBDA_LOG_LEVEL".to_owned(), level.to_owned());
+    let system = System::with(options).await;
+    let identity = Identity::user("acme", "ada");
+    let token = system.cloud.token(&identity).unwrap();
+    let ada = system.identified(&identity);
+    let mut request =
+        turn("Xanadu [[script: call agent_list_modes {\"text\":\"Xanadu\"}; then; say \"Xanadu.\"]]");
+    request["SolutionContextText"] = json!("Xanadu");
+    request["InputArtifacts"] = json!([{
+        "RelativePath": "xanadu.txt", "FileName": "xanadu.txt", "Contents": "Xanadu", "Origin": "user",
+    }]);
+    ada.execute(&request).await;
+    let refused = turn("[[script: status 400 message \"Xanadu\" code some_code]]");
+    ada.execute(&refused).await;
+    ada.get(&turn_path(&request)).await.result();
+    let settled = |line: &Value| line["turn"] == refused["TurnId"];
+    system.logged(Function::TurnFinalizer, "turn announced", settled).await;
+    for function in Function::ALL {
+        let path = system.cloud.log_file(function);
+        let log = std::fs::read_to_string(path).unwrap_or_default();
+        for marker in ["Xanadu", token.as_str(), "Bearer"] {
+            assert!(!log.contains(marker), "{marker} is in the log of {}", function.name());
         }
     }
 }

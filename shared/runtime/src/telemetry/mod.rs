@@ -6,14 +6,31 @@ mod line;
 #[cfg(test)]
 mod tests;
 
-use tracing::Subscriber;
+use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{
     EnvFilter,
-    filter::LevelFilter,
+    filter::{FilterFn, LevelFilter},
     fmt::{MakeWriter, format::JsonFields},
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
+
+/// The crates of this repository that a function is made of.
+const OURS: [&str; 13] = [
+    "agent",
+    "contracts",
+    "execute",
+    "llm",
+    "local",
+    "protocol",
+    "runtime",
+    "service",
+    "session_read",
+    "storage",
+    "tool_continuation",
+    "turn_finalizer",
+    "turns",
+];
 
 /// Starts logging. The level is `AWS_LAMBDA_LOG_LEVEL` or `RUST_LOG`; `info` by default.
 pub fn start() {
@@ -36,6 +53,17 @@ where
         .with_writer(writer)
         .with_env_filter(filter)
         .finish()
-        // Below that, libraries print whole requests and what came back (I14).
-        .with(LevelFilter::DEBUG)
+        .with(FilterFn::new(may_be_written).with_max_level_hint(LevelFilter::DEBUG))
+}
+
+/// Whether an event or a span may be written, whatever level is asked for: below INFO libraries print keys, and
+/// below DEBUG whole requests, bearer tokens and what came back (I14).
+fn may_be_written(metadata: &Metadata<'_>) -> bool {
+    let most = if is_ours(metadata.target()) { Level::DEBUG } else { Level::INFO };
+    *metadata.level() <= most
+}
+
+fn is_ours(target: &str) -> bool {
+    let name = target.split("::").next().unwrap_or(target);
+    OURS.contains(&name)
 }

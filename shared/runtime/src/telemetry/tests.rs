@@ -189,6 +189,33 @@ fn a_line_outside_of_every_span_is_as_flat() {
 }
 
 #[test]
+fn libraries_are_heard_from_info_on_whatever_level_is_asked_for() {
+    for level in ["trace", "debug", "lambda_runtime=trace,hyper=trace,aws_smithy_runtime=debug,info"] {
+        let (_, lines) = Log::of(level, || {
+            let _span = tracing::debug_span!(target: "aws_smithy_runtime", "try", body = "marker").entered();
+            tracing::trace!(target: "lambda_runtime::layers::api_client", "raw JSON event: marker");
+            tracing::debug!(target: "aws_smithy_runtime::client", "marker");
+            tracing::debug!(target: "hyper", "marker");
+            tracing::info!(target: "hyper", "connected");
+        });
+        assert!(!format!("{lines:?}").contains("marker"), "{level}: {lines:?}");
+    }
+}
+
+#[test]
+fn every_crate_that_a_function_is_made_of_is_ours() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["shared", "functions"].map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
+    let crates = folders.into_iter().flatten().map(|folder| folder.unwrap().path());
+    let crates = crates.filter(|folder| folder.join("Cargo.toml").exists() && !folder.ends_with("testkit"));
+    for folder in crates {
+        let name = folder.file_name().unwrap().to_string_lossy().replace('-', "_");
+        assert!(super::is_ours(&format!("{name}::module")), "{name}");
+    }
+    assert!(!super::is_ours("lambda_runtime") && !super::is_ours("hyper::proto"));
+}
+
+#[test]
 fn an_inner_span_counts_before_an_outer_one_but_a_librarys_own_does_not() {
     let (_, lines) = Log::of("debug", || {
         let _ours = tracing::error_span!("request", turn = "t1", attempt = "nonce-1").entered();
