@@ -96,27 +96,30 @@ fn previous(profile: &Profile, body: &Map<String, Value>) -> Result<Option<Issue
     }
 }
 
-/// Every call needs its output, and every output its call.
+/// Every call needs its output behind it, once, and every output its call.
 fn check_calls(items: &[Value], previous: Option<Issued>) -> Result<(), Refusal> {
-    let ids = |kind: &str| -> Vec<String> {
-        items
-            .iter()
-            .filter(|item| item.get("type").and_then(Value::as_str) == Some(kind))
-            .filter_map(|item| item.get("call_id").and_then(Value::as_str))
-            .map(str::to_owned)
-            .collect()
-    };
-    let mut calls = previous.map(Issued::open_calls).unwrap_or_default();
-    calls.extend(ids("function_call"));
-    let outputs = ids("function_call_output");
     let refuse = |message: String| Err(Refusal { code: None, ..Refusal::invalid("", "input", message) });
-    if let Some(call) = calls.iter().find(|call| !outputs.contains(call)) {
-        return refuse(format!("No tool output found for function call {call}."));
+    let mut open = previous.map(Issued::open_calls).unwrap_or_default();
+    for item in items {
+        let Some(id) = item.get("call_id").and_then(Value::as_str) else { continue };
+        match item.get("type").and_then(Value::as_str) {
+            Some("function_call") if open.iter().any(|call| call == id) => {
+                return refuse(format!("Duplicate function call with call_id {id}."));
+            }
+            Some("function_call") => open.push(id.to_owned()),
+            Some("function_call_output") => match open.iter().position(|call| call == id) {
+                Some(at) => drop(open.remove(at)),
+                None => {
+                    return refuse(format!("No tool call found for function call output with call_id {id}."));
+                }
+            },
+            _ => {}
+        }
     }
-    if let Some(output) = outputs.iter().find(|output| !calls.contains(output)) {
-        return refuse(format!("No tool call found for function call output with call_id {output}."));
+    match open.first() {
+        Some(call) => refuse(format!("No tool output found for function call {call}.")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn outputs(items: &[Value]) -> Vec<String> {

@@ -30,7 +30,17 @@ pub(super) fn check(body: &Map<String, Value>) -> Checked {
             let strict = tool.get("strict").and_then(Value::as_bool) == Some(true);
             check_schema(schema, strict, name, &format!("{at}.parameters"))?;
         }
+        if names.contains(&name) {
+            let message = format!("Tool names must be unique: '{name}' is there twice.");
+            return Err(Refusal::invalid("invalid_value", &format!("{at}.name"), message));
+        }
         names.push(name);
+    }
+    let choice =
+        given(body, "tool_choice").filter(|choice| !["auto", "none"].iter().any(|free| *choice == free));
+    if choice.is_some() && tools.is_empty() {
+        let message = "Tool choice is only allowed when 'tools' are specified.";
+        return Err(Refusal::invalid("invalid_value", "tool_choice", message));
     }
     let forced = given(body, "tool_choice").and_then(Value::as_object).filter(|choice| is_function(choice));
     let forced = forced.and_then(|choice| choice.get("name")?.as_str());

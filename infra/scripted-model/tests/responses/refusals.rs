@@ -140,3 +140,30 @@ async fn keys_models_and_scripts_can_be_wrong() {
         assert_eq!((status, &error["code"]), (400, &json!("invalid_script")));
     }
 }
+
+#[tokio::test]
+async fn what_the_schema_can_not_say_about_tools_and_calls_is_refused_too() {
+    let call = json!({ "type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}" });
+    let output = json!({ "type": "function_call_output", "call_id": "call_1", "output": "1" });
+    let user = json!({ "role": "user", "content": "Hello." });
+    let input = |items: &[&Value]| with("input", json!(items));
+    assert_eq!(Server::new().send(&input(&[&call, &output, &user])).await.status(), 200);
+    for items in [
+        [&output, &call, &user].as_slice(),
+        &[&call, &output, &output, &user],
+        &[&call, &call, &output, &user],
+        &[&call, &user],
+        &[&output, &user],
+    ] {
+        assert_eq!(refused(&input(items)).await.0, 400, "{items:?}");
+    }
+    let look = json!({
+        "type": "function", "name": "look", "strict": false,
+        "parameters": { "type": "object", "properties": {} },
+    });
+    let (status, error) = refused(&with("tools", json!([look, look]))).await;
+    assert_eq!((status, &error["param"]), (400, &json!("tools[1].name")));
+    let (status, error) = refused(&with("tool_choice", json!("required"))).await;
+    assert_eq!((status, &error["param"]), (400, &json!("tool_choice")));
+    assert_eq!(Server::new().send(&with("tool_choice", json!("auto"))).await.status(), 200);
+}
