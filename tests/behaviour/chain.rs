@@ -1,9 +1,10 @@
 //! A chain never dies: what the provider can't be asked to remember is told again.
 
+use local::Function;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, System, history, is_chained, options, system_message, turn, turn_in, turn_path, user_message,
+    Client, System, history, is_chained, items, options, playing, turn, turn_in, turn_path, user_message,
 };
 
 /// Takes turns of one session, whose answers are `One.`, `Two.` and so on.
@@ -28,8 +29,10 @@ fn warnings(answer: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_chain_that_was_lost_upstream_is_rebuilt_in_order_and_holds_again() {
-    let system = System::start().await;
+async fn a_chain_that_was_lost_upstream_is_rebuilt_in_order_and_holds_again_where_the_operator_insists() {
+    let mut options = options();
+    options.environment.insert("OPENAI_CHAIN".to_owned(), "provider".to_owned());
+    let system = System::with(options).await;
     let ada = system.client("acme", "ada");
     talk(&ada, "s", &[ONE, TWO]).await;
     let lost = ada.execute(&turn_in("s", "Third [[script: forget; say \"Three.\"]]")).await.result();
@@ -137,18 +140,20 @@ async fn a_local_chain_leaves_nothing_upstream_and_tells_tool_rounds_too() {
     assert_eq!(calls.len(), 5);
     assert!(calls.iter().all(|call| !is_chained(call) && call["store"] == false));
     let said = user_message(&calls[3]);
-    assert!(said.contains("Second") && said.contains("Name: agent_list_modes"), "{said}");
-    assert!(said.contains("Name: code_hash_normalized"), "every round is told: {said}");
-    assert!(system_message(&calls[3]).contains("[WORK_IN_PROGRESS]"));
+    assert!(said.contains("Name: code_hash_normalized") && !said.contains("agent_list_modes"), "{said}");
+    let first = ["system", "user", "assistant", "user"];
+    let round = |tool| [tool, "function_call_output", "user"];
+    let so_far = [&first[..], &round("agent_list_modes"), &round("code_hash_normalized")].concat();
+    assert_eq!(items(&calls[3]), so_far, "every round is told, in the API's own items");
+    assert_eq!(items(&calls[4]), [&so_far[..], &["assistant", "user"]].concat());
     let told = history(&calls[4]);
-    assert_eq!((told.len(), told[1].as_str()), (4, "assistant: One."));
-    assert!(told[3].starts_with("assistant: [TOOL_RESULTS]") && told[3].ends_with("Two."), "{}", told[3]);
+    assert_eq!((told[1].as_str(), told.last().unwrap().as_str()), ("assistant: One.", "assistant: Two."));
 
     system.put_context(json!({"Chain": "provider"})).await;
     let answers = talk(&ada, "s", &["Fourth", "Fifth"]).await;
     assert!(answers.iter().all(|answer| answer.get("UserWarnings").is_none()), "{answers:?}");
     let calls = system.model_calls();
-    assert_eq!((history(&calls[5]).len(), calls[5].get("store")), (6, None));
+    assert_eq!((history(&calls[5]).len(), calls[5].get("store")), (8, None));
     assert!(is_chained(&calls[6]));
 }
 
@@ -165,9 +170,10 @@ async fn a_chain_lost_in_the_middle_of_a_turn_is_told_what_the_turn_did_so_far()
         (&json!("Two."), 2)
     );
     let rebuilt = system.last_call();
-    assert_eq!(history(&rebuilt), [format!("user: {ONE}"), "assistant: One.".into()]);
-    let said = user_message(&rebuilt);
-    assert!(said.contains("agent_list_modes") && said.contains("code_hash_normalized"), "{said}");
+    assert_eq!(history(&rebuilt)[..2], [format!("user: {ONE}"), "assistant: One.".into()]);
+    let calls: Vec<String> = items(&rebuilt).into_iter().filter(|item| item.contains('_')).collect();
+    let output = "function_call_output";
+    assert_eq!(calls, ["agent_list_modes", output, "code_hash_normalized", output]);
     assert_eq!(system.model_calls().len(), 5);
 }
 
@@ -203,4 +209,98 @@ async fn failed_turns_are_not_told_and_a_first_turn_is_not_warned() {
     let answers = talk(&ada, session, &[ONE]).await;
     assert!(answers[0].get("UserWarnings").is_none(), "{}", answers[0]);
     assert!(history(&system.last_call()).is_empty());
+}
+
+/// Whether a model call leaves nothing with the provider.
+fn is_local(call: &Value) -> bool {
+    !is_chained(call) && call["store"] == false
+}
+
+#[tokio::test]
+async fn a_provider_that_refuses_chains_is_asked_once_in_a_session_and_then_by_no_session_of_the_process() {
+    let system = System::with(playing("vllm")).await;
+    let ada = system.client("acme", "ada");
+    let answers = talk(&ada, "s", &[ONE, TWO, "Third [[script: say \"Three.\"]]"]).await;
+    assert_eq!(answers[1]["PrimaryOutputText"], "Two.", "told again in the same call");
+    let calls = system.model_calls();
+    let local: Vec<(bool, bool)> = calls.iter().map(|call| (is_chained(call), is_local(call))).collect();
+    assert_eq!(
+        local,
+        [(false, false), (true, false), (false, true), (false, true)],
+        "one call in vain, once"
+    );
+    assert_eq!(history(&calls[3]), told());
+    assert!(answers[2].get("UserWarnings").is_none(), "{}", answers[2]);
+
+    // The session remembers it in every process.
+    system.cloud.crash(Function::Execute);
+    while system.cloud.processes(Function::Execute) > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    talk(&ada, "s", &["Fourth"]).await;
+    assert!(system.model_calls().len() == 5 && is_local(&system.last_call()));
+
+    // A second session that is refused in one process is no coincidence: from then on nobody is asked.
+    talk(&ada, "another", &[ONE, TWO]).await;
+    talk(&ada, "third", &[ONE, TWO]).await;
+    assert_eq!(system.model_calls().len(), 5 + 3 + 3);
+    talk(&ada, "fourth", &[ONE, TWO]).await;
+    let calls = system.model_calls();
+    assert!(calls.len() == 13 && calls[11..].iter().all(is_local), "{}", calls.len());
+}
+
+#[tokio::test]
+async fn a_tool_round_of_a_first_turn_finds_out_too_and_its_user_is_not_warned() {
+    let system = System::with(playing("llamacpp")).await;
+    let ada = system.client("acme", "ada");
+    let tools = "First [[script: call agent_list_modes {}; then; say \"One.\"]]";
+    let answers = talk(&ada, "s", &[tools, TWO]).await;
+    assert!(answers.iter().all(|answer| answer.get("UserWarnings").is_none()), "{answers:?}");
+    let calls = system.model_calls();
+    assert_eq!((calls.len(), is_chained(&calls[1]), is_local(&calls[2])), (4, true, true));
+    assert_eq!(items(&calls[2]), ["system", "user", "agent_list_modes", "function_call_output", "user"]);
+}
+
+#[tokio::test]
+async fn a_provider_that_says_it_keeps_nothing_is_believed_without_a_call_in_vain() {
+    for provider in ["ollama", "openrouter", "openai-zdr"] {
+        let system = System::with(playing(provider)).await;
+        let ada = system.client("acme", "ada");
+        let answers = talk(&ada, "s", &[ONE, TWO, "Third"]).await;
+        assert!(answers.iter().all(|answer| answer.get("UserWarnings").is_none()), "{provider}: {answers:?}");
+        let calls = system.model_calls();
+        assert!(calls.len() == 3 && calls[1..].iter().all(is_local), "{provider}: {}", calls.len());
+        assert_eq!(history(&calls[2]), told(), "{provider}");
+        system.cloud.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_written_without_what_came_before_is_nobodys_answer() {
+    // The session began where chains are kept; its next turn meets a provider that takes the request and
+    // forgets, behind the same name.
+    let folder = tempfile::tempdir().unwrap();
+    let with = |provider| {
+        let data = local::Data::Folder(folder.path().to_owned());
+        local::Options { data, ..playing(provider) }
+    };
+    let system = System::with(with("openai")).await;
+    talk(&system.client("acme", "ada"), "s", &[ONE, TWO]).await;
+    system.cloud.shutdown().await;
+    let system = System::with(with("ollama")).await;
+    let answer =
+        talk(&system.client("acme", "ada"), "s", &["Third [[script: say \"Three.\"]]"]).await.remove(0);
+    assert_eq!(answer["PrimaryOutputText"], "Three.");
+    let calls = system.model_calls();
+    assert_eq!((calls.len(), is_chained(&calls[0]), history(&calls[1])), (2, true, told()));
+}
+
+#[tokio::test]
+async fn a_request_that_is_refused_whoever_tells_it_says_nothing_of_the_provider() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    talk(&ada, "s", &[ONE]).await;
+    assert_eq!(ada.execute(&turn_in("s", "Bad [[script: status 400]]")).await.status, 502);
+    talk(&ada, "s", &[TWO]).await;
+    assert!(is_chained(&system.last_call()), "it still keeps chains");
 }

@@ -101,10 +101,10 @@ fn replies(memory: &Memory, asked: &Asked) -> Result<Vec<Reply>, Refusal> {
     Ok(left.unwrap_or_default())
 }
 
-/// What is left of a directive where a request that begins a chain tells the results of its calls: the
-/// replies that made them came before.
+/// What is left of a directive where a request tells the whole conversation, its calls and their results
+/// too: the replies that made them came before.
 fn unanswered(replies: Vec<Reply>, asked: &Asked) -> Vec<Reply> {
-    let mut told = if asked.previous.is_none() { asked.told } else { 0 };
+    let mut told = if asked.previous.is_none() { asked.outputs.len() } else { 0 };
     let mut is_answered = |reply: &Reply| {
         let calls = usize::from(plan::calls(reply));
         let all = (1..=told).contains(&calls);

@@ -38,7 +38,7 @@ struct Kept {
     count: usize,
     abandoned: usize,
     bytes: usize,
-    requests: VecDeque<(usize, Value)>,
+    requests: VecDeque<(String, Value)>,
     moments: Vec<(Moment, Instant)>,
 }
 
@@ -61,6 +61,11 @@ impl Recorder {
         self.lock().shown().iter().map(body).collect()
     }
 
+    /// The same as they came, to the byte.
+    pub fn texts(&self) -> Vec<String> {
+        self.lock().requests.iter().map(|(text, _)| text.clone()).collect()
+    }
+
     /// How many requests were received, forgotten ones included.
     pub fn count(&self) -> usize {
         self.lock().count
@@ -81,8 +86,8 @@ impl Recorder {
         *self.lock() = Kept::default();
     }
 
-    /// Remembers a request whose body took so many bytes.
-    pub(crate) fn record(&self, headers: &HeaderMap, body: &Value, bytes: usize) {
+    /// Remembers a request, as it came and as it is read.
+    pub(crate) fn record(&self, headers: &HeaderMap, text: &[u8], body: &Value) {
         let mut shown = Map::new();
         for name in HEADERS {
             if let Some(value) = headers.get(name).and_then(|value| value.to_str().ok()) {
@@ -94,14 +99,14 @@ impl Recorder {
         }
         let mut kept = self.lock();
         kept.count += 1;
-        kept.bytes += bytes;
+        kept.bytes += text.len();
         let request = json!({ "headers": shown, "body": body });
-        kept.requests.push_back((bytes, request));
+        kept.requests.push_back((String::from_utf8_lossy(text).into_owned(), request));
         while kept.requests.len() > KEPT || kept.bytes > KEPT_BYTES {
-            let Some((bytes, _)) = kept.requests.pop_front() else {
+            let Some((text, _)) = kept.requests.pop_front() else {
                 break;
             };
-            kept.bytes -= bytes;
+            kept.bytes = kept.bytes.saturating_sub(text.len());
         }
     }
 

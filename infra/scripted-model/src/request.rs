@@ -21,10 +21,8 @@ pub(crate) struct Asked {
     pub(crate) mode: Option<String>,
     /// What follows `[INSTRUCTION]` in the newest user message, or all of its text.
     pub(crate) instruction: String,
-    /// The tool results that this request brings.
+    /// The tool results that this request brings for the turn.
     pub(crate) outputs: Vec<String>,
-    /// How many tool results the newest user message tells as text.
-    pub(crate) told: usize,
 }
 
 impl Asked {
@@ -50,9 +48,10 @@ impl Asked {
         if profile.checks_calls {
             check_calls(items, previous)?;
         }
+        let (own, since) = of_turn(items);
         let parts = match body.get("input") {
             Some(Value::String(text)) => vec![text.as_str()],
-            _ => newest_user_texts(items),
+            _ => own.map(texts).unwrap_or_default(),
         };
         let (mode, instruction) = read_message(&parts);
         let flag = |name: &str| body.get(name).and_then(Value::as_bool);
@@ -64,8 +63,7 @@ impl Asked {
             previous,
             mode,
             instruction,
-            outputs: outputs(items),
-            told: told(&parts),
+            outputs: outputs(since),
             body,
         })
     }
@@ -134,15 +132,24 @@ fn outputs(items: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// The entries of a `[TOOL_RESULTS]` part.
-fn told(parts: &[&str]) -> usize {
-    let results = parts.iter().filter(|part| part.starts_with("[TOOL_RESULTS]"));
-    results.flat_map(|part| part.lines()).filter(|line| line.starts_with("- CallId:")).count()
+/// The turn's own message and what came since. A message that brings tool results goes on with a turn: where the
+/// whole conversation is told, the turn's own message stands before them.
+fn of_turn(items: &[Value]) -> (Option<&Value>, &[Value]) {
+    let is = |item: &Value, name: &str, value: &str| item.get(name).and_then(Value::as_str) == Some(value);
+    let messages = items.iter().enumerate().rev().filter(|(_, item)| is(item, "role", "user"));
+    let mut own = messages.clone().filter(|(place, _)| {
+        let before = place.checked_sub(1).and_then(|before| items.get(before));
+        !before.is_some_and(|before| is(before, "type", "function_call_output"))
+    });
+    match (own.next(), messages.clone().next()) {
+        (Some((place, message)), _) => (Some(message), items.get(place..).unwrap_or_default()),
+        // A request that brings results alone.
+        (None, newest) => (newest.map(|(_, message)| message), items),
+    }
 }
 
-fn newest_user_texts(items: &[Value]) -> Vec<&str> {
-    let newest = items.iter().rev().find(|item| item.get("role").and_then(Value::as_str) == Some("user"));
-    match newest.and_then(|message| message.get("content")) {
+fn texts(message: &Value) -> Vec<&str> {
+    match message.get("content") {
         Some(Value::String(text)) => vec![text],
         Some(Value::Array(parts)) => {
             parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect()

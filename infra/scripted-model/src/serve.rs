@@ -62,7 +62,7 @@ async fn forget(State(model): State<Model>) -> StatusCode {
 async fn responses(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
     model.recorder.note(Moment::Asked);
-    model.recorder.record(&headers, &json, body.len());
+    model.recorder.record(&headers, &body, &json);
     let profile = model.provider.profile();
     let refused = |refusal: Refusal| refusal.laid_out(profile.errors).into_response();
     let (delay, answer) = match answer::decide(profile, &model.memory, &headers, &json) {

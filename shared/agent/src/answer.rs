@@ -18,7 +18,7 @@ use crate::{
     tool::{self, PublishFile},
 };
 use protocol::{
-    chain::ChainPolicy,
+    chain::Keeper,
     detail::{Carried, Report},
     id::TurnKey,
     link,
@@ -109,10 +109,11 @@ pub fn answered(
     let report = Report {
         answer_summary: Some(summarize(&guarded.text)),
         // Where nothing is left with the provider there is no chain to go on from.
-        chain_expires: (plan.chain == ChainPolicy::Provider).then(|| received.after(timing.chain_life)),
+        chain_expires: (plan.chain == Keeper::Provider && progress.keeps_no_chain.is_none())
+            .then(|| received.after(timing.chain_life)),
         ..report(&progress, plan, received)
     };
-    let calls = progress.made_calls();
+    let (rounds, window) = (progress.made_rounds(), progress.window.clone());
     let refs = guarded.blobs.iter().map(|blob| file_ref(&turn.key, blob));
     let answer = Final {
         metadata: metadata(turn, mode_display_name),
@@ -124,7 +125,7 @@ pub fn answered(
     };
     Answer {
         outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode)
-            .with_calls(calls),
+            .told(rounds, window),
         files: embedded(&turn.key, guarded.blobs),
         beside: Vec::new(),
     }
@@ -195,6 +196,7 @@ fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
         model: Some(plan.model.clone()),
         answered_by: progress.model.clone(),
         provider: progress.provider.clone(),
+        keeps_no_chain: progress.keeps_no_chain.clone(),
         told_mode: progress.told_mode.clone(),
         told_solution: progress.told_solution,
         received: Some(received),

@@ -1,10 +1,10 @@
-//! A tool call with what came of it, and how much of it is kept for telling it again.
+//! Tool calls with what came of them, reply by reply, and how much of them is kept for telling them again.
 
 use contracts::response::ToolOutcome;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use crate::{
-    model::{FunctionCall, ToolOutput},
+    model::{FunctionCall, Item, Reasoning, ToolOutput},
     text::cut,
 };
 
@@ -33,65 +33,174 @@ impl CallRecord {
     /// The call with what came of it; none while it is open.
     #[must_use]
     pub fn output(&self) -> Option<ToolOutput> {
-        let call = FunctionCall {
+        Some(ToolOutput { call: self.call(), outcome: self.outcome.clone()? })
+    }
+
+    fn call(&self) -> FunctionCall {
+        FunctionCall {
             call_id: self.call_id.clone(),
             name: self.name.clone(),
             arguments: self.arguments.clone(),
+        }
+    }
+
+    /// The call as it is told again: some providers read the arguments of earlier calls and refuse what is
+    /// no JSON.
+    fn told(&self) -> FunctionCall {
+        let is_json = serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok();
+        let arguments = match self.arguments.trim() {
+            _ if is_json => self.arguments.clone(),
+            "" => "{}".to_owned(),
+            malformed => serde_json::json!({ "malformed": malformed }).to_string(),
         };
-        Some(ToolOutput { call, outcome: self.outcome.clone()? })
+        FunctionCall { arguments, ..self.call() }
+    }
+
+    /// The same with long values cut.
+    fn brief(&self, most: usize) -> Self {
+        Self {
+            call_id: self.call_id.clone(),
+            name: self.name.clone(),
+            arguments: brief_arguments(&self.arguments, most),
+            outcome: self.outcome.clone().map(|outcome| match outcome {
+                ToolOutcome::ResultJson(json) => ToolOutcome::ResultJson(cut(json, most)),
+                ToolOutcome::ErrorMessage(message) => ToolOutcome::ErrorMessage(cut(message, most)),
+            }),
+        }
+    }
+
+    fn size(&self) -> usize {
+        let outcome = self.outcome.as_ref().map_or(0, |outcome| match outcome {
+            ToolOutcome::ResultJson(text) | ToolOutcome::ErrorMessage(text) => text.len(),
+        });
+        [self.call_id.len(), self.name.len(), self.arguments.len(), outcome].iter().sum()
     }
 }
 
-/// How much of some calls is kept.
+fn brief_arguments(arguments: &str, most: usize) -> String {
+    if arguments.len() <= most {
+        return arguments.to_owned();
+    }
+    serde_json::json!({ "cut": cut(arguments.to_owned(), most) }).to_string()
+}
+
+/// What a reply that called tools had beside its calls, and who gave it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Beside {
+    /// What the model wrote.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// How it came to its calls, where the provider told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasoning: Vec<Reasoning>,
+    /// The model that was asked.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// Its provider.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub provider: String,
+}
+
+impl Beside {
+    /// Whether there is anything to keep.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.reasoning.is_empty()
+    }
+}
+
+/// A model that can read reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Of a call's arguments, and of its result: bytes.
-    pub value: usize,
-    /// Of all of them together: bytes. The newest are kept.
-    pub all: usize,
+pub struct Reader<'a> {
+    /// The model.
+    pub model: &'a str,
+    /// Its provider.
+    pub provider: &'a str,
 }
 
-impl Bounds {
-    /// While the turn goes on.
-    pub const IN_TURN: Self = Self { value: 16 << 10, all: 512 << 10 };
-    /// With the outcome of a completed turn.
-    pub const COMPLETED: Self = Self { value: 4 << 10, all: 64 << 10 };
+/// A reply that called tools, and what came of the calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Round {
+    /// What there was beside the calls.
+    #[serde(skip_serializing_if = "Beside::is_empty")]
+    pub beside: Beside,
+    /// The calls in the model's order.
+    pub calls: Vec<CallRecord>,
+    /// The mode that the request named which brought the results; none when it was not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
 }
 
-/// The newest of these calls, oldest first, each cut to size.
-#[must_use]
-pub fn kept(calls: impl DoubleEndedIterator<Item = CallRecord>, bounds: Bounds) -> Vec<CallRecord> {
-    let mut left = bounds.all;
-    let sized = calls.rev().map(|call| cut_to(call, bounds.value));
-    let mut kept: Vec<CallRecord> = sized
-        .take_while(|call| match left.checked_sub(size(call)) {
-            Some(rest) => {
-                left = rest;
-                true
+impl Round {
+    /// What of the reply is told again: reasoning can be read by the model alone that wrote it, and a call
+    /// without an output would be refused.
+    #[must_use]
+    pub fn replied(&self, reader: Option<Reader<'_>>) -> Vec<Item> {
+        let Beside { text, reasoning, model, provider } = &self.beside;
+        let readable = reader == Some(Reader { model, provider });
+        let answered: Vec<_> = self.calls.iter().filter(|call| call.outcome.is_some()).collect();
+        let mut items = Vec::new();
+        for place in 0..=answered.len() {
+            let here = reasoning.iter().filter(|reasoning| readable && reasoning.calls_before == place);
+            items.extend(here.cloned().map(Item::Reasoning));
+            if place == 0 && !text.trim().is_empty() {
+                items.push(Item::Text(text.clone()));
             }
-            None => false,
-        })
-        .collect();
+            items.extend(answered.get(place).map(|call| Item::Call(call.told())));
+        }
+        items
+    }
+
+    /// The answers to its calls, in the model's order.
+    #[must_use]
+    pub fn outputs(&self) -> Vec<ToolOutput> {
+        self.calls.iter().filter_map(CallRecord::output).collect()
+    }
+
+    /// The same with long values cut, and without what only explains it.
+    #[must_use]
+    pub fn brief(&self) -> Self {
+        let text = cut(self.beside.text.clone(), BRIEF_VALUE);
+        Self {
+            beside: Beside { text, ..Beside::default() },
+            calls: self.calls.iter().map(|call| call.brief(BRIEF_VALUE)).collect(),
+            mode: self.mode.clone(),
+        }
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let calls: usize = self.calls.iter().map(CallRecord::size).sum();
+        let reasoning: usize = self.beside.reasoning.iter().map(Reasoning::size).sum();
+        self.beside.text.len() + reasoning + calls
+    }
+}
+
+/// What a value keeps that can't be kept whole, in bytes.
+const BRIEF_VALUE: usize = 4 << 10;
+
+/// How many bytes of a running turn's earlier rounds are kept: more than any model reads at once.
+pub const IN_TURN: usize = 8 << 20;
+
+/// How many are kept with the outcome of a completed turn.
+pub const COMPLETED: usize = 1 << 20;
+
+/// The newest of these rounds, oldest first, with at most `most` bytes: what does not fit as it is has its
+/// long values cut, and from one on that does not fit even so everything older is left out.
+#[must_use]
+pub fn kept(rounds: Vec<Round>, most: usize) -> Vec<Round> {
+    let mut left = most;
+    let sized = rounds.into_iter().rev().map_while(|round| {
+        let round = if round.size() <= left { round } else { round.brief() };
+        left = left.checked_sub(round.size())?;
+        Some(round)
+    });
+    let mut kept: Vec<Round> = sized.collect();
     kept.reverse();
     kept
-}
-
-fn cut_to(call: CallRecord, most: usize) -> CallRecord {
-    CallRecord {
-        arguments: cut(call.arguments, most),
-        outcome: call.outcome.map(|outcome| match outcome {
-            ToolOutcome::ResultJson(json) => ToolOutcome::ResultJson(cut(json, most)),
-            ToolOutcome::ErrorMessage(message) => ToolOutcome::ErrorMessage(cut(message, most)),
-        }),
-        ..call
-    }
-}
-
-fn size(call: &CallRecord) -> usize {
-    let outcome = call.outcome.as_ref().map_or(0, |outcome| match outcome {
-        ToolOutcome::ResultJson(text) | ToolOutcome::ErrorMessage(text) => text.len(),
-    });
-    [call.call_id.len(), call.name.len(), call.arguments.len(), outcome].iter().sum()
 }
 
 #[cfg(test)]
@@ -107,13 +216,55 @@ mod tests {
         }
     }
 
+    fn round(calls: Vec<CallRecord>) -> Round {
+        Round { calls, ..Round::default() }
+    }
+
+    fn thought(calls_before: usize, id: &str) -> Reasoning {
+        Reasoning { calls_before, id: id.to_owned(), summary: Vec::new(), encrypted: "gAAAA".to_owned() }
+    }
+
     #[test]
-    fn long_values_are_cut_with_a_mark_and_the_newest_calls_are_kept() {
-        let bounds = Bounds { value: 5, all: 200 };
-        let cut = kept([called("c1", "äää0123456789")].into_iter(), bounds);
-        let Some(ToolOutcome::ResultJson(text)) = &cut[0].outcome else { panic!("a result") };
-        assert_eq!(text, "ää\n[cut here: 12 of 16 bytes left out]", "no character is cut in two");
-        let many = kept((0..40).map(|n| called(&format!("c{n:02}"), "1")), bounds);
-        assert_eq!((many[0].call_id.as_str(), many.last().unwrap().call_id.as_str()), ("c20", "c39"));
+    fn the_newest_rounds_are_whole_the_next_is_cut_and_older_ones_are_left_out() {
+        let long = "x".repeat(6_000);
+        let rounds: Vec<Round> = (0..4).map(|n| round(vec![called(&format!("c{n}"), &long)])).collect();
+        assert_eq!(kept(rounds.clone(), 1 << 20), rounds, "what fits stays as it is");
+        let kept = kept(rounds, 16_800);
+        let lengths: Vec<usize> = kept.iter().map(Round::size).collect();
+        assert_eq!(kept.last().unwrap().calls[0].call_id, "c3");
+        assert!(matches!(lengths.as_slice(), [cut, 6_008, 6_008] if *cut < 4_200), "{lengths:?}");
+    }
+
+    #[test]
+    fn arguments_that_are_cut_are_json_still() {
+        let mut call = called("c", "1");
+        call.arguments = format!("{{\"text\":\"{}\"}}", "ä".repeat(6_000));
+        let brief = round(vec![call]).brief();
+        let arguments: serde_json::Value = serde_json::from_str(&brief.calls[0].arguments).unwrap();
+        assert!(arguments["cut"].as_str().unwrap().contains("[cut here:"));
+    }
+
+    #[test]
+    fn a_reply_is_told_in_its_order_and_its_reasoning_to_whoever_wrote_it() {
+        let beside = Beside {
+            text: "Let me look.".to_owned(),
+            reasoning: vec![thought(0, "rs_1"), thought(1, "rs_2")],
+            model: "m".to_owned(),
+            provider: "p".to_owned(),
+        };
+        let told = Round { beside, calls: vec![called("c1", "1"), called("c2", "2")], mode: None };
+        let reader = |provider| Some(Reader { model: "m", provider });
+        let names = |items: Vec<Item>| -> Vec<String> {
+            let name = |item| match item {
+                Item::Text(text) => text,
+                Item::Reasoning(reasoning) => reasoning.id,
+                Item::Call(call) => call.call_id,
+            };
+            items.into_iter().map(name).collect()
+        };
+        assert_eq!(names(told.replied(reader("p"))), ["rs_1", "Let me look.", "c1", "rs_2", "c2"]);
+        assert_eq!(names(told.replied(reader("q"))), ["Let me look.", "c1", "c2"]);
+        let open = Round { calls: vec![CallRecord { outcome: None, ..called("c1", "") }], ..told };
+        assert_eq!(names(open.replied(None)), ["Let me look."], "nobody answered the call");
     }
 }

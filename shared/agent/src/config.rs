@@ -1,6 +1,6 @@
 //! What turns are made of besides the request: modes, tools and default contexts.
 
-use protocol::chain::Upstream;
+use protocol::chain::{ChainPolicy, Keeper, Target};
 
 use crate::{
     context::{Defaults, Effective, ToolsOnContinuation},
@@ -22,22 +22,26 @@ pub struct AgentConfig {
     pub model: String,
     /// The model provider: the host of its base URL.
     pub provider: String,
+    /// Who remembers conversations where no conversation context says so.
+    pub chain: ChainPolicy,
     /// Server tools that every mode has, beside `agent_change_mode`.
     pub always: Vec<String>,
 }
 
 impl AgentConfig {
-    /// Where a turn with these settings goes to.
+    /// Where a turn with these settings is to go. `keeps_none` says whether the process learned that the
+    /// provider keeps no chains.
     #[must_use]
-    pub fn upstream(&self, effective: &Effective) -> Upstream {
-        Upstream { model: effective.model.clone(), provider: self.provider.clone(), policy: effective.chain }
+    pub fn target(&self, effective: &Effective, keeps_none: bool) -> Target {
+        let (model, provider) = (effective.model.clone(), self.provider.clone());
+        Target { model, provider, policy: effective.chain, keeps_none }
     }
 
     /// What a turn works with, but for what its session has latched (AGN-011 §4.3, AGN-003 §4): the base
     /// prompt first, then the mode's instructions and the catalog in the place of a per-request prompt,
     /// then the tools' usage.
     #[must_use]
-    pub fn plan(&self, effective: &Effective, mode: &str) -> Plan {
+    pub fn plan(&self, effective: &Effective, mode: &str, keeper: Keeper) -> Plan {
         let of_mode = self.catalog.tools_of(mode).iter().chain(&self.always).map(String::as_str);
         let of_context = &effective.client_tools;
         // A mode's tool that a context declares too is the context's, and nothing is lost.
@@ -66,7 +70,8 @@ impl AgentConfig {
             tool_choice,
             tools,
             tools_on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
-            chain: effective.chain,
+            chain: keeper,
+            chain_policy: effective.chain,
             start: None,
             history_tokens: effective.budgets.history_tokens,
             solution: None,

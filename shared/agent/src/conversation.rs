@@ -2,13 +2,17 @@
 
 use contracts::request::UserTurn;
 use protocol::{
-    chain::{ChainPolicy, Rebuild, Start},
+    chain::{ChainPolicy, Keeper, Rebuild, Start},
     session::SolutionContext,
+    turn::Turn,
 };
 
 use crate::{
-    history,
-    model::{Chain, Error, Exchange, Request},
+    call::Reader,
+    history::{self, Earlier, LeftOut, Now, Telling},
+    known::Solutions,
+    mode::Catalog,
+    model::{Chain, Error, Reply, Request, Told},
     progress::{Plan, Progress},
 };
 
@@ -20,26 +24,6 @@ const SHORTENED: &str =
 const UNREADABLE: &str =
     "Some earlier turns of this conversation could not be read; the answer was written without them.";
 
-/// What came before a turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Earlier {
-    /// Completed turns, oldest first.
-    pub exchanges: Vec<Exchange>,
-    /// Why these are not all there are.
-    pub left_out: LeftOut,
-}
-
-/// Why the telling of earlier turns stops short of the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftOut {
-    /// It does not.
-    Nothing,
-    /// The next one did not fit, or there are too many.
-    NoRoom,
-    /// The next one could not be read.
-    Unreadable,
-}
-
 /// What the next request has to tell and is not at hand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
@@ -49,6 +33,19 @@ pub struct Missing {
     pub earlier: Option<u32>,
     /// The text of the session's solution context.
     pub solution: Option<SolutionContext>,
+}
+
+/// What a reply shows of its provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lesson {
+    /// It went on from a response that it kept.
+    KeptChain,
+    /// It refused to, or did not.
+    RefusedChain,
+    /// It says that it keeps nothing.
+    KeepsNone,
+    /// It replies to those alone that don't ask for the model's reasoning.
+    TellsNoReasoning,
 }
 
 /// How the conversation gets to the model, from request to request of one attempt.
@@ -68,9 +65,27 @@ pub struct Conversation {
     room: u32,
     /// Whether that is less than it might be, because it was too long for the model.
     shrunk: bool,
+    /// How many tokens of them were told last.
+    told_tokens: u32,
+    /// The provider.
+    provider: String,
+    /// Whether it turned out to keep no chains.
+    keeps_none: bool,
+    /// Whether it refused to go on from a reply, and has not replied since.
+    refused: bool,
+    /// Whether the provider refused to tell reasoning, or to be told it.
+    without_reasoning: bool,
+    /// Whether it can't read a file of an earlier turn.
+    without_files: bool,
 }
 
 impl Conversation {
+    /// The same with a provider that does not tell a model's reasoning.
+    #[must_use]
+    pub fn without_reasoning(self, without_reasoning: bool) -> Self {
+        Self { without_reasoning, ..self }
+    }
+
     /// Where an attempt begins: the turn's first model call at `start`, a later one at the last reply.
     #[must_use]
     pub fn new(
@@ -82,8 +97,10 @@ impl Conversation {
     ) -> Self {
         // A reply of this very turn is gone on from, unless the provider changed while the client ran tools.
         let moved = progress.provider.as_deref().is_some_and(|answered| answered != provider);
+        let keeps_none = progress.keeps_no_chain.as_deref() == Some(provider);
         let rebuild = match &progress.response_id {
-            Some(_) if plan.chain == ChainPolicy::Provider => moved.then_some(Rebuild::OtherProvider),
+            Some(_) if keeps_none => start.rebuild().or(Some(Rebuild::Lost)),
+            Some(_) if plan.chain == Keeper::Provider => moved.then_some(Rebuild::OtherProvider),
             Some(_) | None => start.rebuild(),
         };
         Self {
@@ -94,6 +111,12 @@ impl Conversation {
             rebuild,
             room: plan.history_tokens,
             shrunk: false,
+            told_tokens: 0,
+            provider: provider.to_owned(),
+            keeps_none,
+            refused: false,
+            without_reasoning: false,
+            without_files: false,
         }
     }
 
@@ -101,7 +124,7 @@ impl Conversation {
     #[must_use]
     pub fn previous_response_id<'a>(&'a self, plan: &Plan, progress: &'a Progress) -> Option<&'a str> {
         let previous = progress.response_id.as_ref().or(self.previous_response_id.as_ref());
-        let remembered = plan.chain == ChainPolicy::Provider && self.rebuild.is_none();
+        let remembered = self.is_kept(plan) && self.rebuild.is_none();
         previous.filter(|_| remembered).map(String::as_str)
     }
 
@@ -111,61 +134,160 @@ impl Conversation {
         self.previous_response_id(plan, progress).is_none() || progress.response_id.is_none()
     }
 
+    /// Whether the provider is to keep what it replies, to go on from.
+    #[must_use]
+    pub fn is_kept(&self, plan: &Plan) -> bool {
+        plan.chain == Keeper::Provider && !self.keeps_none && !self.refused
+    }
+
     /// What has to be read before the next request can be composed.
     #[must_use]
     pub fn missing(&self, plan: &Plan, progress: &Progress) -> Missing {
-        let told = self.told_solution(plan, progress);
+        let begins = self.previous_response_id(plan, progress).is_none();
+        let is_untold = |latched: &SolutionContext| begins || progress.told_solution != Some(latched.text);
         Missing {
             request: self.request.is_none() && self.tells_request(plan, progress),
             earlier: (self.rebuild.is_some() && self.earlier.is_none()).then_some(self.room),
-            solution: plan
-                .solution
-                .clone()
-                .filter(|latched| told != Some(latched.text) && self.solution.is_none()),
+            solution: plan.solution.clone().filter(|latched| is_untold(latched) && self.solution.is_none()),
         }
     }
 
-    /// The solution context that the chain of the next request was last told.
-    pub(crate) fn told_solution(&self, plan: &Plan, progress: &Progress) -> Option<contracts::Fingerprint> {
-        progress.told_solution.filter(|_| self.previous_response_id(plan, progress).is_some())
+    /// The texts of solution contexts that are at hand.
+    pub(crate) fn solutions(&self, plan: &Plan) -> Solutions {
+        let earlier = self.earlier.as_ref().map(|earlier| earlier.solutions.clone()).unwrap_or_default();
+        let latched = plan.solution.as_ref().map(|latched| latched.text).zip(self.solution.clone());
+        earlier.into_iter().chain(latched).collect()
+    }
+
+    /// Who is told the reasoning of earlier replies.
+    pub(crate) fn reader<'a>(&'a self, plan: &'a Plan) -> Option<Reader<'a>> {
+        let reader = Reader { model: &plan.model, provider: &self.provider };
+        Some(reader).filter(|_| self.tells_reasoning(plan))
+    }
+
+    /// Whether reasoning goes to and fro: where the provider keeps nothing, it can't keep that either.
+    pub(crate) fn tells_reasoning(&self, plan: &Plan) -> bool {
+        !self.is_kept(plan) && !self.without_reasoning
     }
 
     /// The earlier turns as the next request tells them, and what the user has to know about it.
-    pub(crate) fn history(&self, progress: &mut Progress) -> Vec<Exchange> {
-        let (Some(why), Some(earlier)) = (self.rebuild, &self.earlier) else {
-            return Vec::new();
+    pub(crate) fn telling(
+        &mut self,
+        turn: &Turn,
+        plan: &Plan,
+        progress: &mut Progress,
+        catalog: &Catalog,
+    ) -> Telling {
+        let now = Now {
+            sequence: turn.sequence,
+            mode: &turn.mode,
+            solution: plan.solution.as_ref().filter(|_| self.solution.is_some()),
+            reader: self.reader(plan),
+            room: self.room,
+            briefly: self.without_files,
         };
-        if let Some(warning) = why.warning() {
+        let nothing = Earlier::default();
+        let earlier = self.earlier.as_ref().filter(|_| self.rebuild.is_some()).unwrap_or(&nothing);
+        let telling = history::tell(earlier, now, catalog);
+        // In a session's first turn there is nothing that could have been lost.
+        let warning = self.rebuild.and_then(Rebuild::warning).filter(|_| turn.sequence > 1);
+        let first = earlier.exchanges.first().map_or(turn.sequence, |exchange| exchange.sequence);
+        let is_short = earlier.left_out != LeftOut::Nothing || telling.window.from > first;
+        if let Some(warning) = warning {
             progress.warn(warning);
         }
         match earlier.left_out {
             LeftOut::Unreadable => progress.warn(UNREADABLE),
-            LeftOut::NoRoom if why.warning().is_some() => progress.warn(SHORTENED),
-            LeftOut::NoRoom | LeftOut::Nothing if self.shrunk => progress.warn(SHORTENED),
-            LeftOut::NoRoom | LeftOut::Nothing => {}
+            _ if is_short && (warning.is_some() || self.shrunk) => progress.warn(SHORTENED),
+            LeftOut::NoRoom | LeftOut::Before | LeftOut::Nothing => {}
         }
-        history::newest_within(&earlier.exchanges, self.room).to_vec()
+        if let Some(warning) = not_repeated(&telling.not_repeated) {
+            progress.warn(&warning);
+        }
+        self.told_tokens = telling.tokens;
+        telling
     }
 
-    /// A reply came: what it goes on from is with the provider now.
-    pub fn replied(&mut self, plan: &Plan) {
-        if plan.chain == ChainPolicy::Provider {
+    /// Whether a reply was written without what came before it: the provider took the request, and did not
+    /// go on from the response that it named.
+    #[must_use]
+    pub fn is_forgotten(&self, plan: &Plan, request: &Request, reply: &Reply) -> bool {
+        let chained = matches!(request.chain, Chain::Continues { .. });
+        chained && !reply.kept && plan.chain_policy == ChainPolicy::Auto
+    }
+
+    /// A reply came: what it goes on from is with the provider now, or nothing ever is. What that says of the
+    /// provider is remembered with the turn, and then with its session.
+    pub fn replied(
+        &mut self,
+        plan: &Plan,
+        request: &Request,
+        reply: &Reply,
+        progress: &mut Progress,
+    ) -> Vec<Lesson> {
+        let chained = matches!(request.chain, Chain::Continues { .. });
+        let lesson = match plan.chain_policy {
+            // The request that told everything itself was taken: it was the chain that was refused.
+            ChainPolicy::Auto if self.refused => Some(Lesson::RefusedChain),
+            ChainPolicy::Auto if request.store && !reply.kept => Some(Lesson::KeepsNone),
+            _ => (chained && reply.kept).then_some(Lesson::KeptChain),
+        };
+        if matches!(lesson, Some(Lesson::RefusedChain | Lesson::KeepsNone)) {
+            (self.refused, self.keeps_none) = (false, true);
+            progress.keeps_no_chain = Some(self.provider.clone());
+        }
+        if self.is_kept(plan) {
             self.rebuild = None;
         }
+        let reasoning = (self.without_reasoning && !self.is_kept(plan)).then_some(Lesson::TellsNoReasoning);
+        lesson.into_iter().chain(reasoning).collect()
     }
 
     /// Whether another request may get what this one did not: one that tells the earlier turns itself, then
     /// one with half of them, then one without any.
-    pub fn can_recover(&mut self, error: &Error, request: &Request) -> bool {
+    pub fn can_recover(&mut self, plan: &Plan, error: &Error, request: &Request) -> bool {
         match (error, &request.chain) {
-            (Error::ChainLost, Chain::Continues { .. }) => self.rebuild = Some(Rebuild::Lost),
+            (Error::ChainLost, Chain::Continues { .. }) => {
+                self.rebuild = Some(Rebuild::Lost);
+                self.refused = plan.chain_policy == ChainPolicy::Auto;
+            }
             (Error::ContextTooLong, Chain::Continues { .. }) => self.rebuild = Some(Rebuild::TooLong),
-            (Error::ContextTooLong, Chain::Initial { history, .. }) if !history.is_empty() => {
-                self.room = if self.shrunk { 0 } else { history::total(history) / 2 };
+            (Error::ContextTooLong, Chain::Initial { .. }) if self.told_tokens > 0 => {
+                // Of the room a quarter is made free: what is told then is half of what was.
+                self.room = if self.shrunk { 0 } else { self.told_tokens / 3 * 2 };
                 self.shrunk = true;
             }
+            // Another provider may have read what this one can't.
+            (Error::AttachmentRefused, Chain::Initial { told, .. })
+                if !self.without_files && has_attachments(told) =>
+            {
+                self.without_files = true;
+            }
+            // Some models have no reasoning to tell, and some keys that it was encrypted with are gone.
+            (Error::Rejected { .. }, _) if request.reasoning_wanted => self.without_reasoning = true,
             _ => return false,
         }
         true
     }
+}
+
+fn has_attachments(told: &[Told]) -> bool {
+    told.iter().any(|told| matches!(told, Told::Said(message) if !message.attachments.is_empty()))
+}
+
+/// How many files a warning names.
+const MOST_NAMED: usize = 16;
+
+/// What the user is told about files of earlier turns that the model does not get again.
+fn not_repeated(files: &[String]) -> Option<String> {
+    let named = files.get(..MOST_NAMED).unwrap_or(files).join(", ");
+    let more = match files.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let warning = format!(
+        "These files of earlier turns were named to the model, and not repeated: {named}{more}. Send one again to \
+         have it looked at."
+    );
+    (!files.is_empty()).then_some(warning)
 }

@@ -6,7 +6,8 @@
 use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
-use contracts::{Usage, response::ToolOutcome};
+use contracts::{Usage, request::UserTurn, response::ToolOutcome};
+use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
 
@@ -86,6 +87,22 @@ pub struct Request {
     pub store: bool,
     /// Where the conversation stands upstream.
     pub chain: Chain,
+    /// What this call says.
+    pub message: Message,
+    /// The turn's tools, sent on every request.
+    pub tools: Vec<Tool>,
+    /// A tool the model must call (AGN-003 §6.2).
+    pub tool_choice: Option<String>,
+    /// Whether the reply's reasoning is wanted, encrypted, so that it can be told again where nothing is
+    /// stored.
+    pub reasoning_wanted: bool,
+}
+
+/// What one model call says: answers to calls, then one user message (AGN-003 §5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Answers to the previous reply's calls, in the model's order.
+    pub tool_outputs: Vec<ToolOutput>,
     /// The mode's key, for `[MODE: …]` (AGN-003 §5.1).
     pub mode: String,
     /// What the user message says under `[INSTRUCTION]`.
@@ -96,12 +113,24 @@ pub struct Request {
     pub files_block: Option<String>,
     /// Files and images that go as they are (AGN-003 §5).
     pub attachments: Vec<Attachment>,
-    /// The turn's tools, sent on every request.
-    pub tools: Vec<Tool>,
-    /// A tool the model must call (AGN-003 §6.2).
-    pub tool_choice: Option<String>,
-    /// Answers to the previous reply's calls, in the model's order.
-    pub tool_outputs: Vec<ToolOutput>,
+    /// What changed since the model was last told (ruling: system text on a chained request).
+    pub update: Option<String>,
+}
+
+impl Message {
+    /// A message of this mode that brings tool results, and none yet.
+    #[must_use]
+    pub fn in_mode(mode: &str) -> Self {
+        Self {
+            tool_outputs: Vec::new(),
+            mode: mode.to_owned(),
+            instruction: Instruction::ToolResults,
+            context_block: None,
+            files_block: None,
+            attachments: Vec::new(),
+            update: None,
+        }
+    }
 }
 
 impl Request {
@@ -133,25 +162,58 @@ pub enum Chain {
         system: String,
         /// What else the system message says, in order; blanks are omitted.
         parts: Vec<String>,
-        /// Earlier turns, oldest first, where the provider can't be asked to remember them.
-        history: Vec<Exchange>,
+        /// The conversation so far, where the provider can't be asked to remember it.
+        told: Vec<Told>,
     },
     /// Goes on from a stored response: no system message (AGN-003 §4.4).
     Continues {
         /// `previous_response_id`.
         previous_response_id: String,
-        /// What changed since this chain was last told (ruling: system text on a chained request).
-        update: Option<String>,
     },
 }
 
-/// An earlier turn, as it is told again.
+/// A piece of the conversation so far, as it is told again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exchange {
-    /// What the user said.
-    pub instruction: String,
-    /// What the model answered; tool exchanges stand in it as text.
-    pub answer: String,
+pub enum Told {
+    /// What a request said.
+    Said(Message),
+    /// What the model replied.
+    Replied(Vec<Item>),
+}
+
+/// A piece of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// What it says.
+    Text(String),
+    /// How it came about.
+    Reasoning(Reasoning),
+    /// What it asks for.
+    Call(FunctionCall),
+}
+
+/// How a model came to its calls, encrypted: its provider alone can read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Reasoning {
+    /// How many of the reply's calls stand before it.
+    pub calls_before: usize,
+    /// The provider's id of it.
+    pub id: String,
+    /// What the provider tells of it in words, as it came.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub summary: Vec<serde_json::Value>,
+    /// The reasoning itself.
+    pub encrypted: String,
+}
+
+impl Reasoning {
+    /// About how many bytes it has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let summary: usize = self.summary.iter().map(|part| part.to_string().len()).sum();
+        self.id.len() + self.encrypted.len() + summary
+    }
 }
 
 /// A file that the model reads itself.
@@ -184,6 +246,14 @@ pub enum Instruction {
     FilesAlone,
     /// The turn goes on from tool results.
     ToolResults,
+}
+
+impl Instruction {
+    /// What a user's request says.
+    #[must_use]
+    pub fn of(request: &UserTurn) -> Self {
+        request.instruction.clone().map_or(Self::FilesAlone, Self::User)
+    }
 }
 
 /// A tool the model may call.
@@ -237,6 +307,8 @@ pub struct Reply {
     pub cut_short: bool,
     /// Whether the text is not what was handed on while it was written: then it takes that one's place.
     pub restated: bool,
+    /// How it came to them, where that was wanted and the provider tells.
+    pub reasoning: Vec<Reasoning>,
 }
 
 /// Why there is no reply. No variant carries the provider's own words (I14).

@@ -10,7 +10,11 @@ use protocol::detail::{Findings, StagedMode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{call::CallRecord, progress::Step};
+use crate::{
+    call::{CallRecord, Round},
+    progress::Step,
+    window::Window,
+};
 use protocol::{
     detail::Report,
     id::AttemptId,
@@ -45,10 +49,15 @@ pub enum Ending {
         /// A mode change that takes effect when the turn completes (rule 8).
         #[serde(skip_serializing_if = "Option::is_none", default)]
         staged_mode: Option<StagedMode>,
-        /// The turn's tool calls with what came of each, bounded, for when the session's history has to
-        /// be told again.
+        /// The turn's tool calls as versions before this one kept them.
         #[serde(rename = "Exchanges", skip_serializing_if = "Vec::is_empty", default)]
         calls: Vec<CallRecord>,
+        /// The turn's tool rounds, bounded, for when the session's history has to be told again.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        tool_rounds: Vec<Round>,
+        /// How the turns before were told to it, where they were.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        window: Option<Box<Window>>,
     },
     /// Errors.
     Failed,
@@ -88,15 +97,20 @@ impl Outcome {
             schema_version: SCHEMA_VERSION,
             response: Response::new(&InvokeResult::ok(response), None),
             report,
-            ending: Ending::Completed { staged_mode, calls: Vec::new() },
+            ending: Ending::Completed {
+                staged_mode,
+                calls: Vec::new(),
+                tool_rounds: Vec::new(),
+                window: None,
+            },
         }
     }
 
-    /// The same, with the turn's tool calls; an answer alone has any.
+    /// The same, with the turn's tool rounds and how the turns before were told; an answer alone has them.
     #[must_use]
-    pub fn with_calls(mut self, made: Vec<CallRecord>) -> Self {
-        if let Ending::Completed { calls, .. } = &mut self.ending {
-            *calls = made;
+    pub fn told(mut self, made: Vec<Round>, how: Option<Window>) -> Self {
+        if let Ending::Completed { tool_rounds, window, .. } = &mut self.ending {
+            (*tool_rounds, *window) = (made, how.map(Box::new));
         }
         self
     }
@@ -147,12 +161,25 @@ impl Outcome {
         }
     }
 
-    /// The turn's tool calls with what came of each; none unless it was completed.
+    /// The turn's tool rounds, oldest first; none unless it was completed. What an earlier version kept is
+    /// one round: which calls came together is not known.
     #[must_use]
-    pub fn calls(&self) -> &[CallRecord] {
+    pub fn rounds(&self) -> Vec<Round> {
         match &self.ending {
-            Ending::Completed { calls, .. } => calls,
-            Ending::Failed | Ending::Suspended { .. } => &[],
+            Ending::Completed { calls, tool_rounds, .. } => {
+                let before = (!calls.is_empty()).then(|| Round { calls: calls.clone(), ..Round::default() });
+                before.into_iter().chain(tool_rounds.iter().cloned()).collect()
+            }
+            Ending::Failed | Ending::Suspended { .. } => Vec::new(),
+        }
+    }
+
+    /// How the turns before were told to it, where they were.
+    #[must_use]
+    pub fn window(&self) -> Option<&Window> {
+        match &self.ending {
+            Ending::Completed { window, .. } => window.as_deref(),
+            Ending::Failed | Ending::Suspended { .. } => None,
         }
     }
 

@@ -12,14 +12,15 @@ use contracts::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    call::{self, Bounds, CallRecord},
+    call::{self, Beside, CallRecord, Round},
     context::Prices,
-    model::{FunctionCall, ToolOutput},
+    model::FunctionCall,
     settings::Settings,
     tool::Definition,
+    window::Window,
 };
 use protocol::{
-    chain::{ChainPolicy, Start},
+    chain::{ChainPolicy, Keeper, Start},
     detail::StagedMode,
     session::SolutionContext,
     turn::Turn,
@@ -51,7 +52,10 @@ pub struct Plan {
     pub tools_on_continuation: bool,
     /// Who remembers the conversation.
     #[serde(default)]
-    pub chain: ChainPolicy,
+    pub chain: Keeper,
+    /// Who is to, as the operator wants it.
+    #[serde(default)]
+    pub chain_policy: ChainPolicy,
     /// What the work begins with where that is not what the turn's head froze: its contexts were edited
     /// before a takeover.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -92,12 +96,20 @@ pub struct Progress {
     /// The provider that gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// A provider that turned out to keep no chains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keeps_no_chain: Option<String>,
     /// Model calls so far.
     pub model_calls: u32,
-    /// The calls of earlier rounds with what came of each, oldest first, for when they have to be told
-    /// again; long values are cut.
+    /// Calls of earlier rounds as versions before this one kept them; nothing is added.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<CallRecord>,
+    /// The earlier rounds, oldest first, for when they have to be told again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub past: Vec<Round>,
+    /// What the last reply had beside its calls.
+    #[serde(skip_serializing_if = "Beside::is_empty")]
+    pub beside: Beside,
     /// The last reply's calls in the model's order, with what came of each; without an outcome while the
     /// client runs it.
     pub calls: Vec<CallRecord>,
@@ -115,6 +127,9 @@ pub struct Progress {
     /// The solution context that the chain was last told, by its text's hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_solution: Option<Fingerprint>,
+    /// How the earlier turns were last told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
     /// What server tools returned, for the final response (AGN-033 §5.3).
     pub tool_results: Vec<ToolResult>,
     /// Files that were published.
@@ -151,30 +166,40 @@ impl Progress {
         self.calls.iter().filter(|call| call.outcome.is_none())
     }
 
-    /// The answers to the last reply's calls, in the model's order: what the next request begins with.
+    /// The last reply that called tools, and what came of its calls.
     #[must_use]
-    pub fn outputs(&self) -> Vec<ToolOutput> {
-        self.calls.iter().filter_map(CallRecord::output).collect()
+    pub fn last_round(&self) -> Option<Round> {
+        (!self.calls.is_empty()).then(|| Round {
+            beside: self.beside.clone(),
+            calls: self.calls.clone(),
+            mode: self.told_mode.clone(),
+        })
     }
 
-    /// What came of every call of the turn so far, oldest first: what a request tells that can't go on
-    /// from the reply that called.
+    /// Every round of the turn so far, oldest first: what a request tells that can't go on from the reply
+    /// that called. The last one's results are brought in `mode`.
     #[must_use]
-    pub fn every_output(&self) -> Vec<ToolOutput> {
-        self.earlier.iter().chain(&self.calls).filter_map(CallRecord::output).collect()
+    pub fn rounds_in(&self, mode: &str) -> Vec<Round> {
+        let last = self.last_round().map(|round| Round { mode: Some(mode.to_owned()), ..round });
+        let before =
+            (!self.earlier.is_empty()).then(|| Round { calls: self.earlier.clone(), ..Round::default() });
+        before.into_iter().chain(self.past.iter().cloned()).chain(last).collect()
     }
 
     /// Goes on with the calls of another reply.
-    pub fn begin_round(&mut self, calls: impl Iterator<Item = FunctionCall>) {
-        let before = std::mem::take(&mut self.earlier).into_iter().chain(std::mem::take(&mut self.calls));
-        self.earlier = call::kept(before.collect::<Vec<_>>().into_iter(), Bounds::IN_TURN);
+    pub fn begin_round(&mut self, calls: impl Iterator<Item = FunctionCall>, beside: Beside) {
+        let mut past = std::mem::take(&mut self.past);
+        past.extend(self.last_round());
+        self.past = call::kept(past, call::IN_TURN);
+        self.beside = beside;
         self.calls = calls.map(CallRecord::open).collect();
     }
 
-    /// The turn's calls, as its outcome keeps them.
+    /// The turn's rounds, as its outcome keeps them.
     #[must_use]
-    pub fn made_calls(&self) -> Vec<CallRecord> {
-        call::kept(self.earlier.iter().chain(&self.calls).cloned(), Bounds::COMPLETED)
+    pub fn made_rounds(&self) -> Vec<Round> {
+        let mode = self.told_mode.as_deref().unwrap_or_default();
+        call::kept(self.rounds_in(mode), call::COMPLETED)
     }
 
     /// Whether a tool of the server's ran: each leaves a result.

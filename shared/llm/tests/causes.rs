@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use agent::model::{Chain, Instruction, Model, Observer, Request};
+use agent::model::{Chain, Instruction, Message, Model, Observer, Request};
 use agent::settings::Settings;
 use llm::{ApiKey, Client, Config, Error, retry::Policy};
 use tokio::{
@@ -40,15 +40,14 @@ async fn ask(address: std::net::SocketAddr) -> (Result<agent::model::Reply, Erro
         settings: Settings::default(),
         identifiers: None,
         store: true,
-        chain: Chain::Initial { system: "secret".to_owned(), parts: Vec::new(), history: Vec::new() },
-        mode: "general".to_owned(),
-        instruction: Instruction::User("secret".to_owned()),
-        context_block: None,
-        files_block: None,
-        attachments: Vec::new(),
+        chain: Chain::Initial { system: "secret".to_owned(), parts: Vec::new(), told: Vec::new() },
+        message: Message {
+            instruction: Instruction::User("secret".to_owned()),
+            ..Message::in_mode("general")
+        },
         tools: Vec::new(),
         tool_choice: None,
-        tool_outputs: Vec::new(),
+        reasoning_wanted: false,
     };
     let log = Log::default();
     let writer = log.clone();

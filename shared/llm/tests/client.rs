@@ -9,7 +9,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use agent::model::{Chain, Instruction, Model, Observer, Raw, Reply, Request, Tool, ToolOutput};
+use agent::model::{Chain, Instruction, Message, Model, Observer, Raw, Reply, Request, Tool, ToolOutput};
 use agent::settings::Settings;
 use contracts::{Usage, response::ToolOutcome};
 use llm::breaker;
@@ -76,16 +76,11 @@ fn asking(instruction: &str) -> Request {
         settings: Settings::default(),
         identifiers: None,
         store: true,
-        chain: Chain::Initial {
-            system: "You are an agent.".to_owned(),
-            parts: Vec::new(),
-            history: Vec::new(),
+        chain: Chain::Initial { system: "You are an agent.".to_owned(), parts: Vec::new(), told: Vec::new() },
+        message: Message {
+            instruction: Instruction::User(instruction.to_owned()),
+            ..Message::in_mode("general")
         },
-        mode: "general".to_owned(),
-        instruction: Instruction::User(instruction.to_owned()),
-        context_block: None,
-        files_block: None,
-        attachments: Vec::new(),
         tools: vec![Tool {
             name: "look".to_owned(),
             description: "Looks something up.".to_owned(),
@@ -93,12 +88,12 @@ fn asking(instruction: &str) -> Request {
             strict: false,
         }],
         tool_choice: None,
-        tool_outputs: Vec::new(),
+        reasoning_wanted: false,
     }
 }
 
 fn after(reply: &Reply) -> Chain {
-    Chain::Continues { previous_response_id: reply.response_id.clone(), update: None }
+    Chain::Continues { previous_response_id: reply.response_id.clone() }
 }
 
 #[tokio::test]
@@ -144,13 +139,13 @@ async fn a_tool_round_and_a_next_turn_keep_the_chain() {
     assert_eq!(called.calls.len(), 2);
 
     let mut results = asking("");
-    results.instruction = Instruction::ToolResults;
+    results.message.instruction = Instruction::ToolResults;
     results.chain = after(&called);
     let output = |call: &agent::model::FunctionCall| ToolOutput {
         call: call.clone(),
         outcome: ToolOutcome::ResultJson("{}".to_owned()),
     };
-    results.tool_outputs = called.calls.iter().map(output).collect();
+    results.message.tool_outputs = called.calls.iter().map(output).collect();
     let found = upstream.send(&results).await.unwrap();
     assert_eq!(found.text, "Found.");
 
@@ -168,7 +163,7 @@ async fn whatever_a_provider_has_against_a_chained_request_the_chain_is_lost() {
     unanswered.chain = after(&called);
     assert_eq!(upstream.send(&unanswered).await, Err(Error::ChainLost));
     let mut gone = asking("And now?");
-    gone.chain = Chain::Continues { previous_response_id: "resp_gone".to_owned(), update: None };
+    gone.chain = Chain::Continues { previous_response_id: "resp_gone".to_owned() };
     assert_eq!(upstream.send(&gone).await, Err(Error::ChainLost));
 }
 

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent::model::{Chain, Instruction, Model, Observer, Request};
+use agent::model::{Chain, Instruction, Message, Model, Observer, Request};
 use agent::settings::Settings;
 use llm::key::Keys;
 use llm::wait::Wait;
@@ -82,15 +82,14 @@ async fn ask(
         settings: Settings::default(),
         identifiers: None,
         store: true,
-        chain: Chain::Initial { system: String::new(), parts: Vec::new(), history: Vec::new() },
-        mode: "general".to_owned(),
-        instruction: Instruction::User(format!("[[script: {script}]]")),
-        context_block: None,
-        files_block: None,
-        attachments: Vec::new(),
+        chain: Chain::Initial { system: String::new(), parts: Vec::new(), told: Vec::new() },
+        message: Message {
+            instruction: Instruction::User(format!("[[script: {script}]]")),
+            ..Message::in_mode("general")
+        },
         tools: Vec::new(),
         tool_choice: None,
-        tool_outputs: Vec::new(),
+        reasoning_wanted: false,
     };
     client.reply(&request, deadline, &mut Observer::of(&mut |_| {})).await.map(|reply| reply.text)
 }

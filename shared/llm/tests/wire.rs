@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use agent::model::Identifiers;
 use agent::model::{
-    Attachment, Chain, Exchange, FunctionCall, Instruction, Model, Observer, Reply, Request, Tool, ToolOutput,
+    Attachment, Chain, FunctionCall, Instruction, Item, Message, Model, Observer, Reasoning, Reply, Request,
+    Told, Tool, ToolOutput,
 };
 use agent::settings::{Effort, ServiceTier, Settings, TextFormat, Verbosity};
 use contracts::response::ToolOutcome;
@@ -28,8 +29,6 @@ async fn send(client: &Client, request: &Request) -> Reply {
 
 /// A request with everything that an initial one can have.
 fn full() -> Request {
-    let exchange =
-        |instruction: &str, answer: &str| Exchange { instruction: instruction.into(), answer: answer.into() };
     let bytes = || b"bytes".as_slice().into();
     Request {
         model: "scripted".to_owned(),
@@ -53,20 +52,23 @@ fn full() -> Request {
         chain: Chain::Initial {
             system: "You are an agent.".to_owned(),
             parts: vec!["[MODE_INSTRUCTIONS: general]".to_owned()],
-            history: vec![exchange("What is it?", "A compiler."), exchange("Why?", "To compile.")],
+            told: told(),
         },
-        mode: "general".to_owned(),
-        instruction: Instruction::User("Hello.".to_owned()),
-        context_block: Some("[CONTEXT]".to_owned()),
-        files_block: Some("[ACTIVE_FILES]".to_owned()),
-        attachments: vec![
-            Attachment::Image { media_type: "image/webp".to_owned(), bytes: bytes() },
-            Attachment::File {
-                name: "plan.pdf".to_owned(),
-                media_type: "application/pdf".to_owned(),
-                bytes: bytes(),
-            },
-        ],
+        message: Message {
+            instruction: Instruction::User("Hello.".to_owned()),
+            context_block: Some("[CONTEXT]".to_owned()),
+            files_block: Some("[ACTIVE_FILES]".to_owned()),
+            attachments: vec![
+                Attachment::Image { media_type: "image/webp".to_owned(), bytes: bytes() },
+                Attachment::File {
+                    name: "plan.pdf".to_owned(),
+                    media_type: "application/pdf".to_owned(),
+                    bytes: bytes(),
+                },
+            ],
+            update: Some("[MODE_INSTRUCTIONS: general]".to_owned()),
+            ..Message::in_mode("general")
+        },
         tools: vec![Tool {
             name: "look".to_owned(),
             description: "Looks something up.".to_owned(),
@@ -74,8 +76,27 @@ fn full() -> Request {
             strict: false,
         }],
         tool_choice: Some("look".to_owned()),
-        tool_outputs: Vec::new(),
+        reasoning_wanted: true,
     }
+}
+
+/// An earlier turn, with a tool round that has all a round can have.
+fn told() -> Vec<Told> {
+    let reasoning = Reasoning {
+        calls_before: 0,
+        id: "rs_1".to_owned(),
+        summary: vec![serde_json::json!({ "type": "summary_text", "text": "Where to look." })],
+        encrypted: "gAAAA".to_owned(),
+    };
+    let call = FunctionCall { call_id: "call_1".into(), name: "look".into(), arguments: "{}".into() };
+    let output = ToolOutput { call: call.clone(), outcome: ToolOutcome::ResultJson("{}".to_owned()) };
+    let instruction = Instruction::User("What is it?".to_owned());
+    vec![
+        Told::Said(Message { instruction, ..Message::in_mode("general") }),
+        Told::Replied(vec![Item::Reasoning(reasoning), Item::Text("Let me look.".into()), Item::Call(call)]),
+        Told::Said(Message { tool_outputs: vec![output], ..Message::in_mode("general") }),
+        Told::Replied(vec![Item::Text("A compiler.".to_owned())]),
+    ]
 }
 
 #[tokio::test]
@@ -93,13 +114,15 @@ async fn a_chained_request_with_everything_fits() {
         outcome: ToolOutcome::ErrorMessage("gone".to_owned()),
     };
     let chained = Request {
-        chain: Chain::Continues {
-            previous_response_id: called.response_id.clone(),
-            update: Some("[MODE_INSTRUCTIONS: general]".to_owned()),
+        chain: Chain::Continues { previous_response_id: called.response_id.clone() },
+        message: Message {
+            tool_outputs: called.calls.iter().map(output).collect(),
+            instruction: Instruction::ToolResults,
+            ..full().message
         },
-        instruction: Instruction::ToolResults,
-        tool_outputs: called.calls.iter().map(output).collect(),
         tool_choice: None,
+        store: true,
+        reasoning_wanted: false,
         ..full()
     };
     let reply = send(&client, &chained).await;
@@ -107,14 +130,21 @@ async fn a_chained_request_with_everything_fits() {
 }
 
 #[tokio::test]
-async fn an_initial_request_that_tells_tool_results_in_words_alone_fits() {
-    let call = FunctionCall { call_id: "call_1".into(), name: "look".into(), arguments: "{}".into() };
-    let outcome = ToolOutcome::ResultJson("{}".to_owned());
-    let local = Request {
-        tool_outputs: vec![ToolOutput { call, outcome }],
-        instruction: Instruction::ToolResults,
-        tool_choice: None,
-        ..full()
+async fn a_request_that_tells_the_running_turn_s_rounds_fits() {
+    let client = client().await;
+    let called = send(&client, &full()).await;
+    let output = |call: &FunctionCall| ToolOutput {
+        call: call.clone(),
+        outcome: ToolOutcome::ResultJson("{}".to_owned()),
     };
-    send(&client().await, &local).await;
+    let mut request = full();
+    if let Chain::Initial { told, .. } = &mut request.chain {
+        told.push(Told::Said(request.message));
+        told.push(Told::Replied(called.calls.iter().cloned().map(Item::Call).collect()));
+    }
+    let tool_outputs = called.calls.iter().map(output).collect();
+    request.message = Message { tool_outputs, ..Message::in_mode("general") };
+    request.tool_choice = None;
+    let reply = send(&client, &request).await;
+    assert!(reply.text.contains("scripted"), "{}", reply.text);
 }

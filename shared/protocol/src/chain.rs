@@ -4,20 +4,80 @@
 //! Decided once, when a turn starts, on values alone; the turn's head keeps it, so that a takeover does
 //! the same wherever it still can ([`after_takeover`]).
 
+use std::str::FromStr;
+
 use contracts::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::session::Session;
 
-/// Who remembers the conversation between turns.
+/// Who remembers conversations, as an operator wants it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChainPolicy {
+    /// The provider where it does, this service where it turned out that it does not.
+    #[default]
+    Auto,
+    /// The provider, whatever it says.
+    Provider,
+    /// This service, always.
+    Local,
+}
+
+/// Not a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be auto, provider or local")]
+pub struct NoPolicy;
+
+impl FromStr for ChainPolicy {
+    type Err = NoPolicy;
+
+    fn from_str(word: &str) -> Result<Self, NoPolicy> {
+        match word {
+            "auto" => Ok(Self::Auto),
+            "provider" => Ok(Self::Provider),
+            "local" => Ok(Self::Local),
+            _ => Err(NoPolicy),
+        }
+    }
+}
+
+/// Who remembers a conversation, as it is done now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keeper {
     /// The provider, by `previous_response_id`.
     #[default]
     Provider,
     /// This service: nothing is stored upstream, and the history is sent each time.
     Local,
+}
+
+/// Where a turn is to go by its contexts and by what its process knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// The provider's model id.
+    pub model: String,
+    /// The provider: the host of its base URL.
+    pub provider: String,
+    /// Who is to remember the conversation.
+    pub policy: ChainPolicy,
+    /// Whether this process learned that the provider keeps no chains.
+    pub keeps_none: bool,
+}
+
+impl Target {
+    /// Where a turn of this session goes. What the session learned of a provider says nothing of another.
+    #[must_use]
+    pub fn of(&self, session: &Session) -> Upstream {
+        let learned = session.keeps_no_chain.as_ref() == Some(&self.provider);
+        let keeper = match self.policy {
+            ChainPolicy::Auto if learned || self.keeps_none => Keeper::Local,
+            ChainPolicy::Auto | ChainPolicy::Provider => Keeper::Provider,
+            ChainPolicy::Local => Keeper::Local,
+        };
+        Upstream { model: self.model.clone(), provider: self.provider.clone(), keeper }
+    }
 }
 
 /// Which model of which provider a turn goes to.
@@ -28,7 +88,7 @@ pub struct Upstream {
     /// The provider: the host of its base URL.
     pub provider: String,
     /// Who remembers the conversation.
-    pub policy: ChainPolicy,
+    pub keeper: Keeper,
 }
 
 /// Why a turn tells the session's earlier turns itself.
@@ -67,7 +127,7 @@ pub fn start(session: &Session, sequence: u64, upstream: &Upstream, now: Timesta
     match &session.chain {
         _ if sequence <= 1 => Start::First,
         None => Start::Rebuilds(Rebuild::Unkept),
-        Some(_) if upstream.policy == ChainPolicy::Local => Start::Rebuilds(Rebuild::Unkept),
+        Some(_) if upstream.keeper == Keeper::Local => Start::Rebuilds(Rebuild::Unkept),
         // A head without a provider was written before providers were told apart.
         Some(head) if head.provider.as_ref().is_some_and(|provider| *provider != upstream.provider) => {
             Start::Rebuilds(Rebuild::OtherProvider)
@@ -84,7 +144,7 @@ pub fn start(session: &Session, sequence: u64, upstream: &Upstream, now: Timesta
 pub fn after_takeover(began: &Start, with: &Upstream, now: &Upstream) -> Start {
     match began {
         Start::First | Start::Rebuilds(_) => began.clone(),
-        Start::Continues(_) if now.policy == ChainPolicy::Local => Start::Rebuilds(Rebuild::Unkept),
+        Start::Continues(_) if now.keeper == Keeper::Local => Start::Rebuilds(Rebuild::Unkept),
         // A turn without a provider was begun before providers were recorded.
         Start::Continues(_) if !with.provider.is_empty() && now.provider != with.provider => {
             Start::Rebuilds(Rebuild::OtherProvider)
@@ -146,12 +206,12 @@ impl Rebuild {
 mod tests {
     use super::*;
 
-    fn upstream(model: &str, provider: &str, policy: ChainPolicy) -> Upstream {
-        Upstream { model: model.to_owned(), provider: provider.to_owned(), policy }
+    fn upstream(model: &str, provider: &str, keeper: Keeper) -> Upstream {
+        Upstream { model: model.to_owned(), provider: provider.to_owned(), keeper }
     }
 
     fn began() -> Upstream {
-        upstream("a", "p", ChainPolicy::Provider)
+        upstream("a", "p", Keeper::Provider)
     }
 
     fn goes_on() -> Start {
@@ -177,9 +237,9 @@ mod tests {
         for start in [Start::First].into_iter().chain(rebuilds) {
             for now in [
                 began(),
-                upstream("b", "p", ChainPolicy::Provider),
-                upstream("a", "q", ChainPolicy::Provider),
-                upstream("a", "p", ChainPolicy::Local),
+                upstream("b", "p", Keeper::Provider),
+                upstream("a", "q", Keeper::Provider),
+                upstream("a", "p", Keeper::Local),
             ] {
                 assert_eq!(after_takeover(&start, &began(), &now), start, "{now:?}");
             }
@@ -188,14 +248,14 @@ mod tests {
 
     #[test]
     fn a_takeover_by_another_model_tells_the_earlier_turns() {
-        let now = upstream("b", "p", ChainPolicy::Provider);
+        let now = upstream("b", "p", Keeper::Provider);
         assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::OtherModel));
     }
 
     #[test]
     fn a_takeover_by_another_provider_tells_the_earlier_turns_whichever_model_it_has() {
         for model in ["a", "b"] {
-            let now = upstream(model, "q", ChainPolicy::Provider);
+            let now = upstream(model, "q", Keeper::Provider);
             assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::OtherProvider));
         }
     }
@@ -203,14 +263,14 @@ mod tests {
     #[test]
     fn a_takeover_that_leaves_nothing_behind_tells_the_earlier_turns_wherever_it_goes() {
         for (model, provider) in [("a", "p"), ("b", "p"), ("a", "q"), ("b", "q")] {
-            let now = upstream(model, provider, ChainPolicy::Local);
+            let now = upstream(model, provider, Keeper::Local);
             assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::Unkept));
         }
     }
 
     #[test]
     fn a_takeover_of_a_turn_whose_provider_was_not_recorded_yet_goes_on_as_it_began() {
-        let with = upstream("a", "", ChainPolicy::Provider);
+        let with = upstream("a", "", Keeper::Provider);
         assert_eq!(after_takeover(&goes_on(), &with, &began()), goes_on());
     }
 }

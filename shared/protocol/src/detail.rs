@@ -64,6 +64,9 @@ pub struct Report {
     /// The provider that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// A provider that turned out to keep no chains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keeps_no_chain: Option<String>,
     /// The mode whose instructions the chain was last told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_mode: Option<String>,

@@ -37,6 +37,8 @@ pub struct Session {
     pub last_turn: LastTurn,
     /// The response to continue from: the last *completed* turn's.
     pub chain: Option<ChainHead>,
+    /// A provider that turned out to keep no chains.
+    pub keeps_no_chain: Option<String>,
     /// The mode, a catalog key (AGN-011 §3.2).
     pub mode: String,
     /// Tokens of all finalized turns.

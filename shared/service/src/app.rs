@@ -12,7 +12,7 @@ use agent::{
     },
 };
 use axum::extract::FromRef;
-use protocol::timing::Timing;
+use protocol::{chain::ChainPolicy, timing::Timing};
 use runtime::{ClaimNames, Env, Reply, stream::Pace};
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
@@ -61,6 +61,7 @@ impl App {
         let provider = provider::config(&mut env);
         let key = provider_key::Source::read(&mut env);
         let model = env.or("OPENAI_MODEL", "gpt-5");
+        let chain = env.parsed("OPENAI_CHAIN", "auto, provider or local").unwrap_or_default();
         let with_diagnostics = env.optional("DIAGNOSTIC_TOOLS").is_some_and(|on| on == "true");
         let pace = Pace::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
@@ -73,7 +74,7 @@ impl App {
         let turns = Executor::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
-            config: Arc::new(config(model, provider.provider()?, with_diagnostics)?),
+            config: Arc::new(config(model, provider.provider()?, chain, with_diagnostics)?),
             model: llm::Client::new(provider, key)?,
         });
         Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, claims })
@@ -84,6 +85,7 @@ impl App {
 fn config(
     model: String,
     provider: String,
+    chain: ChainPolicy,
     with_diagnostics: bool,
 ) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();
@@ -97,7 +99,7 @@ fn config(
     let names: Vec<&str> = tools.names().collect();
     let catalog = if with_diagnostics { Catalog::with_diagnostics(&names)? } else { Catalog::seed(&names)? };
     let defaults = context::defaults(&catalog, &names)?;
-    Ok(AgentConfig { catalog, tools, defaults, model, provider, always })
+    Ok(AgentConfig { catalog, tools, defaults, model, provider, chain, always })
 }
 
 /// The reply to a refused request.

@@ -43,7 +43,16 @@ impl Model for Anything {
 }
 
 fn reply(text: String, response_id: String, calls: Vec<FunctionCall>) -> Reply {
-    Reply { response_id, model: "m".to_owned(), text, calls, kept: true, cut_short: false, restated: false }
+    Reply {
+        response_id,
+        model: "m".to_owned(),
+        text,
+        calls,
+        kept: true,
+        cut_short: false,
+        restated: false,
+        reasoning: Vec::new(),
+    }
 }
 
 /// Text that tries to be somewhere else, or nothing in particular.

@@ -18,7 +18,7 @@ use contracts::{
 };
 use protocol::{Caller, caller::User};
 use protocol::{
-    chain::{ChainPolicy, Upstream},
+    chain::{ChainPolicy, Target},
     id::{SessionKey, TurnKey},
     session::{Contexts, Hints, SolutionChange},
     transition::begin::{Setup, Submission},
@@ -106,7 +106,15 @@ pub fn config() -> Arc<AgentConfig> {
         let defaults = context::defaults(&catalog, &names).unwrap();
         let always = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
         let (model, provider) = (MODEL.to_owned(), PROVIDER.to_owned());
-        Arc::new(AgentConfig { catalog, tools, defaults, model, provider, always })
+        Arc::new(AgentConfig {
+            catalog,
+            tools,
+            defaults,
+            model,
+            provider,
+            chain: ChainPolicy::default(),
+            always,
+        })
     });
     Arc::clone(made)
 }
@@ -120,7 +128,7 @@ pub fn contexts() -> Vec<Document> {
         ..config().defaults.agent.clone()
     };
     let house = ConversationContext { model_name: Some(HOUSE_MODEL.to_owned()), ..conversation(HOUSE) };
-    let local = ConversationContext { chain: ChainPolicy::Local, ..conversation(LOCAL) };
+    let local = ConversationContext { chain: Some(ChainPolicy::Local), ..conversation(LOCAL) };
     let conversations = [house, local].map(Document::ConversationContext);
     [Document::AgentContext(agent)].into_iter().chain(conversations).collect()
 }
@@ -132,8 +140,8 @@ pub fn conversation(id: &str) -> ConversationContext {
     ConversationContext { id, ..config().defaults.conversation.clone() }
 }
 
-fn upstream() -> Upstream {
-    Upstream { model: MODEL.to_owned(), provider: PROVIDER.to_owned(), policy: ChainPolicy::Provider }
+fn target() -> Target {
+    Target { model: MODEL.to_owned(), provider: PROVIDER.to_owned(), ..Target::default() }
 }
 
 /// A request as the executor sees it.
@@ -159,7 +167,7 @@ pub fn setup() -> Setup {
     Setup {
         contexts: Contexts::default(),
         first_mode: "general".to_owned(),
-        upstream: upstream(),
+        target: target(),
         files: Vec::new(),
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use agent::model::{Chain, Exchange, FunctionCall, Request, ToolOutput};
+use agent::model::{Chain, FunctionCall, Instruction, Item, Request, Told, ToolOutput};
 use bytes::Bytes;
 use contracts::{Fingerprint, Timestamp};
 use protocol::{
@@ -61,19 +61,42 @@ pub struct SentRequest {
     pub store: bool,
     /// The response that it goes on from.
     pub previous_response_id: Option<String>,
-    /// The earlier turns that it tells.
-    pub told: Vec<Exchange>,
+    /// The earlier turns that it tells: what the user said, and what was answered.
+    pub told: Vec<(String, String)>,
 }
 
 impl SentRequest {
     #[must_use]
     pub fn of(request: &Request) -> Self {
         let (previous_response_id, told) = match &request.chain {
-            Chain::Initial { history, .. } => (None, history.clone()),
-            Chain::Continues { previous_response_id, .. } => (Some(previous_response_id.clone()), Vec::new()),
+            Chain::Initial { told, .. } => (None, turns(told)),
+            Chain::Continues { previous_response_id } => (Some(previous_response_id.clone()), Vec::new()),
         };
         Self { model: request.model.clone(), store: request.store, previous_response_id, told }
     }
+}
+
+/// The whole turns in a telling. One without an answer is the running one.
+fn turns(told: &[Told]) -> Vec<(String, String)> {
+    let mut turns: Vec<(String, Option<String>)> = Vec::new();
+    for told in told {
+        match told {
+            Told::Said(message) => match &message.instruction {
+                Instruction::User(words) => turns.push((words.clone(), None)),
+                Instruction::FilesAlone => turns.push((String::new(), None)),
+                Instruction::ToolResults => {}
+            },
+            Told::Replied(items) => {
+                let calls = items.iter().any(|item| matches!(item, Item::Call(_)));
+                let Some((_, answer)) = turns.last_mut().filter(|_| !calls) else { continue };
+                *answer = items.iter().find_map(|item| match item {
+                    Item::Text(text) => Some(text.clone()),
+                    Item::Reasoning(_) | Item::Call(_) => None,
+                });
+            }
+        }
+    }
+    turns.into_iter().filter_map(|(words, answer)| Some((words, answer?))).collect()
 }
 
 /// An event and its instant.

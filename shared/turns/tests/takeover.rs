@@ -101,8 +101,8 @@ fn taken_over(edited: ConversationContext) -> TakenOver {
 fn tells_the_first_turn(sent: &SentRequest) {
     assert_eq!(sent.previous_response_id, None, "a chain begins");
     let [first] = sent.told.as_slice() else { panic!("one turn came before: {:?}", sent.told) };
-    assert!(first.instruction.contains("Instruction of t1"), "{first:?}");
-    assert!(first.answer.contains("Answer 1 to:"), "{first:?}");
+    assert!(first.0.contains("Instruction of t1"), "{first:?}");
+    assert!(first.1.contains("Answer 1 to:"), "{first:?}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_takeover_by_another_model_begins_a_chain_tells_the_earlier_turn_and_warns()
 
 #[test]
 fn a_takeover_that_may_leave_nothing_behind_tells_the_earlier_turn_and_warns_of_nothing() {
-    let local = ConversationContext { chain: ChainPolicy::Local, ..context() };
+    let local = ConversationContext { chain: Some(ChainPolicy::Local), ..context() };
     let TakenOver { mut deployment, request: takeover, warnings, .. } = taken_over(local);
     assert_eq!((takeover.model.as_str(), takeover.store), ("model-a", false));
     tells_the_first_turn(&takeover);

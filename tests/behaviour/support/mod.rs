@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub use client::{Answer, Client};
 pub use events::{Event, Events, amounts_to, answer_of};
 pub use logs::line;
-pub use upstream::{history, is_chained, system_message, user_message};
+pub use upstream::{history, is_chained, items, system_message, user_message};
 
 /// A running system.
 pub struct System {

@@ -69,11 +69,19 @@ pub fn user_message(call: &Value) -> String {
     text
 }
 
-/// The earlier turns that a model call tells: who speaks, and the start of what is said.
+/// What a model call tells before its own message: who speaks, and what is said under `[INSTRUCTION]`.
 pub fn history(call: &Value) -> Vec<String> {
     let messages = messages(call);
     let earlier = messages.iter().take(messages.len() - 1).filter(|(role, _)| role != "system");
-    earlier.map(|(role, text)| format!("{role}: {text}")).collect()
+    let said = |text: &str| text.split_once("[INSTRUCTION]\n").map_or(text, |(_, said)| said).to_owned();
+    earlier.map(|(role, text)| format!("{role}: {}", said(text))).collect()
+}
+
+/// The items of a model call's input: a message by who speaks, a call by its tool, the rest by what it is.
+pub fn items(call: &Value) -> Vec<String> {
+    let name = |item: &Value, member: &str| item[member].as_str().map(str::to_owned);
+    let items = call["input"].as_array().unwrap().iter();
+    items.map(|item| name(item, "role").or(name(item, "name")).or(name(item, "type")).unwrap()).collect()
 }
 
 /// Whether a model call goes on from a response.

@@ -59,9 +59,9 @@ pub struct ConversationContext {
     /// The vector collection that is searched; absent: the configured one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub collection: Option<String>,
-    /// Who remembers the conversation.
-    #[serde(default)]
-    pub chain: ChainPolicy,
+    /// Who remembers the conversation; absent: the configured one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub chain: Option<ChainPolicy>,
     /// Whether chained requests carry the tools.
     #[serde(default)]
     pub tools_on_continuation: ToolsOnContinuation,

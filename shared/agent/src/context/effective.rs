@@ -45,25 +45,27 @@ impl Effective {
     /// Puts a turn's settings together.
     ///
     /// A context that the session has stands as a whole: the default of its kind fills no gaps in it,
-    /// so that what an operator wrote is what runs. Only the model's name comes from the configuration.
+    /// so that what an operator wrote is what runs. Only the model's name and who remembers conversations come
+    /// from the configuration.
     #[must_use]
     pub fn resolve(
         agent: Option<&AgentContext>,
         conversation: Option<&ConversationContext>,
         defaults: &Defaults,
-        configured_model: &str,
+        configured: (&str, ChainPolicy),
     ) -> Self {
+        let (model, chain) = configured;
         let agent = agent.unwrap_or(&defaults.agent);
         let context = conversation.unwrap_or(&defaults.conversation);
         Self {
-            model: context.model_name.as_deref().unwrap_or(configured_model).to_owned(),
+            model: context.model_name.as_deref().unwrap_or(model).to_owned(),
             system: context.system.clone(),
             settings: context.settings(),
             first_mode: context.default_mode.clone(),
             client_tools: merged(&agent.client_tools, &context.client_tools),
             tool_choice: context.tool_choice_name.clone(),
             collection: context.collection.clone(),
-            chain: context.chain,
+            chain: context.chain.unwrap_or(chain),
             tools_on_continuation: context.tools_on_continuation,
             store_raw_payloads: context.store_raw_payloads,
             tool_deadline: Duration::from_secs(context.tool_deadline_seconds.into()),

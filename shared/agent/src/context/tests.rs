@@ -98,7 +98,7 @@ fn the_defaults_give_way_to_no_server_tool() {
 fn what_is_not_said_has_a_default() {
     let context = read_conversation(&conversation());
     assert_eq!((context.tool_deadline_seconds, context.max_rounds), (86_400, 16));
-    assert_eq!(context.chain, ChainPolicy::Provider);
+    assert_eq!(context.chain, None, "the deployment's");
     assert_eq!(context.tools_on_continuation, ToolsOnContinuation::Send);
     assert!(!context.store_raw_payloads);
     assert_eq!(context.budgets.context_chunks, 12);
@@ -301,7 +301,7 @@ fn a_deprecated_mode_starts_no_session() {
 #[test]
 fn without_contexts_a_turn_uses_the_defaults() {
     let defaults = seeded();
-    let turn = Effective::resolve(None, None, &defaults, "configured");
+    let turn = Effective::resolve(None, None, &defaults, ("configured", ChainPolicy::default()));
     assert_eq!(turn.model, "configured");
     assert_eq!(turn.system, defaults.conversation.system);
     assert_eq!(turn.client_tools, defaults.conversation.client_tools);
@@ -316,7 +316,8 @@ fn a_sessions_own_contexts_stand_as_a_whole() {
     let context = with(conversation(), "ClientTools", json!([own, tool("c")]));
     let context = with(with(context, "ModelName", "theirs"), "DefaultMode", "workflow_authoring");
     let context = read_conversation(&with(context, "ToolChoiceName", "c"));
-    let turn = Effective::resolve(Some(&agent), Some(&context), &seeded(), "configured");
+    let turn =
+        Effective::resolve(Some(&agent), Some(&context), &seeded(), ("configured", ChainPolicy::default()));
     assert_eq!((turn.model.as_str(), turn.system.as_str()), ("theirs", "Be kind."));
     assert_eq!(turn.first_mode.as_deref(), Some("workflow_authoring"));
     assert_eq!(turn.tool_choice.as_deref(), Some("c"));

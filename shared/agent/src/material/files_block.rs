@@ -15,7 +15,11 @@
 //! begins with its own label. A blank line ends each file. A file that was too large is not in the block: the
 //! user is warned instead.
 
-use contracts::{read::AgentSessionActiveFileRef, request::Artifact};
+use contracts::{
+    ContentHash,
+    read::AgentSessionActiveFileRef,
+    request::{Artifact, ClipboardImage},
+};
 
 use super::kind::Kind;
 use crate::text::tokens;
@@ -29,6 +33,27 @@ pub(super) fn block<'a>(
         .filter(|(_, (artifact, chosen))| chosen.was_sent_to_llm || Kind::of(artifact) == Kind::Unreadable)
         .map(|(number, (artifact, chosen))| entry(number, artifact, chosen))
         .collect();
+    (!shown.is_empty()).then(|| format!("[ACTIVE_FILES]\n\n{}", shown.trim_end_matches('\n')))
+}
+
+/// The block of the same files and of pasted images, all of them named alone: an earlier turn's message, told
+/// again without them.
+pub(super) fn named<'a>(
+    files: impl Iterator<Item = (&'a Artifact, &'a AgentSessionActiveFileRef)>,
+    images: impl Iterator<Item = &'a ClipboardImage>,
+) -> Option<String> {
+    let files = (1..).zip(files).filter(|(_, (_, chosen))| chosen.was_sent_to_llm);
+    let files = files.map(|(number, (artifact, chosen))| {
+        format!("{}\n", header_of(number, artifact, chosen, "not repeated"))
+    });
+    let images = (1..).zip(images).map(|(number, image)| {
+        let (id, hash) = (one_line(&image.id), ContentHash::of_bytes(&image.bytes));
+        let size = image.bytes.len();
+        format!(
+            "=== PASTED IMAGE {number} ===\nId: {id}\nContentHash: {hash}\nSizeBytes: {size}\nContents: not repeated\n\n"
+        )
+    });
+    let shown: String = files.chain(images).collect();
     (!shown.is_empty()).then(|| format!("[ACTIVE_FILES]\n\n{}", shown.trim_end_matches('\n')))
 }
 
@@ -49,13 +74,22 @@ fn entry(number: usize, artifact: &Artifact, chosen: &AgentSessionActiveFileRef)
 }
 
 fn header(number: usize, artifact: &Artifact, chosen: &AgentSessionActiveFileRef) -> String {
-    let language = artifact.language.as_deref().map(|language| format!("Language: {}\n", one_line(language)));
-    let changed = if chosen.is_touched { "Changed: since the previous turn\n" } else { "" };
     let contents = match Kind::of(artifact) {
         Kind::Text(_) => "below",
         Kind::Image(_) | Kind::Pdf => "attached",
         Kind::Unreadable => "not readable",
     };
+    header_of(number, artifact, chosen, contents)
+}
+
+fn header_of(
+    number: usize,
+    artifact: &Artifact,
+    chosen: &AgentSessionActiveFileRef,
+    contents: &str,
+) -> String {
+    let language = artifact.language.as_deref().map(|language| format!("Language: {}\n", one_line(language)));
+    let changed = if chosen.is_touched { "Changed: since the previous turn\n" } else { "" };
     format!(
         "=== FILE {number} ===\nPath: {}\n{}ContentHash: {}\nSizeBytes: {}\n{changed}Contents: {contents}\n",
         one_line(&chosen.path),

@@ -17,15 +17,17 @@ mod tests;
 mod warn;
 
 use contracts::{
+    ContentHash,
     read::AgentSessionActiveFileRef,
-    request::{Artifact, UserTurn},
+    request::{Artifact, ClipboardImage, UserTurn},
 };
+use files_block::one_line;
 
 pub use attach::MOST_ATTACHMENT_BYTES;
 pub use choose::{MOST_REF_PATH_BYTES, choose};
 pub use warn::warnings;
 
-use crate::model::Attachment;
+use crate::{model::Attachment, text::tokens};
 
 /// What goes with a request to the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +47,40 @@ impl Material {
             attachments: attach::all(request, refs),
         }
     }
+
+    /// About how many tokens it takes. What an image or a document takes only the provider can tell: here it
+    /// is a token per 64 bytes, and at least 1,000.
+    #[must_use]
+    pub fn tokens(&self) -> u32 {
+        let attached = self.attachments.iter().map(|attachment| match attachment {
+            Attachment::Image { bytes, .. } | Attachment::File { bytes, .. } => {
+                u32::try_from(bytes.len() / 64).unwrap_or(u32::MAX).max(1_000)
+            }
+        });
+        attached.chain(self.files_block.as_deref().map(tokens)).fold(0, u32::saturating_add)
+    }
+}
+
+/// The block that stands in the place of all this where it is not repeated: what it was, by name and hash.
+#[must_use]
+pub fn named(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> Option<String> {
+    files_block::named(files(request, refs), pasted(request))
+}
+
+/// What the same is called before a user: each with its hash.
+#[must_use]
+pub fn names(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> Vec<String> {
+    let sent = refs.iter().filter(|chosen| chosen.was_sent_to_llm);
+    let files = sent.map(|chosen| format!("{} ({})", one_line(&chosen.path), chosen.content_hash));
+    let images = pasted(request).map(|image| {
+        format!("the pasted image {} ({})", one_line(&image.id), ContentHash::of_bytes(&image.bytes))
+    });
+    files.chain(images).collect()
+}
+
+/// The pasted images that were sent.
+fn pasted(request: &UserTurn) -> impl Iterator<Item = &ClipboardImage> {
+    request.clipboard_images.iter().filter(|image| attach::fits(&image.bytes))
 }
 
 /// Each artifact with what was decided about it.

@@ -25,7 +25,7 @@ pub use definition::{Definition, ExecutedBy};
 pub use definition_check::{Why, check, is_name, schema_faults};
 pub use merge::{Dropped, MOST_TOOLS, Merged, merge, to_model, usage_metadata_block};
 pub use registry::Registry;
-pub use results_block::{Values, results_block};
+pub use results_block::results_block;
 pub use run::{Executed, Limits, run_all};
 pub use schema::fits;
 pub use server::{

@@ -12,40 +12,30 @@ const MOST_CHARS: usize = 512;
 /// How much of it is told then.
 const SHOWN_CHARS: usize = 256;
 
-/// How much the block tells of arguments and results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Values {
-    /// All of it: nothing else tells them.
-    Whole,
-    /// The beginning of a long one, and its length: the calls' outputs have the whole.
-    Short,
-}
-
-impl Values {
-    fn told(self, value: &str) -> Cow<'_, str> {
-        // No text has more characters than bytes.
-        let long = || value.len() > MOST_CHARS && value.chars().count() > MOST_CHARS;
-        match value.char_indices().nth(SHOWN_CHARS) {
-            Some((end, _)) if self == Self::Short && long() => {
-                let (shown, all) = (value.split_at(end).0, value.chars().count());
-                Cow::Owned(format!("{shown}\n[the first {SHOWN_CHARS} of {all} characters]"))
-            }
-            _ => Cow::Borrowed(value),
+/// The beginning of a long value, and its length: the calls' outputs have the whole.
+fn shortened(value: &str) -> Cow<'_, str> {
+    // No text has more characters than bytes.
+    let long = || value.len() > MOST_CHARS && value.chars().count() > MOST_CHARS;
+    match value.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) if long() => {
+            let (shown, all) = (value.split_at(end).0, value.chars().count());
+            Cow::Owned(format!("{shown}\n[the first {SHOWN_CHARS} of {all} characters]"))
         }
+        _ => Cow::Borrowed(value),
     }
 }
 
 /// The block; nothing when there are no results.
 #[must_use]
-pub fn results_block(outputs: &[ToolOutput], values: Values) -> Option<String> {
+pub fn results_block(outputs: &[ToolOutput]) -> Option<String> {
     if outputs.is_empty() {
         return None;
     }
-    let entries: Vec<String> = outputs.iter().map(|output| entry(output, values)).collect();
+    let entries: Vec<String> = outputs.iter().map(entry).collect();
     Some(format!("[TOOL_RESULTS]\n\n{}", entries.join("\n")))
 }
 
-fn entry(output: &ToolOutput, values: Values) -> String {
+fn entry(output: &ToolOutput) -> String {
     let call = &output.call;
     let (member, value) = match &output.outcome {
         ToolOutcome::ResultJson(json) => ("ResultJson", json),
@@ -55,8 +45,8 @@ fn entry(output: &ToolOutput, values: Values) -> String {
         "- CallId: {}\n  Name: {}\n  ArgumentsJson:\n{}  {member}:\n{}",
         one_line(&call.call_id),
         one_line(&call.name),
-        indented(&values.told(&call.arguments)),
-        indented(&values.told(value)),
+        indented(&shortened(&call.arguments)),
+        indented(&shortened(value)),
     )
 }
 

@@ -1,19 +1,19 @@
 //! Lays out a model request: AGN-003's structure on the published wire.
 //!
-//! Pure. The input is, in this order: an output per answered function call, the system message of an
-//! initial request, the earlier turns that it tells again, and one user message for this call. Its parts, in
-//! this order: mode and instruction, context, active files, attachments, tool results, and what a chain has
-//! to be told anew. Deliberately absent: what the parts say. The orchestrator decides on prompts, tools and the
+//! Pure. The input is, in this order: the system message of an initial request and the conversation so far,
+//! message by message and reply by reply; then what this call says, which is an output per answered function
+//! call and one user message. Its parts, in this order: mode and instruction, context, active files,
+//! attachments, tool results, and what the model has to be told anew. A message that is told again is laid out
+//! as it was the first time, so a conversation's next request begins with the one before. Deliberately absent: what the parts say. The orchestrator decides on prompts, tools and the
 //! chain; only the fixed sentences under `[INSTRUCTION]` live here.
 
 use std::borrow::Cow;
 
-use agent::model::{Chain, Exchange, Instruction, Request, Tool, ToolOutput};
+use agent::model::{Chain, Instruction, Item, Message, Request, Told, Tool, ToolOutput};
 use agent::settings::Settings;
 use contracts::response::ToolOutcome;
 
 use crate::wire::request as wire;
-use tool_results::Values;
 
 mod attachment;
 pub mod tool_results;
@@ -28,20 +28,16 @@ pub const TOOL_RESULTS: &str =
 
 /// The body of the request (AGN-003 §3).
 pub fn build(request: &Request) -> wire::Request<'_> {
-    let (before, previous_response_id, update) = match &request.chain {
-        Chain::Initial { system, parts, history } => {
-            let told = history.iter().flat_map(exchange);
-            (std::iter::once(system_message(system, parts)).chain(told).collect(), None, None)
+    let mut input = Vec::new();
+    let previous_response_id = match &request.chain {
+        Chain::Initial { system, parts, told } => {
+            input.push(wire::Item::Message(system_message(system, parts)));
+            input.extend(told.iter().flat_map(again));
+            None
         }
-        Chain::Continues { previous_response_id, update } => {
-            (Vec::new(), Some(previous_response_id.as_str()), update.as_deref())
-        }
+        Chain::Continues { previous_response_id } => Some(previous_response_id.as_str()),
     };
-    // Without the reply that called there is no call to answer: the text block alone tells the results.
-    let answered = request.tool_outputs.iter().filter(|_| previous_response_id.is_some());
-    let mut input: Vec<wire::Item<'_>> = answered.map(call_output).collect();
-    input.extend(before.into_iter().map(wire::Item::Message));
-    input.push(wire::Item::Message(user_message(request, update)));
+    input.extend(said(&request.message));
     let (settings, identifiers) = (&request.settings, request.identifiers.as_ref());
     wire::Request {
         model: &request.model,
@@ -55,10 +51,11 @@ pub fn build(request: &Request) -> wire::Request<'_> {
         prompt_cache_key: identifiers.map(|ids| ids.session.as_str()),
         safety_identifier: identifiers.map(|ids| ids.user.as_str()),
         store: (!request.store).then_some(false),
+        include: request.reasoning_wanted.then_some(["reasoning.encrypted_content"]),
         stream: true,
+        tools: request.tools.iter().map(tool).collect(),
         previous_response_id,
         input,
-        tools: request.tools.iter().map(tool).collect(),
         tool_choice: request.tool_choice.as_deref().map(|name| wire::ToolChoice { name }),
     }
 }
@@ -84,41 +81,59 @@ fn system_message<'a>(system: &'a str, parts: &'a [String]) -> wire::Message<'a>
     }
 }
 
-/// An earlier turn; a side without words is left out.
-fn exchange(exchange: &Exchange) -> impl Iterator<Item = wire::Message<'_>> {
-    let instruction = stated(&exchange.instruction).map(|instruction| wire::Message {
-        role: wire::Role::User,
-        content: wire::Content::Parts(vec![text(instruction)]),
-    });
-    let answer = stated(&exchange.answer)
-        .map(|answer| wire::Message { role: wire::Role::Assistant, content: wire::Content::Text(answer) });
-    instruction.into_iter().chain(answer)
+/// What was said before, in the words it was said in.
+fn again(told: &Told) -> Vec<wire::Item<'_>> {
+    match told {
+        Told::Said(message) => said(message).collect(),
+        Told::Replied(items) => items.iter().map(replied).collect(),
+    }
 }
 
-/// The one user message of this call (AGN-003 §5); what the chain has to be told anew comes last, so that
+fn replied(item: &Item) -> wire::Item<'_> {
+    match item {
+        Item::Text(text) => wire::Item::Message(wire::Message {
+            role: wire::Role::Assistant,
+            content: wire::Content::Text(text),
+        }),
+        Item::Reasoning(reasoning) => wire::Item::Reasoned(wire::Reasoned {
+            id: &reasoning.id,
+            summary: &reasoning.summary,
+            encrypted_content: &reasoning.encrypted,
+        }),
+        Item::Call(call) => wire::Item::Call(wire::Call {
+            call_id: &call.call_id,
+            name: &call.name,
+            arguments: &call.arguments,
+        }),
+    }
+}
+
+/// What one call says: an answer to each call of the reply before, then the user message.
+fn said(message: &Message) -> impl Iterator<Item = wire::Item<'_>> {
+    let answers = message.tool_outputs.iter().map(call_output);
+    answers.chain(std::iter::once(wire::Item::Message(user_message(message))))
+}
+
+/// The one user message of a call (AGN-003 §5); what the model has to be told anew comes last, so that
 /// the order of AGN-003's own parts stays as it is.
-fn user_message<'a>(request: &'a Request, update: Option<&'a str>) -> wire::Message<'a> {
-    let mut content = vec![text(mode_and_instruction(request))];
-    let blocks = [&request.context_block, &request.files_block];
+fn user_message(message: &Message) -> wire::Message<'_> {
+    let mut content = vec![text(mode_and_instruction(message))];
+    let blocks = [&message.context_block, &message.files_block];
     content.extend(blocks.into_iter().filter_map(|block| stated(block.as_deref()?)).map(text));
-    content.extend(request.attachments.iter().map(attachment::part));
-    let values = match request.chain {
-        Chain::Initial { .. } => Values::Whole,
-        Chain::Continues { .. } => Values::Short,
-    };
-    content.extend(tool_results::block(&request.tool_outputs, values).map(text));
-    content.extend(update.and_then(stated).map(text));
+    content.extend(message.attachments.iter().map(attachment::part));
+    content.extend(tool_results::block(&message.tool_outputs).map(text));
+    content.extend(message.update.as_deref().and_then(stated).map(text));
     wire::Message { role: wire::Role::User, content: wire::Content::Parts(content) }
 }
 
 /// AGN-003 §5.1.
-fn mode_and_instruction(request: &Request) -> String {
-    let instruction = match &request.instruction {
+fn mode_and_instruction(message: &Message) -> String {
+    let instruction = match &message.instruction {
         Instruction::User(words) => words,
         Instruction::FilesAlone => FILES_ALONE,
         Instruction::ToolResults => TOOL_RESULTS,
     };
-    format!("[MODE: {}]\n\n[INSTRUCTION]\n{instruction}", request.mode)
+    format!("[MODE: {}]\n\n[INSTRUCTION]\n{instruction}", message.mode)
 }
 
 fn call_output(output: &ToolOutput) -> wire::Item<'_> {

@@ -1,3 +1,3 @@
-//! The `[TOOL_RESULTS]` block: history tells tool results in the same words, so its home is with the tools.
+//! The `[TOOL_RESULTS]` block; its home is with the tools.
 
-pub use agent::tool::{Values, results_block as block};
+pub use agent::tool::results_block as block;

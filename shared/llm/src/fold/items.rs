@@ -1,6 +1,6 @@
 //! What a response's items come to: its text and its calls.
 
-use agent::model::{Error, FunctionCall};
+use agent::model::{Error, FunctionCall, Reasoning};
 
 use crate::wire::item::Item;
 
@@ -18,7 +18,7 @@ pub(super) struct Called {
 pub(super) fn text(items: &[Item]) -> String {
     let texts = items.iter().flat_map(|item| match item {
         Item::Message(texts) => texts.as_slice(),
-        Item::FunctionCall(_) | Item::Other => &[],
+        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Other => &[],
     });
     let texts: Vec<&str> = texts.map(String::as_str).filter(|text| !text.is_empty()).collect();
     texts.join("\n\n")
@@ -49,4 +49,23 @@ pub(super) fn calls(items: &[Item], nonce: u64) -> Result<Called, Error> {
         });
     }
     Ok(called)
+}
+
+/// The reasoning that can be told again, each with how many of the calls stand before it.
+pub(super) fn reasoning(items: &[Item]) -> Vec<Reasoning> {
+    let mut calls_before = 0;
+    let told = items.iter().filter_map(|item| match item {
+        Item::FunctionCall(call) => {
+            calls_before += usize::from(!call.name.is_empty());
+            None
+        }
+        Item::Reasoning(reasoning) => Some(Reasoning {
+            calls_before,
+            id: reasoning.id.clone(),
+            summary: reasoning.summary.clone(),
+            encrypted: reasoning.encrypted.clone(),
+        }),
+        Item::Message(_) | Item::Other => None,
+    });
+    told.collect()
 }

@@ -216,6 +216,7 @@ impl Fold {
             calls,
             cut_short,
             restated,
+            reasoning: items::reasoning(&items),
         })
     }
 

@@ -368,3 +368,24 @@ fn text_is_bounded() {
     let half = "x".repeat(MOST_TEXT / 2 + 1);
     assert_eq!(folded(&[delta(0, 0, &half), delta(0, 0, &half)]).0, Err(Error::Malformed));
 }
+
+#[test]
+fn reasoning_is_kept_in_its_place_when_it_can_be_told_again_and_never_fails_a_reply() {
+    let reasoning = |id: Value, encrypted: Value| {
+        json!({ "type": "reasoning", "id": id, "summary": [{ "type": "summary_text", "text": "Look." }],
+            "encrypted_content": encrypted })
+    };
+    let output = json!([
+        reasoning(json!("rs_1"), json!("gAAAA")),
+        call("call_1"),
+        reasoning(json!("rs_2"), Value::Null),
+        reasoning(json!(7), json!("gBBBB")),
+        { "type": "reasoning", "summary": "none" },
+        reasoning(json!("rs_3"), json!("gCCCC")),
+        call("call_2"),
+    ]);
+    let (reply, _) = reply(&[completed(output)]);
+    let kept: Vec<_> = reply.reasoning.iter().map(|kept| (kept.calls_before, kept.id.as_str())).collect();
+    assert_eq!(kept, [(0, "rs_1"), (1, "rs_3")]);
+    assert_eq!((reply.reasoning[0].encrypted.as_str(), reply.reasoning[0].summary.len()), ("gAAAA", 1));
+}

@@ -10,7 +10,9 @@ pub enum Item {
     Message(Vec<String>),
     /// A function to call.
     FunctionCall(Call),
-    /// Reasoning, built-in tools, and what does not exist yet.
+    /// How the model came to what follows, where it can be told again.
+    Reasoning(Reasoning),
+    /// Built-in tools, and what does not exist yet.
     #[default]
     Other,
 }
@@ -26,6 +28,17 @@ pub struct Call {
     pub name: String,
     /// A JSON text, as the model wrote it.
     pub arguments: String,
+}
+
+/// Reasoning that its provider alone can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reasoning {
+    /// Its id.
+    pub id: String,
+    /// What is told of it in words.
+    pub summary: Vec<Value>,
+    /// All of it.
+    pub encrypted: String,
 }
 
 impl<'de> Deserialize<'de> for Item {
@@ -55,6 +68,13 @@ impl Item {
                     Some(arguments) => arguments.to_string(),
                 },
             }),
+            Some("reasoning") => match (text(members, "id"), text(members, "encrypted_content")) {
+                (Some(id), Some(encrypted)) => {
+                    let summary = members.get("summary").and_then(Value::as_array).cloned();
+                    Self::Reasoning(Reasoning { id, summary: summary.unwrap_or_default(), encrypted })
+                }
+                _ => Self::Other,
+            },
             _ => Self::Other,
         }
     }

@@ -39,16 +39,20 @@ pub struct Request<'a> {
     /// False when the provider may not keep the reply; absent otherwise, since keeping is the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<bool>,
+    /// What the response shall hold besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<[&'static str; 1]>,
     /// Always true: only a stream can be watched, forwarded and ended early.
     pub stream: bool,
+    /// The tools that the model may call. They stand before the input, whose end changes with every call: so
+    /// the beginning of a request is that of the one before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<Tool<'a>>,
     /// The response that this request continues from (AGN-003 §4.4).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_response_id: Option<&'a str>,
-    /// Answers to calls, then messages.
+    /// Messages and replies of the conversation, answers to calls, and the message of this call.
     pub input: Vec<Item<'a>>,
-    /// The tools that the model may call.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<Tool<'a>>,
     /// The tool that the model must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice<'a>>,
@@ -91,8 +95,12 @@ pub struct Format<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Item<'a> {
-    /// The answer to a function call of the previous response.
+    /// The answer to a function call.
     CallOutput(CallOutput<'a>),
+    /// A function call of an earlier reply.
+    Call(Call<'a>),
+    /// How the model came to it.
+    Reasoned(Reasoned<'a>),
     /// A message.
     Message(Message<'a>),
 }
@@ -105,6 +113,30 @@ pub struct CallOutput<'a> {
     pub call_id: &'a str,
     /// JSON as text.
     pub output: std::borrow::Cow<'a, str>,
+}
+
+/// `{"type": "function_call", …}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename = "function_call")]
+pub struct Call<'a> {
+    /// What its output names.
+    pub call_id: &'a str,
+    /// The function.
+    pub name: &'a str,
+    /// JSON as text.
+    pub arguments: &'a str,
+}
+
+/// `{"type": "reasoning", …}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename = "reasoning")]
+pub struct Reasoned<'a> {
+    /// The provider's id of it.
+    pub id: &'a str,
+    /// Its summary, as it came.
+    pub summary: &'a [Value],
+    /// The reasoning itself.
+    pub encrypted_content: &'a str,
 }
 
 /// `{"role": …, "content": […]}`, as AGN-003 prints it.

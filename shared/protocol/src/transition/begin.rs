@@ -12,7 +12,7 @@ use super::{
     settle, take,
 };
 use crate::{
-    chain::{self, Upstream},
+    chain::{self, Target, Upstream},
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{Findings, Participant, RequestDetail},
     id::{AttemptId, TurnKey},
@@ -53,8 +53,8 @@ pub struct Setup {
     pub contexts: Contexts,
     /// The mode that a new session starts in (AGN-011 §3.1).
     pub first_mode: String,
-    /// Which model of which provider the turn goes to.
-    pub upstream: Upstream,
+    /// Where the turn is to go.
+    pub target: Target,
     /// The files that come with it, and which of them go to the model.
     pub files: Vec<AgentSessionActiveFileRef>,
 }
@@ -106,7 +106,7 @@ pub enum Decision {
 /// use contracts::{Fingerprint, Timestamp};
 /// use protocol::{
 ///     caller::User,
-///     chain::Upstream,
+///     chain::Target,
 ///     id::{AttemptId, SessionKey},
 ///     session::{Contexts, Hints, SolutionChange},
 ///     timing::Timing,
@@ -131,7 +131,7 @@ pub enum Decision {
 /// let setup = Setup {
 ///     contexts: Contexts::default(),
 ///     first_mode: "general".to_owned(),
-///     upstream: Upstream::default(),
+///     target: Target::default(),
 ///     files: Vec::new(),
 /// };
 /// let attempt = AttemptId::new("a fresh random id".to_owned());
@@ -262,6 +262,7 @@ pub fn begin(
         ..before.cloned().unwrap_or_else(|| created(submission, setup, now))
     };
     let lease_ends = now.after(timing.lease);
+    let upstream = setup.target.of(&after);
     let turn = Turn {
         key: submission.key.clone(),
         sequence,
@@ -269,7 +270,7 @@ pub fn begin(
         requested_by: submission.by.id.clone(),
         created: now,
         mode: after.mode.clone(),
-        chain: chain::start(&after, sequence, &setup.upstream, now),
+        chain: chain::start(&after, sequence, &upstream, now),
         attempt: attempt.clone(),
         due: Some(take::abandoned_at(lease_ends, timing)),
         streamed: submission.streamed,
@@ -280,7 +281,7 @@ pub fn begin(
     };
     let mut commit = Commit::on(SessionChange { condition: session.map(|session| session.rev), after });
     commit.turns.push(TurnChange { condition: Condition::Absent, after: turn });
-    commit.request = Some(request_detail(submission, setup));
+    commit.request = Some(request_detail(submission, setup, upstream));
     commit.participant = newcomer.then(|| Participant {
         session: submission.key.session.clone(),
         user: submission.by.id.clone(),
@@ -306,6 +307,7 @@ fn created(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
         open_turn: None,
         last_turn: LastTurn { id: submission.key.turn.clone(), status: TurnStatus::Pending, at: now },
         chain: None,
+        keeps_no_chain: None,
         mode: setup.first_mode.clone(),
         usage: Usage::default(),
         costs: Vec::new(),
@@ -315,12 +317,12 @@ fn created(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
     }
 }
 
-fn request_detail(submission: &Submission, setup: &Setup) -> RequestDetail {
+fn request_detail(submission: &Submission, setup: &Setup, upstream: Upstream) -> RequestDetail {
     RequestDetail {
         key: submission.key.clone(),
         fingerprint: submission.fingerprint,
         by: submission.by.clone(),
-        upstream: setup.upstream.clone(),
+        upstream,
         instruction_summary: submission.instruction_summary.clone(),
         chunk_refs: Vec::new(),
         active_file_refs: setup.files.clone(),

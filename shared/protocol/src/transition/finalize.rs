@@ -88,6 +88,8 @@ fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, found: Opt
     if let Some(found) = found {
         after.usage = session.usage.plus(found.report.usage.unwrap_or_default());
         after.costs = costs_with(after.costs, found.report.cost.as_ref());
+        // Of a failed turn too: what it found out about the provider holds all the same.
+        after.keeps_no_chain = found.report.keeps_no_chain.clone().or(after.keeps_no_chain);
     }
     if let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) {
         // A turn that left nothing with the provider ends the chain: what came before lacks it.

@@ -14,7 +14,7 @@ use super::{
     finalize, renew, resume, settle, suspend, sweep, take,
 };
 use crate::{
-    chain::{ChainPolicy, Rebuild, Start, Upstream},
+    chain::{ChainPolicy, Keeper, Rebuild, Start, Target},
     change::Condition,
     cost::{Amount, Cost},
     detail::{Findings, Report, StagedMode},
@@ -32,8 +32,8 @@ fn attempt(name: &str) -> AttemptId {
     AttemptId::new(name.to_owned())
 }
 
-fn upstream(model: &str, provider: &str) -> Upstream {
-    Upstream { model: model.to_owned(), provider: provider.to_owned(), policy: ChainPolicy::Provider }
+fn target(model: &str, provider: &str) -> Target {
+    Target { model: model.to_owned(), provider: provider.to_owned(), ..Target::default() }
 }
 
 fn submission(turn: &str, instruction: &str) -> Submission {
@@ -55,7 +55,7 @@ fn setup() -> Setup {
     Setup {
         contexts: Contexts::default(),
         first_mode: "general".to_owned(),
-        upstream: upstream("m", "p"),
+        target: target("m", "p"),
         files: Vec::new(),
     }
 }
@@ -238,8 +238,8 @@ fn a_chain_is_used_by_the_model_and_provider_that_wrote_it_and_only_while_it_las
     let mut first = answer("resp_1");
     first.report.provider = Some("p".to_owned());
     let session = after(&first);
-    let begun = |session: &Session, upstream: Upstream, now| {
-        let setup = Setup { upstream, ..setup() };
+    let begun = |session: &Session, target: Target, now| {
+        let setup = Setup { target, ..setup() };
         let next = submission("t2", "two");
         let commit =
             begin::begin(Some(session), None, &next, &setup, attempt("b"), false, now, &Timing::default());
@@ -247,19 +247,41 @@ fn a_chain_is_used_by_the_model_and_provider_that_wrote_it_and_only_while_it_las
         (turn.chain.previous_response_id().map(str::to_owned), turn.chain.rebuild())
     };
     let chained = (Some("resp_1".to_owned()), None);
-    assert_eq!(begun(&session, upstream("m", "p"), at(999)), chained);
-    assert_eq!(begun(&session, upstream("m", "p"), at(1_000)), (None, Some(Rebuild::Expired)));
-    assert_eq!(begun(&session, upstream("n", "p"), at(5)), (None, Some(Rebuild::OtherModel)));
-    assert_eq!(begun(&session, upstream("m", "q"), at(5)), (None, Some(Rebuild::OtherProvider)));
-    let local = Upstream { policy: ChainPolicy::Local, ..upstream("m", "p") };
+    assert_eq!(begun(&session, target("m", "p"), at(999)), chained);
+    assert_eq!(begun(&session, target("m", "p"), at(1_000)), (None, Some(Rebuild::Expired)));
+    assert_eq!(begun(&session, target("n", "p"), at(5)), (None, Some(Rebuild::OtherModel)));
+    assert_eq!(begun(&session, target("m", "q"), at(5)), (None, Some(Rebuild::OtherProvider)));
+    let local = Target { policy: ChainPolicy::Local, ..target("m", "p") };
     assert_eq!(begun(&session, local, at(5)), (None, Some(Rebuild::Unkept)));
 
     let recorded = session.chain.clone().unwrap();
     let unrecorded = Session { chain: Some(ChainHead { provider: None, ..recorded }), ..session };
-    assert_eq!(begun(&unrecorded, upstream("m", "q"), at(5)), chained, "older sessions keep their chain");
+    assert_eq!(begun(&unrecorded, target("m", "q"), at(5)), chained, "older sessions keep their chain");
     first.report.chain_expires = None;
     let unkept = (None, Some(Rebuild::Unkept));
-    assert_eq!(begun(&after(&first), upstream("m", "p"), at(5)), unkept, "nothing was left upstream");
+    assert_eq!(begun(&after(&first), target("m", "p"), at(5)), unkept, "nothing was left upstream");
+}
+
+#[test]
+fn a_provider_that_keeps_no_chains_is_not_asked_to_unless_an_operator_insists() {
+    let mut found_out = answer("resp_1");
+    found_out.report.keeps_no_chain = Some("p".to_owned());
+    let session = after(&found_out);
+    assert_eq!(session.keeps_no_chain.as_deref(), Some("p"), "the session remembers it");
+    let keeper = |target: Target| target.of(&session).keeper;
+    let policy = |policy| Target { policy, ..target("m", "p") };
+    assert_eq!(keeper(policy(ChainPolicy::Auto)), Keeper::Local);
+    assert_eq!(keeper(policy(ChainPolicy::Provider)), Keeper::Provider);
+    assert_eq!(keeper(policy(ChainPolicy::Local)), Keeper::Local);
+    assert_eq!(keeper(target("m", "q")), Keeper::Provider, "another provider may keep them");
+    assert_eq!(keeper(Target { keeps_none: true, ..target("m", "q") }), Keeper::Local, "the process knows");
+
+    let next = submission("t2", "two");
+    let setup = Setup { target: target("m", "p"), ..setup() };
+    let commit =
+        begin::begin(Some(&session), None, &next, &setup, attempt("b"), false, at(5), &Timing::default());
+    assert_eq!(commit.turns[0].after.chain, Start::Rebuilds(Rebuild::Unkept), "nothing is asked for in vain");
+    assert_eq!(commit.request.unwrap().upstream.keeper, Keeper::Local);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use contracts::{
 };
 use protocol::caller::User;
 use protocol::{
-    chain::Upstream,
+    chain::Target,
     detail::{Findings, Report, StagedMode},
     id::{AttemptId, SessionKey, TurnKey},
     session::{Contexts, Hints, SolutionChange},
@@ -156,7 +156,7 @@ pub(crate) fn setup() -> &'static Setup {
     static SETUP: LazyLock<Setup> = LazyLock::new(|| Setup {
         contexts: Contexts::default(),
         first_mode: FIRST_MODE.to_owned(),
-        upstream: Upstream { model: MODEL.to_owned(), ..Upstream::default() },
+        target: Target { model: MODEL.to_owned(), ..Target::default() },
         files: Vec::new(),
     });
     &SETUP

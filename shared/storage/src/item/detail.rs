@@ -7,7 +7,7 @@ use contracts::{
 };
 use protocol::caller::User;
 use protocol::{
-    chain::{ChainPolicy, Upstream},
+    chain::{Keeper, Upstream},
     detail::{ModeChange, Participant, Report, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
 };
@@ -29,7 +29,7 @@ pub(crate) struct RequestItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     provider: Option<String>,
     #[serde(default)]
-    chain: ChainPolicy,
+    chain: Keeper,
     instruction_summary: String,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     chunk_refs: Vec<AgentSessionChunkRef>,
@@ -46,7 +46,7 @@ impl From<&RequestDetail> for RequestItem {
             by_name: request.by.name.clone(),
             model: request.upstream.model.clone(),
             provider: Some(request.upstream.provider.clone()),
-            chain: request.upstream.policy,
+            chain: request.upstream.keeper,
             instruction_summary: request.instruction_summary.clone(),
             chunk_refs: request.chunk_refs.clone(),
             active_file_refs: request.active_file_refs.clone(),
@@ -64,7 +64,7 @@ impl RequestItem {
                 model: self.model,
                 // Not kept by versions before this one.
                 provider: self.provider.unwrap_or_default(),
-                policy: self.chain,
+                keeper: self.chain,
             },
             instruction_summary: self.instruction_summary,
             chunk_refs: self.chunk_refs,

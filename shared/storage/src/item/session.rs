@@ -25,6 +25,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "ChainToldMode",
     "ChainToldSolution",
     "ChainExpires",
+    "KeepsNoChain",
     "WorkspaceId",
     "Repo",
     "Language",
@@ -66,6 +67,8 @@ pub(crate) struct SessionItem {
     chain_told_solution: Option<Fingerprint>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_expires: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    keeps_no_chain: Option<String>,
     mode: String,
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -108,6 +111,7 @@ impl From<&Session> for SessionItem {
             chain_told_mode: chain.and_then(|chain| chain.told_mode.clone()),
             chain_told_solution: chain.and_then(|chain| chain.told_solution),
             chain_expires: chain.map(|chain| chain.expires),
+            keeps_no_chain: session.keeps_no_chain.clone(),
             mode: session.mode.clone(),
             usage: session.usage,
             agent_context_id: session.contexts.agent.clone(),
@@ -149,6 +153,7 @@ impl SessionItem {
                 at: self.last_turn_date,
             },
             chain,
+            keeps_no_chain: self.keeps_no_chain,
             mode: self.mode,
             usage: self.usage,
             contexts: Contexts { agent: self.agent_context_id, conversation: self.conversation_context_id },

@@ -109,6 +109,7 @@ fn bare() -> Session {
         open_turn: None,
         last_turn: LastTurn { id: key().turn, status: TurnStatus::Failed, at: now },
         chain: None,
+        keeps_no_chain: None,
         mode: "general".to_owned(),
         usage: Usage { total_tokens: 9, cached_tokens: Some(0), ..Usage::default() },
         costs: Vec::new(),
@@ -129,6 +130,7 @@ fn full() -> Session {
             told_solution: Some(Fingerprint::of_bytes(b"text")),
             expires: Timestamp::from_millis(1_000_000),
         }),
+        keeps_no_chain: Some("other.example.com".to_owned()),
         hints: Hints { repo: Some("aptix".to_owned()), ..Hints::default() },
         costs: vec![Cost { amount: Amount::from_micros(1_250), currency: "USD".to_owned() }],
         solution: Some(SolutionContext {

@@ -6,7 +6,9 @@ mod provider;
 
 use std::time::Duration;
 
-use agent::model::{Chain, Error, Instruction, Model, Observer, Reply, Request, ToolOutput};
+use agent::model::{
+    Chain, Error, FunctionCall, Instruction, Item, Model, Observer, Reply, Request, Told, ToolOutput,
+};
 use contracts::Usage;
 use protocol::id::TurnKey;
 use turns::ports::Timer;
@@ -86,6 +88,27 @@ impl Model for ScriptedModel {
     }
 }
 
+/// Whether every call that is told has its output, in the message that follows it.
+fn all_answered(told: &[Told], outputs: &[ToolOutput]) -> bool {
+    let mut open: Vec<&FunctionCall> = Vec::new();
+    let answers = |outputs: &[ToolOutput], open: &mut Vec<&FunctionCall>| {
+        let all = open.iter().map(|call| &call.call_id).eq(outputs.iter().map(|output| &output.call.call_id));
+        open.clear();
+        all
+    };
+    let before = told.iter().all(|told| match told {
+        Told::Said(message) => answers(&message.tool_outputs, &mut open),
+        Told::Replied(items) => {
+            open.extend(items.iter().filter_map(|item| match item {
+                Item::Call(call) => Some(call),
+                Item::Text(_) | Item::Reasoning(_) => None,
+            }));
+            true
+        }
+    });
+    before && answers(outputs, &mut open)
+}
+
 impl ScriptedModel {
     fn takes(&self) -> Duration {
         let clock = self.process.clock();
@@ -106,13 +129,13 @@ impl ScriptedModel {
             return Err(Error::UNAVAILABLE);
         }
         let number = self.provider.next();
-        let instruction = match &request.instruction {
+        let instruction = match &request.message.instruction {
             Instruction::User(text) => text.as_str(),
             Instruction::FilesAlone | Instruction::ToolResults => "",
         };
         // A request that begins a chain in the middle of a turn tells the instruction again, with what was done.
         let mut to_come = match earlier {
-            Some(earlier) if !request.tool_outputs.is_empty() => earlier.to_come,
+            Some(earlier) if !request.message.tool_outputs.is_empty() => earlier.to_come,
             Some(_) | None => calls::script(instruction),
         };
         observer.usage = Some(Usage {
@@ -136,6 +159,7 @@ impl ScriptedModel {
             kept,
             cut_short: false,
             restated: false,
+            reasoning: Vec::new(),
         })
     }
 
@@ -143,27 +167,26 @@ impl ScriptedModel {
     /// answers. Like the real one, the provider refuses a request that leaves a call without an output; I6 is
     /// judged by what is noted here.
     fn earlier(&self, request: &Request) -> Result<Option<Stored>, Error> {
-        let (turn, outputs) = (self.turn.clone(), request.tool_outputs.clone());
-        let (stored, outputs) = match &request.chain {
-            Chain::Continues { previous_response_id, .. } => {
+        let (turn, outputs) = (self.turn.clone(), request.message.tool_outputs.clone());
+        let stored = match &request.chain {
+            Chain::Continues { previous_response_id } => {
                 let stored = self.provider.recall(previous_response_id).ok_or(Error::ChainLost)?;
                 if stored.model != request.model {
                     let (wrote, model) = (stored.model.clone(), request.model.clone());
                     let turn = turn.clone();
                     self.process.ledger().note(Event::ChainedAcross { turn, wrote, model });
                 }
-                (stored, outputs)
+                stored
             }
-            // All calls of the turn are told, and the last reply's are the ones that wait for their outputs.
-            Chain::Initial { .. } => {
+            Chain::Initial { told, .. } => {
                 let Some(last) = outputs.last() else { return Ok(None) };
                 let Some(stored) = self.provider.that_called(&last.call) else {
                     return Err(Error::Rejected { status: 400 });
                 };
-                let is_last =
-                    |output: &ToolOutput| calls::reply_of(&output.call) == calls::reply_of(&last.call);
-                let of_last = outputs.iter().filter(|output| is_last(output)).cloned().collect();
-                (stored, of_last)
+                if !all_answered(told, &outputs) {
+                    return Err(Error::Rejected { status: 400 });
+                }
+                stored
             }
         };
         let is_answered = stored.calls.iter().eq(outputs.iter().map(|output| &output.call));

@@ -2,23 +2,20 @@
 
 use agent::{
     compose::{Composed, compose},
-    conversation::{Conversation, Earlier, LeftOut, Missing},
-    history,
-    model::Exchange,
+    conversation::{Conversation, Missing},
+    history::{Earlier, Exchange, LeftOut, Walk},
     progress::{Plan, Progress},
 };
 use contracts::{error::causes, request::UserTurn};
-use futures::future::{join_all, try_join};
+use futures::future::{OptionFuture, join_all, join3, try_join};
 use protocol::{
     payload::{Kind, Payload},
+    session::SolutionContext,
     turn::{Turn, Verdict},
 };
 
 use super::{executor::Executor, outcomes};
 use crate::ports::{AgentDeps, PayloadReads, Reads, Unavailable};
-
-/// The most earlier turns that are looked at.
-const MOST_TURNS: usize = 100;
 
 /// How many turns are read at once: each may be some megabytes.
 const AT_ONCE: usize = 4;
@@ -34,46 +31,56 @@ impl<D: AgentDeps> Executor<D> {
         conversation: &mut Conversation,
     ) -> Result<Composed, Unavailable> {
         let Missing { request, earlier, solution } = conversation.missing(plan, progress);
-        if request {
-            conversation.request = Some(self.request_of(turn).await?);
-        }
-        if let Some(room) = earlier {
-            conversation.earlier = Some(self.earlier(turn, room).await);
-        }
-        if let Some(latched) = solution {
-            let brought_by = turn.key.session.turn(latched.turn);
-            let payload = Payload { turn: brought_by, kind: Kind::Instruction(latched.request) };
-            let text = self.request_at(&payload).await?.solution_context_text;
-            let missing = || Unavailable { what: "the solution context", source: "it is not there".into() };
-            conversation.solution = Some(text.ok_or_else(missing)?);
-        }
+        let request = OptionFuture::from(request.then(|| self.request_of(turn)));
+        let solution = OptionFuture::from(solution.map(|latched| self.solution_of(turn, latched)));
+        let earlier = OptionFuture::from(earlier.map(|room| {
+            let walk = Walk::new(room, progress.window.clone());
+            // Boxed: few requests tell what came before, and each turn's future would be as large as theirs.
+            Box::pin(self.earlier(turn, walk, plan.solution.as_ref()))
+        }));
+        let (request, solution, earlier) = join3(request, solution, earlier).await;
+        conversation.request = request.transpose()?.or(conversation.request.take());
+        conversation.solution = solution.transpose()?.or(conversation.solution.take());
+        conversation.earlier = earlier.or(conversation.earlier.take());
         Ok(compose(turn, plan, progress, conversation, &self.deps.config().catalog))
     }
 
-    /// The newest completed turns before this one that together take at most `room` tokens. One that
-    /// does not fit, or can't be read, ends the walk.
-    async fn earlier(&self, turn: &Turn, room: u32) -> Earlier {
-        let (mut newest_first, mut left) = (Vec::new(), room);
+    /// The completed turns before this one, back to where their telling begins or has no room.
+    async fn earlier(&self, turn: &Turn, walk: Walk, latched: Option<&SolutionContext>) -> Earlier {
+        let mut earlier = self.walk(turn, walk).await;
+        // What the system message tells was brought by a turn that may lie before those.
+        let began_with = earlier.window.as_ref().and_then(|window| window.solution.clone());
+        let is_at_hand = |named: &SolutionContext| {
+            earlier.solutions.contains_key(&named.text)
+                || latched.is_some_and(|latched| latched.text == named.text)
+        };
+        if let Some(named) = began_with.filter(|named| !is_at_hand(named)) {
+            let hash = named.text;
+            let read = self.solution_of(turn, named).await;
+            let text = logged(read, "a solution context can't be read");
+            earlier.solutions.extend(text.map(|text| (hash, text)));
+        }
+        earlier
+    }
+
+    async fn walk(&self, turn: &Turn, mut walk: Walk) -> Earlier {
         let mut before = turn.sequence;
-        for _ in 0..MOST_TURNS / AT_ONCE {
-            if before <= 1 {
-                return oldest_first(newest_first, LeftOut::Nothing);
-            }
+        while before > walk.first() {
             let page = self.page(turn, before).await;
             let Some(page) = logged(page, "the session's history can't be read") else {
-                return oldest_first(newest_first, LeftOut::Unreadable);
+                return walk.ended(LeftOut::Unreadable);
             };
             for (sequence, exchange) in page {
                 before = sequence;
-                let Some(exchange) = exchange else { continue };
-                let Some(rest) = left.checked_sub(exchange.tokens()) else {
-                    return oldest_first(newest_first, LeftOut::NoRoom);
-                };
-                left = rest;
-                newest_first.push(exchange);
+                if sequence < walk.first() {
+                    break;
+                }
+                if exchange.is_some_and(|exchange| !walk.take(exchange)) {
+                    return walk.ended(LeftOut::NoRoom);
+                }
             }
         }
-        oldest_first(newest_first, if before <= 1 { LeftOut::Nothing } else { LeftOut::NoRoom })
+        walk.ended(LeftOut::Nothing)
     }
 
     /// A few turns before a sequence number, newest first.
@@ -94,8 +101,24 @@ impl<D: AgentDeps> Executor<D> {
             return Ok(None);
         };
         let written = outcomes::written_by(self.deps.payloads(), &turn.key, writer);
-        let (request, outcome) = try_join(self.request_of(turn), written).await?;
-        Ok(history::exchange(&request, &outcome))
+        let asked = async {
+            let request = self.request_of(turn).await?;
+            let detail = match request.input_artifacts.is_empty() {
+                true => None,
+                false => self.deps.store().request_detail(&turn.key).await?,
+            };
+            Ok((request, detail.map(|detail| detail.active_file_refs).unwrap_or_default()))
+        };
+        let ((request, files), outcome) = try_join(asked, written).await?;
+        Ok(Exchange::of(turn, &request, &files, &outcome))
+    }
+
+    /// The text of a solution context, from the request that brought it.
+    async fn solution_of(&self, turn: &Turn, named: SolutionContext) -> Result<String, Unavailable> {
+        let brought_by = turn.key.session.turn(named.turn);
+        let payload = Payload { turn: brought_by, kind: Kind::Instruction(named.request) };
+        let text = self.request_at(&payload).await?.solution_context_text;
+        text.ok_or_else(|| Unavailable { what: "the solution context", source: "it is not there".into() })
     }
 
     /// The request that a turn was started with, as it was stored.
@@ -110,11 +133,6 @@ impl<D: AgentDeps> Executor<D> {
             self.deps.payloads().get(payload).await?.ok_or_else(|| missing("it is not there".into()))?;
         UserTurn::from_canonical(&stored).map_err(|_| missing("it can't be read".into()))
     }
-}
-
-fn oldest_first(mut newest_first: Vec<Exchange>, left_out: LeftOut) -> Earlier {
-    newest_first.reverse();
-    Earlier { exchanges: newest_first, left_out }
 }
 
 fn logged<T>(read: Result<T, Unavailable>, what: &str) -> Option<T> {

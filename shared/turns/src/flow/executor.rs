@@ -4,19 +4,22 @@ use std::time::Duration;
 
 use protocol::correlation::CorrelationId;
 
+use super::learned::Learned;
 use crate::ports::{AgentDeps, Timer};
 
 /// Runs user turns, and goes on with those that await tool results.
 #[derive(Debug)]
 pub struct Executor<D> {
     pub(super) deps: D,
+    /// What this process found out about model providers.
+    pub(super) learned: Learned,
 }
 
 impl<D: AgentDeps> Executor<D> {
     /// Runs turns over these.
     #[must_use]
     pub fn new(deps: D) -> Self {
-        Self { deps }
+        Self { deps, learned: Learned::default() }
     }
 }
 

@@ -10,6 +10,7 @@ mod cancel;
 mod compose;
 mod executor;
 mod finalize;
+mod learned;
 mod outcomes;
 mod owned_turn;
 mod read;

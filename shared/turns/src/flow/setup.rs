@@ -14,7 +14,7 @@ use contracts::{
 };
 use futures::future::try_join;
 use protocol::{
-    chain::{self, Start},
+    chain::{self, Start, Target},
     id::TurnKey,
     session::{Contexts, Session},
     transition::begin::{Setup, Submission},
@@ -53,7 +53,7 @@ impl<D: AgentDeps> Executor<D> {
         let setup = Setup {
             contexts,
             first_mode: config.catalog.first_mode(effective.first_mode.as_deref()).key.clone(),
-            upstream: config.upstream(&effective),
+            target: self.target(&effective),
             files: self.choose_files(session, request, &effective.budgets).await?,
         };
         Ok(Resolved { effective, setup })
@@ -72,13 +72,19 @@ impl<D: AgentDeps> Executor<D> {
             Ok(self.deps.store().request_detail(&turn.key).await?)
         })
         .await?;
-        let now = self.deps.config().upstream(&effective);
+        let now = self.target(&effective).of(session);
         let (with, files) = match began {
             Some(began) => (began.upstream, began.active_file_refs),
             None => (now.clone(), Vec::new()),
         };
         let start = chain::after_takeover(&turn.chain, &with, &now);
         Ok(self.step(turn, start, session, &effective, files, request))
+    }
+
+    /// Where a turn with these settings is to go.
+    fn target(&self, effective: &Effective) -> Target {
+        let config = self.deps.config();
+        config.target(effective, self.learned.keeps_none(&config.provider))
     }
 
     /// A turn's plan, and no progress yet. What the chain was told comes from the session as it stands
@@ -103,7 +109,7 @@ impl<D: AgentDeps> Executor<D> {
             solution: session.solution.clone(),
             active_files: files,
             start: Some(start).filter(|start| *start != turn.chain),
-            ..self.deps.config().plan(effective, &turn.mode)
+            ..self.deps.config().plan(effective, &turn.mode, self.target(effective).of(session).keeper)
         };
         Step { plan, progress }
     }
@@ -153,7 +159,12 @@ impl<D: AgentDeps> Executor<D> {
         };
         let (agent, conversation) = try_join(agent, conversation).await?;
         let config = self.deps.config();
-        Ok(Effective::resolve(agent.as_ref(), conversation.as_ref(), &config.defaults, &config.model))
+        Ok(Effective::resolve(
+            agent.as_ref(),
+            conversation.as_ref(),
+            &config.defaults,
+            (&config.model, config.chain),
+        ))
     }
 
     /// Which of the request's files go to the model, beside what the session's previous turn carried.

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use agent::{
     answer::{self, Answer},
+    call::Beside,
     compose::Composed,
     conversation::Conversation,
-    model::{FunctionCall, Model, Observer},
+    model::{Error, FunctionCall, Model, Observer},
     progress::{Plan, Progress, Step},
     tool::{self, Effect, Executed, ExecutedBy, Limits, PublishFile},
 };
@@ -73,7 +74,8 @@ impl<D: AgentDeps> Executor<D> {
         let (config, host) = (self.deps.config(), self.deps.host());
         let start = plan.start.as_ref().unwrap_or(&turn.chain);
         let mut conversation =
-            Conversation::new(start, &plan, &progress, work.request.cloned(), &config.provider);
+            Conversation::new(start, &plan, &progress, work.request.cloned(), &config.provider)
+                .without_reasoning(self.learned.tells_no_reasoning(&config.provider));
         let (mut unrecorded, mut raw) = (false, Vec::new());
         loop {
             let Composed { request, told_solution } =
@@ -90,8 +92,12 @@ impl<D: AgentDeps> Executor<D> {
             let failed_id = observer.failed_id;
             raw = observer.raw.map_or_else(Vec::new, |raw| answer::raw(turn, progress.model_calls, raw));
             let reply = match reply {
+                Ok(reply) if conversation.is_forgotten(&plan, &request, &reply) => Err(Error::ChainLost),
+                other => other,
+            };
+            let reply = match reply {
                 Ok(reply) => reply,
-                Err(error) if conversation.can_recover(&error, &request) => {
+                Err(error) if conversation.can_recover(&plan, &error, &request) => {
                     stream.reset();
                     continue;
                 }
@@ -102,9 +108,11 @@ impl<D: AgentDeps> Executor<D> {
                     return Ok(failed.retry_after(error.retry_after()).beside(raw));
                 }
             };
-            conversation.replied(&plan);
+            for lesson in conversation.replied(&plan, &request, &reply, &mut progress) {
+                self.learned.take_in(&config.provider, lesson);
+            }
             progress.previous_response_id = request.previous_response_id().map(str::to_owned);
-            progress.told_mode = Some(request.mode);
+            progress.told_mode = Some(request.message.mode);
             progress.told_solution = told_solution;
             progress.model = Some(reply.model).filter(|model| !model.is_empty());
             progress.response_id = Some(reply.response_id);
@@ -130,6 +138,13 @@ impl<D: AgentDeps> Executor<D> {
             }
             progress.rounds += 1;
             unrecorded = true;
+            let beside = Beside {
+                text: reply.text.clone(),
+                reasoning: reply.reasoning,
+                model: plan.model.clone(),
+                provider: config.provider.clone(),
+            };
+            progress.begin_round(reply.calls.iter().cloned(), beside);
             progress = self.run_tools(owned, &plan, reply.calls, progress).await?;
             if progress.pending().next().is_some() {
                 let mode = config.catalog.display_name(progress.mode(turn));
@@ -176,7 +191,6 @@ impl<D: AgentDeps> Executor<D> {
         let by = tool::answerers(&plan.tools, &calls, &limits);
         let is_ours = |(call, by)| (by == &ExecutedBy::Server).then_some(call);
         let ours: Vec<FunctionCall> = calls.iter().zip(&by).filter_map(is_ours).cloned().collect();
-        progress.begin_round(calls.into_iter());
         let facts = config.facts(progress.mode(turn));
         let running = tool::run_all(&config.tools, &plan.tools, &ours, &facts, &limits, host);
         let seen = async {

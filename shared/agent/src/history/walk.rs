@@ -1,0 +1,85 @@
+//! The walk back through a session, from its newest turn: how far it goes, and what it brings.
+
+use super::{Exchange, fit::MOST_TURNS};
+use crate::{known::Solutions, window::Window};
+
+/// What came before a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Earlier {
+    /// Completed turns, oldest first.
+    pub exchanges: Vec<Exchange>,
+    /// Why these are not all there are.
+    pub left_out: LeftOut,
+    /// How they were told before.
+    pub window: Option<Window>,
+    /// The texts of solution contexts that were told with them.
+    pub solutions: Solutions,
+}
+
+/// Why the telling of earlier turns stops short of the first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LeftOut {
+    /// It does not.
+    #[default]
+    Nothing,
+    /// It begins where it began before.
+    Before,
+    /// The next one does not fit, or there are too many.
+    NoRoom,
+    /// The next one could not be read.
+    Unreadable,
+}
+
+/// A walk under way.
+#[derive(Debug)]
+pub struct Walk {
+    room: u32,
+    window: Option<Window>,
+    newest_first: Vec<Exchange>,
+    brief: u32,
+    whole: u32,
+}
+
+impl Walk {
+    /// A walk for so many tokens. `window` is how this very turn was told already, if it was.
+    #[must_use]
+    pub fn new(room: u32, window: Option<Window>) -> Self {
+        Self { room, window, newest_first: Vec::new(), brief: 0, whole: 0 }
+    }
+
+    /// Before which turn no other is wanted.
+    #[must_use]
+    pub fn first(&self) -> u64 {
+        self.window.as_ref().map_or(1, |window| window.from)
+    }
+
+    /// Takes the next older completed turn. False when it has no room: then the walk is over.
+    pub fn take(&mut self, exchange: Exchange) -> bool {
+        if self.newest_first.is_empty() && self.window.is_none() {
+            self.window.clone_from(&exchange.window);
+        }
+        self.brief = self.brief.saturating_add(exchange.tokens(false));
+        self.whole = self.whole.saturating_add(exchange.tokens(true));
+        if self.brief > self.room || self.newest_first.len() == MOST_TURNS {
+            return false;
+        }
+        // A turn's files are held no longer than they can be told.
+        let exchange = if self.whole > self.room { exchange.briefly() } else { exchange };
+        self.newest_first.push(exchange);
+        true
+    }
+
+    /// What the walk brought.
+    #[must_use]
+    pub fn ended(self, left_out: LeftOut) -> Earlier {
+        let mut exchanges = self.newest_first;
+        exchanges.reverse();
+        let brought = exchanges.iter().filter_map(|exchange| exchange.brought.as_ref());
+        let solutions = brought.map(|(named, text)| (named.text, text.clone())).collect();
+        let left_out = match left_out {
+            LeftOut::Nothing if self.window.as_ref().is_some_and(|window| window.from > 1) => LeftOut::Before,
+            other => other,
+        };
+        Earlier { exchanges, left_out, window: self.window, solutions }
+    }
+}

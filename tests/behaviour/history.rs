@@ -1,0 +1,152 @@
+//! History is whole: what the provider can't be asked to remember is told in the words it was told in.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use crate::{
+    client_tools::{results, submit},
+    support::{Client, System, items, turn_in, user_message},
+};
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1A\nrest";
+
+/// A system whose conversation context `c` keeps nothing with the provider.
+async fn local(members: Value) -> (System, Client) {
+    let system = System::start().await;
+    let tool = json!({
+        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
+        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    });
+    let mut context = json!({"Chain": "local", "ClientTools": [tool]});
+    context.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    system.put_context(context).await;
+    let ada = system.client("acme", "ada");
+    (system, ada)
+}
+
+fn in_context(instruction: &str) -> Value {
+    let mut turn = turn_in("s", instruction);
+    turn["ConversationContextId"] = json!("c");
+    turn
+}
+
+fn with_file(mut turn: Value, path: &str, contents: &str) -> Value {
+    let name = path.rsplit('/').next().unwrap();
+    let file = json!({"RelativePath": path, "FileName": name, "Contents": contents, "Origin": "ide"});
+    turn["InputArtifacts"] = json!([file]);
+    turn["ClipboardImages"] =
+        json!([{"Id": "shot", "MimeType": "image/png", "DataBase64": STANDARD.encode(PNG)}]);
+    turn
+}
+
+/// How much of the shorter of two texts they begin with together, in percent.
+fn shared(a: &str, b: &str) -> usize {
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    same * 100 / a.len().min(b.len())
+}
+
+#[tokio::test]
+async fn each_request_of_a_local_conversation_begins_with_the_one_before() {
+    let (system, ada) = local(json!({})).await;
+    let (list, hash) = ("call agent_list_modes {}", "call code_hash_normalized {\"text\":\"a\"}");
+    for number in 1..=10 {
+        let instruction = match number % 3 {
+            0 => format!(
+                "Turn {number} [[script: say \"Let me see.\"; {list}; {hash}; then; {hash}; then; say \"Done.\"]]"
+            ),
+            1 => format!(
+                "Turn {number} [[script: call workspace_read_file {{\"path\":\"a.rs\"}}; then; {list}; then; say \"Read.\"]]"
+            ),
+            _ => format!("Turn {number} [[script: say \"Yes.\"]]"),
+        };
+        let mut turn = in_context(&instruction);
+        if number % 4 == 2 {
+            turn = with_file(turn, &format!("src/{number}.rs"), "fn main() {}\n");
+        }
+        if number % 5 == 3 {
+            turn["SolutionContextText"] = json!(format!("A workspace, seen in turn {number}."));
+        }
+        let mut answer = ada.execute(&turn).await.result();
+        if answer["Kind"] == "client_tool_continuation" {
+            answer = submit(&ada, &results(&answer, &"r".repeat(3_000))).await.result();
+        }
+        assert!(answer.get("UserWarnings").is_none(), "{answer}");
+    }
+    let requests = system.cloud.model().unwrap().texts();
+    assert_eq!(requests.len(), 24, "no call is wasted");
+    let shares: Vec<usize> = requests.windows(2).map(|pair| shared(&pair[0], &pair[1])).collect();
+    assert!(shares.iter().all(|share| *share >= 95), "{shares:?}");
+}
+
+#[tokio::test]
+async fn a_long_tool_result_stays_whole_on_the_next_rounds_and_in_the_next_turn() {
+    let (system, ada) = local(json!({})).await;
+    let read = "Read [[script: call workspace_read_file {\"path\":\"a.rs\"}; then; call agent_list_modes {}; then; say \"Read.\"]]";
+    let suspended = ada.execute(&in_context(read)).await.result();
+    let long = format!("{}omega-9", "x".repeat(40_000));
+    submit(&ada, &results(&suspended, &long)).await.result();
+    ada.execute(&in_context("And now?")).await.result();
+    let calls = system.model_calls();
+    assert_eq!(calls.len(), 4);
+    for call in &calls[1..] {
+        let outputs =
+            call["input"].as_array().unwrap().iter().filter(|item| item["type"] == "function_call_output");
+        let outputs: Vec<&str> = outputs.map(|item| item["output"].as_str().unwrap()).collect();
+        assert!(outputs[0].contains(&long), "whole in the call's output");
+        assert_eq!(call.to_string().matches("omega-9").count(), 1, "and paid for once");
+        assert!(!call["input"].as_array().unwrap().iter().any(|item| {
+            item["role"] == "assistant" && item["content"].to_string().contains("[TOOL_RESULTS]")
+        }));
+    }
+}
+
+#[tokio::test]
+async fn a_file_and_an_image_of_turn_one_are_there_in_turn_three_after_the_chain_was_lost() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let first = with_file(turn_in("s", "Look."), "src/a.rs", "fn secret_name() {}");
+    ada.execute(&first).await.result();
+    ada.execute(&turn_in("s", "Second")).await.result();
+    let third =
+        ada.execute(&turn_in("s", "What is it called? [[script: forget; say \"Known.\"]]")).await.result();
+    let rebuilt = system.last_call();
+    let told = rebuilt["input"][1]["content"].to_string();
+    assert!(told.contains("fn secret_name() {}") && told.contains("ContentHash"), "{told}");
+    assert!(told.contains(&format!("data:image/png;base64,{}", STANDARD.encode(PNG))), "{told}");
+    let warnings = third["UserWarnings"].to_string();
+    assert!(warnings.contains("sent again") && !warnings.contains("not repeated"), "{warnings}");
+}
+
+#[tokio::test]
+async fn a_file_that_has_no_room_is_named_and_its_user_is_told_so_once() {
+    let (system, ada) = local(json!({"Budgets": {"HistoryTokens": 2_000}})).await;
+    ada.execute(&with_file(in_context("Look."), "src/a.rs", &"fn a() {}\n".repeat(1_000))).await.result();
+    let second = ada.execute(&in_context("Second")).await.result();
+    let told = system.last_call()["input"][1]["content"].to_string();
+    assert!(told.contains("Path: src/a.rs") && told.contains("Contents: not repeated"), "{told}");
+    assert!(!told.contains("fn a() {}") && !told.contains("data:image"), "{told}");
+    let warnings = second["UserWarnings"].to_string();
+    assert!(warnings.contains("src/a.rs (") && warnings.contains("the pasted image shot ("), "{warnings}");
+    let third = ada.execute(&in_context("Third")).await.result();
+    assert!(third.get("UserWarnings").is_none(), "{third}");
+    let again = system.last_call()["input"][1]["content"].to_string();
+    assert_eq!(again, told, "and it is told in the same words");
+}
+
+#[tokio::test]
+async fn a_mode_that_changes_in_the_middle_of_a_turn_is_told_after_what_came_before() {
+    let (system, ada) = local(json!({})).await;
+    ada.execute(&in_context("First")).await.result();
+    let change = "Change [[script: call agent_change_mode {\"mode\":\"ddr_authoring\",\"branch\":false,\"reason\":\"r\"}; \
+                  then; call agent_list_modes {}; then; say \"Done.\"]]";
+    ada.execute(&in_context(change)).await.result();
+    let texts = system.cloud.model().unwrap().texts();
+    assert!(texts[1..].windows(2).all(|pair| shared(&pair[0], &pair[1]) >= 95), "the beginning stays");
+    let calls = system.model_calls();
+    assert!(user_message(&calls[2]).contains("[MODE_INSTRUCTIONS: ddr_authoring]"));
+    assert!(!user_message(&calls[3]).contains("[MODE_INSTRUCTIONS"), "once");
+    ada.execute(&in_context("Third")).await.result();
+    let said = user_message(&system.last_call());
+    assert!(said.starts_with("[MODE: ddr_authoring]") && !said.contains("[MODE_INSTRUCTIONS"), "{said}");
+    assert_eq!(items(&system.last_call())[..4], ["system", "user", "assistant", "user"]);
+}
