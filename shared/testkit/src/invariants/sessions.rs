@@ -65,14 +65,20 @@ fn last_turn(session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
 }
 
 /// A turn continues the last completed one before it, and the session names the last of all. One that left
-/// nothing with the provider can't be continued, and what came before it lacks it.
+/// nothing with the provider can't be continued, and what came before it lacks it. Once a turn found out that
+/// the provider keeps no chains, none of the next ones asks for one.
 fn chain(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
     let mut head: Option<String> = None;
+    let mut keeps_none = false;
     for turn in turns {
-        if turn.chain.previous_response_id() != head.as_deref() {
+        let expected = head.as_deref().filter(|_| !keeps_none);
+        if turn.chain.previous_response_id() != expected {
             let says = turn.chain.previous_response_id();
-            found.push(violation("I8", format!("{} continues {says:?}, not {head:?}", turn.key.turn)));
+            found.push(violation("I8", format!("{} continues {says:?}, not {expected:?}", turn.key.turn)));
         }
+        let ended = matches!(turn.state, State::Finalized(_)).then(|| turn.outcome_writer()).flatten();
+        let outcome = ended.and_then(|writer| evidence.outcome(&turn.key, writer));
+        keeps_none |= outcome.is_some_and(|outcome| outcome.report.keeps_no_chain.is_some());
         if let State::Finalized(settlement) = &turn.state
             && let Verdict::Completed { writer } = &settlement.verdict
         {
