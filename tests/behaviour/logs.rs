@@ -1,10 +1,11 @@
 //! What the functions log, and `X-Correlation-ID`, which joins it (docs/logs.md).
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use local::{Function, token::Identity};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, System, line, options, turn, turn_path};
+use crate::support::{Answer, Client, System, line, options, session_path, turn, turn_in, turn_path};
 
 const EXECUTE: &str = "/api/ai/agent/execute";
 
@@ -200,4 +201,41 @@ async fn at_the_finest_level_no_log_holds_a_body_a_prompt_or_a_token() {
             assert!(!log.contains(marker), "{marker} is in the log of {}", function.name());
         }
     }
+}
+
+#[tokio::test]
+async fn data_of_a_newer_version_is_an_error_of_its_own_and_logged_as_what_it_is() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    let calls = system.model_calls().len();
+    let session = format!("O#acme#S#{}", request["SessionId"].as_str().unwrap());
+    let update = system.cloud.dynamodb().update_item().table_name(system.cloud.table());
+    update
+        .key("PK", AttributeValue::S(session))
+        .key("SK", AttributeValue::S("SESSION".to_owned()))
+        .update_expression("SET V = :newer")
+        .expression_attribute_values(":newer", AttributeValue::N("99".to_owned()))
+        .send()
+        .await
+        .expect("updated");
+    let next = turn_in(request["SessionId"].as_str().unwrap(), "again");
+    for refused in [ada.get(&session_path(&request)).await, ada.execute(&next).await] {
+        assert_eq!((refused.status, refused.error().as_str()), (500, "DataTooNew"), "{}", refused.text);
+        assert_eq!(
+            (refused.errors()[0]["SystemError"].as_bool(), refused.header("retry-after")),
+            (Some(true), None)
+        );
+    }
+    assert_eq!(system.model_calls().len(), calls);
+    let message = "stored data is newer than this code";
+    for function in [Function::SessionRead, Function::Execute] {
+        let lines = system.logged(function, message, |line| line["level"] == "ERROR").await;
+        let found = line(&lines, message);
+        assert_eq!((&found["found"], &found["known"]), (&json!(99), &json!(1)), "{found}");
+    }
+    // The alarm hears these very words.
+    let template = include_str!("../../template.yaml");
+    assert_eq!(template.matches(&format!("$.message = \"{message}\"")).count(), 4);
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, System, options, said, session_path, tools, turn, turn_in, turn_path};
+use crate::support::{
+    Client, PATIENCE, System, options, said, session_path, tools, turn, turn_in, turn_path,
+};
 
 const CHANGE: &str = "agent_change_mode";
 
@@ -52,13 +54,23 @@ async fn section_3_2_a_change_is_kept_on_the_session_with_all_members_of_its_his
     members.sort_unstable();
     assert_eq!(
         members,
-        ["Branch", "ChangedByUser", "NewMode", "PreviousMode", "Reason", "TimeStamp", "TurnId"]
+        [
+            "Branch",
+            "ChangedByOrganization",
+            "ChangedByUser",
+            "NewMode",
+            "PreviousMode",
+            "Reason",
+            "TimeStamp",
+            "TurnId"
+        ]
     );
     assert_eq!(
         (&entry["PreviousMode"], &entry["NewMode"], &entry["Reason"], &entry["Branch"], &entry["TurnId"]),
         (&json!("general"), &json!("ddr_authoring"), &json!("design"), &json!(true), &request["TurnId"])
     );
     assert_eq!(entry["ChangedByUser"]["Id"], "ada");
+    assert_eq!(entry["ChangedByOrganization"], json!({ "Id": "acme", "Text": "acme" }));
     assert!(entry["TimeStamp"].as_str().unwrap() >= read["Turns"][0]["CreationDate"].as_str().unwrap());
 }
 
@@ -131,11 +143,9 @@ async fn section_5_1_of_two_changes_the_last_successful_one_counts_and_the_user_
     let warnings = answer["UserWarnings"].to_string();
     assert!(warnings.contains("more than once") && warnings.contains("ddr_authoring"), "{warnings}");
     let read = session(&ada, &request).await;
-    assert_eq!(read["ModeHistory"].as_array().unwrap().len(), 1);
-    assert_eq!(
-        (&read["Mode"], &read["ModeHistory"][0]["Reason"]),
-        (&json!("ddr_authoring"), &json!("second"))
-    );
+    let changes = read["ModeHistory"].as_array().unwrap().iter();
+    let reasons: Vec<_> = changes.map(|change| change["Reason"].as_str().unwrap()).collect();
+    assert_eq!((read["Mode"].as_str(), reasons), (Some("ddr_authoring"), vec!["second", "first"]));
     assert!(said(&system.model_calls()[1]).contains("banana"), "the model is told why the third failed");
 }
 
@@ -244,4 +254,53 @@ async fn section_4_3_a_contexts_client_tool_goes_before_a_modes_of_that_name() {
     let offered = calls[2]["tools"].as_array().unwrap();
     let own: Vec<_> = offered.iter().filter(|tool| tool["name"] == "diagnostics_ask_client").collect();
     assert_eq!((own.len(), &own[0]["description"]), (1, &json!("The context's own.")));
+}
+
+#[tokio::test]
+async fn section_5_7_every_change_of_every_turn_is_in_the_history_which_is_read_page_by_page() {
+    let system = System::start().await;
+    let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
+    let modes = ["ddr_authoring", "workflow_authoring"];
+    let changes = |from: usize, to: usize| {
+        let of = |number: usize| change(modes[number % 2], false, &number.to_string());
+        (from..to).map(of).collect::<Vec<_>>().join("; ")
+    };
+    let first = turn(&format!("[[script: {}; then; say \"Ready.\"]]", changes(0, 5)));
+    let session = first["SessionId"].as_str().unwrap();
+    // One more than a turn may make: the model is told, and the turn goes on.
+    let second = turn_in(session, &format!("[[script: {}; then; say \"Ready.\"]]", changes(5, 22)));
+    ada.execute(&first).await.result();
+    bob.execute(&second).await;
+
+    let path = format!("{}/mode-history", session_path(&first));
+    let finalized = |answer: &crate::support::Answer| {
+        answer.json()["Result"]["Items"].as_array().is_some_and(|items| items.len() == 21)
+    };
+    let whole = ada.until(&format!("{path}?pageSize=100"), PATIENCE, finalized).await.result();
+    let (mut read, mut query) = (Vec::new(), "?pageSize=4".to_owned());
+    loop {
+        let page = ada.get(&format!("{path}{query}")).await.result();
+        let items = page["Items"].as_array().unwrap().clone();
+        assert!(items.len() <= 4);
+        read.extend(items);
+        let Some(token) = page["ContinuationToken"].as_str() else { break };
+        query = format!("?pageSize=4&continuationToken={token}");
+    }
+    assert_eq!(&read, whole["Items"].as_array().unwrap());
+    let reasons: Vec<String> = read.iter().map(|one| one["Reason"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(reasons, (0..21).rev().map(|number| number.to_string()).collect::<Vec<_>>());
+    for two in read.windows(2) {
+        assert_eq!(two[0]["PreviousMode"], two[1]["NewMode"], "each change goes on from the one before");
+    }
+    assert_eq!(
+        (&read[0]["ChangedByUser"]["Id"], &read[20]["ChangedByUser"]["Id"]),
+        (&json!("bob"), &json!("ada"))
+    );
+
+    for wrong in ["x", "1", "1-", "1-0-0", "+1-0", "01-0", "1-256", "-1-0"] {
+        let refused = ada.get(&format!("{path}?continuationToken={}", wrong.replace('+', "%2B"))).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{wrong}");
+    }
+    let foreign = system.client("rival", "eve").get(&path).await;
+    assert_eq!((foreign.status, foreign.error().as_str()), (404, "SessionNotFound"));
 }

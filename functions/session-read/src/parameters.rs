@@ -13,6 +13,13 @@ pub(crate) struct ListQuery {
     pub(crate) token: Option<String>,
 }
 
+/// Which page of another list.
+#[derive(Debug)]
+pub(crate) struct PageQuery {
+    pub(crate) page_size: u32,
+    pub(crate) token: Option<String>,
+}
+
 /// Where a session's turns go on.
 #[derive(Debug)]
 pub(crate) struct Continue(pub(crate) Option<String>);
@@ -23,6 +30,15 @@ impl<S: Send + Sync> FromRequestParts<S> for ListQuery {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let query = Query::from_request_parts(parts, state).await?;
         Ok(Self { user: query.user()?, page_size: query.page_size()?, token: query.token() })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PageQuery {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let query = Query::from_request_parts(parts, state).await?;
+        Ok(Self { page_size: query.page_size()?, token: query.token() })
     }
 }
 

@@ -1,11 +1,11 @@
-//! `GET /api/ai/agent/sessions` and `GET /api/ai/agent/sessions/{SessionId}` (DD-003).
+//! `GET /api/ai/agent/sessions`, `GET /api/ai/agent/sessions/{SessionId}` and its mode history (DD-003).
 
 use axum::extract::State;
 use runtime::{Identified, Reply, path::OfSession};
 
 use crate::{
     app::{App, refused},
-    parameters::{Continue, ListQuery},
+    parameters::{Continue, ListQuery, PageQuery},
 };
 
 pub(crate) async fn list(
@@ -24,4 +24,14 @@ pub(crate) async fn session(
     Continue(token): Continue,
 ) -> Result<Reply, Reply> {
     app.reader.session(&caller, session, token.as_deref()).await.map(Reply::ok).map_err(refused)
+}
+
+pub(crate) async fn mode_history(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    OfSession(session): OfSession,
+    PageQuery { page_size, token }: PageQuery,
+) -> Result<Reply, Reply> {
+    let page = app.reader.mode_history(&caller, session, page_size, token.as_deref()).await;
+    page.map(Reply::ok).map_err(refused)
 }

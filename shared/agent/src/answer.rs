@@ -125,6 +125,7 @@ pub fn answered(
     };
     Answer {
         outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode)
+            .after_modes(progress.earlier_modes)
             .told(rounds, window),
         files: embedded(&turn.key, guarded.blobs),
         beside: Vec::new(),

@@ -20,6 +20,7 @@ use protocol::{
     id::AttemptId,
     place::Segment,
     turn::{Reason, Verdict},
+    version::Newer,
 };
 
 /// The version this code writes.
@@ -49,6 +50,9 @@ pub enum Ending {
         /// A mode change that takes effect when the turn completes (rule 8).
         #[serde(skip_serializing_if = "Option::is_none", default)]
         staged_mode: Option<StagedMode>,
+        /// The turn's changes before that one, oldest first.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        earlier_modes: Vec<StagedMode>,
         /// The turn's tool calls as versions before this one kept them.
         #[serde(rename = "Exchanges", skip_serializing_if = "Vec::is_empty", default)]
         calls: Vec<CallRecord>,
@@ -99,11 +103,21 @@ impl Outcome {
             report,
             ending: Ending::Completed {
                 staged_mode,
+                earlier_modes: Vec::new(),
                 calls: Vec::new(),
                 tool_rounds: Vec::new(),
                 window: None,
             },
         }
+    }
+
+    /// The same, with the mode changes before the last one; an answer alone has any.
+    #[must_use]
+    pub fn after_modes(mut self, earlier: Vec<StagedMode>) -> Self {
+        if let Ending::Completed { earlier_modes, .. } = &mut self.ending {
+            *earlier_modes = earlier;
+        }
+        self
     }
 
     /// The same, with the turn's tool rounds and how the turns before were told; an answer alone has them.
@@ -195,11 +209,13 @@ impl Outcome {
     /// What a finalization needs of it.
     #[must_use]
     pub fn findings(&self) -> Findings {
-        let staged_mode = match &self.ending {
-            Ending::Completed { staged_mode, .. } => staged_mode.clone(),
-            Ending::Failed | Ending::Suspended { .. } => None,
+        let modes = match &self.ending {
+            Ending::Completed { staged_mode, earlier_modes, .. } => {
+                earlier_modes.iter().chain(staged_mode).cloned().collect()
+            }
+            Ending::Failed | Ending::Suspended { .. } => Vec::new(),
         };
-        Findings { report: self.report.clone(), staged_mode }
+        Findings { report: self.report.clone(), modes }
     }
 
     /// The object as it is stored.
@@ -213,12 +229,14 @@ impl Outcome {
     /// # Errors
     /// When the bytes are no outcome object of a version this code knows.
     pub fn from_json(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let outcome: Self =
-            serde_json::from_slice(bytes).map_err(|error| Unreadable::Malformed(Misread::from(&error)))?;
-        if outcome.schema_version > SCHEMA_VERSION {
-            return Err(Unreadable::Newer(outcome.schema_version));
-        }
-        Ok(outcome)
+        let read: Result<Self, _> = serde_json::from_slice(bytes);
+        // A newer object may have any shape.
+        let version = match &read {
+            Ok(outcome) => Some(outcome.schema_version),
+            Err(_) => serde_json::from_slice(bytes).ok().map(|Version { schema_version }| schema_version),
+        };
+        Newer::check(version.unwrap_or_default(), SCHEMA_VERSION)?;
+        read.map_err(|error| Unreadable::Malformed(Misread::from(&error)))
     }
 }
 
@@ -229,8 +247,15 @@ pub enum Unreadable {
     #[error("the outcome object is malformed")]
     Malformed(#[source] Misread),
     /// Written by a later version.
-    #[error("the outcome object has schema version {0}, this code reads up to {SCHEMA_VERSION}")]
-    Newer(u32),
+    #[error("the outcome object can't be read")]
+    Newer(#[from] Newer),
+}
+
+/// What every version of the object says.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Version {
+    schema_version: u32,
 }
 
 impl Response {
@@ -275,6 +300,14 @@ mod tests {
     use contracts::error::causes;
 
     use super::*;
+
+    #[test]
+    fn an_object_of_a_newer_version_is_that_whatever_its_shape() {
+        for newer in [r#"{"SchemaVersion":2}"#, r#"{"SchemaVersion":2,"Response":[],"Kind":"other"}"#] {
+            let refused = Outcome::from_json(newer.as_bytes()).unwrap_err();
+            assert!(matches!(refused, Unreadable::Newer(Newer { found: 2, known: 1 })), "{refused:?}");
+        }
+    }
 
     #[test]
     fn an_object_that_cannot_be_read_shows_nothing_of_what_it_holds() {

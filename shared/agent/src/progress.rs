@@ -16,7 +16,7 @@ use crate::{
     context::Prices,
     model::FunctionCall,
     settings::Settings,
-    tool::Definition,
+    tool::{Definition, MAX_MODE_CHANGES},
     window::Window,
 };
 use protocol::{
@@ -121,6 +121,9 @@ pub struct Progress {
     /// The last successful mode change of the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staged_mode: Option<StagedMode>,
+    /// The changes before it, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier_modes: Vec<StagedMode>,
     /// The mode whose instructions the chain was last told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_mode: Option<String>,
@@ -159,6 +162,21 @@ impl Progress {
     #[must_use]
     pub fn mode<'a>(&'a self, turn: &'a Turn) -> &'a str {
         self.staged_mode.as_ref().map_or(&turn.mode, |staged| &staged.mode)
+    }
+
+    /// Changes the mode; false, and nothing changes, when the turn changed it as often as it may.
+    pub fn stage(&mut self, change: StagedMode) -> bool {
+        if self.mode_changes() >= MAX_MODE_CHANGES {
+            return false;
+        }
+        self.earlier_modes.extend(self.staged_mode.replace(change));
+        true
+    }
+
+    /// How often the turn changed the mode.
+    #[must_use]
+    pub fn mode_changes(&self) -> usize {
+        self.earlier_modes.len() + usize::from(self.staged_mode.is_some())
     }
 
     /// The calls that the client has to run, in the model's order.
@@ -235,5 +253,28 @@ impl Progress {
             }
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contracts::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn every_change_of_the_mode_is_kept_in_order_and_there_are_bounds() {
+        let change = |number: usize| StagedMode {
+            mode: format!("mode_{number}"),
+            reason: "why".to_owned(),
+            branch: false,
+            at: Timestamp::from_millis(0),
+        };
+        let mut progress = Progress::default();
+        assert!((0..MAX_MODE_CHANGES).all(|number| progress.stage(change(number))));
+        assert!(!progress.stage(change(MAX_MODE_CHANGES)));
+        let kept: Vec<StagedMode> =
+            progress.earlier_modes.iter().chain(&progress.staged_mode).cloned().collect();
+        assert_eq!(kept, (0..MAX_MODE_CHANGES).map(change).collect::<Vec<_>>());
     }
 }

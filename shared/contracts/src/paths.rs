@@ -35,6 +35,8 @@ pub const TOOL_RESULTS: &str = "/api/ai/agent/tool-results";
 pub const SESSIONS: &str = "/api/ai/agent/sessions";
 /// One session.
 pub const SESSION: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}");
+/// The changes of a session's mode.
+pub const MODE_HISTORY: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/mode-history");
 /// The newest turn of a session.
 pub const LAST_TURN: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/turns/last");
 /// One turn.
@@ -63,11 +65,12 @@ pub const FILE: FilePath =
     FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
 
 /// Every path.
-pub const ALL: [&str; 15] = [
+pub const ALL: [&str; 16] = [
     EXECUTE,
     TOOL_RESULTS,
     SESSIONS,
     SESSION.0,
+    MODE_HISTORY.0,
     LAST_TURN.0,
     TURN.0,
     SUMMARY.0,
@@ -87,6 +90,7 @@ pub fn query(template: &str) -> &'static [&'static str] {
     match template {
         SESSIONS => &["userId", "pageSize", "continuationToken"],
         template if template == SESSION.0 => &["continuationToken"],
+        template if template == MODE_HISTORY.0 => &["pageSize", "continuationToken"],
         _ => &[],
     }
 }
@@ -169,7 +173,7 @@ mod tests {
     #[test]
     fn every_parameter_is_filled_in() {
         let (session, turn) = (SessionId::new("s-1").unwrap(), TurnId::new("t~1").unwrap());
-        let of_session = [SESSION, LAST_TURN].map(|path| path.of(&session));
+        let of_session = [SESSION, MODE_HISTORY, LAST_TURN].map(|path| path.of(&session));
         let of_turn =
             [TURN, SUMMARY, STREAM, CANCEL, RERUN, INSTRUCTION, ANSWER, MODEL_REQUEST, MODEL_RESPONSE]
                 .map(|path| path.of(&session, &turn));

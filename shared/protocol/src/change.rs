@@ -135,14 +135,21 @@ pub struct Commit {
     pub result: Option<ResultDetail>,
     /// A user who takes part for the first time.
     pub participant: Option<Participant>,
-    /// A mode that changes with a completed turn.
-    pub mode_change: Option<ModeChange>,
+    /// The mode changes that a completed turn brings, in order.
+    pub mode_changes: Vec<ModeChange>,
 }
 
 impl Commit {
     /// A transaction on the session alone, to be added to.
     #[must_use]
     pub fn on(session: SessionChange) -> Self {
-        Self { session, turns: Vec::new(), request: None, result: None, participant: None, mode_change: None }
+        Self {
+            session,
+            turns: Vec::new(),
+            request: None,
+            result: None,
+            participant: None,
+            mode_changes: Vec::new(),
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The details of a turn and of a session: write-once facts that a head or a session makes count.
 
+use std::{fmt, str::FromStr};
+
 use crate::caller::User;
 use contracts::{
     Fingerprint, Timestamp, Usage,
@@ -127,13 +129,46 @@ pub struct Participant {
     pub last_activity: Timestamp,
 }
 
+/// The place of a change in a session's mode history: later turns come later, and so do later changes of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ModePlace {
+    /// The turn's sequence number.
+    pub sequence: u64,
+    /// Which of the turn's changes, from 0.
+    pub number: u8,
+}
+
+impl fmt::Display for ModePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.sequence, self.number)
+    }
+}
+
+impl FromStr for ModePlace {
+    type Err = InvalidPlace;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPlace> {
+        let (sequence, number) = text.split_once('-').ok_or(InvalidPlace)?;
+        let place = Self {
+            sequence: sequence.parse().map_err(|_| InvalidPlace)?,
+            number: number.parse().map_err(|_| InvalidPlace)?,
+        };
+        Some(place).filter(|place| place.to_string() == text).ok_or(InvalidPlace)
+    }
+}
+
+/// The text is no place as this code writes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is no place in a mode history")]
+pub struct InvalidPlace;
+
 /// An entry of a session's mode history (AGN-011 §3.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModeChange {
     /// The turn that changed it.
     pub key: TurnKey,
-    /// That turn's sequence number: orders the history.
-    pub sequence: u64,
+    /// Its place in the history.
+    pub place: ModePlace,
     /// The mode before.
     pub previous: String,
     /// The mode from now on.
@@ -167,6 +202,6 @@ pub struct StagedMode {
 pub struct Findings {
     /// What the table keeps of it.
     pub report: Report,
-    /// A mode change that takes effect when the turn completes (rule 8).
-    pub staged_mode: Option<StagedMode>,
+    /// The turn's mode changes in order; the last takes effect when the turn completes (rule 8).
+    pub modes: Vec<StagedMode>,
 }

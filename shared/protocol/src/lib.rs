@@ -19,5 +19,6 @@ pub mod session;
 pub mod timing;
 pub mod transition;
 pub mod turn;
+pub mod version;
 
 pub use caller::Caller;

@@ -25,6 +25,7 @@ use contracts::{
 };
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use protocol::{
+    detail::ModePlace,
     id::{SessionKey, TurnKey},
     payload::{Kind, Payload},
 };
@@ -51,8 +52,8 @@ pub enum Item<'a> {
     /// GSI1: `O#{org}#U#{user}` / `{own last activity}#{session}`
     Participant(&'a SessionKey, &'a UserId),
     /// (MO) per mode change, write-once.
-    /// Key: `O#{org}#S#{session}` / `MODE#{sequence, ten digits}#{n}`
-    ModeChange(&'a SessionKey, u64),
+    /// Key: `O#{org}#S#{session}` / `MODE#{sequence, ten digits}#{n, one hexadecimal digit}`
+    ModeChange(&'a SessionKey, ModePlace),
     /// (ST) per second of a turn that is streamed, write-once, gone an hour later: a checkpoint.
     /// Key: `O#{org}#S#{session}` / `STREAM#{turn}#{where it ends, sixteen digits}`
     Checkpoint(&'a TurnKey, EventId),
@@ -98,8 +99,9 @@ impl Item<'_> {
             Self::Checkpoint(turn, ends) => format!("STREAM#{}#{:016}", part(turn.turn.as_str()), ends.get()),
             Self::Agent(_, id) => format!("AGENT#{}", part(id.as_str())),
             Self::Conversation(_, id) => format!("CONV#{}", part(id.as_str())),
-            // One change per turn is recorded, the last one; the trailing counter leaves room for more.
-            Self::ModeChange(_, sequence) => format!("{MODE_PREFIX}{sequence:010}#0"),
+            Self::ModeChange(_, ModePlace { sequence, number }) => {
+                format!("{MODE_PREFIX}{sequence:010}#{number:x}")
+            }
         }
     }
 }

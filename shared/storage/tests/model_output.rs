@@ -186,10 +186,11 @@ proptest! {
         prop_assert_eq!(contents.heads.keys().collect::<Vec<_>>(), [&key]);
         let session = &contents.sessions[&key.session];
         prop_assert!(["general", "ddr_authoring"].contains(&session.mode.as_str()), "{}", session.mode);
-        for ((of, sequence), change) in &contents.modes {
-            prop_assert_eq!((of, &change.key, *sequence), (&key.session, &key, 1));
-            let item = Item::ModeChange(of, *sequence);
-            prop_assert_eq!((item.pk(), item.sk()), ("O#org#S#s".to_owned(), "MODE#0000000001#0".to_owned()));
+        for ((of, place), change) in &contents.modes {
+            prop_assert_eq!((of, &change.key, place.sequence), (&key.session, &key, 1));
+            let item = Item::ModeChange(of, *place);
+            let expected = format!("MODE#0000000001#{:x}", place.number);
+            prop_assert_eq!((item.pk(), item.sk()), ("O#org#S#s".to_owned(), expected));
         }
 
         if body["Successful"] == json!(true) {

@@ -73,6 +73,7 @@ impl Refusal {
             Self::TurnInProgress { retry_after } | Self::SessionBusy { retry_after, .. } => {
                 Some(*retry_after)
             }
+            Self::Unavailable(error) if error.newer().is_some() => None,
             Self::Contended | Self::Unavailable(_) => Some(Duration::from_secs(1)),
             Self::TurnIdConflict
             | Self::NotAwaitingTools
@@ -136,6 +137,11 @@ impl Refusal {
             Self::Contended => Error::new(
                 ErrorCode::StorageUnavailable,
                 "The session is in heavy use. Nothing was started; send the request again, unchanged.",
+            ),
+            Self::Unavailable(error) if error.newer().is_some() => Error::new(
+                ErrorCode::DataTooNew,
+                "What is stored was written by a newer version of the service. Nothing was changed; sending the request \
+                 again does not help. Ask your operator to deploy that version.",
             ),
             Self::Unavailable(_) => Error::new(
                 ErrorCode::StorageUnavailable,

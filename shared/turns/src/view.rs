@@ -7,13 +7,14 @@ use contracts::{
     paths,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
-        ModeChange as ModeEntry,
+        ListResponse, ModeChange as ModeEntry,
     },
 };
 
 use crate::ports::Record;
 use agent::context::BUILT_IN_NAME;
 use protocol::{
+    caller::User,
     detail::{ModeChange, Report},
     link,
     session::{Contexts, Session},
@@ -58,7 +59,7 @@ impl Names {
 pub fn session(
     session: &Session,
     names: &Names,
-    modes: Vec<ModeChange>,
+    modes: ListResponse<ModeEntry>,
     turns: Vec<AgentSessionTurn>,
     next: Option<String>,
 ) -> AgentSession {
@@ -84,7 +85,8 @@ pub fn session(
         repo: session.hints.repo.clone(),
         default_language: session.hints.language.clone(),
         mode: session.mode.clone(),
-        mode_history: modes.into_iter().map(mode_entry).collect(),
+        mode_history: modes.items,
+        mode_history_continuation_token: modes.continuation_token,
         total_usage: Some(session.usage),
         total_costs: session.costs.iter().map(cost).collect(),
         turn_count: session.turn_count,
@@ -97,15 +99,19 @@ fn cost(cost: &protocol::cost::Cost) -> Cost {
     Cost { amount: cost.amount.to_string(), currency: cost.currency.clone() }
 }
 
-fn mode_entry(change: ModeChange) -> ModeEntry {
+/// A change of the mode, by whom it may be known (AGN-011 §3.2).
+#[must_use]
+pub fn mode_entry(change: ModeChange, by: Option<&User>, names: &Names) -> ModeEntry {
     ModeEntry {
+        changed_by_organization: names.org(&change.key.session.org),
+        changed_by_user: by
+            .map_or_else(|| EntityHeader::new(change.by.as_str(), change.by.as_str()), EntityHeader::from),
         previous_mode: change.previous,
         new_mode: change.new,
         time_stamp: change.at,
         reason: change.reason,
         branch: change.branch,
         turn_id: change.key.turn,
-        changed_by_user: EntityHeader::new(change.by.as_str(), change.by.as_str()),
     }
 }
 

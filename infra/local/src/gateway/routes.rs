@@ -8,7 +8,7 @@ use crate::lambda::Function;
 /// A resource of the REST API: its path as API Gateway spells it, and who answers which method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);
 
-const RESOURCES: [Resource; 11] = [
+const RESOURCES: [Resource; 12] = [
     Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
     Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
     Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
@@ -16,6 +16,7 @@ const RESOURCES: [Resource; 11] = [
         paths::SESSION.template(),
         &[("GET", Function::SessionRead), ("PATCH", Function::Execute), ("DELETE", Function::Execute)],
     ),
+    Resource(paths::MODE_HISTORY.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::LAST_TURN.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::TURN.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::SUMMARY.template(), &[("GET", Function::SessionRead)]),

@@ -31,4 +31,4 @@ pub use schema::fits;
 pub use server::{
     AvailableMode, Effect, Facts, Failure, Produced, PublishFile, ServerTool, StageMode, ToolInput,
 };
-pub use staged::{branch_note, fold_mode};
+pub use staged::{MAX_MODE_CHANGES, branch_note, several_changes, too_many_changes};

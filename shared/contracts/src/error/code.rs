@@ -179,6 +179,8 @@ codes! {
 
     /// The storage did not answer; nothing was accepted.
     StorageUnavailable = 503, SameRequest;
+    /// What is stored was written by a newer version of the service; an operator must act.
+    DataTooNew = 500, Never;
     /// Something of ours went wrong.
     Internal = 500, SameRequest;
     /// The function ended without an answer.

@@ -15,6 +15,7 @@ pub(super) const ANYWHERE: &[ErrorCode] = &[
     Forbidden,
     PayloadTooLarge,
     TooManyRequests,
+    DataTooNew,
     Internal,
     FunctionFailed,
     StorageUnavailable,

@@ -33,7 +33,7 @@ use crate::{
     AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
-        PayloadLink,
+        ModeChange, PayloadLink,
     },
 };
 
@@ -56,9 +56,11 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     let mut all = Vec::new();
     answer::<AgentExecuteResponse>("AgentExecuteResponse", &mut all);
     answer::<AgentSession>("AgentSession", &mut all);
-    // There is only one list, so the name of its schema need not say of what.
+    // The list of sessions came first, so the name of its schema need not say of what.
     answer::<ListResponse<AgentSessionSummary>>("ListResponse", &mut all);
     named::<AgentSessionSummary>("AgentSessionSummary", &mut all);
+    answer::<ListResponse<ModeChange>>("ModeHistory", &mut all);
+    named::<ModeChange>("ModeChange", &mut all);
     answer::<AgentSessionTurn>("AgentSessionTurn", &mut all);
     answer::<AgentSessionTurnSummary>("AgentSessionTurnSummary", &mut all);
     answer::<PayloadLink>("PayloadLink", &mut all);

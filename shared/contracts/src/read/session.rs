@@ -60,8 +60,11 @@ pub struct AgentSession {
     pub default_language: Option<String>,
     /// The current mode's key (AGN-011 §3.2).
     pub mode: String,
-    /// Every change of the mode, oldest first (AGN-011 §3.2).
+    /// The changes of the mode, newest first, at most a hundred (AGN-011 §3.2).
     pub mode_history: Vec<ModeChange>,
+    /// What to ask for earlier changes with, at the session's mode history; absent when these are all.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mode_history_continuation_token: Option<String>,
     /// Tokens of all turns together.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub total_usage: Option<Usage>,
@@ -96,6 +99,8 @@ pub struct ModeChange {
     pub turn_id: TurnId,
     /// Whose turn that was.
     pub changed_by_user: EntityHeader,
+    /// The org that the session belongs to.
+    pub changed_by_organization: EntityHeader,
 }
 
 /// A session as a line of a list (DD-003, DD-007).

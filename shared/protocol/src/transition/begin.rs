@@ -290,7 +290,7 @@ pub fn begin(
     if let Some(Closing { finalized, superseded }) = closing {
         commit.turns.push(finalized.turn);
         commit.result = superseded.then_some(finalized.result);
-        commit.mode_change = finalized.mode_change;
+        commit.mode_changes = finalized.mode_changes;
     }
     commit
 }

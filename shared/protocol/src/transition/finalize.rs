@@ -3,7 +3,7 @@
 use super::Illegal;
 use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
-    detail::{Findings, ModeChange, Report, ResultDetail},
+    detail::{Findings, ModeChange, ModePlace, Report, ResultDetail},
     session::{ChainHead, LastTurn, Session, costs_with},
     turn::{Settlement, State, Turn, Verdict},
 };
@@ -17,8 +17,8 @@ pub struct Finalized {
     pub turn: TurnChange,
     /// What came of the turn.
     pub result: ResultDetail,
-    /// The mode change that the completed turn had staged.
-    pub mode_change: Option<ModeChange>,
+    /// The mode changes that the completed turn had staged, in order.
+    pub mode_changes: Vec<ModeChange>,
 }
 
 /// Makes a settled turn terminal.
@@ -39,7 +39,7 @@ pub fn finalize(session: &Session, turn: &Turn, found: Option<&Findings>) -> Res
             after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
         },
         result: ResultDetail { key: turn.key.clone(), report: report(&settlement.verdict, found) },
-        mode_change: mode_change(session, turn, settlement, found),
+        mode_changes: mode_changes(session, turn, settlement, found),
     })
 }
 
@@ -49,7 +49,7 @@ impl Finalized {
     pub fn commit(self, session_as_read: &Session) -> Commit {
         Commit {
             turns: vec![self.turn],
-            mode_change: self.mode_change,
+            mode_changes: self.mode_changes,
             ..Commit::on(SessionChange { condition: Some(session_as_read.rev), after: self.session })
         }
     }
@@ -94,7 +94,7 @@ fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, found: Opt
     if let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) {
         // A turn that left nothing with the provider ends the chain: what came before lacks it.
         after.chain = chain_head(&found.report);
-        if let Some(staged) = &found.staged_mode {
+        if let Some(staged) = found.modes.last() {
             after.mode.clone_from(&staged.mode);
         }
     }
@@ -112,27 +112,29 @@ fn chain_head(report: &Report) -> Option<ChainHead> {
     })
 }
 
-fn mode_change(
+fn mode_changes(
     session: &Session,
     turn: &Turn,
     settlement: &Settlement,
     found: Option<&Findings>,
-) -> Option<ModeChange> {
-    let (Verdict::Completed { .. }, Some(staged)) = (&settlement.verdict, found?.staged_mode.as_ref()) else {
-        return None;
+) -> Vec<ModeChange> {
+    let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) else {
+        return Vec::new();
     };
+    let before = std::iter::once(&session.mode).chain(found.modes.iter().map(|staged| &staged.mode));
     // A change to the mode that is there already changes nothing.
-    if staged.mode == session.mode {
-        return None;
-    }
-    Some(ModeChange {
-        key: turn.key.clone(),
-        sequence: turn.sequence,
-        previous: session.mode.clone(),
-        new: staged.mode.clone(),
-        reason: staged.reason.clone(),
-        branch: staged.branch,
-        at: staged.at,
-        by: turn.requested_by.clone(),
-    })
+    let changes = before.zip(&found.modes).filter(|(before, staged)| **before != staged.mode);
+    changes
+        .zip(0..)
+        .map(|((before, staged), number)| ModeChange {
+            key: turn.key.clone(),
+            place: ModePlace { sequence: turn.sequence, number },
+            previous: before.clone(),
+            new: staged.mode.clone(),
+            reason: staged.reason.clone(),
+            branch: staged.branch,
+            at: staged.at,
+            by: turn.requested_by.clone(),
+        })
+        .collect()
 }

@@ -77,7 +77,7 @@ fn answer(id: &str) -> Findings {
         usage: Some(Usage { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5, ..Usage::default() }),
         ..Report::default()
     };
-    Findings { report, staged_mode: None }
+    Findings { report, modes: Vec::new() }
 }
 
 fn completed(writer: &str) -> Verdict {
@@ -425,7 +425,7 @@ fn a_turn_ended_from_outside_keeps_what_its_suspension_knew() {
     knew.tool_rounds = Some(2);
     knew.raw_payloads = Some(1);
     knew.warnings = vec!["Careful.".to_owned()];
-    let found = Findings { report: knew.clone(), staged_mode: None };
+    let found = Findings { report: knew.clone(), modes: Vec::new() };
     for reason in [Reason::Cancelled, Reason::Superseded, Reason::ToolDeadline, Reason::Abandoned] {
         let ended = settle::end(&waiting, reason, at(6), &timing).unwrap().after;
         let done = finalize::finalize(&session, &ended, Some(&found)).unwrap();
@@ -461,21 +461,27 @@ fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
     let timing = Timing::default();
     let (session, turn) = running();
     let mut found = answer("resp_1");
-    found.staged_mode = Some(StagedMode {
-        mode: "ddr_authoring".to_owned(),
-        reason: "why".to_owned(),
-        branch: false,
-        at: at(2),
-    });
+    let staged =
+        |mode: &str| StagedMode { mode: mode.to_owned(), reason: "why".to_owned(), branch: false, at: at(2) };
+    found.modes = ["workflow_authoring", "workflow_authoring", "ddr_authoring"].map(staged).to_vec();
     let settled = settle::settle(&turn, completed("a"), at(3), at(4), &timing).unwrap().after;
     let done = finalize::finalize(&session, &settled, Some(&found)).unwrap();
     assert_eq!((done.session.open_turn.clone(), done.session.mode.as_str()), (None, "ddr_authoring"));
     assert_eq!((done.session.last_activity, done.session.last_turn.at), (at(3), at(3)));
-    assert_eq!(done.mode_change.as_ref().map(|change| change.previous.as_str()), Some("general"));
+    let changes: Vec<_> = done
+        .mode_changes
+        .iter()
+        .map(|change| (change.previous.as_str(), change.new.as_str(), change.place.to_string()))
+        .collect();
+    let expected = [
+        ("general", "workflow_authoring", "1-0".to_owned()),
+        ("workflow_authoring", "ddr_authoring", "1-1".to_owned()),
+    ];
+    assert_eq!(changes, expected, "every change in order, and none that changes nothing");
     assert_eq!(done.turn.after.due, None);
-    found.staged_mode.as_mut().unwrap().mode = "general".to_owned();
+    found.modes = vec![staged("general")];
     let unchanged = finalize::finalize(&session, &settled, Some(&found)).unwrap();
-    assert_eq!(unchanged.mode_change, None, "a change to the mode that is there already is none");
+    assert_eq!(unchanged.mode_changes, [], "a change to the mode that is there already is none");
     assert!(finalize::finalize(&done.session, &done.turn.after, Some(&found)).is_err());
 
     let failed = settle::end(&turn, Reason::Cancelled, at(4), &timing).unwrap().after;

@@ -117,13 +117,13 @@ pub(crate) fn findings(object: &Object, stages_mode: bool) -> Findings {
         usage: Some(Usage { prompt_tokens: 1, ..Usage::default() }),
         ..Report::default()
     };
-    let staged_mode = (stages_mode && object.said == Said::Answer).then(|| StagedMode {
+    let staged = (stages_mode && object.said == Said::Answer).then(|| StagedMode {
         mode: mode_of(object.turn),
         reason: String::new(),
         branch: false,
         at: at(0),
     });
-    Findings { report, staged_mode }
+    Findings { report, modes: staged.into_iter().collect() }
 }
 
 /// The verdict that an outcome object stands for; none for a suspension.

@@ -8,7 +8,7 @@ use contracts::{
 use protocol::caller::User;
 use protocol::{
     chain::{Keeper, Upstream},
-    detail::{ModeChange, Participant, Report, RequestDetail, ResultDetail},
+    detail::{ModeChange, ModePlace, Participant, Report, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
 };
 use serde::{Deserialize, Serialize};
@@ -127,6 +127,9 @@ pub(crate) struct ModeItem {
     head: Head,
     turn: TurnId,
     sequence: u64,
+    /// Absent where it was written when a turn had one change, its last.
+    #[serde(default)]
+    number: u8,
     previous: String,
     new: String,
     reason: String,
@@ -138,9 +141,10 @@ pub(crate) struct ModeItem {
 impl From<&ModeChange> for ModeItem {
     fn from(change: &ModeChange) -> Self {
         Self {
-            head: Head::of(&key::Item::ModeChange(&change.key.session, change.sequence)),
+            head: Head::of(&key::Item::ModeChange(&change.key.session, change.place)),
             turn: change.key.turn.clone(),
-            sequence: change.sequence,
+            sequence: change.place.sequence,
+            number: change.place.number,
             previous: change.previous.clone(),
             new: change.new.clone(),
             reason: change.reason.clone(),
@@ -155,7 +159,7 @@ impl ModeItem {
     pub(crate) fn into_mode_change(self, session: &SessionKey) -> ModeChange {
         ModeChange {
             key: session.turn(self.turn),
-            sequence: self.sequence,
+            place: ModePlace { sequence: self.sequence, number: self.number },
             previous: self.previous,
             new: self.new,
             reason: self.reason,

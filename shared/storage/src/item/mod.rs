@@ -13,6 +13,7 @@ pub(crate) mod turn;
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types;
+use protocol::version::Newer;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_dynamo::{AttributeValue, Deserializer, Item};
 use serde_path_to_error::{Path, Segment};
@@ -27,8 +28,8 @@ pub(crate) const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
     /// Written by a later version.
-    #[error("the item has schema version {0}, this code reads up to {VERSION}")]
-    Newer(u32),
+    #[error("the item can't be read")]
+    Newer(#[from] Newer),
     /// Not of the shape it should have.
     #[error("the item is no {kind}: {}", fault(.attribute.as_deref()))]
     Malformed {
@@ -76,12 +77,15 @@ pub(crate) fn encode<T: Serialize>(item: &T) -> Result<Attributes, Unwritable> {
     serde_dynamo::to_item(item).map_err(|_| Unwritable(kind_of::<T>()))
 }
 
+/// Holds an item to the versions that this code knows.
+pub(crate) fn known_version(item: &Attributes) -> Result<(), Unreadable> {
+    let version = item.get("V").and_then(|value| value.as_n().ok()).and_then(|n| n.parse().ok()).unwrap_or(0);
+    Ok(Newer::check(version, VERSION)?)
+}
+
 /// Decodes an item of a version that this code knows. Older ones are read by their defaults.
 pub(crate) fn decode<T: DeserializeOwned>(item: Attributes) -> Result<T, Unreadable> {
-    let version = item.get("V").and_then(|value| value.as_n().ok()).and_then(|n| n.parse().ok()).unwrap_or(0);
-    if version > VERSION {
-        return Err(Unreadable::Newer(version));
-    }
+    known_version(&item)?;
     let item = AttributeValue::M(Item::from(item).into());
     serde_path_to_error::deserialize(Deserializer::from_attribute_value(item))
         .map_err(|error| Unreadable::Malformed { kind: kind_of::<T>(), attribute: attribute(error.path()) })

@@ -169,8 +169,8 @@ fn an_item_of_a_later_version_is_refused_clearly_and_unknown_attributes_are_none
     assert!(decode::<TurnItem>(item.clone()).is_ok());
     item.insert("V".to_owned(), AttributeValue::N("2".to_owned()));
     let refused = decode::<TurnItem>(item).unwrap_err();
-    assert!(matches!(refused, Unreadable::Newer(2)));
-    assert_eq!(refused.to_string(), "the item has schema version 2, this code reads up to 1");
+    assert!(matches!(refused, Unreadable::Newer(newer) if newer.found == 2));
+    assert!(causes(&refused).to_string().ends_with("has schema version 2, this code reads up to 1"));
 }
 
 #[test]

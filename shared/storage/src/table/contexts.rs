@@ -12,8 +12,12 @@ use contracts::{error::Misread, id::OrgId};
 use serde::de::DeserializeOwned;
 use turns::ports::Unavailable;
 
-use super::{Table, WHAT};
-use crate::{failure, item::VERSION, key::Item};
+use super::{Table, WHAT, read::unreadable};
+use crate::{
+    failure,
+    item::{VERSION, known_version},
+    key::Item,
+};
 
 /// How long a context may be out of date.
 const LIFE: Duration = Duration::from_secs(60);
@@ -49,6 +53,7 @@ impl Table {
             Some(document) => document,
             None => {
                 let Some(item) = self.get(&key).await? else { return Ok(None) };
+                known_version(&item).map_err(unreadable)?;
                 let document =
                     item.get("Document").and_then(|value| value.as_s().ok()).cloned().unwrap_or_default();
                 self.recent.put(keys, document.clone());

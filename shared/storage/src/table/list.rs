@@ -9,7 +9,7 @@ use contracts::{
     id::{OrgId, UserId},
 };
 use protocol::{
-    detail::ModeChange,
+    detail::{ModeChange, ModePlace},
     id::{SessionKey, TurnKey},
     session::Session,
     turn::Turn,
@@ -33,8 +33,6 @@ use crate::{
 const BATCH: usize = 100;
 /// How often a batch read asks again for what it did not get.
 const BATCH_TRIES: usize = 5;
-/// The most mode changes that are shown of a session.
-const MODE_CHANGES: i32 = 200;
 
 type Keys = (String, String);
 
@@ -172,7 +170,12 @@ impl Table {
         self.records_of(std::slice::from_ref(key)).await.map(|records| records.into_iter().next())
     }
 
-    pub(super) async fn mode_changes(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
+    pub(super) async fn mode_changes(
+        &self,
+        session: &SessionKey,
+        before: Option<ModePlace>,
+        most: usize,
+    ) -> Result<Vec<ModeChange>, Unavailable> {
         let page = self
             .client
             .query()
@@ -180,7 +183,9 @@ impl Table {
             .key_condition_expression("PK = :session AND begins_with(SK, :mode)")
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
             .expression_attribute_values(":mode", AttributeValue::S(MODE_PREFIX.to_owned()))
-            .limit(MODE_CHANGES)
+            .scan_index_forward(false)
+            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(before.map(|place| primary(&Item::ModeChange(session, place))))
             .send()
             .await
             .map_err(|error| failure::unavailable(WHAT, error))?;

@@ -8,7 +8,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
+    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -59,7 +59,7 @@ pub(super) fn turn_of(item: Attributes, key: TurnKey) -> Result<Turn, Unavailabl
 }
 
 pub(super) fn unreadable(error: Unreadable) -> Unavailable {
-    Unavailable { what: WHAT, source: error.into() }
+    Unavailable::unreadable(WHAT, error)
 }
 
 impl Reads for Table {
@@ -129,8 +129,13 @@ impl Reads for Table {
         self.records_after(session, after, most).await
     }
 
-    async fn mode_history(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
-        self.mode_changes(session).await
+    async fn mode_history(
+        &self,
+        session: &SessionKey,
+        before: Option<ModePlace>,
+        most: usize,
+    ) -> Result<Vec<ModeChange>, Unavailable> {
+        self.mode_changes(session, before, most).await
     }
 
     async fn sessions(

@@ -86,7 +86,7 @@ impl Table {
         if let Some(participant) = &commit.participant {
             items.push(self.put(encode(&ParticipantItem::from(participant))?, Some(ABSENT))?);
         }
-        if let Some(change) = &commit.mode_change {
+        for change in &commit.mode_changes {
             items.push(self.put(encode(&ModeItem::from(change))?, Some(ABSENT))?);
         }
         Ok(items)

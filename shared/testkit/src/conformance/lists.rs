@@ -1,7 +1,7 @@
 //! Lists: turns in order, mode changes in order, sessions by activity, page by page.
 
 use contracts::id::UserId;
-use protocol::detail::{ModeChange, Participant};
+use protocol::detail::{ModeChange, ModePlace, Participant};
 use turns::ports::{ListError, Reads, Store};
 
 use super::{Tenant, at};
@@ -9,7 +9,7 @@ use crate::build;
 
 pub(super) async fn check(store: &impl Store, run: &str) {
     turns_are_in_the_order_of_their_sequence(store, run).await;
-    mode_changes_are_in_the_order_of_their_turns(store, run).await;
+    mode_changes_are_read_newest_first_page_by_page(store, run).await;
     sessions_are_listed_newest_activity_first(store, run).await;
     a_token_of_another_list_is_refused(store, run).await;
 }
@@ -48,28 +48,40 @@ async fn turns_are_in_the_order_of_their_sequence(store: &impl Store, run: &str)
     assert_eq!(read(12, 5).await, []);
 }
 
-async fn mode_changes_are_in_the_order_of_their_turns(store: &impl Store, run: &str) {
+async fn mode_changes_are_read_newest_first_page_by_page(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "modes");
     let mut written = Vec::new();
     for number in 1..=11 {
         let turn = tenant.turn("s", &format!("t{number}"));
         let before = store.session(&turn.session).await.unwrap();
         let mut commit = tenant.start(before.as_ref(), "ann", &turn, at(number));
-        let change = ModeChange {
-            key: turn,
-            sequence: number,
-            previous: "general".to_owned(),
-            new: format!("mode_{number}"),
-            reason: "So it was asked.".to_owned(),
-            branch: number % 2 == 0,
-            at: at(number),
-            by: build::user("ann").id,
-        };
-        commit.mode_change = Some(change.clone());
+        // As many as a turn may have; the number of digits differs.
+        commit.mode_changes = (0..16)
+            .map(|of_turn| ModeChange {
+                key: turn.clone(),
+                place: ModePlace { sequence: number, number: of_turn },
+                previous: "general".to_owned(),
+                new: format!("mode_{number}_{of_turn}"),
+                reason: "So it was asked.".to_owned(),
+                branch: number % 2 == 0,
+                at: at(number),
+                by: build::user("ann").id,
+            })
+            .collect();
         store.commit(&commit).await.unwrap();
-        written.push(change);
+        written.extend(commit.mode_changes);
     }
-    assert_eq!(store.mode_history(&tenant.session("s")).await.unwrap(), written);
+    written.reverse();
+    let session = tenant.session("s");
+    let (mut read, mut before) = (Vec::new(), None);
+    loop {
+        let page = store.mode_history(&session, before, 30).await.unwrap();
+        assert!(page.len() <= 30);
+        let Some(last) = page.last() else { break };
+        before = Some(last.place);
+        read.extend(page);
+    }
+    assert_eq!(read, written);
 }
 
 async fn pages<S: Reads>(

@@ -28,7 +28,7 @@ async fn what_is_not_there_is_none(store: &impl Store, run: &str) {
     assert_eq!(store.record(&turn).await.unwrap(), None);
     assert!(!store.takes_part(&turn.session, &build::user("ann").id).await.unwrap());
     assert!(store.records(&turn.session, 0, 10).await.unwrap().is_empty());
-    assert!(store.mode_history(&turn.session).await.unwrap().is_empty());
+    assert!(store.mode_history(&turn.session, None, 10).await.unwrap().is_empty());
 }
 
 async fn a_start_is_read_back_whole(store: &impl Store, run: &str) {

@@ -7,7 +7,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
+    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -82,8 +82,13 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         self.read(Effect::ReadRecords, self.inner.records(session, after, most)).await
     }
 
-    async fn mode_history(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
-        self.read(Effect::ReadRecords, self.inner.mode_history(session)).await
+    async fn mode_history(
+        &self,
+        session: &SessionKey,
+        before: Option<ModePlace>,
+        most: usize,
+    ) -> Result<Vec<ModeChange>, Unavailable> {
+        self.read(Effect::ReadRecords, self.inner.mode_history(session, before, most)).await
     }
 
     async fn sessions(

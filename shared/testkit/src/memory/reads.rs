@@ -3,7 +3,7 @@
 use agent::context::{AgentContext, ConversationContext};
 use contracts::id::{AgentContextId, ConversationContextId, OrgId, UserId};
 use protocol::{
-    detail::{ModeChange, RequestDetail},
+    detail::{ModeChange, ModePlace, RequestDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -95,14 +95,16 @@ impl Reads for Table {
         Ok(self.contents().record(key))
     }
 
-    async fn mode_history(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
+    async fn mode_history(
+        &self,
+        session: &SessionKey,
+        before: Option<ModePlace>,
+        most: usize,
+    ) -> Result<Vec<ModeChange>, Unavailable> {
         let contents = self.contents();
-        Ok(contents
-            .modes
-            .iter()
-            .filter(|((of, _), _)| of == session)
-            .map(|(_, change)| change.clone())
-            .collect())
+        let earlier = |place: &ModePlace| before.is_none_or(|before| *place < before);
+        let of_session = contents.modes.iter().filter(|((of, place), _)| of == session && earlier(place));
+        Ok(of_session.rev().take(most).map(|(_, change)| change.clone()).collect())
     }
 
     async fn sessions(

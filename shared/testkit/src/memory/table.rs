@@ -12,7 +12,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
+    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -34,7 +34,7 @@ pub struct Contents {
     pub requests: BTreeMap<TurnKey, RequestDetail>,
     pub results: BTreeMap<TurnKey, ResultDetail>,
     pub participants: BTreeMap<(SessionKey, UserId), Participant>,
-    pub modes: BTreeMap<(SessionKey, u64), ModeChange>,
+    pub modes: BTreeMap<(SessionKey, ModePlace), ModeChange>,
     pub checkpoints: BTreeMap<(TurnKey, Place), Checkpoint>,
     pub agents: BTreeMap<(OrgId, AgentContextId), AgentContext>,
     pub conversations: BTreeMap<(OrgId, ConversationContextId), ConversationContext>,
@@ -94,8 +94,8 @@ impl Table {
         if let Some(participant) = &commit.participant {
             contents.participants.insert((session.clone(), participant.user.clone()), participant.clone());
         }
-        if let Some(change) = &commit.mode_change {
-            contents.modes.insert((session, change.sequence), change.clone());
+        for change in &commit.mode_changes {
+            contents.modes.insert((session.clone(), change.place), change.clone());
         }
     }
 }
@@ -113,9 +113,9 @@ impl Contents {
                 .iter()
                 .all(|one| new(self.participants.contains_key(&(session.clone(), one.user.clone()))))
             && commit
-                .mode_change
+                .mode_changes
                 .iter()
-                .all(|change| new(self.modes.contains_key(&(session.clone(), change.sequence))))
+                .all(|change| new(self.modes.contains_key(&(session.clone(), change.place))))
     }
 }
 

@@ -9,7 +9,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, Condition, TurnChange},
-    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
+    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -180,8 +180,13 @@ impl Reads for Planted<Table> {
         self.faulty.records(session, after, most).await
     }
 
-    async fn mode_history(&self, session: &SessionKey) -> Result<Vec<ModeChange>, Unavailable> {
-        self.faulty.mode_history(session).await
+    async fn mode_history(
+        &self,
+        session: &SessionKey,
+        before: Option<ModePlace>,
+        most: usize,
+    ) -> Result<Vec<ModeChange>, Unavailable> {
+        self.faulty.mode_history(session, before, most).await
     }
 
     async fn sessions(

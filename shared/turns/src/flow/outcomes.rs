@@ -99,7 +99,5 @@ async fn read(
     let Some(bytes) = payloads.get(&payload).await? else {
         return Ok(None);
     };
-    Outcome::from_json(&bytes)
-        .map(Some)
-        .map_err(|error| Unavailable { what: "the outcome object", source: error.into() })
+    Outcome::from_json(&bytes).map(Some).map_err(|error| Unavailable::unreadable("the outcome object", error))
 }

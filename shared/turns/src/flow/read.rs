@@ -1,22 +1,26 @@
 //! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Can't write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agent::outcome::Outcome;
 use contracts::{
     FileAddress,
     error::causes,
     id::{AgentContextId, ConversationContextId, SessionId, TurnId, UserId},
-    read::{AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse},
+    read::{
+        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
+        ModeChange,
+    },
 };
 use futures::{
-    StreamExt,
-    future::{join, try_join3},
+    StreamExt, TryStreamExt,
+    future::{join, try_join, try_join3},
     stream,
 };
 use protocol::{
     Caller,
-    detail::Report,
+    caller::User,
+    detail::{ModePlace, Report},
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload},
     session::Contexts,
@@ -30,6 +34,9 @@ use crate::{
     refusal::Refusal,
     view::{self, Names},
 };
+
+/// The most mode changes that a session's detail holds.
+const MODES_PAGE: u32 = 100;
 
 /// The most turns that a session's detail holds at once.
 const TURNS_PAGE: usize = 100;
@@ -80,14 +87,14 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<AgentSession, Refusal> {
         let after = token.map_or(Some(0), turns_after).ok_or(Refusal::BadContinuationToken)?;
         let key = SessionKey { org: caller.org.clone(), session: id };
-        let (session, records, modes) = try_join3(
+        let (found, records, modes) = try_join3(
             self.store.session(&key),
             // One more than is shown tells whether there are more.
             self.store.records(&key, after, TURNS_PAGE + 1),
-            self.store.mode_history(&key),
+            self.mode_page(caller, &key, None, MODES_PAGE),
         )
         .await?;
-        let session = session.ok_or(Refusal::SessionNotFound)?;
+        let session = found.ok_or(Refusal::SessionNotFound)?;
         let more = records.len() > TURNS_PAGE;
         let mut turns = Vec::with_capacity(records.len().min(TURNS_PAGE));
         for record in records.iter().take(TURNS_PAGE) {
@@ -97,6 +104,52 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             records.get(TURNS_PAGE - 1).filter(|_| more).map(|record| record.turn.sequence.to_string());
         let names = names_of(&self.store, caller, [&session.contexts]).await;
         Ok(view::session(&session, &names, modes, turns, next))
+    }
+
+    /// The changes of a session's mode, newest first.
+    ///
+    /// # Errors
+    /// When there is no such session for this caller, or the token is not one of ours.
+    pub async fn mode_history(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+        page_size: u32,
+        token: Option<&str>,
+    ) -> Result<ListResponse<ModeChange>, Refusal> {
+        let before = token.map(str::parse).transpose().map_err(|_| Refusal::BadContinuationToken)?;
+        let key = SessionKey { org: caller.org.clone(), session: id };
+        let (session, page) =
+            try_join(self.store.session(&key), self.mode_page(caller, &key, before, page_size)).await?;
+        session.map(|_| page).ok_or(Refusal::SessionNotFound)
+    }
+
+    /// One page of changes. Who changed the mode is known by name from what was asked in that turn.
+    async fn mode_page(
+        &self,
+        caller: &Caller,
+        session: &SessionKey,
+        before: Option<ModePlace>,
+        page_size: u32,
+    ) -> Result<ListResponse<ModeChange>, Unavailable> {
+        let most = usize::try_from(page_size).unwrap_or(usize::MAX);
+        // One more than is shown tells whether there are more.
+        let mut changes = self.store.mode_history(session, before, most.saturating_add(1)).await?;
+        let more = changes.len() > most;
+        changes.truncate(most);
+        let next = changes.last().filter(|_| more).map(|last| last.place.to_string());
+        let turns: BTreeSet<TurnKey> = changes.iter().map(|change| change.key.clone()).collect();
+        let asked = stream::iter(turns).map(|turn| async move {
+            self.store.request_detail(&turn).await.map(|asked| asked.map(|asked| (turn, asked.by)))
+        });
+        let by: Vec<Option<(TurnKey, User)>> = asked.buffer_unordered(AT_ONCE).try_collect().await?;
+        let by: BTreeMap<TurnKey, User> = by.into_iter().flatten().collect();
+        let names = Names { org: caller.org_name.clone(), ..Names::default() };
+        let items = changes.into_iter().map(|change| {
+            let user = by.get(&change.key).cloned();
+            view::mode_entry(change, user.as_ref(), &names)
+        });
+        Ok(ListResponse::new(items.collect(), page_size, next))
     }
 
     /// Sessions of the caller's org, or those that a user owns or takes part in.
@@ -228,7 +281,7 @@ fn turns_after(token: &str) -> Option<u64> {
     token.parse().ok().filter(|after: &u64| *after > 0 && after.to_string() == token)
 }
 
-/// How many contexts are looked up at once. A page of sessions names a handful, and the store keeps what
+/// How many names are looked up at once. A page names a handful of contexts, and the store keeps those that
 /// it read lately.
 const AT_ONCE: usize = 8;
 

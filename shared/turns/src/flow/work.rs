@@ -201,6 +201,7 @@ impl<D: AgentDeps> Executor<D> {
         };
         let (executed, seen) = join(running, seen).await;
         seen?;
+        let before = progress.mode_changes();
         let mut performed = Vec::new();
         for executed in executed {
             if !executed.effects.is_empty() {
@@ -208,13 +209,16 @@ impl<D: AgentDeps> Executor<D> {
             }
             performed.push(self.perform(turn, executed, &mut progress).await);
         }
-        let before = progress.staged_mode.clone();
-        let (staged, warning) = tool::fold_mode(before.clone(), &performed, host.now());
-        if staged != before {
-            progress.warnings.extend(warning.inspect(|warning| tracing::warn!(warning)));
-            progress.warnings.extend(staged.as_ref().and_then(tool::branch_note));
+        if progress.mode_changes() > before
+            && let Some(last) = progress.staged_mode.clone()
+        {
+            if progress.mode_changes() > 1 {
+                let warning = tool::several_changes(&last);
+                tracing::warn!(warning);
+                progress.warnings.push(warning);
+            }
+            progress.warnings.extend(tool::branch_note(&last));
         }
-        progress.staged_mode = staged;
         progress.tool_results.extend(performed.iter().map(Executed::result));
         let took = performed.iter().map(|executed| executed.execution_ms);
         progress.server_tool_ms = took.fold(progress.server_tool_ms, u64::saturating_add);
@@ -230,8 +234,11 @@ impl<D: AgentDeps> Executor<D> {
     async fn perform(&self, turn: &Turn, executed: Executed, progress: &mut Progress) -> Executed {
         for effect in &executed.effects {
             match effect {
-                // The turn's modes are folded over all of a reply's calls.
-                Effect::StageMode(_) => {}
+                Effect::StageMode(change) => {
+                    if !progress.stage(change.clone().at(self.deps.host().now())) {
+                        return executed.into_failed(&tool::too_many_changes());
+                    }
+                }
                 Effect::Warn(warning) => progress.warnings.push(warning.clone()),
                 Effect::PublishFile(file) => match self.publish(turn, file).await {
                     Ok(file) => progress.files.push(file),

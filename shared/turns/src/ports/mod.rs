@@ -11,7 +11,7 @@ mod store;
 use std::{future::Future, time::Duration};
 
 use contracts::Timestamp;
-use protocol::{announcement::FinalizeMessage, id::AttemptId};
+use protocol::{announcement::FinalizeMessage, id::AttemptId, version::Newer};
 
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps};
 pub use agent::timer::Timer;
@@ -30,6 +30,26 @@ pub struct Unavailable {
     /// What it said.
     #[source]
     pub source: Source,
+}
+
+impl Unavailable {
+    /// Something stored that can't be read. Of one that a newer deployment wrote the log says so in words of its
+    /// own, here, since whoever meets it may go on without it: an alarm hears them.
+    pub fn unreadable(what: &'static str, source: impl Into<Source>) -> Self {
+        let unreadable = Self { what, source: source.into() };
+        if let Some(Newer { found, known }) = unreadable.newer() {
+            tracing::error!(what, found, known, "stored data is newer than this code");
+        }
+        unreadable
+    }
+
+    /// Whether it is there and was written by a newer deployment: asking again changes nothing.
+    #[must_use]
+    pub fn newer(&self) -> Option<Newer> {
+        let first: &(dyn std::error::Error + 'static) = self.source.as_ref();
+        let mut causes = std::iter::successors(Some(first), |cause| cause.source());
+        causes.find_map(|cause| cause.downcast_ref().copied())
+    }
 }
 
 /// Why a conditional write did not succeed.

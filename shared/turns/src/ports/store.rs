@@ -9,7 +9,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{ModeChange, Participant, RequestDetail, ResultDetail},
+    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -76,10 +76,12 @@ pub trait Reads: Send + Sync {
         after: u64,
         most: usize,
     ) -> impl Future<Output = Result<Vec<Record>, Unavailable>> + Send;
-    /// The session's mode history, oldest first, bounded.
+    /// The session's mode changes before a place, newest first, at most so many.
     fn mode_history(
         &self,
         session: &SessionKey,
+        before: Option<ModePlace>,
+        most: usize,
     ) -> impl Future<Output = Result<Vec<ModeChange>, Unavailable>> + Send;
     /// Sessions of an org, or those a user takes part in, newest activity first.
     fn sessions(

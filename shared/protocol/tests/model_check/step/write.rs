@@ -208,7 +208,7 @@ impl Step<'_> {
         if commit.request.is_some() && commit.turns[0].after.chain.previous_response_id().is_some() {
             self.note(Event::Chained);
         }
-        if commit.mode_change.is_some() {
+        if !commit.mode_changes.is_empty() {
             self.note(Event::ModeChanged);
         }
     }
