@@ -3,7 +3,7 @@
 use contracts::paths;
 use serde_json::{Value, json};
 
-use crate::support::{System, id};
+use crate::support::{System, id, turn, turn_in, turn_path};
 
 #[tokio::test]
 async fn every_kind_of_bad_input_is_named_and_leaves_no_trace() {
@@ -85,6 +85,45 @@ async fn tool_results_for_a_turn_that_does_not_wait_are_refused_with_the_reason(
     }
     let misplaced = ada.post(paths::TOOL_RESULTS, request.to_string()).await;
     assert_eq!(misplaced.status, 400, "{}", misplaced.text);
+}
+
+#[tokio::test]
+async fn a_refused_turn_leaves_no_object_and_a_repeated_one_no_second() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let refused = async |request: &Value, code: &str| {
+        let before = system.objects().await;
+        let answer = ada.execute(request).await;
+        assert_eq!(answer.error(), code, "{}", answer.text);
+        assert_eq!(system.objects().await, before, "{code}");
+    };
+    let with = |request: &Value, member: &str, value: &str| {
+        let mut request = request.clone();
+        request[member] = json!(value);
+        request
+    };
+    refused(&with(&turn("x"), "AgentContextId", "nobody"), "AgentContextNotFound").await;
+    refused(&with(&turn("x"), "ConversationContextId", "nobody"), "ConversationContextNotFound").await;
+    assert!(system.has_no_trace().await);
+
+    let slow = turn("Take your time [[script: delay 20s]]");
+    let session = slow["SessionId"].as_str().unwrap();
+    let running = ada.execute(&slow);
+    let meanwhile = async {
+        system.model_called(1).await;
+        refused(&turn_in(session, "Me too"), "SessionBusy").await;
+        refused(&with(&turn_in(session, "x"), "AgentContextId", "other"), "SessionContextMismatch").await;
+        refused(&with(&slow, "Instruction", "Something else"), "TurnIdConflict").await;
+        ada.post(&format!("{}/cancel", turn_path(&slow)), String::new()).await.result();
+    };
+    let (cancelled, ()) = futures::join!(running, meanwhile);
+    assert_eq!(cancelled.error(), "TurnCancelled");
+    refused(&slow, "TurnCancelled").await;
+    let requests = system.objects().await.iter().filter(|key| key.ends_with("/instruction.json")).count();
+    assert_eq!(requests, 1, "the turn's own");
+    let instruction = ada.get(&format!("{}/payloads/instruction", turn_path(&slow))).await;
+    let instruction = reqwest::get(instruction.header("location").unwrap()).await.unwrap();
+    assert!(instruction.text().await.unwrap().contains("Take your time"));
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ mod modes;
 mod payloads;
 mod provider_table;
 mod providers;
+mod reconcile;
 mod restart;
 mod server_tools;
 mod sessions;

@@ -29,6 +29,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Contexts,
     },
+    /// List the objects of a running local cloud that no item refers to, and remove them if so asked.
+    Reconcile(Reconcile),
     /// Print the API's OpenAPI document, as `infra/openapi.yaml` holds it.
     Openapi,
     /// Be a function: how the local cloud starts its processes.
@@ -119,6 +121,18 @@ pub(crate) enum Contexts {
         #[command(flatten)]
         folder: Folder,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reconcile {
+    /// Remove what is listed. Without this nothing is changed.
+    #[arg(long)]
+    pub(crate) remove: bool,
+    /// Leave alone what is younger, in seconds. While turns run, no less than a function's longest time.
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+    pub(crate) older_than: u64,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
 }
 
 /// A function's name on the command line.

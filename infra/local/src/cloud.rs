@@ -19,7 +19,7 @@ use crate::options::{Model, Options};
 use crate::services::provision::{self, BUCKET, Clients, DEAD_LETTERS, QUEUE, TABLE};
 use crate::services::{dynamodb, listen, s3, sqs};
 use crate::token::{self, Identity, Tokens};
-use crate::{contexts, environment, open_files, sweep_timer};
+use crate::{environment, open_files, running, sweep_timer};
 
 /// How long a shutdown waits for the invocations under way.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(1);
@@ -108,7 +108,7 @@ impl Cloud {
         let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
         clients.provision(options.visibility_seconds()).await?;
         tasks.spawn(dynamodb::expire(database));
-        contexts::announce(folder.root(), &endpoints.dynamodb)?;
+        running::announce(folder.root(), &endpoints.dynamodb, &endpoints.s3)?;
 
         let (runtime_api, runtime_api_url) = listen(0).await?;
         let launcher = Arc::new(Launcher {

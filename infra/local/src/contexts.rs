@@ -1,15 +1,15 @@
 //! `contexts put`: writes agent and conversation contexts into the table of a running local cloud.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agent::{context, mode::Catalog, tool};
 use contracts::id::{BUILT_IN_CONTEXT, OrgId};
 use storage::Table;
 
-use crate::services::provision::{Clients, TABLE};
-
-/// Where a running local cloud says how to reach its table.
-const ENDPOINT_FILE: &str = "dynamodb-endpoint";
+use crate::{
+    running::{self, NotRunning},
+    services::provision::TABLE,
+};
 
 /// Contexts that could not be put. Each message says what to mend.
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +24,8 @@ pub enum Error {
         source: std::io::Error,
     },
     /// No local cloud uses this folder.
-    #[error("no local cloud runs on the data folder {0}; start one first, or name its folder with --data")]
-    NotRunning(String),
+    #[error(transparent)]
+    NotRunning(#[from] NotRunning),
     /// The org's name is none.
     #[error("--org {0}")]
     Org(contracts::id::InvalidId),
@@ -43,15 +43,6 @@ pub enum Error {
     },
 }
 
-/// Leaves word of how to reach the table.
-pub(crate) fn announce(folder: &Path, endpoint: &str) -> std::io::Result<()> {
-    std::fs::write(endpoint_file(folder), endpoint)
-}
-
-fn endpoint_file(folder: &Path) -> PathBuf {
-    folder.join(ENDPOINT_FILE)
-}
-
 /// Checks the contexts of a file and writes them for an org; says what was written.
 ///
 /// # Errors
@@ -67,9 +58,7 @@ pub async fn put(folder: &Path, org: &str, file: &Path) -> Result<String, Error>
             "{BUILT_IN_CONTEXT:?} is the id of the {kind} context that comes with the service"
         )));
     }
-    let not_running = || Error::NotRunning(folder.display().to_string());
-    let endpoint = std::fs::read_to_string(endpoint_file(folder)).map_err(|_| not_running())?;
-    let table = Table::new(Clients::new(&endpoint, &endpoint, &endpoint).dynamodb, TABLE.to_owned());
+    let table = Table::new(running::clients(folder)?.dynamodb, TABLE.to_owned());
     let mut written = Vec::with_capacity(documents.len());
     for document in &documents {
         let unanswered = |source| Error::Table { folder: folder.display().to_string(), source };

@@ -24,6 +24,8 @@ mod lambda;
 mod open_files;
 mod options;
 mod quick_ack;
+pub mod reconcile;
+mod running;
 mod services;
 mod sweep_timer;
 pub mod token;

@@ -11,7 +11,7 @@ use local::token::Identity;
 use local::{Cloud, Data, Model, Options};
 use uuid::Uuid;
 
-use cli::{Cli, Command, Contexts, Serve, Token};
+use cli::{Cli, Command, Contexts, Reconcile, Serve, Token};
 
 /// Whatever ends the command early. It is one line.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -41,12 +41,26 @@ async fn run(cli: Cli) -> Result<(), Failure> {
             println!("{}", local::contexts::put(&folder.data, &org, &file).await?);
             Ok(())
         }
+        Some(Command::Reconcile(arguments)) => reconcile(&arguments).await,
         Some(Command::Openapi) => {
             print!("{}", local::docs::openapi()?);
             Ok(())
         }
         Some(Command::Function { name }) => local::run_function(name.into()).await,
     }
+}
+
+async fn reconcile(arguments: &Reconcile) -> Result<(), Failure> {
+    let Reconcile { remove, older_than, folder } = arguments;
+    let tell = |key: &str| println!("{key}");
+    let at_least = std::time::Duration::from_secs(*older_than);
+    let found = local::reconcile::reconcile(&folder.data, at_least, *remove, tell).await?;
+    let done = if *remove { "were removed" } else { "can be removed with --remove" };
+    println!(
+        "{} of {} objects, {} bytes, {done}; {} are younger than {older_than} s, {} are none of ours.",
+        found.unneeded, found.objects, found.bytes, found.young, found.foreign
+    );
+    Ok(())
 }
 
 async fn serve(arguments: Serve) -> Result<(), Failure> {

@@ -13,12 +13,21 @@ pub struct Payload {
     pub kind: Kind,
 }
 
+/// Names a stored request (rule 2): the loser of an id conflict can't leave its text where the winner's turn
+/// points, and a submission that is refused can't remove what another one's turn points to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StoredRequest {
+    /// The request, as a hash.
+    pub fingerprint: Fingerprint,
+    /// The submission that stored it, a random id; none of a turn from before submissions had one.
+    pub by: Option<AttemptId>,
+}
+
 /// Which object of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// The whole request, under its own fingerprint: the loser of an id conflict can't leave its text
-    /// where the winner's turn points.
-    Instruction(Fingerprint),
+    /// The whole request.
+    Instruction(StoredRequest),
     /// An attempt's outcome object.
     Outcome(AttemptId),
     /// How far an attempt got after so many tool rounds.

@@ -9,7 +9,11 @@ use contracts::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{cost::Cost, id::SessionKey};
+use crate::{
+    cost::Cost,
+    id::{AttemptId, SessionKey},
+    payload::StoredRequest,
+};
 
 /// The most currencies in which a session's cost is kept.
 const MOST_CURRENCIES: usize = 4;
@@ -59,10 +63,21 @@ pub struct Session {
 pub struct SolutionContext {
     /// The turn that brought it.
     pub turn: TurnId,
-    /// Names that turn's instruction payload (rule 2).
+    /// That turn's request, as a hash.
     pub request: Fingerprint,
+    /// The submission that stored it (rule 2).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub request_by: Option<AttemptId>,
     /// The hash of the text: what a chain was last told is compared by it.
     pub text: Fingerprint,
+}
+
+impl SolutionContext {
+    /// Where the request is stored that holds the text.
+    #[must_use]
+    pub fn stored_request(&self) -> StoredRequest {
+        StoredRequest { fingerprint: self.request, by: self.request_by.clone() }
+    }
 }
 
 /// What a request does to the solution context (AGN-034 §4.5).

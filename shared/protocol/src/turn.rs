@@ -8,6 +8,7 @@ use contracts::{Error, ErrorCode, Fingerprint, Timestamp, id::UserId, read::Turn
 use crate::{
     chain,
     id::{AttemptId, TurnKey},
+    payload::{Kind, StoredRequest},
 };
 
 /// How often the work of a turn may be taken over from an attempt that died, over all its stages: with its
@@ -23,6 +24,8 @@ pub struct Turn {
     pub sequence: u64,
     /// The request, as a hash (I9).
     pub fingerprint: Fingerprint,
+    /// The submission that stored the request, see [`StoredRequest`].
+    pub request_by: Option<AttemptId>,
     /// Who sent it.
     pub requested_by: UserId,
     /// When it was accepted.
@@ -213,6 +216,38 @@ impl Turn {
     pub fn outcome_writer(&self) -> Option<&AttemptId> {
         let writer = self.settlement().and_then(|settlement| settlement.verdict.writer());
         writer.or(self.suspended_by.as_ref())
+    }
+
+    /// Where its request is stored.
+    #[must_use]
+    pub fn stored_request(&self) -> StoredRequest {
+        StoredRequest { fingerprint: self.fingerprint, by: self.request_by.clone() }
+    }
+
+    /// Whether the head refers to one of its turn's objects, or work that goes on may: an object for which
+    /// that is not so, and which is older than any function can run, is of no use to anybody.
+    #[must_use]
+    pub fn needs(&self, object: &Kind) -> bool {
+        match object {
+            Kind::Instruction(request) => *request == self.stored_request(),
+            // Answers, messages and streams that were shown link to it.
+            Kind::File { .. } => true,
+            Kind::Outcome(attempt)
+            | Kind::Step(attempt, _)
+            | Kind::ToolResults(attempt)
+            | Kind::Answer(attempt)
+            | Kind::ModelRequest(attempt, _)
+            | Kind::ModelResponse(attempt, _) => {
+                !matches!(self.state, State::Finalized(_)) || self.names(attempt)
+            }
+        }
+    }
+
+    /// Whether the head names this attempt, whatever for.
+    fn names(&self, attempt: &AttemptId) -> bool {
+        let accepted = self.accepted.as_ref().map(|of| [&of.suspended_by, &of.resumed_by]);
+        let named = [Some(&self.attempt), self.suspended_by.as_ref(), self.outcome_writer()];
+        named.into_iter().flatten().chain(accepted.into_iter().flatten()).any(|named| named == attempt)
     }
 
     /// The status that readers see: a settled turn shows its outcome, since nothing can change it.

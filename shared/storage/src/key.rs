@@ -26,8 +26,8 @@ use contracts::{
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use protocol::{
     detail::ModePlace,
-    id::{SessionKey, TurnKey},
-    payload::{Kind, Payload},
+    id::{AttemptId, SessionKey, TurnKey},
+    payload::{Kind, Payload, StoredRequest},
 };
 
 /// An item of the table.
@@ -176,7 +176,12 @@ pub fn object(payload: &Payload) -> String {
     let prefix =
         format!("{}/{}/{}", part(session.org.as_str()), part(session.session.as_str()), part(turn.as_str()));
     match &payload.kind {
-        Kind::Instruction(fingerprint) => format!("{prefix}/{fingerprint}/instruction.json"),
+        Kind::Instruction(StoredRequest { fingerprint, by: None }) => {
+            format!("{prefix}/{fingerprint}/instruction.json")
+        }
+        Kind::Instruction(StoredRequest { fingerprint, by: Some(by) }) => {
+            format!("{prefix}/{fingerprint}/{by}/instruction.json")
+        }
         Kind::Outcome(owner) => format!("{prefix}/{owner}/result.json"),
         Kind::Step(owner, rounds) => format!("{prefix}/{owner}/step-{rounds}.json"),
         Kind::ToolResults(owner) => format!("{prefix}/{owner}/tool-results.json"),
@@ -185,6 +190,43 @@ pub fn object(payload: &Payload) -> String {
         Kind::ModelResponse(owner, call) => format!("{prefix}/{owner}/response-{call}.json"),
         Kind::File { address, name } => format!("{prefix}/files/{address}/{}", part(name)),
     }
+}
+
+/// The object whose key this is; none for a key that is none of ours.
+#[must_use]
+pub fn parse_object(key: &str) -> Option<Payload> {
+    let mut parts = key.split('/');
+    let mut id = || unpart(parts.next()?);
+    let session = SessionKey { org: OrgId::new(id()?).ok()?, session: SessionId::new(id()?).ok()? };
+    let turn = session.turn(TurnId::new(id()?).ok()?);
+    let rest: Vec<&str> = parts.collect();
+    let attempt = |id: &&str| AttemptId::new((*id).to_owned());
+    let kind = match &rest[..] {
+        ["files", address, name] => Kind::File { address: address.parse().ok()?, name: unpart(name)? },
+        [fingerprint, "instruction.json"] => {
+            Kind::Instruction(StoredRequest { fingerprint: fingerprint.parse().ok()?, by: None })
+        }
+        [fingerprint, by, "instruction.json"] => {
+            Kind::Instruction(StoredRequest { fingerprint: fingerprint.parse().ok()?, by: Some(attempt(by)) })
+        }
+        [owner, "result.json"] => Kind::Outcome(attempt(owner)),
+        [owner, "tool-results.json"] => Kind::ToolResults(attempt(owner)),
+        [owner, "answer.md"] => Kind::Answer(attempt(owner)),
+        [owner, numbered] => {
+            let (name, number) = numbered.strip_suffix(".json")?.split_once('-')?;
+            let (owner, number) = (attempt(owner), number.parse().ok()?);
+            match name {
+                "step" => Kind::Step(owner, number),
+                "request" => Kind::ModelRequest(owner, number),
+                "response" => Kind::ModelResponse(owner, number),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    let payload = Payload { turn, kind };
+    // What is spelled otherwise is not ours, however alike.
+    (object(&payload) == key).then_some(payload)
 }
 
 fn part(raw: &str) -> String {
@@ -197,6 +239,8 @@ fn unpart(encoded: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use contracts::FileAddress;
+
     use super::*;
 
     fn turn(org: &str, session: &str, turn: &str) -> TurnKey {
@@ -227,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_longest_ids_make_keys_that_fit() {
-        use contracts::{FileAddress, id::MAX_ID_CHARS, stream::EventId};
+        use contracts::id::MAX_ID_CHARS;
 
         let minted = "~".repeat(MAX_ID_CHARS);
         for (org, user) in [("/".repeat(85), "組".repeat(111)), ("組".repeat(28), "/".repeat(128))] {
@@ -253,6 +297,32 @@ mod tests {
             let (address, name) = (FileAddress::of_bytes(b""), "x".repeat(255));
             let file = Payload { turn: key.clone(), kind: Kind::File { address, name } };
             assert!(object(&file).len() <= MAX_KEY_BYTES, "{}", object(&file).len());
+        }
+    }
+
+    #[test]
+    fn an_object_is_found_again_from_its_key_and_nothing_else_is_ours() {
+        let attempt = || AttemptId::new("n1".to_owned());
+        let fingerprint = Fingerprint::of_bytes(b"request");
+        let kinds = [
+            Kind::Instruction(StoredRequest { fingerprint, by: None }),
+            Kind::Instruction(StoredRequest { fingerprint, by: Some(attempt()) }),
+            Kind::Outcome(attempt()),
+            Kind::Step(attempt(), 12),
+            Kind::ToolResults(attempt()),
+            Kind::Answer(attempt()),
+            Kind::ModelRequest(attempt(), 1),
+            Kind::ModelResponse(attempt(), 2),
+            Kind::File { address: FileAddress::of_bytes(b"file"), name: "a b/ü.md".to_owned() },
+        ];
+        for kind in kinds {
+            let payload = Payload { turn: turn("auth0|añb", "s", "t~1"), kind };
+            assert_eq!(parse_object(&object(&payload)), Some(payload));
+        }
+        for foreign in
+            ["", "a", "a/s/t", "a/s/t/n1/other.json", "a/s/t/n1/step-01.json", "a/s/t/x/instruction.json"]
+        {
+            assert_eq!(parse_object(foreign), None, "{foreign}");
         }
     }
 

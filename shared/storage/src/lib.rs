@@ -15,7 +15,7 @@ mod secrets;
 mod table;
 
 pub use connect::{Clients, Settings};
-pub use objects::Objects;
+pub use objects::{Listed, Objects};
 pub use queue::Queue;
 pub use secrets::Secrets;
 pub use table::Table;

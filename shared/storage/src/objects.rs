@@ -18,7 +18,7 @@ use bytes::Bytes;
 use contracts::{Timestamp, paths::RESERVED};
 use percent_encoding::utf8_percent_encode;
 use protocol::payload::{Kind, Payload};
-use turns::ports::{Link, PayloadReads, Payloads, Source, Unavailable};
+use turns::ports::{Link, Page, PayloadReads, Payloads, Source, Unavailable};
 
 use crate::{
     failure,
@@ -158,6 +158,37 @@ impl Objects {
     }
 }
 
+impl Objects {
+    /// The objects of one page, in the order of their keys, and where the next page begins.
+    ///
+    /// # Errors
+    /// When the bucket can't be reached.
+    pub async fn page(&self, after: Option<String>) -> Result<Page<Listed>, Unavailable> {
+        let list = self.client.list_objects_v2().bucket(&self.bucket).set_continuation_token(after).send();
+        let list = list.await.map_err(|error| unavailable(failure::cause(error)))?;
+        let objects = list.contents.unwrap_or_default().into_iter().filter_map(|object| {
+            let modified = object.last_modified.and_then(|at| at.to_millis().ok());
+            Some(Listed {
+                key: object.key?,
+                bytes: object.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
+                modified: Timestamp::from_millis(modified?),
+            })
+        });
+        Ok(Page { items: objects.collect(), next: list.next_continuation_token })
+    }
+}
+
+/// An object as a list of the bucket shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its key.
+    pub key: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was stored.
+    pub modified: Timestamp,
+}
+
 impl Payloads for Objects {
     async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
         self.store(payload, payload.kind.media_type(), body).await
@@ -165,6 +196,11 @@ impl Payloads for Objects {
 
     async fn put_file(&self, file: &File) -> Result<(), Unavailable> {
         self.store(&file.payload, &file.media_type, file.bytes.clone()).await
+    }
+
+    async fn remove(&self, payload: &Payload) -> Result<(), Unavailable> {
+        let removed = self.client.delete_object().bucket(&self.bucket).key(key::object(payload)).send().await;
+        removed.map(|_| ()).map_err(|error| unavailable(failure::cause(error)))
     }
 }
 

@@ -152,6 +152,7 @@ pub fn submission(caller: &Caller, request: &UserTurn) -> Submission {
         key: session.turn(request.turn_id.clone()),
         by: caller.user.clone(),
         fingerprint: request.fingerprint(),
+        id: None,
         contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: "A session".to_owned(),

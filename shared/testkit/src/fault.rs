@@ -20,6 +20,7 @@ pub enum Effect {
     ReadCheckpoints,
     Due,
     PutPayload,
+    RemovePayload,
     GetPayload,
     FindPayload,
     Announce,

@@ -30,6 +30,8 @@ pub enum Event {
     Result(ResultDetail),
     /// An object was stored for the first time.
     Stored { payload: Payload, body: Bytes },
+    /// An object was removed.
+    Removed(Payload),
     /// A process was told that its object is stored.
     StoreAcknowledged(Payload),
     /// A process made an attempt id.

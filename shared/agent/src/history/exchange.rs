@@ -71,6 +71,7 @@ impl Exchange {
                 let named = SolutionContext {
                     turn: turn.key.turn.clone(),
                     request: turn.fingerprint,
+                    request_by: turn.request_by.clone(),
                     text: Fingerprint::of_bytes(text.as_bytes()),
                 };
                 (named, text)

@@ -48,6 +48,7 @@ fn head(sequence: u64, mode: &str) -> Turn {
         key: session.turn(TurnId::new(format!("t{sequence}")).unwrap()),
         sequence,
         fingerprint: Fingerprint::of_bytes(&sequence.to_be_bytes()),
+        request_by: None,
         requested_by: UserId::new("ann").unwrap(),
         created: Timestamp::from_millis(0),
         mode: mode.to_owned(),
@@ -307,6 +308,7 @@ fn a_walk_ends_where_the_telling_began_or_where_there_is_no_room() {
         solution: Some(SolutionContext {
             turn: TurnId::new("t1").unwrap(),
             request: Fingerprint::of_bytes(b"r"),
+            request_by: None,
             text: Fingerprint::of_bytes(b"t"),
         }),
     };

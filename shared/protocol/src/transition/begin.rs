@@ -16,6 +16,7 @@ use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{Findings, Participant, RequestDetail},
     id::{AttemptId, TurnKey},
+    payload::StoredRequest,
     session::{Contexts, Hints, LastTurn, Session, SolutionChange},
     timing::Timing,
     turn::{Reason, Stage, State, Turn},
@@ -30,6 +31,8 @@ pub struct Submission {
     pub by: User,
     /// The request, as a hash.
     pub fingerprint: Fingerprint,
+    /// The id that it stored the request under.
+    pub id: Option<AttemptId>,
     /// The contexts that the request names.
     pub contexts: Contexts,
     /// The hints that the request gives.
@@ -42,6 +45,14 @@ pub struct Submission {
     pub solution: SolutionChange,
     /// Whether the client wants a stream.
     pub streamed: bool,
+}
+
+impl Submission {
+    /// Where it stored the request.
+    #[must_use]
+    pub fn stored_request(&self) -> StoredRequest {
+        StoredRequest { fingerprint: self.fingerprint, by: self.id.clone() }
+    }
 }
 
 /// What a turn is begun with, found out from the contexts of its session: once, and the same for the chain
@@ -68,6 +79,17 @@ pub struct Seen {
     pub turn: Option<Turn>,
     /// The turn that the session names as open.
     pub open: Option<Turn>,
+}
+
+impl Seen {
+    /// The turn that a submission names, if it is there.
+    #[must_use]
+    pub fn turn_of(&self, submission: &Submission) -> Option<&Turn> {
+        // The two reads are not one snapshot: the session may name the turn as open already while the
+        // turn's own read came too early to see it.
+        let open_is_this = self.open.as_ref().filter(|open| open.key == submission.key);
+        self.turn.as_ref().or(open_is_this)
+    }
 }
 
 /// What a user turn comes to.
@@ -118,6 +140,7 @@ pub enum Decision {
 ///     key: session.turn("t1".parse()?),
 ///     by: User { id: "ada".parse()?, name: "Ada".to_owned() },
 ///     fingerprint: Fingerprint::of_bytes(b"the request"),
+///     id: None,
 ///     contexts: Contexts::default(),
 ///     hints: Hints::default(),
 ///     session_name: "What is a lease?".to_owned(),
@@ -143,10 +166,7 @@ pub enum Decision {
 /// ```
 #[must_use]
 pub fn decide(seen: &Seen, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
-    // The two reads are not one snapshot: the session may name the turn as open already while the
-    // turn's own read came too early to see it.
-    let open_is_this = seen.open.as_ref().filter(|open| open.key == submission.key);
-    if let Some(turn) = seen.turn.as_ref().or(open_is_this) {
+    if let Some(turn) = seen.turn_of(submission) {
         return again(turn, submission, now, timing);
     }
     let Some(session) = &seen.session else {
@@ -267,6 +287,7 @@ pub fn begin(
         key: submission.key.clone(),
         sequence,
         fingerprint: submission.fingerprint,
+        request_by: submission.id.clone(),
         requested_by: submission.by.id.clone(),
         created: now,
         mode: after.mode.clone(),

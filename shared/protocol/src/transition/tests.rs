@@ -42,6 +42,7 @@ fn submission(turn: &str, instruction: &str) -> Submission {
         key: session.turn(TurnId::new(turn).unwrap()),
         by: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
         fingerprint: Fingerprint::of_bytes(instruction.as_bytes()),
+        id: None,
         contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: instruction.to_owned(),
@@ -295,6 +296,7 @@ fn a_solution_context_stays_until_it_is_replaced_or_removed() {
     let brought = |turn: &str, text: &str| SolutionContext {
         turn: TurnId::new(turn).unwrap(),
         request: Fingerprint::of_bytes(turn.as_bytes()),
+        request_by: None,
         text: Fingerprint::of_bytes(text.as_bytes()),
     };
     let replaced = |turn: &str, text: &str| SolutionChange::Replaced(brought(turn, text));

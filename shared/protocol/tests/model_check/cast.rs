@@ -142,6 +142,7 @@ fn make_submission(turn: u8, body: u8) -> Submission {
         key: session.turn(TurnId::new(format!("t{turn}")).expect("an id")),
         by: User { id: UserId::new("u").expect("an id"), name: "u".to_owned() },
         fingerprint: Fingerprint::of_bytes(&[body]),
+        id: None,
         contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: String::new(),

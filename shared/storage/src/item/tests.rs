@@ -41,6 +41,7 @@ fn turn(state: State) -> Turn {
         key: key(),
         sequence: 7,
         fingerprint: Fingerprint::of_bytes(b"asked"),
+        request_by: Some(attempt("r")),
         requested_by: UserId::new("auth0|ada").unwrap(),
         created: now,
         mode: "general".to_owned(),
@@ -136,6 +137,7 @@ fn full() -> Session {
         solution: Some(SolutionContext {
             turn: key().turn,
             request: Fingerprint::of_bytes(b"request"),
+            request_by: Some(attempt("r")),
             text: Fingerprint::of_bytes(b"text"),
         }),
         ..bare()
@@ -170,7 +172,7 @@ fn an_item_of_a_later_version_is_refused_clearly_and_unknown_attributes_are_none
     item.insert("V".to_owned(), AttributeValue::N("2".to_owned()));
     let refused = decode::<TurnItem>(item).unwrap_err();
     assert!(matches!(refused, Unreadable::Newer(newer) if newer.found == 2));
-    assert!(causes(&refused).to_string().ends_with("has schema version 2, this code reads up to 1"));
+    assert!(causes(&refused).to_string().ends_with("it has version 2, this code reads up to 1"));
 }
 
 #[test]

@@ -43,6 +43,8 @@ pub(crate) struct TurnItem {
     phase: Phase,
     owner: AttemptId,
     fingerprint: Fingerprint,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    request_by: Option<AttemptId>,
     #[serde(rename = "AskedBy")]
     requested_by: UserId,
     created: Timestamp,
@@ -114,6 +116,7 @@ impl From<&Turn> for TurnItem {
             phase: turn.state.phase(),
             owner: turn.attempt.clone(),
             fingerprint: turn.fingerprint,
+            request_by: turn.request_by.clone(),
             requested_by: turn.requested_by.clone(),
             created: turn.created,
             mode: turn.mode.clone(),
@@ -200,6 +203,7 @@ impl TurnItem {
             sequence: self.seq,
             state: self.state()?,
             fingerprint: self.fingerprint,
+            request_by: self.request_by,
             requested_by: self.requested_by,
             created: self.created,
             mode: self.mode,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use contracts::{FileAddress, Fingerprint};
 use protocol::{
     id::AttemptId,
-    payload::{Kind, Payload},
+    payload::{Kind, Payload, StoredRequest},
 };
 use turns::ports::Payloads;
 
@@ -16,8 +16,12 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
     let address = FileAddress::of_bytes(b"file");
     let attempt = |name: &str| AttemptId::new(name.to_owned());
     let kinds = [
-        Kind::Instruction(Fingerprint::of_bytes(b"one")),
-        Kind::Instruction(Fingerprint::of_bytes(b"other")),
+        Kind::Instruction(StoredRequest { fingerprint: Fingerprint::of_bytes(b"one"), by: None }),
+        Kind::Instruction(StoredRequest {
+            fingerprint: Fingerprint::of_bytes(b"one"),
+            by: Some(attempt("a")),
+        }),
+        Kind::Instruction(StoredRequest { fingerprint: Fingerprint::of_bytes(b"other"), by: None }),
         Kind::Outcome(attempt("a")),
         Kind::Outcome(attempt("b")),
         Kind::Answer(attempt("a")),
@@ -43,7 +47,17 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
         assert_eq!(kept, Some(Bytes::from(format!("body {number}"))), "{payload:?} keeps the first");
         assert!(bucket.exists(&payload).await.unwrap(), "{payload:?} is there");
     }
+    removed(bucket, all().take(2)).await;
     sizes(bucket, run).await;
+}
+
+async fn removed(bucket: &impl Payloads, mut pair: impl Iterator<Item = Payload>) {
+    let (removed, kept) = (pair.next().unwrap(), pair.next().unwrap());
+    for times in 1..=2 {
+        bucket.remove(&removed).await.unwrap();
+        assert!(!bucket.exists(&removed).await.unwrap(), "removed {times} times");
+    }
+    assert!(bucket.exists(&kept).await.unwrap(), "another submission's is another object");
 }
 
 async fn sizes(bucket: &impl Payloads, run: &str) {

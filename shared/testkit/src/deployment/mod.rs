@@ -226,7 +226,7 @@ impl Deployment {
             .contents()
             .heads
             .get(turn)
-            .map(|head| (head.requested_by.clone(), head.fingerprint))?;
+            .map(|head| (head.requested_by.clone(), head.stored_request()))?;
         let payload = Payload { turn: turn.clone(), kind: Kind::Instruction(by.1) };
         let stored = self.objects.stored().get(&Bug::key(self.settings.bug, &payload)).cloned()?;
         let request = UserTurn::from_canonical(&stored).ok()?;

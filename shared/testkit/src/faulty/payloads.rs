@@ -35,4 +35,9 @@ impl<P: Payloads + Clone + 'static> Payloads for Faulty<P> {
         // The faults know no media types.
         Payloads::put(self, &file.payload, file.bytes.clone()).await
     }
+
+    async fn remove(&self, payload: &Payload) -> Result<(), Unavailable> {
+        let (inner, key) = (self.inner.clone(), payload.clone());
+        self.put(Effect::RemovePayload, async move { inner.remove(&key).await }).await
+    }
 }

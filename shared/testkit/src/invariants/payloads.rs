@@ -24,6 +24,9 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
             Event::Stored { payload, .. } => {
                 stored.insert(payload);
             }
+            Event::Removed(payload) => {
+                stored.remove(payload);
+            }
             Event::Result(detail) => {
                 ended.insert(&detail.key);
             }
@@ -52,7 +55,7 @@ pub(super) fn check(evidence: &Evidence<'_>, found: &mut Vec<Violation>) {
 
 /// The objects that a head says are there.
 fn named_by(turn: &Turn) -> Vec<Kind> {
-    let mut kinds = vec![Kind::Instruction(turn.fingerprint)];
+    let mut kinds = vec![Kind::Instruction(turn.stored_request())];
     kinds.extend(turn.accepted.iter().flat_map(|accepted| {
         [Kind::Outcome(accepted.suspended_by.clone()), Kind::ToolResults(accepted.resumed_by.clone())]
     }));
@@ -85,7 +88,10 @@ fn shows(evidence: &Evidence<'_>, turn: &Turn, ended: &BTreeSet<&TurnKey>, found
 
 /// The instruction is the very request that the turn was started with.
 fn instructed(evidence: &Evidence<'_>, turn: &Turn, found: &mut Vec<Violation>) {
-    let stored = evidence.object(&turn.key, Kind::Instruction(turn.fingerprint));
+    let stored = evidence.object(&turn.key, Kind::Instruction(turn.stored_request()));
+    if stored.is_none() {
+        found.push(violation("I10", format!("{}'s instruction is not there", turn.key.turn)));
+    }
     if stored.is_some_and(|body| Fingerprint::of_bytes(body) != turn.fingerprint) {
         found.push(violation("I10", format!("{}'s instruction is another request's", turn.key.turn)));
     }

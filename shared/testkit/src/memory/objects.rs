@@ -63,4 +63,11 @@ impl Payloads for Objects {
     async fn put_file(&self, file: &File) -> Result<(), Unavailable> {
         self.put(&file.payload, file.bytes.clone()).await
     }
+
+    async fn remove(&self, payload: &Payload) -> Result<(), Unavailable> {
+        if self.stored().remove(payload).is_some() {
+            self.ledger.note(Event::Removed(payload.clone()));
+        }
+        Ok(())
+    }
 }

@@ -11,7 +11,7 @@ use std::{
 use contracts::Fingerprint;
 use protocol::{
     id::{AttemptId, TurnKey},
-    payload::{Kind, Payload},
+    payload::{Kind, Payload, StoredRequest},
 };
 
 use crate::{
@@ -87,7 +87,7 @@ impl Bug {
         let kind = match (bug, &payload.kind) {
             (Some(Self::OutcomePerTurn), Kind::Outcome(_)) => Kind::Outcome(AttemptId::new("any".to_owned())),
             (Some(Self::InstructionPerTurn), Kind::Instruction(_)) => {
-                Kind::Instruction(Fingerprint::of_bytes(b"any"))
+                Kind::Instruction(StoredRequest { fingerprint: Fingerprint::of_bytes(b"any"), by: None })
             }
             (Some(Self::ToolResultsPerTurn), Kind::ToolResults(_)) => {
                 Kind::ToolResults(AttemptId::new("any".to_owned()))

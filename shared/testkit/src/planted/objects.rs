@@ -62,4 +62,8 @@ impl Payloads for Planted<Objects> {
     async fn put_file(&self, file: &File) -> Result<(), Unavailable> {
         self.put(&file.payload, file.bytes.clone()).await
     }
+
+    async fn remove(&self, payload: &Payload) -> Result<(), Unavailable> {
+        self.faulty.remove(&Bug::key(self.bug, payload)).await
+    }
 }

@@ -115,15 +115,15 @@ impl<D: AgentDeps> Executor<D> {
 
     /// The text of a solution context, from the request that brought it.
     async fn solution_of(&self, turn: &Turn, named: SolutionContext) -> Result<String, Unavailable> {
-        let brought_by = turn.key.session.turn(named.turn);
-        let payload = Payload { turn: brought_by, kind: Kind::Instruction(named.request) };
+        let kind = Kind::Instruction(named.stored_request());
+        let payload = Payload { turn: turn.key.session.turn(named.turn), kind };
         let text = self.request_at(&payload).await?.solution_context_text;
         text.ok_or_else(|| Unavailable { what: "the solution context", source: "it is not there".into() })
     }
 
     /// The request that a turn was started with, as it was stored.
     async fn request_of(&self, turn: &Turn) -> Result<UserTurn, Unavailable> {
-        let kind = Kind::Instruction(turn.fingerprint);
+        let kind = Kind::Instruction(turn.stored_request());
         self.request_at(&Payload { turn: turn.key.clone(), kind }).await
     }
 

@@ -226,7 +226,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let record = self.record(caller, session, turn).await?;
         let kind = match name {
-            PayloadName::Instruction => Kind::Instruction(record.request.fingerprint),
+            PayloadName::Instruction => Kind::Instruction(record.turn.stored_request()),
             // I10: the answer's own object is there once the turn is settled.
             PayloadName::Answer => match record.turn.settlement().map(|settlement| &settlement.verdict) {
                 Some(Verdict::Completed { writer }) => Kind::Answer(writer.clone()),

@@ -6,11 +6,11 @@ use agent::{
     summary,
 };
 use bytes::Bytes;
-use contracts::{Fingerprint, request::UserTurn};
+use contracts::{Fingerprint, error::causes, request::UserTurn};
 use futures::future::{join, try_join};
 use protocol::{
     Caller,
-    id::SessionKey,
+    id::{AttemptId, SessionKey},
     payload::{Kind, Payload},
     session::{Contexts, Hints, Session, SolutionChange, SolutionContext},
     transition::begin::{self, Closing, Decision, Seen, Submission},
@@ -52,40 +52,82 @@ impl<D: AgentDeps> Executor<D> {
         stream: &Writer,
     ) -> Result<Response, Refusal> {
         let term = invocation.begin(self.deps.host());
-        let submission = submission(caller, request);
+        let submission = submission(caller, request, self.deps.host().attempt_id());
         let (seen, stored) = join(self.look(&submission), self.store_request(&submission, request)).await;
-        let mut seen = seen?;
-        let mut stored = Some(stored);
+        let mut stored = Stored::Beside(stored);
+        let met = self.meet(seen?, &submission, request, &mut stored, &term, stream).await;
+        match met {
+            Ok(Met::Owned(owned, step)) => {
+                let request = Some(request).filter(|_| step.progress.response_id.is_none());
+                self.attempt(&owned, Work { request, step: *step }, stream).await
+            }
+            Ok(Met::Answered(response)) => Ok(response),
+            // Where a store can't be reached, nobody knows whether a turn was started that needs it.
+            Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),
+            Err(refusal) => {
+                self.forget(&submission, &mut stored).await;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Decides until the turn is this call's to work on, or has something to answer with.
+    async fn meet(
+        &self,
+        mut seen: Seen,
+        submission: &Submission,
+        request: &UserTurn,
+        stored: &mut Stored,
+        term: &Term,
+        stream: &Writer,
+    ) -> Result<Met, Refusal> {
         for _ in 0..ROUNDS {
+            let turn = seen.turn_of(submission);
+            if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
+                // This very call began it, was not told so, and was taken over since.
+                *stored = Stored::Released;
+            }
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
-            let begun = match begin::decide(&seen, &submission, now, timing) {
+            let begun = match begin::decide(&seen, submission, now, timing) {
                 Decision::Begin => {
                     // I10: the head that points at the request is written after it.
-                    stored.take().transpose()?;
-                    self.begin(&seen, None, &submission, request, &term).await?
+                    stored.check()?;
+                    self.begin(&seen, None, submission, request, term).await?
                 }
                 Decision::BeginClosing(open) => {
-                    stored.take().transpose()?;
-                    self.begin(&seen, Some(open), &submission, request, &term).await?
+                    stored.check()?;
+                    self.begin(&seen, Some(open), submission, request, term).await?
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(&self.deps, &open).await?;
                     None
                 }
-                Decision::Replay(turn) => return self.replay(&turn, stream).await,
-                Decision::Wait(turn) => match replay::wait(&self.deps, turn, stream).await? {
-                    Waited::Ready(turn) => return self.replay(&turn, stream).await,
-                    Waited::Running { retry_after } => return Err(Refusal::TurnInProgress { retry_after }),
-                    Waited::Dead => None,
-                },
-                Decision::TakeOver(turn) => match self.take_over(&turn, &term).await? {
-                    Some((owned, Some(step))) => Some((owned, step)),
-                    Some((owned, None)) => {
-                        let step = self.set_up_again(&owned.turn, seen.session.as_ref(), request).await?;
-                        Some((owned, step))
+                // Another submission began the turn, and stored the request.
+                Decision::Replay(turn) => {
+                    let forgotten = self.forget(submission, stored);
+                    return join(self.replay(&turn, stream), forgotten).await.0.map(Met::Answered);
+                }
+                Decision::Wait(turn) => {
+                    let forgotten = self.forget(submission, stored);
+                    match join(replay::wait(&self.deps, turn, stream), forgotten).await.0? {
+                        Waited::Ready(turn) => return self.replay(&turn, stream).await.map(Met::Answered),
+                        Waited::Running { retry_after } => {
+                            return Err(Refusal::TurnInProgress { retry_after });
+                        }
+                        Waited::Dead => None,
                     }
-                    None => None,
-                },
+                }
+                Decision::TakeOver(turn) => {
+                    let forgotten = self.forget(submission, stored);
+                    match join(self.take_over(&turn, term), forgotten).await.0? {
+                        Some((owned, Some(step))) => Some((owned, step)),
+                        Some((owned, None)) => {
+                            let step = self.set_up_again(&owned.turn, seen.session.as_ref(), request).await?;
+                            Some((owned, step))
+                        }
+                        None => None,
+                    }
+                }
                 Decision::Conflict => return Err(Refusal::TurnIdConflict),
                 Decision::Busy { turn, until } => {
                     let retry_after = replay::retry_after(now.until(until));
@@ -94,10 +136,9 @@ impl<D: AgentDeps> Executor<D> {
                 Decision::OtherContexts => return Err(Refusal::OtherContexts),
             };
             if let Some((owned, step)) = begun {
-                let request = Some(request).filter(|_| step.progress.response_id.is_none());
-                return self.attempt(&owned, Work { request, step }, stream).await;
+                return Ok(Met::Owned(Box::new(owned), Box::new(step)));
             }
-            seen = self.look(&submission).await?;
+            seen = self.look(submission).await?;
         }
         Err(Refusal::Contended)
     }
@@ -114,10 +155,49 @@ impl<D: AgentDeps> Executor<D> {
     }
 
     async fn store_request(&self, submission: &Submission, request: &UserTurn) -> Result<(), Unavailable> {
-        let kind = Kind::Instruction(submission.fingerprint);
-        let payload = Payload { turn: submission.key.clone(), kind };
+        let payload = stored_request(submission);
         self.deps.payloads().put(&payload, Bytes::from(request.canonical_json())).await
     }
+
+    /// Removes the request that this submission stored: no turn will refer to it. Nobody else does, since it
+    /// lies under the submission's own id.
+    async fn forget(&self, submission: &Submission, stored: &mut Stored) {
+        if let Stored::Beside(Ok(())) = std::mem::replace(stored, Stored::Released)
+            && let Err(error) = self.deps.payloads().remove(&stored_request(submission)).await
+        {
+            tracing::warn!(error = %causes(&error), "the request of a turn that was not begun stays stored");
+        }
+    }
+}
+
+/// What a user turn came to before anybody worked on it.
+enum Met {
+    /// The turn is this call's to work on.
+    Owned(Box<OwnedTurn>, Box<Step>),
+    /// It came to something before.
+    Answered(Response),
+}
+
+/// The request as this submission stored it, beside its first look at the turn.
+enum Stored {
+    /// Whether it is there.
+    Beside(Result<(), Unavailable>),
+    /// It is removed, or a turn's own: nothing is left to remove.
+    Released,
+}
+
+impl Stored {
+    /// The request has to be there before a turn begins.
+    fn check(&mut self) -> Result<(), Unavailable> {
+        match std::mem::replace(self, Self::Beside(Ok(()))) {
+            Self::Beside(stored) => stored,
+            Self::Released => Err(Unavailable { what: "the request", source: "it was removed".into() }),
+        }
+    }
+}
+
+fn stored_request(submission: &Submission) -> Payload {
+    Payload { turn: submission.key.clone(), kind: Kind::Instruction(submission.stored_request()) }
 }
 
 impl<D: AgentDeps> Executor<D> {
@@ -179,12 +259,13 @@ impl<D: AgentDeps> Executor<D> {
 }
 
 /// The request, as far as its turn's fate depends on it.
-fn submission(caller: &Caller, request: &UserTurn) -> Submission {
+fn submission(caller: &Caller, request: &UserTurn, id: AttemptId) -> Submission {
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     Submission {
         key: session.turn(request.turn_id.clone()),
         by: caller.user.clone(),
         fingerprint: request.fingerprint(),
+        id: Some(id.clone()),
         contexts: Contexts {
             agent: request.agent_context_id.clone(),
             conversation: request.conversation_context_id.clone(),
@@ -196,19 +277,20 @@ fn submission(caller: &Caller, request: &UserTurn) -> Submission {
         },
         session_name: summary::name_of(request.instruction.as_deref()),
         instruction_summary: summary::summarize(request.instruction.as_deref().unwrap_or_default()),
-        solution: solution(request),
+        solution: solution(request, id),
         streamed: request.streaming,
     }
 }
 
 /// AGN-034 §4.5: a text replaces the session's, an empty one removes it, none leaves it.
-fn solution(request: &UserTurn) -> SolutionChange {
+fn solution(request: &UserTurn, id: AttemptId) -> SolutionChange {
     match request.solution_context_text.as_deref() {
         None => SolutionChange::Stays,
         Some(text) if text.trim().is_empty() => SolutionChange::Removed,
         Some(text) => SolutionChange::Replaced(SolutionContext {
             turn: request.turn_id.clone(),
             request: request.fingerprint(),
+            request_by: Some(id),
             text: Fingerprint::of_bytes(text.as_bytes()),
         }),
     }

@@ -27,6 +27,8 @@ pub trait Payloads: PayloadReads {
     fn put(&self, payload: &Payload, body: Bytes) -> impl Future<Output = Result<(), Unavailable>> + Send;
     /// Stores a file once, with the media type it has.
     fn put_file(&self, file: &File) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// Removes an object that nothing refers to. One that is not there is removed.
+    fn remove(&self, payload: &Payload) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
 
 /// A link that works for a while.

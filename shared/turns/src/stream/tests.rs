@@ -35,6 +35,7 @@ pub(super) fn turn(attempts: usize) -> Turn {
         key: session.turn(TurnId::new("t").unwrap()),
         sequence: 1,
         fingerprint: Fingerprint::of_bytes(b"asked"),
+        request_by: None,
         requested_by: UserId::new("ada").unwrap(),
         created: now,
         mode: "general".to_owned(),
