@@ -299,3 +299,17 @@ async fn who_asks_for_plain_text_and_for_a_stream_gets_the_stream() {
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/event-stream")));
     assert!(answer.text.contains("event: result\ndata: {\"Successful\":true"), "{}", answer.text);
 }
+
+#[tokio::test]
+async fn a_long_answer_in_small_pieces_keeps_a_short_lease_and_costs_one_model_call() {
+    let system = System::with(Options { lease: Some(Duration::from_secs(5)), ..options() }).await;
+    let ada = system.client("acme", "ada");
+    // 400 KB in deltas of four characters, and 3 MB in deltas of four thousand.
+    let scripts = ["chunk 4; repeat \"QUJD\" 100000", "chunk 4096; repeat \"- a _b_ `c`\\n\" 262144"];
+    for (before, script) in scripts.into_iter().enumerate() {
+        let request = turn(&format!("Write [[script: {script}]]"));
+        let (text, result) = amounts_to(&streamed(&ada, &request).await.rest().await);
+        assert_eq!(text, answer_of(&result), "{script}");
+        assert_eq!(system.model_calls().len(), before + 1, "{script}");
+    }
+}
