@@ -10,7 +10,7 @@ use contracts::{
 
 use crate::{
     context::cost,
-    guard::{Blob, guard},
+    guard::{Blob, Guarded},
     model,
     outcome::Outcome,
     progress::{Plan, Progress, Step},
@@ -92,20 +92,23 @@ pub fn raw(turn: &Turn, call: u32, raw: model::Raw) -> Vec<File> {
         .collect()
 }
 
+/// Warns of an answer that has not the form that its context asks for.
+pub fn check_form(text: &str, plan: &Plan, progress: &mut Progress) {
+    if plan.settings.text_format.as_ref().is_some_and(|format| !tool::fits(&format.schema, text)) {
+        progress.warn(UNFIT);
+    }
+}
+
 /// A whole reply. Files that the model wrote into its text become files (AGN-033 §6.1).
 pub fn answered(
     turn: &Turn,
     mode_display_name: &str,
-    text: String,
-    mut progress: Progress,
+    guarded: Guarded,
+    progress: Progress,
     plan: &Plan,
     received: Timestamp,
     timing: &Timing,
 ) -> Answer {
-    if plan.settings.text_format.as_ref().is_some_and(|format| !tool::fits(&format.schema, &text)) {
-        progress.warn(UNFIT);
-    }
-    let guarded = guard(&text, |blob| embedded_link(&turn.key, blob));
     let report = Report {
         answer_summary: Some(summarize(&guarded.text)),
         // Where nothing is left with the provider there is no chain to go on from.
@@ -144,7 +147,7 @@ fn distinct(files: impl Iterator<Item = FileRef>) -> Vec<FileRef> {
 pub fn suspended(
     turn: &Turn,
     mode_display_name: &str,
-    text: &str,
+    guarded: Guarded,
     progress: Progress,
     plan: Plan,
     received: Timestamp,
@@ -160,7 +163,6 @@ pub fn suspended(
     let Ok(tool_calls) = NonEmpty::new(calls.collect()) else {
         return failed(failure(&model::Error::Malformed), progress, &plan, received);
     };
-    let guarded = guard(text, |blob| embedded_link(&turn.key, blob));
     let continuation = ClientToolContinuation {
         metadata: metadata(turn, mode_display_name),
         tool_calls,

@@ -52,6 +52,28 @@ pub fn guard(text: &str, mut url_of: impl FnMut(&Blob) -> String) -> Guarded {
     guarded
 }
 
+/// How much of a text is guarded at a time, in bytes.
+const STEP: usize = 64 * 1024;
+
+/// As [`guard`], in steps of bounded work. `pause` is awaited after each, so that a long text keeps nobody who
+/// shares the task from working.
+pub async fn guard_in_steps<P: Future<Output = ()>>(
+    mut text: &str,
+    mut url_of: impl FnMut(&Blob) -> String,
+    pause: impl Fn() -> P,
+) -> Guarded {
+    let mut guarded = Guarded { text: String::with_capacity(text.len().min(1 << 20)), blobs: Vec::new() };
+    let mut stream = Stream::default();
+    while !text.is_empty() {
+        let (step, rest) = text.split_at(text.floor_char_boundary(STEP));
+        stream.take(step, &mut guarded, &mut url_of);
+        text = rest;
+        pause().await;
+    }
+    stream.end(&mut guarded, &mut url_of);
+    guarded
+}
+
 /// How much of an unfinished text is final: whatever follows, [`guard`] makes of the whole text
 /// something that begins with what it makes of this much of it. It is what a [`Stream`] does not hold
 /// back.

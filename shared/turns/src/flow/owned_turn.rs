@@ -71,12 +71,11 @@ fn millis(instant: Duration) -> u64 {
     u64::try_from(instant.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Renews the lease, beside the work and in its task, until it is lost: taken, settled by someone else, or over because the table could
-/// not be reached. Never past the moment when the function itself is about to be stopped.
+/// Renews the lease, beside the work and in its task, until it is lost: taken, settled by someone else, or over
+/// because the table could not be reached. Never past the moment when the function itself is about to be stopped.
 ///
 /// It is polled before the work each time, and what the work computes between two polls is bounded: the model's
-/// client yields after each piece that it reads, and what a reply costs is linear in its length. So the work
-/// can't starve it, dropping the attempt drops it, and a simulation needs no tasks of its own for it.
+/// client yields after each piece that it reads, and a reply is guarded in steps. So the work can't starve it, dropping the attempt drops it, and a simulation needs no tasks of its own for it.
 pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
     let OwnedTurn { turn, lease, term } = owned;
     let (host, timing) = (deps.host(), deps.timing());

@@ -7,10 +7,11 @@
 use std::time::Duration;
 
 use agent::{
-    answer::{self, Answer},
+    answer::{self, Answer, embedded_link},
     call::Beside,
     compose::Composed,
     conversation::Conversation,
+    guard::{Blob, Guarded, guard_in_steps},
     model::{Error, FunctionCall, Model, Observer},
     progress::{Plan, Progress, Step},
     tool::{self, Effect, Executed, ExecutedBy, Limits, PublishFile},
@@ -125,10 +126,11 @@ impl<D: AgentDeps> Executor<D> {
             }
             progress.provider = Some(config.provider.clone());
             if reply.calls.is_empty() {
+                answer::check_form(&reply.text, &plan, &mut progress);
                 let mode = config.catalog.display_name(progress.mode(turn));
-                let now = host.now();
-                let timing = self.deps.timing();
-                let answer = answer::answered(turn, &mode, reply.text, progress, &plan, now, timing);
+                let text = guarded(turn, &reply.text).await;
+                let (now, timing) = (host.now(), self.deps.timing());
+                let answer = answer::answered(turn, &mode, text, progress, &plan, now, timing);
                 return Ok(answer.streamed(stream.segment()).beside(raw));
             }
             stream.reset();
@@ -148,8 +150,9 @@ impl<D: AgentDeps> Executor<D> {
             progress = self.run_tools(owned, &plan, reply.calls, progress).await?;
             if progress.pending().next().is_some() {
                 let mode = config.catalog.display_name(progress.mode(turn));
+                let text = guarded(turn, &reply.text).await;
                 let now = host.now();
-                return Ok(answer::suspended(turn, &mode, &reply.text, progress, plan, now).beside(raw));
+                return Ok(answer::suspended(turn, &mode, text, progress, plan, now).beside(raw));
             }
         }
     }
@@ -258,4 +261,10 @@ impl<D: AgentDeps> Executor<D> {
         self.deps.payloads().put_file(&stored).await?;
         Ok(file)
     }
+}
+
+/// A reply's text without the files in it. Whoever keeps the lease gets a turn between two steps.
+async fn guarded(turn: &Turn, text: &str) -> Guarded {
+    let url_of = |blob: &Blob| embedded_link(&turn.key, blob);
+    guard_in_steps(text, url_of, tokio::task::yield_now).await
 }
