@@ -25,7 +25,8 @@ pub(super) async fn measure(cloud: &Cloud, client: &Client) {
     println!("long answers, {TURNS} turns each: CPU of the functions a turn");
     for (size, bytes, chunk) in SIZES {
         for (name, unit, length) in TEXTS {
-            let script = format!("chunk {chunk}; repeat \"{unit}\" {}", bytes / length);
+            // With a word at its end: an answer of blanks alone is none, and is asked for once more.
+            let script = format!("chunk {chunk}; repeat \"{unit}\" {}; say \".\"", bytes / length);
             let whole = computed(cloud, client, &script, false).await;
             let streamed = computed(cloud, client, &script, true).await;
             println!(
