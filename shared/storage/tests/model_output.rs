@@ -162,7 +162,7 @@ fn run(replies: Vec<Reply>, sent: &Sent) -> (Value, Table, Objects) {
 fn ended<T>(flow: impl Future<Output = T>) -> T {
     let mut flow = pin!(flow);
     let moments = 0..1_000;
-    moments.map(|_| flow.as_mut().now_or_never()).find_map(|ended| ended).expect("the flow ends")
+    moments.map(|_| flow.as_mut().now_or_never()).find_map(|ended| ended).unwrap()
 }
 
 /// One segment of a path that means nothing but itself.
