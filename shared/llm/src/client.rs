@@ -1,4 +1,4 @@
-//! The client: the port to the model, on top of what one call does ([`crate::ask`]).
+//! The client: the port to the model, on top of what one call does (`ask.rs`).
 
 use std::time::Duration;
 
