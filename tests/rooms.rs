@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("turns", &["contracts", "protocol", "agent"]),
     ("storage", &["contracts", "protocol", "agent", "turns"]),
     ("llm", &["contracts", "agent"]),
+    ("retrieval", &["contracts", "agent", "llm"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("runtime", &["contracts", "protocol"]),
     ("service", &["contracts", "protocol", "agent", "turns", "storage", "llm", "runtime"]),
@@ -51,6 +52,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-sqs", &["storage", "local"]),
     ("aws-sdk-secretsmanager", &["storage"]),
     ("reqwest", &["llm", "local"]),
+    ("qdrant-client", &["retrieval", "local"]),
 ];
 
 #[test]

@@ -21,6 +21,7 @@ pub mod mode;
 pub mod model;
 pub mod outcome;
 pub mod progress;
+pub mod retrieval;
 pub mod settings;
 pub mod summary;
 pub mod text;

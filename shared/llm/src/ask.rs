@@ -6,26 +6,20 @@
 use agent::model::{Error, Observer, Reply};
 use bytes::Bytes;
 use contracts::error::causes;
-use jiff::Timestamp;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use reqwest::{Response, Url};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use crate::config::Config;
-use crate::failure::{self, Refused};
 use crate::fold::{Memory, Progress};
 use crate::key::{ApiKey, Keys};
 use crate::raw;
 use crate::reader::Reader;
+use crate::refusal::Refusal;
 use crate::retry::Attempt;
-use crate::retry::headers::Advice;
 use crate::told::Told;
 use crate::wait::Wait;
-use crate::wire::error::ErrorObject;
-
-/// An error body that takes longer is done without.
-const ERROR_BODY: Duration = Duration::from_secs(5);
 
 /// The end of a stream follows its terminal event at once, and reading it lets the connection be used
 /// again. One that doesn't come is not worth a wait.
@@ -125,11 +119,12 @@ impl<K: Keys, W: Wait> Upstream<K, W> {
             tracing::warn!(error = %causes(&error.without_url()), "the model provider can't be reached");
             failed(Error::UNAVAILABLE)
         })?;
-        let told = Told::of_headers(response.headers());
         if !response.status().is_success() {
-            let refused = refused(call, response, observer).await;
-            return Err(Attempt { before, told: told.with(&refused.1), ..refused.0 });
+            let refusal = Refusal::read(response).await;
+            raw::refused(observer, refusal.status, &refusal.body);
+            return Err(refusal.attempt(before, call.memory.recall));
         }
+        let told = Told::of_headers(response.headers());
         let nonce = self.wait.chance().to_bits();
         let mut reader = Reader::new(self.config.limits, call.memory, nonce);
         let spent = observer.usage;
@@ -181,20 +176,6 @@ impl<K: Keys, W: Wait> Upstream<K, W> {
     }
 }
 
-/// What came in place of a response, and what it says of itself.
-async fn refused(call: &Call, response: Response, observer: &mut Observer<'_>) -> (Attempt, ErrorObject) {
-    let status = response.status().as_u16();
-    let advice = Advice::read(response.headers(), Timestamp::now());
-    let body = timeout(ERROR_BODY, error_body(response)).await;
-    let body = body.unwrap_or_default();
-    raw::refused(observer, status, &body);
-    let said = ErrorObject::of_body(&body);
-    let chained = call.memory.recall;
-    let error =
-        failure::of_refused(Refused { status, error: &said, retry_after: advice.retry_after, chained });
-    (Attempt { status: Some(status), advice, ..Attempt::without_response(0, error) }, said)
-}
-
 /// Whether a whole response comes where a stream was asked for.
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -203,17 +184,4 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn is_empty(reply: &Reply) -> bool {
     reply.calls.is_empty() && reply.text.trim().is_empty()
-}
-
-/// The start of an error's body, as far as it comes.
-async fn error_body(mut response: Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    while let Ok(Some(piece)) = response.chunk().await {
-        let room = failure::MOST_BODY - body.len();
-        body.extend_from_slice(piece.get(..room).unwrap_or(&piece));
-        if body.len() == failure::MOST_BODY {
-            break;
-        }
-    }
-    body
 }

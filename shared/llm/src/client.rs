@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use agent::model::{Error, Model, Observer, Reply, Request};
 use bytes::Bytes;
-use reqwest::{Url, redirect};
 use tokio::time::timeout_at;
 
 pub use crate::config::{Config, Timeouts, Unusable};
@@ -30,17 +29,8 @@ impl<K: Keys> Client<K> {
     ///
     /// [`Unusable`], which names the setting at fault.
     pub fn new(config: Config, keys: K) -> Result<Self, Unusable> {
-        let url = format!("{}/responses", config.base.trim_end_matches('/'));
-        let url = Url::parse(&url).map_err(|_| Unusable::Base)?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(Unusable::Base);
-        }
-        let http = reqwest::Client::builder()
-            .connect_timeout(config.timeouts.connect)
-            .redirect(redirect::Policy::none())
-            .user_agent(concat!("aptix-serverless/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(Unusable::Http)?;
+        let url = config.endpoint("responses")?;
+        let http = config.http()?;
         let breaker = Breaker::new(config.breaker);
         Ok(Self { upstream: Upstream { http, url, keys, config, wait: Real }, breaker })
     }

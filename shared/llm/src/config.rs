@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::Url;
+use reqwest::{Url, redirect};
 
 use crate::retry::Policy;
 use crate::{breaker, sse};
@@ -10,7 +10,7 @@ use crate::{breaker, sse};
 /// Where and how to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The API's base URL; `/responses` is added to its path.
+    /// The API's base URL; the operation, as `/responses`, is added to its path.
     pub base: String,
     /// How long to wait for what.
     pub timeouts: Timeouts,
@@ -32,6 +32,28 @@ impl Config {
     pub fn provider(&self) -> Result<String, Unusable> {
         let url = Url::parse(&self.base).map_err(|_| Unusable::Base)?;
         url.host_str().map(str::to_owned).ok_or(Unusable::Base)
+    }
+}
+
+impl Config {
+    /// The URL of one of the API's operations.
+    pub(crate) fn endpoint(&self, operation: &str) -> Result<Url, Unusable> {
+        let url = format!("{}/{operation}", self.base.trim_end_matches('/'));
+        let url = Url::parse(&url).map_err(|_| Unusable::Base)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Unusable::Base);
+        }
+        Ok(url)
+    }
+
+    /// A client with a pool of connections of its own, which has not connected yet.
+    pub(crate) fn http(&self) -> Result<reqwest::Client, Unusable> {
+        reqwest::Client::builder()
+            .connect_timeout(self.timeouts.connect)
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!("aptix-serverless/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(Unusable::Http)
     }
 }
 

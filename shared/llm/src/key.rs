@@ -16,6 +16,11 @@ impl ApiKey {
         Self(key.as_ref().trim().to_owned())
     }
 
+    /// The key itself, for a client that makes its own header. Nothing else is done with it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
     /// The `authorization` header, marked as sensitive so that no client logs it.
     pub(crate) fn header(&self) -> Result<HeaderValue, Error> {
         let header = HeaderValue::try_from(format!("Bearer {}", self.0));

@@ -4,7 +4,7 @@
 //! What decides is pure and stands alone: [`builder`] lays out a request (AGN-003), [`sse`] reads an
 //! event stream, [`fold`] makes one reply of its events, [`failure`] names what went wrong, and
 //! [`retry`] says whether to ask again, [`breaker`] whether to ask at all. [`Client`] is the thin layer of effects
-//! around them.
+//! around them. [`embeddings`] asks the same kind of provider for vectors of texts, with the same retries.
 //!
 //! Deliberately absent: what a turn does about an error, chains that have to be rebuilt, the store of
 //! payloads, and any provider's client library. Those parse events into closed enums, so an event type
@@ -17,11 +17,13 @@ pub mod breaker;
 pub mod builder;
 pub mod client;
 pub mod config;
+pub mod embeddings;
 pub mod failure;
 pub mod fold;
 pub mod key;
 mod raw;
 pub mod reader;
+mod refusal;
 pub mod retry;
 pub mod sse;
 pub mod told;

@@ -2,21 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The payload keys that a hint may name (IDX-025).
-///
-/// Deliberately without the tenant and the workspace: those come from the caller and the session.
-const KEYS: &[&str] = &[
-    "ContentType",
-    "Subtype",
-    "SectionKey",
-    "Title",
-    "Language",
-    "Repo",
-    "Path",
-    "Symbol",
-    "SymbolType",
-    "LabelSlugs",
-];
+use crate::retrieval::key::HINTS;
 
 /// A chunk whose payload has this value ranks higher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +19,7 @@ pub enum InvalidHint {
     #[error("must be written Key=Value")]
     Form,
     /// A key that no chunk is ranked by.
-    #[error("must begin with one of {}", KEYS.join(", "))]
+    #[error("must begin with one of {}", HINTS.join(", "))]
     Key,
 }
 
@@ -59,7 +45,7 @@ impl TryFrom<String> for RagHint {
         if value.is_empty() {
             return Err(InvalidHint::Form);
         }
-        if !KEYS.contains(&key) {
+        if !HINTS.contains(&key) {
             return Err(InvalidHint::Key);
         }
         Ok(Self { key: key.to_owned(), value: value.to_owned() })

@@ -1,0 +1,3 @@
+//! What a turn is to know of an org's indexed sources.
+
+pub mod key;

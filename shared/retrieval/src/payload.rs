@@ -1,0 +1,228 @@
+//! What a point of the database says of its chunk (IDX-025).
+
+use std::collections::HashMap;
+
+use agent::retrieval::key;
+use contracts::{hash::ContentHash, id::OrgId};
+use qdrant_client::qdrant::{Value, value::Kind};
+
+/// The payload of a point. What is absent is not written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payload {
+    /// The tenant.
+    pub org_id: OrgId,
+    /// The workspace.
+    pub project_id: Option<String>,
+    /// The indexed source, as its indexer names it.
+    pub doc_id: String,
+    /// What the chunk is about, as its indexer names it.
+    pub semantic_id: Option<String>,
+    /// What kind of source it is.
+    pub content_type: Option<String>,
+    /// Which kind of that.
+    pub subtype: Option<String>,
+    /// The section of a document.
+    pub section_key: Option<String>,
+    /// The chunk's place among its source's, from 0.
+    pub part_index: u32,
+    /// How many chunks its source has.
+    pub part_total: u32,
+    /// What a reader would call it.
+    pub title: Option<String>,
+    /// Its language, in lower case.
+    pub language: Option<String>,
+    /// The repository.
+    pub repo: Option<String>,
+    /// The path in the repository, with `/`.
+    pub path: String,
+    /// Its first line, from 1.
+    pub line_start: u32,
+    /// Its last line.
+    pub line_end: u32,
+    /// What the code declares.
+    pub symbol: Option<String>,
+    /// What kind of declaration that is.
+    pub symbol_type: Option<String>,
+    /// Labels.
+    pub label_slugs: Vec<String>,
+    /// SHA-256 of the whole source's bytes.
+    pub source_sha256: Option<String>,
+    /// The content hash of the chunk's text.
+    pub content_hash: ContentHash,
+    /// The model that made its vector.
+    pub embedding_model: String,
+    /// The chunk itself.
+    pub text: String,
+}
+
+impl Payload {
+    /// The payload as the database keeps it.
+    #[must_use]
+    pub fn into_map(self) -> HashMap<String, Value> {
+        let labels = Some(self.label_slugs).filter(|labels| !labels.is_empty());
+        let members: [(&str, Option<Value>); 22] = [
+            (key::ORG_ID, Some(self.org_id.as_str().into())),
+            (key::PROJECT_ID, self.project_id.map(Value::from)),
+            (key::DOC_ID, Some(self.doc_id.into())),
+            (key::SEMANTIC_ID, self.semantic_id.map(Value::from)),
+            (key::CONTENT_TYPE, self.content_type.map(Value::from)),
+            (key::SUBTYPE, self.subtype.map(Value::from)),
+            (key::SECTION_KEY, self.section_key.map(Value::from)),
+            (key::PART_INDEX, Some(i64::from(self.part_index).into())),
+            (key::PART_TOTAL, Some(i64::from(self.part_total).into())),
+            (key::TITLE, self.title.map(Value::from)),
+            (key::LANGUAGE, self.language.map(Value::from)),
+            (key::REPO, self.repo.map(Value::from)),
+            (key::PATH, Some(self.path.into())),
+            (key::LINE_START, Some(i64::from(self.line_start).into())),
+            (key::LINE_END, Some(i64::from(self.line_end).into())),
+            (key::SYMBOL, self.symbol.map(Value::from)),
+            (key::SYMBOL_TYPE, self.symbol_type.map(Value::from)),
+            (key::LABEL_SLUGS, labels.map(Value::from)),
+            (key::SOURCE_SHA256, self.source_sha256.map(Value::from)),
+            (key::CONTENT_HASH, Some(self.content_hash.to_string().into())),
+            (key::EMBEDDING_MODEL, Some(self.embedding_model.into())),
+            (key::TEXT, Some(self.text.into())),
+        ];
+        members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    }
+
+    /// The payload of a point, whoever wrote it; none without an org and a text. What is missing or of another type
+    /// counts as not said: lines are then counted, the hash computed, and a path is the source's name.
+    #[must_use]
+    pub fn read(mut map: HashMap<String, Value>) -> Option<Self> {
+        let mut take = |key: &str| map.remove(key).and_then(|value| value.kind);
+        let org_id = OrgId::new(string(take(key::ORG_ID))?).ok()?;
+        let text = string(take(key::TEXT)).filter(|text| !text.trim().is_empty())?;
+        let doc_id = string(take(key::DOC_ID)).unwrap_or_default();
+        let line_start = number(take(key::LINE_START)).unwrap_or(1).max(1);
+        let counted =
+            line_start.saturating_add(u32::try_from(text.lines().count()).unwrap_or(u32::MAX).max(1) - 1);
+        let hash = string(take(key::CONTENT_HASH)).and_then(|hash| hash.parse().ok());
+        Some(Self {
+            org_id,
+            project_id: string(take(key::PROJECT_ID)),
+            semantic_id: string(take(key::SEMANTIC_ID)),
+            content_type: string(take(key::CONTENT_TYPE)),
+            subtype: string(take(key::SUBTYPE)),
+            section_key: string(take(key::SECTION_KEY)),
+            part_index: number(take(key::PART_INDEX)).unwrap_or_default(),
+            part_total: number(take(key::PART_TOTAL)).unwrap_or_default(),
+            title: string(take(key::TITLE)),
+            language: string(take(key::LANGUAGE)),
+            repo: string(take(key::REPO)),
+            path: string(take(key::PATH)).unwrap_or_else(|| doc_id.clone()),
+            line_start,
+            line_end: number(take(key::LINE_END)).unwrap_or(counted).max(line_start),
+            symbol: string(take(key::SYMBOL)),
+            symbol_type: string(take(key::SYMBOL_TYPE)),
+            label_slugs: strings(take(key::LABEL_SLUGS)),
+            source_sha256: string(take(key::SOURCE_SHA256)),
+            content_hash: hash.unwrap_or_else(|| ContentHash::of_text(&text)),
+            embedding_model: string(take(key::EMBEDDING_MODEL)).unwrap_or_default(),
+            doc_id,
+            text,
+        })
+    }
+}
+
+fn string(kind: Option<Kind>) -> Option<String> {
+    match kind? {
+        Kind::StringValue(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn strings(kind: Option<Kind>) -> Vec<String> {
+    match kind {
+        Some(Kind::ListValue(list)) => {
+            list.values.into_iter().filter_map(|value| string(value.kind)).collect()
+        }
+        kind => string(kind).into_iter().collect(),
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a whole number within u32 is kept whole"
+)]
+fn number(kind: Option<Kind>) -> Option<u32> {
+    match kind? {
+        Kind::IntegerValue(value) => u32::try_from(value).ok(),
+        // Writers in languages without whole numbers.
+        Kind::DoubleValue(value) if value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value) => {
+            Some(value as u32)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole() -> Payload {
+        let some = |text: &str| Some(text.to_owned());
+        Payload {
+            org_id: OrgId::new("acme").unwrap(),
+            project_id: some("backend"),
+            doc_id: "core:src/a.rs".to_owned(),
+            semantic_id: some("core.a"),
+            content_type: some("code"),
+            subtype: some("rust"),
+            section_key: some("a"),
+            part_index: 1,
+            part_total: 2,
+            title: some("a"),
+            language: some("rust"),
+            repo: some("core"),
+            path: "src/a.rs".to_owned(),
+            line_start: 3,
+            line_end: 4,
+            symbol: some("main"),
+            symbol_type: some("function"),
+            label_slugs: vec!["one".to_owned(), "two".to_owned()],
+            source_sha256: some("00"),
+            content_hash: ContentHash::of_text("fn main() {}"),
+            embedding_model: "m".to_owned(),
+            text: "fn main() {}".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_payload_is_read_as_it_was_written_and_has_every_key() {
+        let map = whole().into_map();
+        assert_eq!(map.len(), 22);
+        assert_eq!(Payload::read(map), Some(whole()));
+    }
+
+    #[test]
+    fn every_key_of_a_hint_is_a_payloads() {
+        let map = whole().into_map();
+        assert!(key::HINTS.iter().all(|hint| map.contains_key(*hint)));
+    }
+
+    #[test]
+    fn a_payload_of_another_indexer_is_read_as_far_as_it_goes() {
+        let map = [
+            (key::ORG_ID, Value::from("acme")),
+            (key::DOC_ID, Value::from("readme")),
+            (key::LINE_START, Value::from(5.0)),
+            (key::TEXT, Value::from("one\ntwo")),
+            ("Other", Value::from(true)),
+        ];
+        let read = Payload::read(map.map(|(key, value)| (key.to_owned(), value)).into()).unwrap();
+        assert_eq!((read.path.as_str(), read.line_start, read.line_end), ("readme", 5, 6));
+        assert_eq!(read.content_hash, ContentHash::of_text("one\ntwo"));
+    }
+
+    #[test]
+    fn a_point_without_an_org_or_a_text_is_no_chunk() {
+        for absent in [key::ORG_ID, key::TEXT] {
+            let mut map = whole().into_map();
+            map.remove(absent);
+            assert_eq!(Payload::read(map), None, "{absent}");
+        }
+    }
+}
