@@ -132,13 +132,11 @@ fn cut(term: &str) -> String {
     term.chars().take(MOST_TERM_CHARS).collect()
 }
 
-/// A plural is the same term: `leases` is `lease`, `retries` is `retry`. By Harman's three rules, so never clever.
+/// A plural is the same term: `leases` is `lease`, `retries` is `retry`. After Harman's rules, so never clever.
 fn singular(term: &str) -> String {
     let is = |end: &str| term.len() > end.len() + 1 && term.ends_with(end);
     if is("ies") && !is("eies") && !is("aies") {
         format!("{}y", term.strip_suffix("ies").unwrap_or(term))
-    } else if is("es") && !is("aes") && !is("ees") && !is("oes") {
-        term.strip_suffix('s').unwrap_or(term).to_owned()
     } else if is("s") && !is("us") && !is("ss") && term.len() > 3 {
         term.strip_suffix('s').unwrap_or(term).to_owned()
     } else {
