@@ -22,7 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("retrieval", &["contracts", "agent", "llm"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("runtime", &["contracts", "protocol"]),
-    ("service", &["contracts", "protocol", "agent", "turns", "storage", "llm", "runtime"]),
+    ("service", &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime"]),
     ("scripted-model", &[]),
     ("execute", &["contracts", "runtime", "service"]),
     ("tool-continuation", &["contracts", "runtime", "service"]),

@@ -29,6 +29,7 @@ mod provider_table;
 mod providers;
 mod reconcile;
 mod restart;
+mod retrieval;
 mod server_tools;
 mod sessions;
 mod shapes;

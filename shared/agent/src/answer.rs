@@ -129,7 +129,8 @@ pub fn answered(
     Answer {
         outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode)
             .after_modes(progress.earlier_modes)
-            .told(rounds, window),
+            .told(rounds, window)
+            .with_context(progress.context_block),
         files: embedded(&turn.key, guarded.blobs),
         beside: Vec::new(),
     }
@@ -209,6 +210,7 @@ fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
         client_tool_ms: Some(progress.client_tool_ms).filter(|millis| *millis > 0),
         server_tool_ms: progress.ran_server_tools().then_some(progress.server_tool_ms),
         tool_rounds: Some(progress.rounds).filter(|rounds| *rounds > 0),
+        chunk_refs: progress.chunk_refs.clone(),
         warnings: progress.warnings.clone(),
         ..Report::default()
     }

@@ -78,7 +78,7 @@ fn news(
     let update = [known.learns_mode(mode, catalog), known.learns_solution(latched, &solutions)];
     let message = match progress.last_round() {
         Some(round) => Message { tool_outputs: round.outputs(), ..Message::in_mode(mode) },
-        None => opening(mode, conversation.request.as_ref(), plan),
+        None => opening(mode, conversation.request.as_ref(), plan, progress),
     };
     (Message { update: known::update(update), ..message }, known)
 }
@@ -101,7 +101,7 @@ fn everything(
     }
     let latched = plan.solution.as_ref().map(|solution| solution.text);
     let update = [known.learns_mode(&turn.mode, catalog), known.learns_solution(latched, &solutions)];
-    let opening = opening(&turn.mode, conversation.request.as_ref(), plan);
+    let opening = opening(&turn.mode, conversation.request.as_ref(), plan, progress);
     let mut message = Message { update: known::update(update), ..opening };
     let rounds = progress.rounds_in(progress.mode(turn));
     for round in &rounds {
@@ -114,11 +114,12 @@ fn everything(
 }
 
 /// What a turn begins with.
-fn opening(mode: &str, request: Option<&UserTurn>, plan: &Plan) -> Message {
+fn opening(mode: &str, request: Option<&UserTurn>, plan: &Plan, progress: &Progress) -> Message {
     let Material { files_block, attachments } =
         request.map(|request| Material::of(request, &plan.active_files)).unwrap_or_default();
     let instruction = request.map_or(Instruction::ToolResults, Instruction::of);
-    Message { instruction, files_block, attachments, ..Message::in_mode(mode) }
+    let context_block = progress.context_block.clone();
+    Message { instruction, context_block, files_block, attachments, ..Message::in_mode(mode) }
 }
 
 /// Hashes: a provider learns that two requests are of one session or one user, not whose they are.

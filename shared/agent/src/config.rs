@@ -1,11 +1,15 @@
 //! What turns are made of besides the request: modes, tools and default contexts.
 
-use protocol::chain::{ChainPolicy, Keeper, Target};
+use protocol::{
+    chain::{ChainPolicy, Keeper, Target},
+    session::Hints,
+};
 
 use crate::{
     context::{Defaults, Effective, ToolsOnContinuation},
     mode::Catalog,
     progress::Plan,
+    retrieval::{Configured, EmbeddingModel, Hint, MOST_CHUNKS, Sources, key},
     tool::{self, AvailableMode, Definition, Facts, Merged, Registry},
 };
 
@@ -24,6 +28,8 @@ pub struct AgentConfig {
     pub provider: String,
     /// Who remembers conversations where no conversation context says so.
     pub chain: ChainPolicy,
+    /// What turns search where no conversation context says otherwise; none where nothing is indexed.
+    pub retrieval: Option<Configured>,
     /// Server tools that every mode has, beside `agent_change_mode`.
     pub always: Vec<String>,
 }
@@ -35,6 +41,39 @@ impl AgentConfig {
     pub fn target(&self, effective: &Effective, keeps_none: bool) -> Target {
         let (model, provider) = (effective.model.clone(), self.provider.clone());
         Target { model, provider, policy: effective.chain, keeps_none }
+    }
+
+    /// What a turn with these settings searches; none where it is to be told nothing.
+    #[must_use]
+    pub fn sources(&self, effective: &Effective, hints: &Hints, mode: &str) -> Option<Sources> {
+        let configured = self.retrieval.as_ref()?;
+        let (chunks, tokens) = (effective.budgets.context_chunks, effective.budgets.context_tokens);
+        if chunks == 0 || tokens == 0 {
+            return None;
+        }
+        let embedding = match &effective.embedding_model {
+            Some(name) => EmbeddingModel { name: name.clone(), dimensions: effective.dimensions },
+            None => EmbeddingModel {
+                dimensions: effective.dimensions.or(configured.embedding.dimensions),
+                ..configured.embedding.clone()
+            },
+        };
+        let of_session = [
+            (key::REPO, hints.repo.clone()),
+            (key::PROJECT_ID, hints.workspace.clone()),
+            (key::LANGUAGE, hints.language.as_deref().map(str::to_lowercase)),
+        ];
+        let of_session = of_session.into_iter().filter_map(|(key, value)| {
+            value.filter(|value| !value.trim().is_empty()).map(|value| Hint::new(key, &value))
+        });
+        let of_mode = self.catalog.rag_hints(mode).iter().map(|hint| Hint::new(hint.key(), hint.value()));
+        Some(Sources {
+            collection: effective.collection.as_ref().unwrap_or(&configured.collection).clone(),
+            embedding,
+            chunks: chunks.min(MOST_CHUNKS),
+            tokens,
+            hints: of_session.chain(of_mode).collect(),
+        })
     }
 
     /// What a turn works with, but for what its session has latched (AGN-011 §4.3, AGN-003 §4): the base
@@ -67,6 +106,7 @@ impl AgentConfig {
             system_parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
             settings: effective.settings.clone(),
             active_files: Vec::new(),
+            sources: None,
             tool_choice,
             tools,
             tools_on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,

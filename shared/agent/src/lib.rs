@@ -1,11 +1,13 @@
 //! What an agent is told, what it may call, and what its answer comes to.
 //!
 //! [`mode`], [`context`] and [`tool`] are what a turn is made of besides its request; [`material`] is the
-//! files that go with it, [`history`] what came before it. [`model`] is the port to the language model,
+//! files that go with it, [`history`] what came before it, [`retrieval`] what its
+//! org has indexed. [`model`] is the port to the language model,
 //! [`progress`] how far a turn's work has come, [`outcome`] what is stored of its end. Deliberately
 //! absent: I/O, a provider's wire, and every rule about who may write what: those are the `protocol`'s.
 
 pub mod answer;
+mod block;
 pub mod call;
 pub mod compose;
 pub mod config;

@@ -62,6 +62,9 @@ pub enum Ending {
         /// How the turns before were told to it, where they were.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         window: Option<Box<Window>>,
+        /// What its message told of the indexed sources, for the same.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        context_block: Option<String>,
     },
     /// Errors.
     Failed,
@@ -107,6 +110,7 @@ impl Outcome {
                 calls: Vec::new(),
                 tool_rounds: Vec::new(),
                 window: None,
+                context_block: None,
             },
         }
     }
@@ -125,6 +129,15 @@ impl Outcome {
     pub fn told(mut self, made: Vec<Round>, how: Option<Window>) -> Self {
         if let Ending::Completed { tool_rounds, window, .. } = &mut self.ending {
             (*tool_rounds, *window) = (made, how.map(Box::new));
+        }
+        self
+    }
+
+    /// The same, with what the turn's message told of the indexed sources; an answer alone has it.
+    #[must_use]
+    pub fn with_context(mut self, block: Option<String>) -> Self {
+        if let Ending::Completed { context_block, .. } = &mut self.ending {
+            *context_block = block;
         }
         self
     }
@@ -193,6 +206,15 @@ impl Outcome {
     pub fn window(&self) -> Option<&Window> {
         match &self.ending {
             Ending::Completed { window, .. } => window.as_deref(),
+            Ending::Failed | Ending::Suspended { .. } => None,
+        }
+    }
+
+    /// What its message told of the indexed sources.
+    #[must_use]
+    pub fn context_block(&self) -> Option<&str> {
+        match &self.ending {
+            Ending::Completed { context_block, .. } => context_block.as_deref(),
             Ending::Failed | Ending::Suspended { .. } => None,
         }
     }

@@ -6,7 +6,7 @@
 
 use contracts::{
     Fingerprint, Usage,
-    read::AgentSessionActiveFileRef,
+    read::{AgentSessionActiveFileRef, AgentSessionChunkRef},
     response::{FileRef, ToolResult},
 };
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use crate::{
     call::{self, Beside, CallRecord, Round},
     context::Prices,
     model::FunctionCall,
+    retrieval::{MOST_CHUNKS, NOT_ALL_LISTED, Sources},
     settings::Settings,
     tool::{Definition, MAX_MODE_CHANGES},
     window::Window,
@@ -45,6 +46,9 @@ pub struct Plan {
     /// The files that came with the turn, and which of them go to the model.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub active_files: Vec<AgentSessionActiveFileRef>,
+    /// What it searches; none where it is to be told nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sources: Option<Sources>,
     /// A tool that the first model call must call (AGN-003 §6.2).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool_choice: Option<String>,
@@ -133,6 +137,12 @@ pub struct Progress {
     /// How the earlier turns were last told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
+    /// The `[CONTEXT]` block that its message has (AGN-002).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_block: Option<String>,
+    /// The chunks that it was told, in the block or by a tool (DD-002B).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chunk_refs: Vec<AgentSessionChunkRef>,
     /// What server tools returned, for the final response (AGN-033 §5.3).
     pub tool_results: Vec<ToolResult>,
     /// Files that were published.
@@ -232,6 +242,19 @@ impl Progress {
             (Some(before), Some(now)) => Some(before.plus(now)),
             (before, now) => before.or(now),
         };
+    }
+
+    /// Lists chunks that the turn was told, each once. There are bounds, which the user is told of.
+    pub fn used(&mut self, chunks: Vec<AgentSessionChunkRef>) {
+        for chunk in chunks {
+            if self.chunk_refs.iter().any(|known| known.chunk_id == chunk.chunk_id) {
+                continue;
+            }
+            if self.chunk_refs.len() >= MOST_CHUNKS as usize {
+                return self.warn(NOT_ALL_LISTED);
+            }
+            self.chunk_refs.push(chunk);
+        }
     }
 
     /// Warns the user, once.

@@ -2,6 +2,13 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+/// The longest path that a ref keeps, in bytes of UTF-8; of a longer one its end, which names the file. With
+/// it the refs of 64 files stay under 80 KB, so that the item they are in stays under 100 KB.
+pub const MOST_REF_PATH_BYTES: usize = 1_024;
+
+/// Stands for what a path lost.
+const CUT: &str = "…";
+
 /// About how many tokens a text has: one per three bytes of UTF-8, rounded up.
 ///
 /// Source code and English have fewer, about one per four bytes; what is not Latin has about one per
@@ -41,6 +48,15 @@ pub fn cut(text: String, most: usize) -> String {
     }
     let head = text.split_at(text.floor_char_boundary(most)).0;
     format!("{head}\n[cut here: {} of {} bytes left out]", text.len() - head.len(), text.len())
+}
+
+/// A path as a ref keeps it.
+pub(crate) fn path_of_ref(path: &str) -> String {
+    if path.len() <= MOST_REF_PATH_BYTES {
+        return path.to_owned();
+    }
+    let kept = path.ceil_char_boundary(path.len() - (MOST_REF_PATH_BYTES - CUT.len()));
+    format!("{CUT}{}", path.get(kept..).unwrap_or_default())
 }
 
 #[cfg(test)]

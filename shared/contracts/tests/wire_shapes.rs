@@ -8,7 +8,8 @@ use contracts::{
     invoke_result::Warning,
     read::{
         AgentSession, AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionSummary, AgentSessionTurn,
-        AgentSessionTurnSummary, Cost, EntityHeader, ListResponse, ModeChange, PayloadLink, TurnStatus,
+        AgentSessionTurnSummary, Cost, EntityHeader, ListResponse, ModeChange, PayloadLink, Score,
+        TurnStatus,
     },
     response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall, ToolOutcome, ToolResult},
 };
@@ -126,6 +127,7 @@ fn turn() -> AgentSessionTurn {
             start_line: 1,
             end_line: 40,
             content_hash: ContentHash::of_text("chunk"),
+            score: Some(Score::of(0.75)),
         }],
         active_file_refs: vec![AgentSessionActiveFileRef {
             path: "src/a.rs".to_owned(),

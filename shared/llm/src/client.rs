@@ -9,7 +9,7 @@ use tokio::time::timeout_at;
 pub use crate::config::{Config, Timeouts, Unusable};
 
 use crate::ask::{Call, Upstream};
-use crate::breaker::Breaker;
+use crate::breaker::{Breaker, is_outage};
 use crate::fold::Memory;
 use crate::key::{ApiKey, Keys};
 use crate::wait::{Real, Wait};
@@ -59,7 +59,7 @@ impl<K: Keys, W: Wait> Model for Client<K, W> {
         let reply = timeout_at(until, self.upstream.ask(&call, until, observer))
             .await
             .map_err(|_| Error::TimedOut)?;
-        admission.ended(&reply, self.upstream.wait.now());
+        admission.ended(reply.as_ref().is_err_and(is_outage), self.upstream.wait.now());
         reply
     }
 }

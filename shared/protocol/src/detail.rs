@@ -29,8 +29,6 @@ pub struct RequestDetail {
     pub upstream: Upstream,
     /// The head of the instruction (DD-005).
     pub instruction_summary: String,
-    /// Retrieved chunks that went with it.
-    pub chunk_refs: Vec<AgentSessionChunkRef>,
     /// Files that came with it.
     pub active_file_refs: Vec<AgentSessionActiveFileRef>,
 }
@@ -101,6 +99,9 @@ pub struct Report {
     /// Rounds of tool calls; none when there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_rounds: Option<u32>,
+    /// The chunks of indexed sources that it was told (DD-002B).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chunk_refs: Vec<AgentSessionChunkRef>,
     /// Warnings of this turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

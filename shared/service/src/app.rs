@@ -6,6 +6,7 @@ use agent::{
     config::AgentConfig,
     context,
     mode::Catalog,
+    retrieval::Configured,
     tool::{
         self, Registry,
         diagnostics::{Sleep, diagnostics},
@@ -25,12 +26,15 @@ use turns::{
 use crate::{
     provider,
     provider_key::{self, ProviderKey},
+    sources::{self, Sources},
 };
 
 pub use turns::flow::Invocation;
 
 /// Runs turns over the real adapters.
-pub type Turns = Executor<AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Client<ProviderKey>>>;
+pub type Turns = Executor<
+    AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Client<ProviderKey>, Option<Sources>>,
+>;
 
 /// What the handlers share.
 #[derive(Clone, FromRef)]
@@ -59,7 +63,8 @@ impl App {
         )
         .with_chain_life(env.seconds("CHAIN_LIFE_SECONDS"));
         let provider = provider::config(&mut env);
-        let key = provider_key::Source::read(&mut env);
+        let key = provider_key::Source::read(&mut env, "OPENAI_API_KEY", "OPENAI_API_KEY_SECRET_ARN");
+        let sources = sources::Settings::read(&mut env);
         let model = env.or("OPENAI_MODEL", "gpt-5");
         let chain = env.parsed("OPENAI_CHAIN", "auto, provider or local").unwrap_or_default();
         let with_diagnostics = env.optional("DIAGNOSTIC_TOOLS").is_some_and(|on| on == "true");
@@ -68,14 +73,17 @@ impl App {
         env.finish()?;
 
         let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
-        let key = ProviderKey::new(key, secrets);
+        let key = ProviderKey::new(key, secrets.clone());
         key.fetch_ahead();
+        let (searched, retrieval) =
+            sources.map(|sources| sources.sources(&provider, &key, &secrets)).transpose()?.unzip();
         let reader = SessionReader::new(table.clone(), objects.clone());
         let turns = Executor::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
-            config: Arc::new(config(model, provider.provider()?, chain, with_diagnostics)?),
+            config: Arc::new(config(model, provider.provider()?, chain, searched, with_diagnostics)?),
             model: llm::Client::new(provider, key)?,
+            retrieval,
         });
         Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, claims })
     }
@@ -86,10 +94,11 @@ fn config(
     model: String,
     provider: String,
     chain: ChainPolicy,
+    retrieval: Option<Configured>,
     with_diagnostics: bool,
 ) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();
-    let mut always = Vec::new();
+    let mut always: Vec<String> = retrieval.iter().map(|_| tool::SEARCH_CONTEXT.to_owned()).collect();
     if with_diagnostics {
         let diagnostics = diagnostics(Sleep::new(tokio::time::sleep));
         always.extend(diagnostics.iter().map(|tool| tool.definition().name.clone()));
@@ -99,7 +108,7 @@ fn config(
     let names: Vec<&str> = tools.names().collect();
     let catalog = if with_diagnostics { Catalog::with_diagnostics(&names)? } else { Catalog::seed(&names)? };
     let defaults = context::defaults(&catalog, &names)?;
-    Ok(AgentConfig { catalog, tools, defaults, model, provider, chain, always })
+    Ok(AgentConfig { catalog, tools, defaults, model, provider, chain, retrieval, always })
 }
 
 /// The reply to a refused request.

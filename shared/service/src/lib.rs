@@ -7,3 +7,4 @@ pub mod answer;
 pub mod app;
 mod provider;
 pub mod provider_key;
+pub mod sources;

@@ -1,4 +1,5 @@
-//! The model provider's API key: from Secrets Manager, or from the environment of a local run.
+//! API keys of the model's provider, and of what else is asked: from Secrets Manager, or from the environment of a
+//! local run.
 
 use std::sync::Arc;
 
@@ -11,18 +12,25 @@ use tokio::sync::Mutex;
 /// Where the key comes from.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// The setting `OPENAI_API_KEY`: on a developer's machine.
+    /// A setting: on a developer's machine.
     Setting(ApiKey),
-    /// The secret that `OPENAI_API_KEY_SECRET_ARN` names.
+    /// The secret that a setting names.
     Secret(String),
 }
 
 impl Source {
-    pub(crate) fn read(env: &mut Env) -> Self {
-        match env.optional("OPENAI_API_KEY") {
+    /// A key that has to be there: the setting itself, or the secret that the other one names.
+    pub(crate) fn read(env: &mut Env, setting: &'static str, secret: &'static str) -> Self {
+        match env.optional(setting) {
             Some(key) => Self::Setting(ApiKey::new(key)),
-            None => Self::Secret(env.required("OPENAI_API_KEY_SECRET_ARN")),
+            None => Self::Secret(env.required(secret)),
         }
+    }
+
+    /// A key that may be left out.
+    pub(crate) fn optional(env: &mut Env, setting: &'static str, secret: &'static str) -> Option<Self> {
+        let key = env.optional(setting).map(|key| Self::Setting(ApiKey::new(key)));
+        key.or_else(|| env.optional(secret).map(Self::Secret))
     }
 }
 
@@ -59,7 +67,7 @@ impl Keys for ProviderKey {
             Some(key) if Some(key) != refused => Ok(key.clone()),
             _ => {
                 let fetched = self.secrets.text(id).await.map_err(|error| {
-                    tracing::error!(error = %causes(&error), "the provider's key can't be read");
+                    tracing::error!(error = %causes(&error), "a provider's key can't be read");
                     Error::Unauthenticated
                 })?;
                 Ok(cached.insert(ApiKey::new(fetched)).clone())

@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use agent::model::{Error, FunctionCall, Model, Observer, Reply, Request};
+use agent::{
+    model::{Error, FunctionCall, Model, Observer, Reply, Request},
+    retrieval::NoSources,
+};
 use contracts::request::limits::MAX_TOOL_CALL_ID_CHARS;
 use futures::FutureExt;
 use proptest::{prelude::*, sample::select};
@@ -142,6 +145,7 @@ fn run(replies: Vec<Reply>, sent: &Sent) -> (Value, Table, Objects) {
         base: base(),
         queue: Queue::new(clock, Temper::RELIABLE),
         model: Anything(Mutex::new(replies.into())),
+        retrieval: NoSources,
         config: build::config(),
     });
     let invocation = Invocation::lasting(MINUTES);

@@ -113,6 +113,7 @@ pub fn config() -> Arc<AgentConfig> {
             model,
             provider,
             chain: ChainPolicy::default(),
+            retrieval: None,
             always,
         })
     });

@@ -167,7 +167,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         full_agent_answer_url: answer_link(record),
         openai_request_payload_url: raw(paths::MODEL_REQUEST),
         openai_response_payload_url: raw(paths::MODEL_RESPONSE),
-        chunk_refs: request.chunk_refs.clone(),
+        chunk_refs: report.chunk_refs.clone(),
         active_file_refs: request.active_file_refs.clone(),
         usage: report.usage,
         cost: report.cost.as_ref().map(cost),

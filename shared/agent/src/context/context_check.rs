@@ -7,8 +7,9 @@ use serde::Serialize;
 use super::{
     AgentContext, Budgets, ConversationContext, Document, Prices,
     limits::{
-        BUDGET_TOKENS, CONTEXT_CHUNKS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES, MAX_MODEL_NAME_CHARS,
-        MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, TEMPERATURE, TOOL_DEADLINE_SECONDS, TOP_P,
+        BUDGET_TOKENS, CONTEXT_CHUNKS, DIMENSIONS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES,
+        MAX_MODEL_NAME_CHARS, MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, TEMPERATURE,
+        TOOL_DEADLINE_SECONDS, TOP_P,
     },
 };
 use crate::{
@@ -74,6 +75,12 @@ fn conversation(
     }
     if let Some(collection) = &context.collection {
         self::collection(collection, &format!("{at}.Collection"), found);
+    }
+    if let Some(model) = &context.embedding_model {
+        line(model, MAX_MODEL_NAME_CHARS, &format!("{at}.EmbeddingModel"), found);
+    }
+    if let Some(dimensions) = context.dimensions {
+        within(dimensions, &DIMENSIONS, &format!("{at}.Dimensions"), found);
     }
     within(
         context.tool_deadline_seconds,

@@ -59,6 +59,12 @@ pub struct ConversationContext {
     /// The vector collection that is searched; absent: the configured one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub collection: Option<String>,
+    /// The provider's id of the model that made its vectors; absent: the configured one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub embedding_model: Option<String>,
+    /// How long its vectors are, where the model can choose; absent: the configured model's, or the named one's own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dimensions: Option<u32>,
     /// Who remembers the conversation; absent: the configured one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub chain: Option<ChainPolicy>,
@@ -121,7 +127,7 @@ pub struct Budgets {
     pub total_file_tokens: u32,
     /// Tokens of the `[CONTEXT]` block.
     pub context_tokens: u32,
-    /// Chunks in the `[CONTEXT]` block.
+    /// Chunks in the `[CONTEXT]` block; more than [`MOST_CHUNKS`](crate::retrieval::MOST_CHUNKS) are never told.
     pub context_chunks: u32,
 }
 

@@ -25,6 +25,10 @@ pub struct Effective {
     pub tool_choice: Option<String>,
     /// The vector collection that is searched; none: the configured one.
     pub collection: Option<String>,
+    /// The model that made its vectors; none: the configured one.
+    pub embedding_model: Option<String>,
+    /// How long its vectors are; none: the configured model's, or the named one's own.
+    pub dimensions: Option<u32>,
     /// Who remembers the conversation.
     pub chain: ChainPolicy,
     /// Whether chained requests carry the tools.
@@ -65,6 +69,8 @@ impl Effective {
             client_tools: merged(&agent.client_tools, &context.client_tools),
             tool_choice: context.tool_choice_name.clone(),
             collection: context.collection.clone(),
+            embedding_model: context.embedding_model.clone(),
+            dimensions: context.dimensions,
             chain: context.chain.unwrap_or(chain),
             tools_on_continuation: context.tools_on_continuation,
             store_raw_payloads: context.store_raw_payloads,

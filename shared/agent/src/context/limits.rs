@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::retrieval::MOST_CHUNKS;
+
 /// A file of contexts.
 pub(super) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// One context as JSON: it is one table item.
@@ -12,6 +14,8 @@ pub(super) const MAX_NAME_CHARS: usize = 128;
 pub(super) const MAX_MODEL_NAME_CHARS: usize = 128;
 /// `Collection`.
 pub(super) const MAX_COLLECTION_CHARS: usize = 128;
+/// `Dimensions`.
+pub(super) const DIMENSIONS: RangeInclusive<u32> = 1..=8_192;
 
 /// `Temperature`.
 pub(super) const TEMPERATURE: RangeInclusive<f64> = 0.0..=2.0;
@@ -26,7 +30,7 @@ pub(super) const MAX_ROUNDS: RangeInclusive<u32> = 1..=64;
 /// The token budgets.
 pub(super) const BUDGET_TOKENS: RangeInclusive<u32> = 0..=2_000_000;
 /// `Budgets.ContextChunks`.
-pub(super) const CONTEXT_CHUNKS: RangeInclusive<u32> = 0..=100;
+pub(super) const CONTEXT_CHUNKS: RangeInclusive<u32> = 0..=MOST_CHUNKS;
 
 /// A day.
 pub(super) const fn default_tool_deadline_seconds() -> u32 {

@@ -116,7 +116,7 @@ fn everything_that_can_be_said_is_read_and_written_alike() {
             "Name": "verdict", "Description": "d", "Strict": false, "Schema": { "type": "object", "properties": {} },
         },
         "ClientTools": [with(with(tool("t"), "Usage", "u"), "Strict", false)], "ToolChoiceName": "t",
-        "Collection": "code.main-1", "Chain": "local", "ToolsOnContinuation": "omit", "StoreRawPayloads": true,
+        "Collection": "code.main-1", "EmbeddingModel": "e", "Dimensions": 256, "Chain": "local", "ToolsOnContinuation": "omit", "StoreRawPayloads": true,
         "ToolDeadlineSeconds": 60, "MaxRounds": 64,
         "Budgets": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
         "Prices": {
@@ -182,9 +182,9 @@ fn every_fault_of_shape_is_named_at_once() {
 fn every_fault_of_a_conversation_is_named_at_once() {
     let bad = json!({
         "Kind": "conversation", "Id": "c", "Name": "Two\nlines", "System": " \n", "ModelName": "",
-        "Temperature": 2.1, "TopP": 1.1, "MaxOutputTokens": 15, "TextFormat": { "Name": "a b", "Schema": { "type": "array" } }, "DefaultMode": "unheard_of", "Collection": "a/b",
+        "Temperature": 2.1, "TopP": 1.1, "MaxOutputTokens": 15, "TextFormat": { "Name": "a b", "Schema": { "type": "array" } }, "DefaultMode": "unheard_of", "Collection": "a/b", "EmbeddingModel": " ", "Dimensions": 0,
         "ToolDeadlineSeconds": 604_801, "MaxRounds": 65, "ToolChoiceName": "nowhere",
-        "Budgets": { "HistoryTokens": 2_000_001, "FileTokens": 10, "TotalFileTokens": 9, "ContextChunks": 101 },
+        "Budgets": { "HistoryTokens": 2_000_001, "FileTokens": 10, "TotalFileTokens": 9, "ContextChunks": 65 },
         "Prices": { "PromptPerMillion": 1, "CompletionPerMillion": 2, "Currency": "dollars" },
     });
     refused(
@@ -200,6 +200,8 @@ fn every_fault_of_a_conversation_is_named_at_once() {
             "contexts[0].MaxOutputTokens: must be from 16",
             "contexts[0].DefaultMode: \"unheard_of\" is no mode",
             "contexts[0].Collection: ",
+            "contexts[0].EmbeddingModel: must not be blank",
+            "contexts[0].Dimensions: must be from 1 to 8192, not 0",
             "contexts[0].ToolDeadlineSeconds: ",
             "contexts[0].MaxRounds: must be from 1 to 64, not 65",
             "contexts[0].Budgets.HistoryTokens: ",

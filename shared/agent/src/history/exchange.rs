@@ -17,7 +17,8 @@ use crate::{
 /// What a message takes besides its texts.
 const FRAME_TOKENS: u32 = 8;
 
-/// A completed turn, to be told again: whole, or briefly, with its files named alone and its long values cut.
+/// A completed turn, to be told again: whole, or briefly, with its files named alone, without the
+/// chunks that it was told, and its long values cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// Its place in the session.
@@ -34,6 +35,7 @@ pub struct Exchange {
     pub files: Vec<String>,
     instruction: Instruction,
     whole: Option<Material>,
+    context_block: Option<String>,
     named: Option<String>,
     rounds: Vec<Round>,
     answer: String,
@@ -60,6 +62,8 @@ impl Exchange {
             [Some(answer.as_str()), request.instruction.as_deref(), request.solution_context_text.as_deref()];
         let words: u32 =
             words.into_iter().flatten().map(tokens).sum::<u32>().saturating_add(2 * FRAME_TOKENS);
+        let context_block = outcome.context_block().map(str::to_owned);
+        let context = context_block.as_deref().map_or(0, tokens);
         let brief: u32 = rounds.iter().map(|round| tokens_of(&round.brief())).sum();
         let all: u32 = rounds.iter().map(tokens_of).sum();
         let brought = request.solution_context_text.clone().filter(|text| !text.trim().is_empty());
@@ -80,8 +84,9 @@ impl Exchange {
             files: material::names(request, refs),
             instruction,
             brief_tokens: words.saturating_add(named.as_deref().map_or(0, tokens)).saturating_add(brief),
-            whole_tokens: words.saturating_add(whole.tokens()).saturating_add(all),
+            whole_tokens: words.saturating_add(whole.tokens()).saturating_add(context).saturating_add(all),
             whole: Some(whole),
+            context_block,
             named,
             rounds,
             answer,
@@ -98,7 +103,12 @@ impl Exchange {
     /// The same, to be told briefly alone: there is no room for more.
     #[must_use]
     pub fn briefly(self) -> Self {
-        Self { whole: None, rounds: self.rounds.iter().map(Round::brief).collect(), ..self }
+        Self {
+            whole: None,
+            context_block: None,
+            rounds: self.rounds.iter().map(Round::brief).collect(),
+            ..self
+        }
     }
 
     /// Tells it: what was said and replied, in order.
@@ -123,6 +133,7 @@ impl Exchange {
         };
         let mut told = vec![Told::Said(Message {
             instruction: self.instruction.clone(),
+            context_block: self.context_block.clone().filter(|_| whole),
             files_block,
             attachments,
             update: known::update([mode, solution]),

@@ -6,14 +6,10 @@ use contracts::{
 };
 
 use super::{attach::MOST_ATTACHMENT_BYTES, files_block, kind::Kind};
-use crate::{context::Budgets, text::tokens};
-
-/// The longest path that a ref keeps, in bytes of UTF-8; of a longer one its end, which names the file. With
-/// it the refs of 64 files stay under 80 KB, so that the item they are in stays under 100 KB.
-pub const MOST_REF_PATH_BYTES: usize = 1_024;
-
-/// Stands for what a path lost.
-const CUT: &str = "…";
+use crate::{
+    context::Budgets,
+    text::{path_of_ref, tokens},
+};
 
 /// A ref per artifact, in the request's order (DD-002B).
 ///
@@ -69,12 +65,4 @@ fn unsent(artifact: &Artifact, before: &[AgentSessionActiveFileRef]) -> AgentSes
         was_sent_to_llm: false,
         was_too_large_to_send: false,
     }
-}
-
-fn path_of_ref(path: &str) -> String {
-    if path.len() <= MOST_REF_PATH_BYTES {
-        return path.to_owned();
-    }
-    let kept = path.ceil_char_boundary(path.len() - (MOST_REF_PATH_BYTES - CUT.len()));
-    format!("{CUT}{}", path.get(kept..).unwrap_or_default())
 }

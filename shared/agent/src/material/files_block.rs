@@ -22,7 +22,10 @@ use contracts::{
 };
 
 use super::kind::Kind;
-use crate::text::tokens;
+use crate::{
+    block::{fenced, is_word, one_line},
+    text::tokens,
+};
 
 /// The block of these files; none when there is nothing to show.
 pub(super) fn block<'a>(
@@ -99,24 +102,7 @@ fn header_of(
     )
 }
 
-fn fenced(text: &str, tag: &str) -> String {
-    let fence = "`".repeat(longest_run(text).max(2) + 1);
-    let end = if text.is_empty() || text.ends_with(['\n', '\r']) { "" } else { "\n" };
-    format!("{fence}{tag}\n{text}{end}{fence}\n")
-}
-
-fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
-}
-
 /// A fence's tag is one word; a language that is none is told in the header alone.
 fn tag(artifact: &Artifact) -> String {
-    let word = |c: char| c.is_alphanumeric() || matches!(c, '+' | '#' | '-' | '_' | '.');
-    artifact.language.clone().filter(|language| language.chars().all(word)).unwrap_or_default()
-}
-
-/// The line and paragraph separators are no control characters, but end a line for some readers.
-pub(super) fn one_line(text: &str) -> String {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    text.replace(breaks, " ")
+    artifact.language.clone().filter(|language| is_word(language)).unwrap_or_default()
 }

@@ -21,13 +21,12 @@ use contracts::{
     read::AgentSessionActiveFileRef,
     request::{Artifact, ClipboardImage, UserTurn},
 };
-use files_block::one_line;
 
 pub use attach::MOST_ATTACHMENT_BYTES;
-pub use choose::{MOST_REF_PATH_BYTES, choose};
+pub use choose::choose;
 pub use warn::warnings;
 
-use crate::{model::Attachment, text::tokens};
+use crate::{block::one_line, model::Attachment, text::tokens};
 
 /// What goes with a request to the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

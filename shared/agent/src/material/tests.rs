@@ -3,7 +3,7 @@ use contracts::{AgentExecuteRequest, ContentHash};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::context::Budgets;
+use crate::{context::Budgets, text::MOST_REF_PATH_BYTES};
 
 fn request(artifacts: Value, images: Value) -> UserTurn {
     let body = json!({

@@ -8,10 +8,9 @@ use contracts::{
 use super::{
     attach::{MOST_ATTACHMENT_BYTES, fits},
     files,
-    files_block::one_line,
     kind::Kind,
 };
-use crate::{context::Budgets, text::tokens};
+use crate::{block::one_line, context::Budgets, text::tokens};
 
 /// A sentence per file or image that was left out: which, why, and what to do.
 #[must_use]

@@ -121,7 +121,7 @@ mod tests {
     fn they_stand_beside_the_built_in_tools() {
         let mut tools = built_in();
         tools.extend(diagnostics(Sleep::new(|_| ready(()))));
-        assert_eq!(Registry::new(tools).unwrap().names().count(), 6);
+        assert_eq!(Registry::new(tools).unwrap().names().count(), 7);
     }
 
     #[test]

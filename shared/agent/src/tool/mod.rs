@@ -20,7 +20,7 @@ mod server;
 mod staged;
 
 pub use answerer::answerers;
-pub use built_in::{AGENT_CHANGE_MODE, built_in};
+pub use built_in::{AGENT_CHANGE_MODE, SEARCH_CONTEXT, built_in};
 pub use definition::{Definition, ExecutedBy};
 pub use definition_check::{Why, check, is_name, schema_faults};
 pub use merge::{Dropped, MOST_TOOLS, Merged, merge, to_model, usage_metadata_block};
@@ -31,4 +31,6 @@ pub use schema::fits;
 pub use server::{
     AvailableMode, Effect, Facts, Failure, Produced, PublishFile, ServerTool, StageMode, ToolInput,
 };
-pub use staged::{MAX_MODE_CHANGES, branch_note, several_changes, too_many_changes};
+pub use staged::{
+    MAX_MODE_CHANGES, MOST_SEARCHES, branch_note, several_changes, too_many_changes, too_many_searches,
+};

@@ -93,7 +93,16 @@ mod tests {
     fn the_built_in_tools_are_good() {
         let registry = Registry::new(built_in()).unwrap();
         let names: Vec<&str> = registry.names().collect();
-        assert_eq!(names, ["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"]);
+        assert_eq!(
+            names,
+            [
+                "agent_change_mode",
+                "agent_list_modes",
+                "code_hash_normalized",
+                "publish_file",
+                "search_context"
+            ]
+        );
         assert!(registry.definitions().all(|tool| tool.usage.is_some()));
         assert!(registry.get("none").is_none());
     }

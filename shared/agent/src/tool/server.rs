@@ -86,6 +86,8 @@ pub enum Effect {
     StageMode(StageMode),
     /// A file is stored under its content's hash and surfaced as a `FileRef` (AGN-033 §6).
     PublishFile(PublishFile),
+    /// The org's indexed sources are searched for these words, and what is found is the call's result.
+    SearchSources(String),
     /// The user is told (AGN-033 §4.3).
     Warn(String),
 }

@@ -1,9 +1,20 @@
-//! What a turn's mode changes come to (AGN-011 §5.1, §5.6).
+//! What a turn's mode changes and searches come to (AGN-011 §5.1, §5.6).
 
 use protocol::detail::StagedMode;
 
 /// How many times a turn may change the mode. All of its changes go into the transaction that finalizes it.
 pub const MAX_MODE_CHANGES: usize = 16;
+
+/// How many searches of one reply are made, one after another, each as long as a turn's own.
+pub const MOST_SEARCHES: usize = 8;
+
+/// What the model is told that wants more.
+#[must_use]
+pub fn too_many_searches() -> String {
+    format!(
+        "One reply may search {MOST_SEARCHES} times; this search was not made. Make it in your next reply."
+    )
+}
 
 /// What the model is told that changes the mode once more.
 #[must_use]

@@ -6,6 +6,7 @@
 
 mod cost;
 mod list;
+mod score;
 mod session;
 mod status;
 mod turn;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cost::Cost;
 pub use list::{ListResponse, PayloadLink};
+pub use score::Score;
 pub use session::{AgentSession, AgentSessionSummary, ModeChange};
 pub use status::TurnStatus;
 pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn, AgentSessionTurnSummary};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cost, EntityHeader, TurnStatus, status};
+use super::{Cost, EntityHeader, Score, TurnStatus, status};
 use crate::{
     hash::ContentHash,
     id::{SessionId, TurnId},
@@ -137,6 +137,10 @@ pub struct AgentSessionChunkRef {
     pub end_line: u32,
     /// The hash of the chunk's text.
     pub content_hash: ContentHash,
+    /// How near it was to the question, as the search ranked it: greater is nearer. Scores of one turn alone compare.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
+    pub score: Option<Score>,
 }
 
 /// A file that the client sent along (DD-002B).

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agent::model::{Error, Reply};
+use agent::model::Error;
 use tokio::time::Instant;
 
 /// When a provider is not asked.
@@ -39,6 +39,7 @@ enum State {
 /// A circuit breaker.
 #[derive(Debug)]
 pub struct Breaker {
+    who: &'static str,
     policy: Policy,
     state: Mutex<State>,
 }
@@ -54,7 +55,21 @@ pub struct Admission<'a> {
 impl Breaker {
     /// A breaker that knows of no failure.
     pub fn new(policy: Policy) -> Self {
-        Self { policy, state: Mutex::new(State::Closed { failed: 0 }) }
+        Self { who: "the model provider", policy, state: Mutex::new(State::Closed { failed: 0 }) }
+    }
+
+    /// The same around another service, which the log calls so.
+    #[must_use]
+    pub fn around(self, who: &'static str) -> Self {
+        Self { who, ..self }
+    }
+
+    /// Whether nobody is let through at this instant.
+    pub fn is_open(&self, now: Instant) -> bool {
+        match *self.state() {
+            State::Open { until } => now < until,
+            State::Closed { .. } | State::Probed => false,
+        }
     }
 
     /// Leave to ask.
@@ -83,14 +98,14 @@ impl Breaker {
 
 impl Admission<'_> {
     /// What the call has shown. An answer of whatever kind shows that the provider is there.
-    pub fn ended(mut self, reply: &Result<Reply, Error>, now: Instant) {
-        let probed = self.probes.take().is_some();
+    pub fn ended(mut self, was_outage: bool, now: Instant) {
+        let (who, probed) = (self.breaker.who, self.probes.take().is_some());
         let Policy { failures, pause } = self.breaker.policy;
         let mut state = self.breaker.state();
         let failed = match *state {
-            _ if !reply.as_ref().is_err_and(is_outage) => {
+            _ if !was_outage => {
                 if probed {
-                    tracing::info!("the model provider is back");
+                    tracing::info!("{who} is back");
                 }
                 *state = State::Closed { failed: 0 };
                 return;
@@ -104,7 +119,7 @@ impl Admission<'_> {
             false => State::Closed { failed },
             true => {
                 let seconds = pause.as_secs();
-                tracing::error!(failed, seconds, "the model provider is not asked for a while");
+                tracing::error!(failed, seconds, "{who} is not asked for a while");
                 State::Open { until: now + pause }
             }
         };
@@ -121,7 +136,7 @@ impl Drop for Admission<'_> {
 }
 
 /// Whether it is the provider that is overloaded or out, and not the request that is wrong.
-fn is_outage(error: &Error) -> bool {
+pub fn is_outage(error: &Error) -> bool {
     matches!(error, Error::Unavailable { .. } | Error::TimedOut | Error::RateLimited { .. })
 }
 

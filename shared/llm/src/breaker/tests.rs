@@ -6,8 +6,8 @@ fn breaker(failures: u32) -> Breaker {
     Breaker::new(Policy { failures, pause: PAUSE })
 }
 
-fn call(breaker: &Breaker, reply: Result<Reply, Error>, now: Instant) -> Result<(), Error> {
-    breaker.admit(now).map(|admission| admission.ended(&reply, now))
+fn call(breaker: &Breaker, reply: Result<(), Error>, now: Instant) -> Result<(), Error> {
+    breaker.admit(now).map(|admission| admission.ended(reply.is_err_and(|error| is_outage(&error)), now))
 }
 
 fn failing(breaker: &Breaker, now: Instant) -> Result<(), Error> {
@@ -41,7 +41,7 @@ fn after_the_pause_one_call_finds_out_and_decides() {
     let later = now + PAUSE;
     let probe = breaker.admit(later).unwrap();
     assert!(breaker.admit(later).is_err(), "one at a time");
-    probe.ended(&Err(Error::UNAVAILABLE), later);
+    probe.ended(true, later);
     assert!(breaker.admit(later).is_err(), "it is not back");
     let last = later + PAUSE;
     call(&breaker, Err(Error::ContextTooLong), last).unwrap();
@@ -62,7 +62,7 @@ fn calls_that_began_before_do_not_lengthen_the_pause() {
     let (breaker, now) = (breaker(1), Instant::now());
     let slow = breaker.admit(now).unwrap();
     failing(&breaker, now).unwrap();
-    slow.ended(&Err(Error::UNAVAILABLE), now + PAUSE);
+    slow.ended(true, now + PAUSE);
     breaker.admit(now + PAUSE).unwrap();
 }
 

@@ -23,16 +23,8 @@ use crate::refusal::Refusal;
 use crate::retry::Attempt;
 use crate::wait::{Real, Wait};
 
+pub use agent::retrieval::EmbeddingModel;
 pub use batch::{Limits, batches};
-
-/// A model that makes vectors.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EmbeddingModel {
-    /// The provider's id of it.
-    pub name: String,
-    /// How long its vectors shall be, for a model that can choose; none leaves it to the model.
-    pub dimensions: Option<u32>,
-}
 
 /// What texts came to.
 #[derive(Debug, Clone, PartialEq)]

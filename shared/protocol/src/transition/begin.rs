@@ -345,7 +345,6 @@ fn request_detail(submission: &Submission, setup: &Setup, upstream: Upstream) ->
         by: submission.by.clone(),
         upstream,
         instruction_summary: submission.instruction_summary.clone(),
-        chunk_refs: Vec::new(),
         active_file_refs: setup.files.clone(),
     }
 }

@@ -3,7 +3,7 @@
 use contracts::{
     Fingerprint, Timestamp,
     id::{TurnId, UserId},
-    read::{AgentSessionActiveFileRef, AgentSessionChunkRef},
+    read::AgentSessionActiveFileRef,
 };
 use protocol::caller::User;
 use protocol::{
@@ -32,8 +32,6 @@ pub(crate) struct RequestItem {
     chain: Keeper,
     instruction_summary: String,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    chunk_refs: Vec<AgentSessionChunkRef>,
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
     active_file_refs: Vec<AgentSessionActiveFileRef>,
 }
 
@@ -48,7 +46,6 @@ impl From<&RequestDetail> for RequestItem {
             provider: Some(request.upstream.provider.clone()),
             chain: request.upstream.keeper,
             instruction_summary: request.instruction_summary.clone(),
-            chunk_refs: request.chunk_refs.clone(),
             active_file_refs: request.active_file_refs.clone(),
         }
     }
@@ -67,7 +64,6 @@ impl RequestItem {
                 keeper: self.chain,
             },
             instruction_summary: self.instruction_summary,
-            chunk_refs: self.chunk_refs,
             active_file_refs: self.active_file_refs,
         }
     }

@@ -226,8 +226,8 @@ fn details_and_checkpoints_that_cannot_be_read_show_nothing_of_what_they_hold() 
     let attributes = |names: &[&str]| -> Attributes {
         names.iter().map(|name| ((*name).to_owned(), AttributeValue::S("marker".to_owned()))).collect()
     };
-    let asked = attributes(&["PK", "SK", "Fingerprint", "ById", "InstructionSummary", "ChunkRefs"]);
-    let ended = attributes(&["PK", "SK", "Usage", "Errors", "AnswerSummary"]);
+    let asked = attributes(&["PK", "SK", "Fingerprint", "ById", "InstructionSummary"]);
+    let ended = attributes(&["PK", "SK", "Usage", "Errors", "AnswerSummary", "ChunkRefs"]);
     let mode = attributes(&["PK", "SK", "Turn", "Sequence", "Reason"]);
     let checkpoint = attributes(&["PK", "SK", "Ends", "Index", "Text"]);
     for error in [

@@ -5,6 +5,7 @@ mod start;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use agent::retrieval::NoSources;
 use contracts::{
     UserTurn,
     id::{AgentContextId, ConversationContextId, OrgId},
@@ -103,7 +104,7 @@ impl Sent {
 type Store = Planted<Table>;
 type Payloads = Planted<Objects>;
 type Base = Adapters<Store, Payloads, Process>;
-type SimulatedExecutor = Executor<AgentAdapters<Base, Faulty<Queue>, ScriptedModel>>;
+type SimulatedExecutor = Executor<AgentAdapters<Base, Faulty<Queue>, ScriptedModel, NoSources>>;
 
 /// A deployment.
 pub struct Deployment {
@@ -165,6 +166,7 @@ impl Deployment {
             base: self.base(process, Role::Executor),
             queue: Faulty::new(self.queue.clone(), process.clone()),
             model: ScriptedModel { script, provider, process: process.clone(), turn },
+            retrieval: NoSources,
             config: build::config(),
         })
     }

@@ -122,7 +122,7 @@ impl<D: AgentDeps> Executor<D> {
     }
 
     /// The request that a turn was started with, as it was stored.
-    async fn request_of(&self, turn: &Turn) -> Result<UserTurn, Unavailable> {
+    pub(super) async fn request_of(&self, turn: &Turn) -> Result<UserTurn, Unavailable> {
         let kind = Kind::Instruction(turn.stored_request());
         self.request_at(&Payload { turn: turn.key.clone(), kind }).await
     }

@@ -15,6 +15,7 @@ mod outcomes;
 mod owned_turn;
 mod read;
 mod replay;
+mod retrieve;
 mod salvage;
 mod settle;
 mod setup;

@@ -6,6 +6,7 @@ use agent::{
     context::{Budgets, Effective},
     material,
     progress::{Plan, Progress, Step},
+    retrieval::Sources,
 };
 use contracts::{
     id::{AgentContextId, ConversationContextId, OrgId},
@@ -21,7 +22,7 @@ use protocol::{
     turn::Turn,
 };
 
-use super::executor::Executor;
+use super::{executor::Executor, retrieve::Question};
 use crate::{
     ports::{AgentDeps, Reads},
     refusal::Refusal,
@@ -33,6 +34,8 @@ pub(super) struct Resolved {
     pub(super) effective: Effective,
     /// What the protocol needs of them.
     pub(super) setup: Setup,
+    /// What it searches.
+    pub(super) sources: Option<Sources>,
 }
 
 impl<D: AgentDeps> Executor<D> {
@@ -50,13 +53,17 @@ impl<D: AgentDeps> Executor<D> {
         };
         let effective = self.effective(org, &contexts).await?;
         let config = self.deps.config();
+        let first_mode = config.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
+        let mode = session.map_or(&first_mode, |session| &session.mode);
+        let latched = session.map(|session| session.hints.clone()).unwrap_or_default();
+        let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), mode);
         let setup = Setup {
             contexts,
-            first_mode: config.catalog.first_mode(effective.first_mode.as_deref()).key.clone(),
+            first_mode,
             target: self.target(&effective),
             files: self.choose_files(session, request, &effective.budgets).await?,
         };
-        Ok(Resolved { effective, setup })
+        Ok(Resolved { effective, setup, sources })
     }
 
     /// The same for a turn that began elsewhere and got no reply. Its contexts may have been edited since:
@@ -66,6 +73,7 @@ impl<D: AgentDeps> Executor<D> {
         turn: &Turn,
         session: Option<&Session>,
         request: &UserTurn,
+        question: Option<&Question<'_>>,
     ) -> Result<Step, Refusal> {
         let session = session.ok_or(Refusal::SessionNotFound)?;
         let (effective, began) = try_join(self.effective(&turn.key.session.org, &session.contexts), async {
@@ -78,7 +86,9 @@ impl<D: AgentDeps> Executor<D> {
             None => (now.clone(), Vec::new()),
         };
         let start = chain::after_takeover(&turn.chain, &with, &now);
-        Ok(self.step(turn, start, session, &effective, files, request))
+        let sources = self.deps.config().sources(&effective, &session.hints, &turn.mode);
+        let found = self.retrieve(question, &turn.key.session.org, sources.as_ref()).await;
+        Ok(found.told_in(self.step(turn, start, session, &effective, files, request), sources))
     }
 
     /// Where a turn with these settings is to go.

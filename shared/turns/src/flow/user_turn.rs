@@ -10,10 +10,11 @@ use contracts::{Fingerprint, error::causes, request::UserTurn};
 use futures::future::{join, try_join};
 use protocol::{
     Caller,
+    change::Commit,
     id::{AttemptId, SessionKey},
     payload::{Kind, Payload},
     session::{Contexts, Hints, Session, SolutionChange, SolutionContext},
-    transition::begin::{self, Closing, Decision, Seen, Submission},
+    transition::begin::{self, Closing, Decision, Seen, Setup, Submission},
     turn::Turn,
 };
 
@@ -22,6 +23,7 @@ use super::{
     finalize, outcomes,
     owned_turn::{Lease, OwnedTurn},
     replay::{self, Waited},
+    retrieve::{self, Question},
     salvage,
     setup::Resolved,
     work::Work,
@@ -53,9 +55,18 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<Response, Refusal> {
         let term = invocation.begin(self.deps.host());
         let submission = submission(caller, request, self.deps.host().attempt_id());
-        let (seen, stored) = join(self.look(&submission), self.store_request(&submission, request)).await;
-        let mut stored = Stored::Beside(stored);
-        let met = self.meet(seen?, &submission, request, &mut stored, &term, stream).await;
+        let question = self.question(request);
+        let (met, mut stored) = retrieve::beside(question.as_ref(), async {
+            let (seen, stored) = join(self.look(&submission), self.store_request(&submission, request)).await;
+            let mut stored = Stored::Beside(stored);
+            let asked = Asked { submission: &submission, request, question: question.as_ref() };
+            let met = match seen {
+                Ok(seen) => self.meet(seen, asked, &mut stored, &term, stream).await,
+                Err(refusal) => Err(refusal),
+            };
+            (met, stored)
+        })
+        .await;
         match met {
             Ok(Met::Owned(owned, step)) => {
                 let request = Some(request).filter(|_| step.progress.response_id.is_none());
@@ -75,12 +86,12 @@ impl<D: AgentDeps> Executor<D> {
     async fn meet(
         &self,
         mut seen: Seen,
-        submission: &Submission,
-        request: &UserTurn,
+        asked: Asked<'_, '_>,
         stored: &mut Stored,
         term: &Term,
         stream: &Writer,
     ) -> Result<Met, Refusal> {
+        let Asked { submission, request, question } = asked;
         for _ in 0..ROUNDS {
             let turn = seen.turn_of(submission);
             if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
@@ -92,11 +103,11 @@ impl<D: AgentDeps> Executor<D> {
                 Decision::Begin => {
                     // I10: the head that points at the request is written after it.
                     stored.check()?;
-                    self.begin(&seen, None, submission, request, term).await?
+                    self.begin(&seen, None, asked, term).await?
                 }
                 Decision::BeginClosing(open) => {
                     stored.check()?;
-                    self.begin(&seen, Some(open), submission, request, term).await?
+                    self.begin(&seen, Some(open), asked, term).await?
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(&self.deps, &open).await?;
@@ -122,7 +133,8 @@ impl<D: AgentDeps> Executor<D> {
                     match join(self.take_over(&turn, term), forgotten).await.0? {
                         Some((owned, Some(step))) => Some((owned, step)),
                         Some((owned, None)) => {
-                            let step = self.set_up_again(&owned.turn, seen.session.as_ref(), request).await?;
+                            let session = seen.session.as_ref();
+                            let step = self.set_up_again(&owned.turn, session, request, question).await?;
                             Some((owned, step))
                         }
                         None => None,
@@ -170,6 +182,14 @@ impl<D: AgentDeps> Executor<D> {
     }
 }
 
+/// A user turn as it was sent.
+#[derive(Clone, Copy)]
+struct Asked<'a, 'q> {
+    submission: &'a Submission,
+    request: &'a UserTurn,
+    question: Option<&'a Question<'q>>,
+}
+
 /// What a user turn came to before anybody worked on it.
 enum Met {
     /// The turn is this call's to work on.
@@ -206,12 +226,33 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         seen: &Seen,
         open: Option<Turn>,
-        submission: &Submission,
-        request: &UserTurn,
+        Asked { submission, request, question }: Asked<'_, '_>,
         term: &Term,
     ) -> Result<Option<(OwnedTurn, Step)>, Refusal> {
         let before = seen.session.as_ref();
-        let Resolved { effective, setup } = self.resolve(before, submission, request).await?;
+        let Resolved { effective, setup, sources } = self.resolve(before, submission, request).await?;
+        let found = self.retrieve(question, &submission.key.session.org, sources.as_ref());
+        let begun = self.write_begin(before, open, submission, &setup);
+        let Some(((commit, lease), found)) = retrieve::unless_in_vain(begun, found).await? else {
+            return Ok(None);
+        };
+        let session = commit.session.after;
+        Ok(commit.turns.into_iter().next().map(|change| {
+            let turn = change.after;
+            let start = turn.chain.clone();
+            let step = self.step(&turn, start, &session, &effective, setup.files, request);
+            (OwnedTurn { turn, lease, term: term.clone() }, found.told_in(step, sources))
+        }))
+    }
+
+    /// Writes the start; none when somebody else changed the session first.
+    async fn write_begin(
+        &self,
+        before: Option<&Session>,
+        open: Option<Turn>,
+        submission: &Submission,
+        setup: &Setup,
+    ) -> Result<Option<(Commit, Lease)>, Refusal> {
         let closing = match (before, open) {
             (Some(session), Some(open)) => match self.close(session, &open).await? {
                 Some(closing) => Some(closing),
@@ -222,17 +263,11 @@ impl<D: AgentDeps> Executor<D> {
         let newcomer = self.is_newcomer(before, submission).await?;
         let (host, timing) = (self.deps.host(), self.deps.timing());
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
-        let commit = begin::begin(before, closing, submission, &setup, attempt, newcomer, host.now(), timing);
-        if let Written::Stands(_) = write::commit(&self.deps, &commit).await? {
-            return Ok(None);
-        }
-        let session = commit.session.after;
-        Ok(commit.turns.into_iter().next().map(|change| {
-            let turn = change.after;
-            let start = turn.chain.clone();
-            let step = self.step(&turn, start, &session, &effective, setup.files, request);
-            (OwnedTurn { turn, lease: Lease::held_since(requested, timing), term: term.clone() }, step)
-        }))
+        let commit = begin::begin(before, closing, submission, setup, attempt, newcomer, host.now(), timing);
+        Ok(match write::commit(&self.deps, &commit).await? {
+            Written::Applied => Some((commit, Lease::held_since(requested, timing))),
+            Written::Stands(_) => None,
+        })
     }
 
     /// How the open turn is closed on the way, with everything written that has to be there before; none

@@ -14,7 +14,8 @@ use agent::{
     guard::{Blob, Guarded, guard_in_steps},
     model::{Error, FunctionCall, Model, Observer},
     progress::{Plan, Progress, Step},
-    tool::{self, Effect, Executed, ExecutedBy, Limits, PublishFile},
+    retrieval::SKIPPED,
+    tool::{self, Effect, Executed, ExecutedBy, Failure, Limits, PublishFile},
 };
 use bytes::Bytes;
 use contracts::{error::causes, request::UserTurn, response::FileRef};
@@ -27,6 +28,7 @@ use protocol::{
 use super::{
     executor::Executor,
     owned_turn::OwnedTurn,
+    retrieve::Skipped,
     watch::{self, Lost},
 };
 use crate::{
@@ -205,12 +207,17 @@ impl<D: AgentDeps> Executor<D> {
         let (executed, seen) = join(running, seen).await;
         seen?;
         let before = progress.mode_changes();
-        let mut performed = Vec::new();
+        let (mut performed, mut searches) = (Vec::new(), 0);
         for executed in executed {
+            searches += usize::from(executed.searches());
+            if executed.searches() && searches > tool::MOST_SEARCHES {
+                performed.push(executed.into_failed(&tool::too_many_searches()));
+                continue;
+            }
             if !executed.effects.is_empty() {
                 watch::still_owns(&self.deps, owned).await?;
             }
-            performed.push(self.perform(turn, executed, &mut progress).await);
+            performed.push(self.perform(owned, plan, executed, &mut progress).await);
         }
         if progress.mode_changes() > before
             && let Some(last) = progress.staged_mode.clone()
@@ -234,16 +241,36 @@ impl<D: AgentDeps> Executor<D> {
     }
 
     /// Does what a tool wants done; the call counts as failed if that can't be.
-    async fn perform(&self, turn: &Turn, executed: Executed, progress: &mut Progress) -> Executed {
-        for effect in &executed.effects {
+    async fn perform(
+        &self,
+        owned: &OwnedTurn,
+        plan: &Plan,
+        mut executed: Executed,
+        progress: &mut Progress,
+    ) -> Executed {
+        let turn = &owned.turn;
+        for effect in std::mem::take(&mut executed.effects) {
             match effect {
+                Effect::SearchSources(words) => {
+                    let left = self.time_left(owned);
+                    match self.search_again(turn, plan.sources.as_ref(), &words, left).await {
+                        Ok(found) => {
+                            progress.used(found.refs);
+                            executed = executed.with_result(&found.result);
+                        }
+                        Err(Skipped) => {
+                            progress.warn(SKIPPED);
+                            return executed.into_failed(&Failure::Unavailable("The index").to_string());
+                        }
+                    }
+                }
                 Effect::StageMode(change) => {
-                    if !progress.stage(change.clone().at(self.deps.host().now())) {
+                    if !progress.stage(change.at(self.deps.host().now())) {
                         return executed.into_failed(&tool::too_many_changes());
                     }
                 }
-                Effect::Warn(warning) => progress.warnings.push(warning.clone()),
-                Effect::PublishFile(file) => match self.publish(turn, file).await {
+                Effect::Warn(warning) => progress.warnings.push(warning),
+                Effect::PublishFile(file) => match self.publish(turn, &file).await {
                     Ok(file) => progress.files.push(file),
                     Err(error) => {
                         tracing::warn!(error = %causes(&error), "a published file could not be stored");

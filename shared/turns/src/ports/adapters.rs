@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent::{config::AgentConfig, model::Model};
+use agent::{config::AgentConfig, model::Model, retrieval::Retrieval};
 use protocol::timing::Timing;
 
 use super::{Clock, FinalizeQueue, Payloads, Random, Store};
@@ -31,10 +31,14 @@ pub trait AgentDeps: Deps {
     type Queue: FinalizeQueue;
     /// The model.
     type Model: Model;
+    /// The org's sources.
+    type Retrieval: Retrieval;
     /// The finalize queue.
     fn queue(&self) -> &Self::Queue;
     /// The model.
     fn model(&self) -> &Self::Model;
+    /// The org's sources.
+    fn retrieval(&self) -> &Self::Retrieval;
     /// Modes, tools and default contexts.
     fn config(&self) -> &AgentConfig;
 }
@@ -76,18 +80,20 @@ impl<S: Store, P: Payloads, H: Clock + Random> Deps for Adapters<S, P, H> {
 
 /// [`AgentDeps`] as a value.
 #[derive(Debug)]
-pub struct AgentAdapters<D, Q, M> {
+pub struct AgentAdapters<D, Q, M, R> {
     /// What every writer needs.
     pub base: D,
     /// The finalize queue.
     pub queue: Q,
     /// The model.
     pub model: M,
+    /// The org's sources.
+    pub retrieval: R,
     /// Modes, tools and default contexts.
     pub config: Arc<AgentConfig>,
 }
 
-impl<D: Deps, Q: Send + Sync, M: Send + Sync> Deps for AgentAdapters<D, Q, M> {
+impl<D: Deps, Q: Send + Sync, M: Send + Sync, R: Send + Sync> Deps for AgentAdapters<D, Q, M, R> {
     type Store = D::Store;
     type Payloads = D::Payloads;
     type Host = D::Host;
@@ -109,9 +115,10 @@ impl<D: Deps, Q: Send + Sync, M: Send + Sync> Deps for AgentAdapters<D, Q, M> {
     }
 }
 
-impl<D: Deps, Q: FinalizeQueue, M: Model> AgentDeps for AgentAdapters<D, Q, M> {
+impl<D: Deps, Q: FinalizeQueue, M: Model, R: Retrieval> AgentDeps for AgentAdapters<D, Q, M, R> {
     type Queue = Q;
     type Model = M;
+    type Retrieval = R;
 
     fn queue(&self) -> &Q {
         &self.queue
@@ -119,6 +126,10 @@ impl<D: Deps, Q: FinalizeQueue, M: Model> AgentDeps for AgentAdapters<D, Q, M> {
 
     fn model(&self) -> &M {
         &self.model
+    }
+
+    fn retrieval(&self) -> &R {
+        &self.retrieval
     }
 
     fn config(&self) -> &AgentConfig {

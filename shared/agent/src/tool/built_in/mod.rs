@@ -7,8 +7,10 @@ mod agent_list_modes;
 mod code_hash_normalized;
 mod file_name;
 mod publish_file;
+mod search_context;
 
 pub use agent_change_mode::AGENT_CHANGE_MODE;
+pub use search_context::SEARCH_CONTEXT;
 
 /// The built-in tools, for [`super::Registry::new`].
 #[must_use]
@@ -18,6 +20,7 @@ pub fn built_in() -> Vec<Box<dyn ServerTool>> {
         Box::new(agent_list_modes::ListModes::new()),
         Box::new(code_hash_normalized::HashNormalized::new()),
         Box::new(publish_file::Publish::new()),
+        Box::new(search_context::SearchContext::new()),
     ]
 }
 

@@ -89,6 +89,18 @@ impl Executed {
         }
     }
 
+    /// Whether it wants the sources searched.
+    #[must_use]
+    pub fn searches(&self) -> bool {
+        self.effects.iter().any(|effect| matches!(effect, Effect::SearchSources(_)))
+    }
+
+    /// The call with the result that its effect brought.
+    #[must_use]
+    pub fn with_result(self, result: &serde_json::Value) -> Self {
+        Self { outcome: ToolOutcome::ResultJson(result.to_string()), ..self }
+    }
+
     /// The call as one that failed after all, since its effects could not be performed.
     #[must_use]
     pub fn into_failed(self, message: &str) -> Self {

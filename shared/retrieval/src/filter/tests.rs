@@ -1,0 +1,215 @@
+use contracts::NonEmpty;
+use proptest::prelude::*;
+use qdrant_client::qdrant::{FieldCondition, condition::ConditionOneOf, r#match::MatchValue};
+
+use super::*;
+
+fn org() -> OrgId {
+    OrgId::new("acme").unwrap()
+}
+
+fn condition(key: &str, operator: RagOperator, values: &[RagValue]) -> RagCondition {
+    RagCondition { key: key.to_owned(), operator, values: NonEmpty::new(values.to_vec()).unwrap() }
+}
+
+fn text(value: &str) -> RagValue {
+    RagValue::Text(value.to_owned())
+}
+
+fn texts() -> BTreeSet<String> {
+    ["Text", "Title"].map(str::to_owned).into()
+}
+
+fn built(scope: &[RagCondition]) -> Filter {
+    filters(&org(), scope, &[], &texts()).plain
+}
+
+/// Every field that a filter looks at, at whatever depth, and whether it stands in the filter's own `must`.
+fn fields(filter: &Filter) -> Vec<(bool, FieldCondition)> {
+    let mut found = Vec::new();
+    let lists = [(true, &filter.must), (false, &filter.should), (false, &filter.must_not)];
+    for (is_must, condition) in
+        lists.into_iter().flat_map(|(must, list)| list.iter().map(move |one| (must, one)))
+    {
+        match condition.condition_one_of.clone().unwrap() {
+            ConditionOneOf::Field(field) => found.push((is_must, field)),
+            ConditionOneOf::Filter(inner) => {
+                found.extend(fields(&inner).into_iter().map(|(_, field)| (false, field)))
+            }
+            other => panic!("{other:?} is never built"),
+        }
+    }
+    found
+}
+
+/// The tenant's condition is there, once, and nothing else names its key.
+pub(crate) fn assert_of_tenant(filter: &Filter, org: &OrgId) {
+    let is_tenants = |field: &FieldCondition| {
+        let bare = field.key.to_lowercase().replace(['"', ' ', '_', '-'], "");
+        bare.split(['.', '[', ']']).any(|name| name == "orgid")
+    };
+    let tenants: Vec<(bool, FieldCondition)> =
+        fields(filter).into_iter().filter(|(_, field)| is_tenants(field)).collect();
+    let [(is_must, field)] = tenants.as_slice() else { panic!("{tenants:?}") };
+    assert!(is_must);
+    assert_eq!(field.key, "OrgId");
+    let value = field.r#match.clone().unwrap().match_value.unwrap();
+    assert_eq!(value, MatchValue::Keyword(org.as_str().to_owned()));
+    assert!(filter.min_should.is_none());
+}
+
+#[test]
+fn equality_is_any_of_the_values_and_each_value_once() {
+    let values =
+        [text("b"), text("a"), text("b"), RagValue::Integer(3), RagValue::Integer(3), RagValue::Flag(true)];
+    let filter = built(&[condition("Repo", RagOperator::Equals, &values)]);
+    let any = Filter::should([
+        Condition::matches("Repo", vec!["a".to_owned(), "b".to_owned()]),
+        Condition::matches("Repo", vec![3]),
+        Condition::matches("Repo", true),
+    ]);
+    assert_eq!(filter, Filter::must([Condition::matches("OrgId", "acme".to_owned()), any.into()]));
+}
+
+#[test]
+fn conditions_hold_together() {
+    let filter = built(&[
+        condition("Repo", RagOperator::Equals, &[text("core")]),
+        condition("LabelSlugs", RagOperator::Contains, &[text("ddr")]),
+    ]);
+    assert_eq!((filter.must.len(), filter.must_not.len()), (3, 0));
+}
+
+#[test]
+fn the_negative_operators_are_none_of_the_values() {
+    for operator in [RagOperator::NotEquals, RagOperator::DoesNotContain] {
+        let filter = built(&[condition("LabelSlugs", operator, &[text("a"), RagValue::Integer(1)])]);
+        assert_eq!(filter.must.len(), 1);
+        let none = [
+            Condition::matches("LabelSlugs", vec!["a".to_owned()]),
+            Condition::matches("LabelSlugs", vec![1]),
+        ];
+        assert_eq!(filter.must_not, none);
+    }
+}
+
+#[test]
+fn a_text_contains_words_and_equals_as_a_whole() {
+    let contains = built(&[condition("Text", RagOperator::Contains, &[text("lease end")])]);
+    let by_word = Filter::should([Condition::matches_text("Text", "lease end")]);
+    assert_eq!(contains.must[1], by_word.into());
+    let equals = built(&[condition("Title", RagOperator::Equals, &[text("Leases")])]);
+    let whole = Filter::should([Condition::matches("Title", vec!["Leases".to_owned()])]);
+    assert_eq!(equals.must[1], whole.into());
+}
+
+#[test]
+fn the_workspace_is_the_payloads_project() {
+    let filter = built(&[condition(" WorkspaceId ", RagOperator::Equals, &[text("backend")])]);
+    assert_eq!(fields(&filter)[1].1.key, "ProjectId");
+}
+
+#[test]
+fn an_unknown_key_is_a_key_and_what_can_be_none_is_left_out() {
+    for (key, path) in [
+        ("Team", Some("Team")),
+        ("a.b[].c[0]", Some("a.b[].c[0]")),
+        ("two words", Some("\"two words\"")),
+        ("a..b", Some("\"a..b\"")),
+        ("a[x]", Some("\"a[x]\"")),
+        ("ä", Some("\"ä\"")),
+        ("a\"b", None),
+        ("a\\b", None),
+        (" ", None),
+    ] {
+        assert_eq!(path_of(key).as_deref(), path, "{key}");
+    }
+}
+
+#[test]
+fn the_tenant_can_be_named_in_no_spelling() {
+    for key in [
+        "OrgId",
+        "orgid",
+        "ORGID",
+        " OrgId ",
+        "OrgId[]",
+        "OrgId[0]",
+        "OrgId[][]",
+        "a.OrgId",
+        "OrgId.b",
+        "\"OrgId\"",
+        "Org Id",
+        "org_id",
+        "Org-Id",
+        ".OrgId",
+        "OrgId.",
+        "a[].OrgId[]",
+        "/OrgId",
+        "OrgId\t",
+        "Org\u{200B}Id",
+    ] {
+        let operators =
+            [RagOperator::Equals, RagOperator::NotEquals, RagOperator::Contains, RagOperator::DoesNotContain];
+        for operator in operators {
+            let hints = [Hint::new(key, "other")];
+            let built = filters(&org(), &[condition(key, operator, &[text("other")])], &hints, &texts());
+            let alone = Filter::must([Condition::matches("OrgId", "acme".to_owned())]);
+            assert_eq!(built, Filters { plain: alone, hinted: None }, "{key:?}");
+        }
+    }
+}
+
+#[test]
+fn hints_rank_and_leave_the_plain_filter_as_it_is() {
+    let hints = [Hint::new("Repo", "core"), Hint::new("Title", "leases")];
+    let built = filters(&org(), &[], &hints, &texts());
+    assert_eq!(built.plain, Filter::must([Condition::matches("OrgId", "acme".to_owned())]));
+    let any = [Condition::matches("Repo", "core".to_owned()), Condition::matches_text("Title", "leases")];
+    assert_eq!(built.hinted.unwrap().must[1], Filter::should(any).into());
+}
+
+fn any_key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ \t]{0,2}[oO][rR][gG][ _-]?[iI][dD](\\[[0-9]{0,2}\\]){0,2}[ .]{0,2}",
+        "[a-zA-Z\"]{0,4}\\.?OrgId\\.?[a-z]{0,3}",
+        Just("WorkspaceId".to_owned()),
+        Just("Text".to_owned()),
+        "\\PC{0,12}",
+    ]
+}
+
+fn any_condition() -> impl Strategy<Value = RagCondition> {
+    let operator = prop_oneof![
+        Just(RagOperator::Equals),
+        Just(RagOperator::NotEquals),
+        Just(RagOperator::Contains),
+        Just(RagOperator::DoesNotContain)
+    ];
+    let value = prop_oneof![
+        "\\PC{0,8}".prop_map(RagValue::Text),
+        any::<i64>().prop_map(RagValue::Integer),
+        any::<bool>().prop_map(RagValue::Flag)
+    ];
+    (any_key(), operator, proptest::collection::vec(value, 1..5))
+        .prop_map(|(key, operator, values)| condition(&key, operator, &values))
+}
+
+pub(crate) fn any_scope() -> impl Strategy<Value = (OrgId, Vec<RagCondition>, Vec<Hint>)> {
+    let org = "[a-zA-Z0-9 _.-]{1,12}".prop_filter_map("no org", |org| OrgId::new(org).ok());
+    let hints = (any_key(), "\\PC{0,8}").prop_map(|(key, value)| Hint { key, value });
+    (org, proptest::collection::vec(any_condition(), 0..6), proptest::collection::vec(hints, 0..4))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    #[test]
+    fn whatever_is_asked_every_filter_is_of_the_callers_org_alone((org, scope, hints) in any_scope()) {
+        let Filters { plain, hinted } = filters(&org, &scope, &hints, &texts());
+        assert_of_tenant(&plain, &org);
+        if let Some(hinted) = hinted {
+            assert_of_tenant(&hinted, &org);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Retrieval: what a turn is told of its org's sources, and what happens when there is nothing to ask.
+
+use std::time::{Duration, Instant};
+
+use axum::{Json, Router, http::StatusCode, routing::post};
+use local::Options;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::support::{System, options, said, tools, turn, turn_path};
+
+/// What a user is told of a turn whose sources could not be searched.
+const SKIPPED: &str =
+    "The indexed sources could not be searched just now, so this turn was worked on without them.";
+
+/// Far more than the two seconds that a turn waits for retrieval, since the machine may be busy with other things; far
+/// less than what any of the services here would take.
+const SOON: Duration = Duration::from_secs(20);
+
+/// A provider of embeddings: the same vector for every text.
+async fn provider() -> String {
+    let embed = |Json(asked): Json<Value>| async move {
+        let texts = asked["input"].as_array().unwrap().len();
+        let data: Vec<Value> =
+            (0..texts).map(|index| json!({ "index": index, "embedding": [1.0, 0.0, 0.0] })).collect();
+        Json(json!({ "data": data, "usage": { "prompt_tokens": texts } }))
+    };
+    serve(Router::new().route("/v1/embeddings", post(embed))).await
+}
+
+/// A service that refuses everything.
+async fn refusing(status: StatusCode) -> String {
+    serve(Router::new().fallback(move || std::future::ready(status))).await
+}
+
+async fn serve(router: Router) -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+/// A service that takes connections and says nothing.
+async fn silent() -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((connection, _)) = listener.accept().await {
+            held.push(connection);
+        }
+    });
+    url
+}
+
+/// A service that is not there.
+async fn down() -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+/// A system that searches this database with vectors of this provider.
+fn retrieving(database: &str, provider: &str) -> Options {
+    let mut options = options();
+    let base = format!("{provider}/v1");
+    let settings =
+        [("QDRANT_URL", database), ("EMBEDDING_BASE_URL", base.as_str()), ("EMBEDDING_API_KEY", "key")];
+    options.environment.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    options
+}
+
+#[tokio::test]
+async fn where_nothing_is_indexed_nothing_is_asked_told_or_offered() {
+    let mut options = options();
+    options.environment.insert("QDRANT_URL".to_owned(), String::new());
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    let answer = ada.execute(&turn("Where is the lease kept?")).await.result();
+    assert_eq!(answer["UserWarnings"], json!([]), "{answer}");
+    let call = system.last_call();
+    assert!(!said(&call).contains("[CONTEXT]") && !tools(&call).contains(&"search_context"));
+}
+
+#[tokio::test]
+async fn whatever_fails_is_one_warning_and_a_turn_all_the_same() {
+    let (works, unauthorized) = (provider().await, refusing(StatusCode::UNAUTHORIZED).await);
+    let (silent, down) = (silent().await, down().await);
+    let cases = [
+        (&down, &works, "the vector database is unavailable"),
+        (&silent, &works, "retrieval took too long"),
+        (&unauthorized, &works, "the vector database"),
+        (&silent, &silent, "retrieval took too long"),
+        (&silent, &down, "the question could not be made a vector"),
+        (&silent, &unauthorized, "the question could not be made a vector"),
+    ];
+    for (database, provider, why) in cases {
+        let system = System::with(retrieving(database, provider)).await;
+        let ada = system.client("acme", "ada");
+        let request = turn("Where is the lease kept?");
+        let began = Instant::now();
+        let answer = ada.execute(&request).await.result();
+        assert!(began.elapsed() < SOON, "{why}: {:?}", began.elapsed());
+        assert_eq!(answer["UserWarnings"], json!([SKIPPED]), "{why}");
+        assert!(!said(&system.last_call()).contains("[CONTEXT]"));
+        let read = ada.get(&turn_path(&request)).await.result();
+        assert_eq!((&read["ChunkRefs"], &read["Warnings"]), (&json!([]), &json!([SKIPPED])));
+        let told = system.until_logs(|logs| logs.contains("retrieval was skipped")).await;
+        let line = told.lines().find(|line| line.contains("retrieval was skipped")).unwrap();
+        assert!(line.contains(why), "{why}: {line}");
+        system.cloud.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_search_of_the_models_own_that_fails_is_a_failed_call_and_one_warning() {
+    let system = System::with(retrieving(&down().await, &provider().await)).await;
+    let ada = system.client("acme", "ada");
+    let request = turn(
+        "Look [[script: call search_context {\"query\":\"lease\"}; call search_context {\"query\":\"end\"}; then; \
+         say \"Done.\"]]",
+    );
+    let answer = ada.execute(&request).await.result();
+    assert_eq!((&answer["PrimaryOutputText"], &answer["UserWarnings"]), (&json!("Done."), &json!([SKIPPED])));
+    for result in answer["ToolResults"].as_array().unwrap() {
+        assert!(result["ErrorMessage"].as_str().unwrap().contains("unavailable"), "{result}");
+    }
+}
+
+/// The two seconds are paid three times, and then by one turn in a while.
+#[tokio::test]
+async fn a_database_that_stays_down_is_not_asked_for_a_while() {
+    let system = System::with(retrieving(&down().await, &provider().await)).await;
+    let ada = system.client("acme", "ada");
+    for _ in 0..4 {
+        ada.execute(&turn("Where is the lease kept?")).await.result();
+    }
+    let logs = system.until_logs(|logs| logs.contains("retrieval is paused")).await;
+    let failed = logs.lines().filter(|line| line.contains("retrieval was skipped")).count();
+    assert!(failed >= 4 && logs.contains("the vector database is not asked for a while"), "{logs}");
+}
+
+#[tokio::test]
+async fn files_alone_are_no_question_and_a_replay_asks_nothing() {
+    let system = System::with(retrieving(&down().await, &provider().await)).await;
+    let ada = system.client("acme", "ada");
+    let mut request = turn("");
+    request.as_object_mut().unwrap().remove("Instruction");
+    request["InputArtifacts"] = json!([
+        { "RelativePath": "a.txt", "FileName": "a.txt", "Contents": "A", "Origin": "user" }
+    ]);
+    let answer = ada.execute(&request).await.result();
+    assert_eq!(answer["UserWarnings"], json!([]), "{answer}");
+    let asked = turn("Where is the lease kept?");
+    let (first, again) = (ada.execute(&asked).await, ada.execute(&asked).await);
+    assert_eq!(first.text, again.text);
+    let skipped = system.until_logs(|logs| logs.contains("retrieval was skipped")).await;
+    assert_eq!(skipped.lines().filter(|line| line.contains("retrieval was skipped")).count(), 1);
+}
