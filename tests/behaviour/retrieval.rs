@@ -76,7 +76,7 @@ async fn where_nothing_is_indexed_nothing_is_asked_told_or_offered() {
     let system = System::with(options).await;
     let ada = system.client("acme", "ada");
     let answer = ada.execute(&turn("Where is the lease kept?")).await.result();
-    assert_eq!(answer["UserWarnings"], json!([]), "{answer}");
+    assert_eq!(answer.get("UserWarnings"), None, "{answer}");
     let call = system.last_call();
     assert!(!said(&call).contains("[CONTEXT]") && !tools(&call).contains(&"search_context"));
 }
@@ -149,7 +149,7 @@ async fn files_alone_are_no_question_and_a_replay_asks_nothing() {
         { "RelativePath": "a.txt", "FileName": "a.txt", "Contents": "A", "Origin": "user" }
     ]);
     let answer = ada.execute(&request).await.result();
-    assert_eq!(answer["UserWarnings"], json!([]), "{answer}");
+    assert_eq!(answer.get("UserWarnings"), None, "{answer}");
     let asked = turn("Where is the lease kept?");
     let (first, again) = (ada.execute(&asked).await, ada.execute(&asked).await);
     assert_eq!(first.text, again.text);

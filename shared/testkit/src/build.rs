@@ -9,6 +9,7 @@ use agent::{
     config::AgentConfig,
     context::{self, AgentContext, ConversationContext, Document},
     mode::Catalog,
+    retrieval::{Configured, EmbeddingModel},
     tool::{self, Registry},
 };
 use contracts::{
@@ -99,25 +100,33 @@ pub fn with_file(mut request: UserTurn) -> UserTurn {
 #[must_use]
 pub fn config() -> Arc<AgentConfig> {
     static SHARED: OnceLock<Arc<AgentConfig>> = OnceLock::new();
-    let made = SHARED.get_or_init(|| {
-        let tools = Registry::new(tool::built_in()).unwrap();
-        let names: Vec<&str> = tools.names().collect();
-        let catalog = Catalog::seed(&names).unwrap();
-        let defaults = context::defaults(&catalog, &names).unwrap();
-        let always = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
-        let (model, provider) = (MODEL.to_owned(), PROVIDER.to_owned());
-        Arc::new(AgentConfig {
-            catalog,
-            tools,
-            defaults,
-            model,
-            provider,
-            chain: ChainPolicy::default(),
-            retrieval: None,
-            always,
-        })
-    });
-    Arc::clone(made)
+    Arc::clone(SHARED.get_or_init(|| Arc::new(configured(None))))
+}
+
+/// The same where sources are indexed.
+#[must_use]
+pub fn searching() -> Arc<AgentConfig> {
+    let embedding = EmbeddingModel { name: "embedding-1".to_owned(), dimensions: None };
+    Arc::new(configured(Some(Configured { collection: "sources".to_owned(), embedding })))
+}
+
+fn configured(retrieval: Option<Configured>) -> AgentConfig {
+    let tools = Registry::new(tool::built_in()).unwrap();
+    let names: Vec<&str> = tools.names().collect();
+    let catalog = Catalog::seed(&names).unwrap();
+    let defaults = context::defaults(&catalog, &names).unwrap();
+    let mut always = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
+    always.extend(retrieval.iter().map(|_| tool::SEARCH_CONTEXT.to_owned()));
+    AgentConfig {
+        catalog,
+        tools,
+        defaults,
+        model: MODEL.to_owned(),
+        provider: PROVIDER.to_owned(),
+        chain: ChainPolicy::default(),
+        retrieval,
+        always,
+    }
 }
 
 /// The contexts that a deployment's operator has written for [`ORG`].

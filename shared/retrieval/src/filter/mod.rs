@@ -11,7 +11,7 @@ use contracts::{
     id::OrgId,
     request::{RagCondition, RagOperator, RagValue},
 };
-use qdrant_client::qdrant::{Condition, Filter};
+use qdrant_client::qdrant::{Condition, FieldCondition, Filter, Match, r#match::MatchValue};
 
 /// What a request calls the key of the workspace.
 const WORKSPACE_ID: &str = "WorkspaceId";
@@ -42,7 +42,7 @@ pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], texts: &BTre
         Some(if texts.contains(&key) {
             Condition::matches_text(key, hint.value.clone())
         } else {
-            Condition::matches(key, hint.value.clone())
+            keyword(&key, &hint.value)
         })
     });
     let hints: Vec<Condition> = hints.collect();
@@ -56,7 +56,14 @@ pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], texts: &BTre
 
 /// The condition that every filter has.
 fn tenant(org: &OrgId) -> Condition {
-    Condition::matches(key::ORG_ID, org.as_str().to_owned())
+    keyword(key::ORG_ID, org.as_str())
+}
+
+/// Exactly this word. The client's own conversion of a text makes a search for words of one that has a space in it,
+/// and then one org would match another.
+fn keyword(key: &str, value: &str) -> Condition {
+    let exactly = Match { match_value: Some(MatchValue::Keyword(value.to_owned())) };
+    FieldCondition { key: key.to_owned(), r#match: Some(exactly), ..FieldCondition::default() }.into()
 }
 
 /// A condition per kind of value, one of which has to hold: words and numbers as one list each.

@@ -1,6 +1,6 @@
 use contracts::NonEmpty;
 use proptest::prelude::*;
-use qdrant_client::qdrant::{FieldCondition, condition::ConditionOneOf, r#match::MatchValue};
+use qdrant_client::qdrant::condition::ConditionOneOf;
 
 use super::*;
 
@@ -69,6 +69,18 @@ fn equality_is_any_of_the_values_and_each_value_once() {
         Condition::matches("Repo", true),
     ]);
     assert_eq!(filter, Filter::must([Condition::matches("OrgId", "acme".to_owned()), any.into()]));
+}
+
+/// The client's own conversion makes a search for words of such a text.
+#[test]
+fn a_name_with_a_space_in_it_is_that_name_and_no_words() {
+    let org = OrgId::new("acme corp").unwrap();
+    let built = filters(&org, &[], &[Hint::new("Repo", "the core")], &texts());
+    let exact: Vec<MatchValue> = fields(&built.hinted.unwrap())
+        .into_iter()
+        .map(|(_, field)| field.r#match.unwrap().match_value.unwrap())
+        .collect();
+    assert_eq!(exact, ["acme corp", "the core"].map(|name| MatchValue::Keyword(name.to_owned())));
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl<D: AgentDeps> Executor<D> {
         };
         let start = chain::after_takeover(&turn.chain, &with, &now);
         let sources = self.deps.config().sources(&effective, &session.hints, &turn.mode);
-        let found = self.retrieve(question, &turn.key.session.org, sources.as_ref()).await;
+        let found = Box::pin(self.retrieve(question, &turn.key.session.org, sources.as_ref())).await;
         Ok(found.told_in(self.step(turn, start, session, &effective, files, request), sources))
     }
 

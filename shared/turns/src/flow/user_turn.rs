@@ -56,7 +56,8 @@ impl<D: AgentDeps> Executor<D> {
         let term = invocation.begin(self.deps.host());
         let submission = submission(caller, request, self.deps.host().attempt_id());
         let question = self.question(request);
-        let (met, mut stored) = retrieve::beside(question.as_ref(), async {
+        // Boxed: a future that is polled beside another is copied where it is polled, and this one is large.
+        let meeting = Box::pin(async {
             let (seen, stored) = join(self.look(&submission), self.store_request(&submission, request)).await;
             let mut stored = Stored::Beside(stored);
             let asked = Asked { submission: &submission, request, question: question.as_ref() };
@@ -65,8 +66,8 @@ impl<D: AgentDeps> Executor<D> {
                 Err(refusal) => Err(refusal),
             };
             (met, stored)
-        })
-        .await;
+        });
+        let (met, mut stored) = retrieve::beside(question.as_ref(), meeting).await;
         match met {
             Ok(Met::Owned(owned, step)) => {
                 let request = Some(request).filter(|_| step.progress.response_id.is_none());
@@ -231,8 +232,8 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<Option<(OwnedTurn, Step)>, Refusal> {
         let before = seen.session.as_ref();
         let Resolved { effective, setup, sources } = self.resolve(before, submission, request).await?;
-        let found = self.retrieve(question, &submission.key.session.org, sources.as_ref());
-        let begun = self.write_begin(before, open, submission, &setup);
+        let found = Box::pin(self.retrieve(question, &submission.key.session.org, sources.as_ref()));
+        let begun = Box::pin(self.write_begin(before, open, submission, &setup));
         let Some(((commit, lease), found)) = retrieve::unless_in_vain(begun, found).await? else {
             return Ok(None);
         };

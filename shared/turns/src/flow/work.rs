@@ -253,7 +253,7 @@ impl<D: AgentDeps> Executor<D> {
             match effect {
                 Effect::SearchSources(words) => {
                     let left = self.time_left(owned);
-                    match self.search_again(turn, plan.sources.as_ref(), &words, left).await {
+                    match Box::pin(self.search_again(turn, plan.sources.as_ref(), &words, left)).await {
                         Ok(found) => {
                             progress.used(found.refs);
                             executed = executed.with_result(&found.result);
