@@ -132,8 +132,12 @@ impl<Q: Keys + 'static> Database<Q> {
         if let Some(layout) = known(&layouts, collection) {
             return Ok(layout);
         }
-        let answer =
-            self.connection.ask(|qdrant| async move { qdrant.collection_info(collection).await }).await?;
+        let ask = || self.connection.ask(|qdrant| async move { qdrant.collection_info(collection).await });
+        let answer = match ask().await {
+            // The client makes a new connection for the next request: the one that it had may be long dead.
+            Err(Failure::Unavailable | Failure::TimedOut) => ask().await?,
+            answer => answer?,
+        };
         let layout = answer.result.and_then(Layout::of).ok_or(Error::NoCollection)?;
         layouts.retain(|_, (at, _)| at.elapsed() < LAYOUT_LASTS);
         layouts.insert(collection.to_owned(), (Instant::now(), layout.clone()));
