@@ -1,0 +1,381 @@
+//! Searches against a real engine: what a scope lets through, what hints move, and that no org sees another's chunks.
+//!
+//! The same against the embedded engine of the local cloud, once that was built (`cargo run -p local -- search …`
+//! builds it), and against the real server where a `qdrant` is on the path.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test"
+)]
+
+use std::{
+    collections::HashMap,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use agent::retrieval::{Chunk, EmbeddingModel, Error, Hint, Retrieval, Search};
+use contracts::{
+    ContentHash, NonEmpty,
+    id::OrgId,
+    request::{RagCondition, RagOperator, RagValue},
+};
+use futures::{StreamExt, stream};
+use llm::{
+    ApiKey, Config,
+    embeddings::{Embeddings, Limits},
+};
+use qdrant_client::qdrant::{NamedVectors, PointStruct, UpsertPointsBuilder, Value, Vector};
+use retrieval::{
+    Connection, Payload, Retriever, collection, connection::Patience, point, retriever::BREAKER, terms::Terms,
+};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+};
+
+const COLLECTION: &str = "conditions";
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// How many random searches are made of each engine.
+const CASES: usize = 2_000;
+
+/// An engine that runs, until it is dropped.
+struct Engine {
+    name: &'static str,
+    url: String,
+    _process: Child,
+    _folder: TempDir,
+}
+
+/// The embedded engine of the local cloud, if it was ever built, and the real server, where there is one.
+async fn engines() -> Vec<Engine> {
+    let found: Vec<Engine> = [embedded().await, server().await].into_iter().flatten().collect();
+    if found.is_empty() {
+        eprintln!("skipped: neither is the local cloud's engine built nor is a qdrant on the path");
+    }
+    found
+}
+
+/// It says its port as its first line, and ends with its input.
+async fn embedded() -> Option<Engine> {
+    let test = std::env::current_exe().unwrap();
+    let name = format!("embedded-qdrant{}", std::env::consts::EXE_SUFFIX);
+    let built = test.ancestors().nth(3)?.join("qdrant/debug").join(name);
+    let folder = tempfile::tempdir().unwrap();
+    let started = Command::new(built)
+        .arg(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn();
+    let mut process = started.ok()?;
+    let mut said = BufReader::new(process.stdout.take()?).lines();
+    let port = said.next_line().await.unwrap().expect("a port");
+    Some(Engine {
+        name: "embedded",
+        url: format!("http://127.0.0.1:{port}"),
+        _process: process,
+        _folder: folder,
+    })
+}
+
+/// A server of its own, on free ports.
+async fn server() -> Option<Engine> {
+    let folder = tempfile::tempdir().unwrap();
+    let free =
+        || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let (http, grpc) = (free(), free());
+    let started = Command::new("qdrant")
+        .current_dir(folder.path())
+        .envs([
+            ("QDRANT__SERVICE__HOST", "127.0.0.1"),
+            ("QDRANT__SERVICE__HTTP_PORT", http.as_str()),
+            ("QDRANT__SERVICE__GRPC_PORT", grpc.as_str()),
+            ("QDRANT__TELEMETRY_DISABLED", "true"),
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn();
+    let process = started.ok()?;
+    let give_up = Instant::now() + DEADLINE;
+    while tokio::net::TcpStream::connect(format!("127.0.0.1:{grpc}")).await.is_err() {
+        assert!(Instant::now() < give_up, "qdrant does not start");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Some(Engine {
+        name: "server",
+        url: format!("http://127.0.0.1:{grpc}"),
+        _process: process,
+        _folder: folder,
+    })
+}
+
+/// A point: its id is its org and name, and its vector points where it is told to.
+fn chunk(org: &str, name: &str, towards: f32, more: &[(&str, Value)]) -> PointStruct {
+    let org_id = OrgId::new(org).unwrap();
+    let text = format!("{name} of {org}");
+    let payload = Payload {
+        org_id: org_id.clone(),
+        project_id: None,
+        doc_id: name.to_owned(),
+        semantic_id: None,
+        content_type: None,
+        subtype: None,
+        section_key: None,
+        part_index: 0,
+        part_total: 1,
+        title: None,
+        language: None,
+        repo: None,
+        path: format!("{org}/{name}"),
+        line_start: 1,
+        line_end: 1,
+        symbol: None,
+        symbol_type: None,
+        label_slugs: Vec::new(),
+        source_sha256: None,
+        content_hash: ContentHash::of_text(&text),
+        embedding_model: "m".to_owned(),
+        text,
+    };
+    let mut map = payload.into_map();
+    map.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+    let terms = Terms::of_chunk(name);
+    let vectors = HashMap::from([
+        (collection::DENSE.to_owned(), Vector::from(vec![1.0, towards, 0.0])),
+        (collection::TERMS.to_owned(), Vector::new_sparse(terms.indices, terms.values)),
+    ]);
+    let id = point::id(&org_id, "test", name, 0).to_string();
+    PointStruct::new(id, NamedVectors { vectors }, map)
+}
+
+/// Three chunks of `acme corp`, and the same of another org whose name has the same words.
+async fn filled(engine: &Engine) -> Retriever<ApiKey, ApiKey> {
+    let connection = Connection::<ApiKey>::new(&engine.url, None, Patience::OF_AN_INDEXER).unwrap();
+    let qdrant = connection.client().await.unwrap();
+    qdrant.create_collection(collection::create(COLLECTION, 3)).await.unwrap();
+    for index in collection::indexes(COLLECTION) {
+        qdrant.create_field_index(index).await.unwrap();
+    }
+    let words =
+        |words: &[&str]| Value::from(words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>());
+    let mut points = Vec::new();
+    for org in ["acme corp", "corp acme", "acme"] {
+        points.push(chunk(
+            org,
+            "a",
+            0.0,
+            &[
+                ("Repo", "the core".into()),
+                ("LabelSlugs", words(&["ddr", "api"])),
+                ("Level", 3.into()),
+                ("Numbers", Value::from(vec![1_i64, 2])),
+                ("Draft", true.into()),
+                ("Title", "Leases are kept".into()),
+                ("Text", "Keep the lease until its end".into()),
+                ("two words", "yes".into()),
+            ],
+        ));
+        points.push(chunk(
+            org,
+            "b",
+            0.1,
+            &[
+                ("Repo", "site".into()),
+                ("LabelSlugs", words(&["api"])),
+                ("Level", 5.into()),
+                ("Numbers", Value::from(vec![2_i64, 3])),
+                ("Draft", false.into()),
+                ("Text", "The end of a turn".into()),
+            ],
+        ));
+        points.push(chunk(org, "c", 0.2, &[("LabelSlugs", words(&["dataset"])), ("Text", "nothing".into())]));
+    }
+    qdrant.upsert_points(UpsertPointsBuilder::new(COLLECTION, points).wait(true)).await.unwrap();
+    let embeddings = Embeddings::new(Config::default(), Limits::default(), ApiKey::new("")).unwrap();
+    Retriever::new(embeddings, connection, COLLECTION.to_owned(), BREAKER)
+}
+
+async fn search(
+    sources: &Retriever<ApiKey, ApiKey>,
+    org: &str,
+    question: &str,
+    scope: &[RagCondition],
+    hints: &[Hint],
+) -> Result<Vec<Chunk>, Error> {
+    let org = OrgId::new(org).unwrap();
+    let search = Search { org: &org, collection: COLLECTION, question, scope, hints, chunks: 8 };
+    sources.search(&search, &[1.0, 0.0, 0.0], DEADLINE).await
+}
+
+/// The names of what was found, in order.
+fn names(found: &[Chunk]) -> String {
+    found.iter().map(|chunk| chunk.path.strip_prefix("acme corp/").expect("the org's own")).collect()
+}
+
+fn condition(key: &str, operator: RagOperator, values: &[RagValue]) -> RagCondition {
+    RagCondition { key: key.to_owned(), operator, values: NonEmpty::new(values.to_vec()).unwrap() }
+}
+
+fn text(value: &str) -> RagValue {
+    RagValue::Text(value.to_owned())
+}
+
+#[tokio::test]
+async fn the_four_operators_hold_on_values_lists_numbers_flags_and_texts() {
+    use RagOperator::{Contains, DoesNotContain, Equals, NotEquals};
+    let number = RagValue::Integer;
+    let cases: Vec<(&str, RagOperator, Vec<RagValue>, &str)> = vec![
+        ("Repo", Equals, vec![text("the core")], "a"),
+        ("Repo", Equals, vec![text("core")], ""),
+        ("Repo", Equals, vec![text("site"), text("the core"), text("site")], "ab"),
+        ("Repo", NotEquals, vec![text("the core")], "bc"),
+        ("Repo", NotEquals, vec![text("the core"), text("site")], "c"),
+        ("Repo", Contains, vec![text("the core")], "a"),
+        ("Repo", DoesNotContain, vec![text("the core")], "bc"),
+        ("LabelSlugs", Contains, vec![text("api")], "ab"),
+        ("LabelSlugs", Contains, vec![text("data")], ""),
+        ("LabelSlugs", Equals, vec![text("ddr"), text("dataset")], "ac"),
+        ("LabelSlugs", DoesNotContain, vec![text("api")], "c"),
+        ("LabelSlugs", NotEquals, vec![text("ddr")], "bc"),
+        ("Level", Equals, vec![number(3)], "a"),
+        ("Level", NotEquals, vec![number(3)], "bc"),
+        ("Numbers", Contains, vec![number(2)], "ab"),
+        ("Numbers", DoesNotContain, vec![number(1), number(9)], "bc"),
+        ("Draft", Equals, vec![RagValue::Flag(true)], "a"),
+        ("Draft", NotEquals, vec![RagValue::Flag(true)], "bc"),
+        ("Text", Contains, vec![text("lease")], "a"),
+        ("Text", Contains, vec![text("end the")], "ab"),
+        ("Text", Contains, vec![text("nothing"), text("turn")], "bc"),
+        ("Text", DoesNotContain, vec![text("end")], "c"),
+        ("Text", Equals, vec![text("nothing")], "c"),
+        ("Title", Contains, vec![text("kept")], "a"),
+        ("two words", Equals, vec![text("yes")], "a"),
+        ("Unheard", Equals, vec![text("x"), number(1)], ""),
+        ("Unheard", DoesNotContain, vec![text("x")], "abc"),
+        ("OrgId", Equals, vec![text("acme")], "abc"),
+        (" orgid[] ", NotEquals, vec![text("acme corp")], "abc"),
+    ];
+    for engine in engines().await {
+        let sources = filled(&engine).await;
+        for (key, operator, values, expected) in &cases {
+            let scope = [condition(key, *operator, values)];
+            let found = search(&sources, "acme corp", "?", &scope, &[]).await.unwrap();
+            assert_eq!(names(&found), *expected, "{}: {key} {operator:?} {values:?}", engine.name);
+        }
+        let both =
+            [condition("LabelSlugs", Contains, &[text("api")]), condition("Level", NotEquals, &[number(3)])];
+        assert_eq!(
+            names(&search(&sources, "acme corp", "?", &both, &[]).await.unwrap()),
+            "b",
+            "they hold together"
+        );
+    }
+}
+
+#[tokio::test]
+async fn hints_and_words_move_chunks_up_and_leave_none_out() {
+    for engine in engines().await {
+        let sources = filled(&engine).await;
+        assert_eq!(names(&search(&sources, "acme corp", "?", &[], &[]).await.unwrap()), "abc");
+        for (question, hint, first) in [
+            ("?", Some(Hint::new("Repo", "site")), 'b'),
+            ("?", Some(Hint::new("LabelSlugs", "dataset")), 'c'),
+            ("?", Some(Hint::new("Repo", "nowhere")), 'a'),
+            ("?", Some(Hint::new("OrgId", "acme")), 'a'),
+        ] {
+            let hints: Vec<Hint> = hint.into_iter().collect();
+            let found = names(&search(&sources, "acme corp", question, &[], &hints).await.unwrap());
+            let mut sorted: Vec<char> = found.chars().collect();
+            sorted.sort_unstable();
+            assert_eq!(sorted, ['a', 'b', 'c'], "{hints:?}");
+            assert_eq!(found.chars().next(), Some(first), "{}: {hints:?}", engine.name);
+        }
+    }
+}
+
+/// A random scope and hints, often about the tenant.
+fn anything() -> (Vec<RagCondition>, Vec<Hint>) {
+    const KEYS: &[&str] = &[
+        "OrgId",
+        "orgid",
+        " OrgId",
+        "OrgId[]",
+        "a.OrgId",
+        "OrgId.a",
+        "\"OrgId\"",
+        "Org Id",
+        "Repo",
+        "Text",
+        "Level",
+        "LabelSlugs",
+        "two words",
+        "a..b",
+        "[]",
+        "WorkspaceId",
+        "ä",
+        "Numbers[0]",
+    ];
+    const WORDS: &[&str] =
+        &["acme", "corp acme", "acme corp", "the core", "site", "end", "", "*", "x y", "\u{0}"];
+    let pick = |of: &[&'static str]| of[fastrand::usize(..of.len())];
+    let value = || match fastrand::u8(..4) {
+        0 => RagValue::Integer(fastrand::i64(-5..5)),
+        1 => RagValue::Flag(fastrand::bool()),
+        _ => text(pick(WORDS)),
+    };
+    let operator = || match fastrand::u8(..4) {
+        0 => RagOperator::Equals,
+        1 => RagOperator::NotEquals,
+        2 => RagOperator::Contains,
+        _ => RagOperator::DoesNotContain,
+    };
+    let scope = (0..fastrand::usize(..4)).map(|_| {
+        let values: Vec<RagValue> = (0..fastrand::usize(1..4)).map(|_| value()).collect();
+        condition(pick(KEYS), operator(), &values)
+    });
+    let scope = scope.collect();
+    (scope, (0..fastrand::usize(..3)).map(|_| Hint::new(pick(KEYS), pick(WORDS))).collect())
+}
+
+#[tokio::test]
+async fn whatever_is_asked_no_chunk_of_another_org_is_found() {
+    for engine in engines().await {
+        let sources = filled(&engine).await;
+        let searches = stream::iter(0..CASES).map(|_| async {
+            let (scope, hints) = anything();
+            let question = if fastrand::bool() { "a of corp acme" } else { "?" };
+            let found = search(&sources, "acme corp", question, &scope, &hints).await;
+            let found = found.unwrap_or_else(|error| panic!("{error}: {scope:?} {hints:?}"));
+            for chunk in &found {
+                assert!(chunk.path.starts_with("acme corp/"), "{}: {chunk:?} {scope:?}", engine.name);
+            }
+            found.len()
+        });
+        let found: usize = searches.buffer_unordered(4).collect::<Vec<usize>>().await.iter().sum();
+        assert!(found > CASES / 2, "{}: {found} chunks in {CASES} searches", engine.name);
+    }
+}
+
+#[tokio::test]
+async fn a_collection_that_is_not_there_or_has_other_dimensions_is_named_as_that() {
+    for engine in engines().await {
+        let sources = filled(&engine).await;
+        let org = OrgId::new("acme corp").unwrap();
+        let missing =
+            Search { org: &org, collection: "missing", question: "?", scope: &[], hints: &[], chunks: 8 };
+        assert_eq!(sources.search(&missing, &[1.0, 0.0, 0.0], DEADLINE).await, Err(Error::NoCollection));
+        let there = Search { collection: COLLECTION, ..missing };
+        assert_eq!(sources.search(&there, &[1.0, 0.0], DEADLINE).await, Err(Error::OtherDimensions));
+        let model = EmbeddingModel { name: "m".to_owned(), dimensions: None };
+        let embedded = sources.embed(&model, "?", Duration::ZERO).await;
+        assert!(embedded.is_err(), "nobody makes vectors here");
+    }
+}
