@@ -6,7 +6,7 @@ use local::{Options, token::Identity};
 use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
-use crate::support::{Client, PATIENCE, System, options, turn, turn_in, turn_path};
+use crate::support::{Client, PATIENCE, System, options, session_path, turn, turn_in, turn_path};
 
 /// Longer than a test: what an attempt learns within it, no renewal told.
 const LONG_LEASE: Duration = Duration::from_secs(180);
@@ -161,6 +161,79 @@ async fn a_turn_that_is_ended_from_outside_keeps_what_its_suspension_knew() {
     let next = turn_in(request["SessionId"].as_str().unwrap(), "go on");
     assert_eq!(ada.execute(&next).await.result()["Kind"], "final");
     known(&operator.get(&turn_path(&request)).await.result());
+}
+
+#[tokio::test]
+async fn a_running_turn_that_is_ended_from_outside_keeps_its_recorded_rounds() {
+    let system = System::with(Options { lease: Some(crate::support::LEASE), ..options() }).await;
+    let ada = system.client("acme", "ada");
+    let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
+    let two_rounds = "call agent_list_modes {}; then; call agent_list_modes {}; then;";
+    let waiting = |request: &Value| {
+        let step =
+            format!("{}/{}/", request["SessionId"].as_str().unwrap(), request["TurnId"].as_str().unwrap());
+        let system = &system;
+        async move {
+            system.object(|key| key.contains(&step) && key.ends_with("/step-2.json")).await;
+        }
+    };
+    let known = |read: &Value, error: &str| {
+        assert_eq!(read["Errors"].as_array().unwrap().len(), 1);
+        assert!(read["Errors"][0].as_str().unwrap().starts_with(error), "{read}");
+        assert_eq!(read["ToolRounds"], 2, "{read}");
+        assert!(read["ServerToolMs"].is_u64() && read["Usage"]["TotalTokens"].as_u64() > Some(0), "{read}");
+        assert!(read["OpenAIResponseReceivedDate"].is_string(), "{read}");
+        assert!(read["OpenAIResponseId"].as_str().unwrap().starts_with("resp_"), "{read}");
+        assert!(read.get("AgentAnswerSummary").is_none() && read.get("OpenAIChainExpiresDate").is_none());
+    };
+    // Cancelled in the third call, then read before and after it is finalized.
+    let cancelled = turn(&format!("Work [[script: {two_rounds} delay 100s; say \"Done.\"]]"));
+    let ended = async {
+        waiting(&cancelled).await;
+        cancel(&ada, &cancelled).await;
+    };
+    let (answer, ()) = futures::join!(ada.execute(&cancelled), ended);
+    assert_eq!((answer.status, answer.error().as_str()), (409, "TurnCancelled"));
+    let settled = operator.get(&turn_path(&cancelled)).await.result();
+    known(&settled, "The turn was cancelled.");
+    let session = cancelled["SessionId"].as_str().unwrap();
+    // Its attempt dies in the third call, and the session's next turn finds it so.
+    let dead = turn_in(session, &format!("Work [[script: {two_rounds} delay 100s; say \"Done.\"]]"));
+    let crash = async {
+        waiting(&dead).await;
+        system.crashed().await;
+    };
+    futures::join!(ada.execute(&dead), crash);
+    let next = turn_in(session, "go on");
+    let last = ada.execute_once_free(&next).await.result();
+    known(&operator.get(&turn_path(&cancelled)).await.result(), "The turn was cancelled.");
+    let abandoned = operator.get(&turn_path(&dead)).await.result();
+    known(&abandoned, "The turn was interrupted");
+    let head = format!("TURN#{}", next["TurnId"].as_str().unwrap());
+    system.until_attribute(&head, "Status", "completed").await;
+    let used = |read: &Value| read["Usage"]["TotalTokens"].as_u64().unwrap();
+    let total = ada.get(&session_path(&next)).await.result()["TotalUsage"]["TotalTokens"].as_u64().unwrap();
+    assert_eq!(total, used(&settled) + used(&abandoned) + used(&last), "each is counted in its session");
+}
+
+#[tokio::test]
+async fn a_turn_that_is_cancelled_right_after_its_tool_results_keeps_how_long_they_took() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn(
+        "Read [[script: call workspace_read_file {\"path\":\"a.rs\"}; then; delay 100s; say \"Read.\"]]",
+    );
+    let first = ada.execute(&request).await.result();
+    let cancelled = async {
+        system.model_called(2).await;
+        cancel(&ada, &request).await;
+    };
+    let results = results(&first, "a");
+    let (answer, ()) = futures::join!(submit(&ada, &results), cancelled);
+    assert_eq!((answer.status, answer.error().as_str()), (409, "TurnCancelled"));
+    let read = ada.get(&turn_path(&request)).await.result();
+    assert_eq!((&read["ClientToolMs"], &read["ToolRounds"]), (&json!(5), &json!(1)), "{read}");
+    assert!(read["OpenAIResponseReceivedDate"].is_string(), "{read}");
 }
 
 #[tokio::test]

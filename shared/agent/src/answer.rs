@@ -19,7 +19,7 @@ use crate::{
 };
 use protocol::{
     chain::Keeper,
-    detail::{Carried, Report},
+    detail::{Carried, Findings, Report},
     id::TurnKey,
     link,
     payload::{Kind, Payload},
@@ -190,7 +190,21 @@ pub fn too_many_rounds(plan: &Plan) -> Error {
     Error::new(ErrorCode::ToolRoundsExceeded, message)
 }
 
+impl Step {
+    /// What a finalization needs of it, of a turn that came to nothing more. What only an answer brings about
+    /// is not in it.
+    #[must_use]
+    pub fn findings(&self) -> Findings {
+        let report = known(&self.progress, &self.plan, self.progress.received);
+        Findings { report, modes: Vec::new() }
+    }
+}
+
 fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
+    known(progress, plan, Some(received))
+}
+
+fn known(progress: &Progress, plan: &Plan, received: Option<Timestamp>) -> Report {
     Report {
         response_id: progress.response_id.clone(),
         carried: progress
@@ -203,7 +217,7 @@ fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
         keeps_no_chain: progress.keeps_no_chain.clone(),
         told_mode: progress.told_mode.clone(),
         told_solution: progress.told_solution,
-        received: Some(received),
+        received,
         usage: progress.usage,
         cost: progress.usage.and_then(|usage| cost(plan.prices.as_ref(), &usage)),
         raw_payloads: plan.store_raw_payloads.then_some(progress.model_calls),

@@ -5,7 +5,7 @@
 //! executed is recorded and does not run again, and no recorded model call is paid for twice.
 
 use contracts::{
-    Fingerprint, Usage,
+    Fingerprint, Timestamp, Usage,
     read::{AgentSessionActiveFileRef, AgentSessionChunkRef},
     response::{FileRef, ToolResult},
 };
@@ -103,6 +103,9 @@ pub struct Progress {
     /// A provider that turned out to keep no chains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keeps_no_chain: Option<String>,
+    /// When the model last answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<Timestamp>,
     /// Model calls so far.
     pub model_calls: u32,
     /// Calls of earlier rounds as versions before this one kept them; nothing is added.
@@ -281,8 +284,6 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use contracts::Timestamp;
-
     use super::*;
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
     detail::{ModeChange, Participant, RequestDetail, ResultDetail},
     id::AttemptId,
     session::Session,
-    turn::{Phase, State, Turn},
+    turn::{Phase, Recorded, State, Turn},
 };
 use contracts::Timestamp;
 
@@ -80,6 +80,12 @@ impl Condition {
 }
 
 impl TurnChange {
+    /// The same, of a turn that is ended from outside, with the last step that was recorded of its work.
+    #[must_use]
+    pub fn knowing(self, recorded: Option<Recorded>) -> Self {
+        Self { after: Turn { recorded, ..self.after }, ..self }
+    }
+
     /// Whether `stored` shows that this very write was applied, perhaps with more on top of it.
     ///
     /// This is what a lost reply is resolved by (I11): an attempt id is fresh, so an

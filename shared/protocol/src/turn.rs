@@ -46,6 +46,9 @@ pub struct Turn {
     pub suspended_by: Option<AttemptId>,
     /// The latest accepted tool results, to recognise them when they come again.
     pub accepted: Option<AcceptedResults>,
+    /// Of a turn that was ended from outside while it ran: the last step that was recorded since its start or
+    /// its last tool results. It tells what the turn had come to.
+    pub recorded: Option<Recorded>,
     /// Where it stands.
     pub state: State,
 }
@@ -138,6 +141,26 @@ pub struct AcceptedResults {
     pub resumed_by: AttemptId,
 }
 
+/// Names a recorded step.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Recorded {
+    /// The attempt that recorded it.
+    pub by: AttemptId,
+    /// After how many tool rounds.
+    pub rounds: u32,
+}
+
+/// Which of a turn's objects tell what came of it so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownBy<'a> {
+    /// This attempt's outcome object.
+    Outcome(&'a AttemptId),
+    /// The outcome object of a suspension, and the results that it got.
+    Results(&'a AcceptedResults),
+    /// A recorded step.
+    Step(&'a Recorded),
+}
+
 /// The state's name, as conditions compare it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -218,6 +241,19 @@ impl Turn {
         writer.or(self.suspended_by.as_ref())
     }
 
+    /// What tells of what came of it so far: once it is decided, the verdict's own object; of a turn that was
+    /// ended from outside the last step that its head names, or what its work last went on from.
+    #[must_use]
+    pub fn known_by(&self) -> Option<KnownBy<'_>> {
+        if let Some(writer) = self.settlement().and_then(|settlement| settlement.verdict.writer()) {
+            return Some(KnownBy::Outcome(writer));
+        }
+        let results =
+            self.accepted.as_ref().filter(|of| Some(&of.suspended_by) == self.suspended_by.as_ref());
+        let step = self.recorded.as_ref().map(KnownBy::Step);
+        step.or(results.map(KnownBy::Results)).or(self.suspended_by.as_ref().map(KnownBy::Outcome))
+    }
+
     /// Where its request is stored.
     #[must_use]
     pub fn stored_request(&self) -> StoredRequest {
@@ -246,7 +282,8 @@ impl Turn {
     /// Whether the head names this attempt, whatever for.
     fn names(&self, attempt: &AttemptId) -> bool {
         let accepted = self.accepted.as_ref().map(|of| [&of.suspended_by, &of.resumed_by]);
-        let named = [Some(&self.attempt), self.suspended_by.as_ref(), self.outcome_writer()];
+        let recorded = self.recorded.as_ref().map(|step| &step.by);
+        let named = [Some(&self.attempt), self.suspended_by.as_ref(), self.outcome_writer(), recorded];
         named.into_iter().flatten().chain(accepted.into_iter().flatten()).any(|named| named == attempt)
     }
 

@@ -6,6 +6,8 @@ use contracts::paths;
 use reqwest::{Method, header::HeaderMap};
 use serde_json::Value;
 
+use super::PATIENCE;
+
 pub struct Client {
     http: reqwest::Client,
     base: String,
@@ -28,6 +30,20 @@ impl Client {
 
     pub async fn execute(&self, turn: &Value) -> Answer {
         self.post(paths::EXECUTE, turn.to_string()).await
+    }
+
+    /// As a client does that is told to come back while the session is busy.
+    pub async fn execute_once_free(&self, turn: &Value) -> Answer {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.execute(turn).await;
+            if answer.status != 409 {
+                return answer;
+            }
+            assert_eq!(answer.error(), "SessionBusy");
+            assert!(Instant::now() < give_up, "the session stays busy");
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
     }
 
     pub async fn post(&self, path: &str, body: String) -> Answer {

@@ -11,7 +11,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use contracts::{id::InvalidId, paths};
 use local::{Cloud, Model, Options, token::Identity};
-use scripted_model::Provider;
+use scripted_model::{Provider, Recorder};
 use serde_json::{Value, json};
 
 pub use client::{Answer, Client};
@@ -22,6 +22,20 @@ pub use upstream::{history, is_chained, items, system_message, user_message};
 /// A running system.
 pub struct System {
     pub cloud: Cloud,
+    _taken: OnlyWhatIsTaken,
+}
+
+/// Fails the test that drops it if the model was sent what no provider would take: whatever does not fit the published
+/// schema of a request, or breaks a rule of the API beside it.
+struct OnlyWhatIsTaken(Option<Recorder>);
+
+impl Drop for OnlyWhatIsTaken {
+    fn drop(&mut self) {
+        let refused = self.0.as_ref().map(Recorder::refused_as_unfit).unwrap_or_default();
+        if !std::thread::panicking() {
+            assert_eq!(refused, Vec::<String>::new(), "the model was sent requests that no provider takes");
+        }
+    }
 }
 
 /// A lease that tests can wait for.
@@ -51,7 +65,12 @@ impl System {
     }
 
     pub async fn with(options: Options) -> Self {
-        Self { cloud: Cloud::start(options).await.expect("the local cloud starts") }
+        Self::of(Cloud::start(options).await.expect("the local cloud starts"))
+    }
+
+    pub fn of(cloud: Cloud) -> Self {
+        let taken = OnlyWhatIsTaken(cloud.model().cloned());
+        Self { cloud, _taken: taken }
     }
 
     /// A user of an org.

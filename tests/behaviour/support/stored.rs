@@ -43,6 +43,19 @@ impl System {
         list.contents().iter().filter_map(|object| object.key().map(str::to_owned)).collect()
     }
 
+    /// Waits for an object whose key is as wanted.
+    pub async fn object(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let objects = self.objects().await;
+            if let Some(found) = objects.iter().find(|key| wanted(key)) {
+                return found.clone();
+            }
+            assert!(Instant::now() < give_up, "no such object: {objects:#?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Nothing in the table, nothing in the bucket.
     pub async fn has_no_trace(&self) -> bool {
         self.items().await.is_empty() && self.objects().await.is_empty()

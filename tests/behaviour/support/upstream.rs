@@ -16,6 +16,11 @@ impl System {
         let file = self.cloud.data_folder().join("context.json");
         std::fs::write(&file, context.to_string()).unwrap();
         local::contexts::put(self.cloud.data_folder(), "acme", &file).await.unwrap();
+        self.crashed().await;
+    }
+
+    /// Kills the processes of `execute`, and waits until none is left that could be given a request.
+    pub async fn crashed(&self) {
         self.cloud.crash(Function::Execute);
         let give_up = Instant::now() + PATIENCE;
         while self.cloud.processes(Function::Execute) > 0 {

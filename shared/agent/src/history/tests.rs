@@ -59,6 +59,7 @@ fn head(sequence: u64, mode: &str) -> Turn {
         streamed: false,
         suspended_by: None,
         accepted: None,
+        recorded: None,
         state: State::Running {
             lease_ends: Timestamp::from_millis(0),
             stage: Stage { round: 0, attempts: vec![attempt] },

@@ -298,6 +298,7 @@ pub fn begin(
         takeovers: 0,
         suspended_by: None,
         accepted: None,
+        recorded: None,
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },
     };
     let mut commit = Commit::on(SessionChange { condition: session.map(|session| session.rev), after });

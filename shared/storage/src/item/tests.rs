@@ -13,7 +13,7 @@ use protocol::{
     cost::{Amount, Cost},
     id::{AttemptId, SessionKey, TurnKey},
     session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
-    turn::{AcceptedResults, Reason, Settlement, Stage, State, Turn, Verdict},
+    turn::{AcceptedResults, Reason, Recorded, Settlement, Stage, State, Turn, Verdict},
 };
 
 use super::{
@@ -57,6 +57,7 @@ fn turn(state: State) -> Turn {
             suspended_by: attempt("a"),
             resumed_by: attempt("b"),
         }),
+        recorded: Some(Recorded { by: attempt("b"), rounds: 4 }),
         state,
     }
 }

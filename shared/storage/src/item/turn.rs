@@ -4,7 +4,7 @@ use contracts::{Fingerprint, Timestamp, id::UserId, read::TurnStatus};
 use protocol::{
     chain::{Rebuild, Start},
     id::{AttemptId, TurnKey},
-    turn::{AcceptedResults, Phase, Reason, Settlement, Stage, State, Turn, Verdict},
+    turn::{AcceptedResults, Phase, Reason, Recorded, Settlement, Stage, State, Turn, Verdict},
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "Reason",
     "StatusAt",
     "Answered",
+    "Recorded",
 ];
 
 /// (TU) in the catalogue.
@@ -80,6 +81,8 @@ pub(crate) struct TurnItem {
     suspended_by: Option<AttemptId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     answered: Option<AnsweredAttribute>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    recorded: Option<RecordedAttribute>,
 }
 
 /// What a settled turn was settled as.
@@ -98,6 +101,13 @@ struct AnsweredAttribute {
     results: Fingerprint,
     suspended_by: AttemptId,
     resumed_by: AttemptId,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RecordedAttribute {
+    by: AttemptId,
+    rounds: u32,
 }
 
 impl From<&Turn> for TurnItem {
@@ -135,6 +145,7 @@ impl From<&Turn> for TurnItem {
             takeovers: Some(turn.takeovers).filter(|takeovers| *takeovers > 0),
             suspended_by: turn.suspended_by.clone(),
             answered: turn.accepted.clone().map(AnsweredAttribute::from),
+            recorded: turn.recorded.clone().map(|Recorded { by, rounds }| RecordedAttribute { by, rounds }),
         };
         match &turn.state {
             State::Running { lease_ends, stage } => {
@@ -218,6 +229,7 @@ impl TurnItem {
             takeovers,
             suspended_by: self.suspended_by,
             accepted: self.answered.map(AcceptedResults::from),
+            recorded: self.recorded.map(|RecordedAttribute { by, rounds }| Recorded { by, rounds }),
         })
     }
 }

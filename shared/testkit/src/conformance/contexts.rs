@@ -58,7 +58,8 @@ fn conversation(id: &str) -> ConversationContext {
         "ToolsOnContinuation": "omit", "StoreRawPayloads": true, "ToolDeadlineSeconds": 61, "MaxRounds": 3,
         "Budgets": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
         "Prices": {
-            "PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CompletionPerMillion": "10",
+            "PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CacheWritePerMillion": "1.5625",
+            "CompletionPerMillion": "10",
             "Currency": "EUR",
         },
     }))

@@ -13,13 +13,15 @@ mod turns;
 
 use std::{collections::BTreeMap, fmt};
 
-use agent::outcome::Outcome;
+use agent::{outcome::Outcome, progress::Step};
 use bytes::Bytes;
+use contracts::ToolContinuation;
 use protocol::{
+    detail::Findings,
     id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
     timing::Timing,
-    turn::Turn,
+    turn::{KnownBy, Turn},
 };
 
 pub use self::bounds::{open_turns, started_within};
@@ -79,6 +81,24 @@ impl Evidence<'_> {
 
     fn outcome(&self, turn: &TurnKey, writer: &AttemptId) -> Option<Outcome> {
         Outcome::from_json(self.object(turn, Kind::Outcome(writer.clone()))?).ok()
+    }
+
+    /// What the objects that a head names tell of what came of its turn.
+    fn findings(&self, turn: &Turn) -> Option<Findings> {
+        match turn.known_by()? {
+            KnownBy::Outcome(writer) => self.outcome(&turn.key, writer).map(|outcome| outcome.findings()),
+            KnownBy::Results(accepted) => {
+                let step = self.outcome(&turn.key, &accepted.suspended_by)?.into_step()?;
+                let results = self.object(&turn.key, Kind::ToolResults(accepted.resumed_by.clone()))?;
+                let results = ToolContinuation::from_canonical(results).ok()?.tool_results;
+                let progress = step.progress.answered(&results, accepted.results);
+                Some(Step { progress, ..step }.findings())
+            }
+            KnownBy::Step(recorded) => {
+                let step = self.object(&turn.key, Kind::Step(recorded.by.clone(), recorded.rounds))?;
+                serde_json::from_slice(step).ok().map(|step: Step| step.findings())
+            }
+        }
     }
 
     /// The heads' history, oldest first.

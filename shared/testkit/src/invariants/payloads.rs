@@ -1,6 +1,5 @@
 //! I10: committed metadata never points at a missing payload, and points at the right one.
 
-use agent::outcome::Outcome;
 use std::collections::BTreeSet;
 
 use contracts::Fingerprint;
@@ -59,6 +58,7 @@ fn named_by(turn: &Turn) -> Vec<Kind> {
     kinds.extend(turn.accepted.iter().flat_map(|accepted| {
         [Kind::Outcome(accepted.suspended_by.clone()), Kind::ToolResults(accepted.resumed_by.clone())]
     }));
+    kinds.extend(turn.recorded.iter().map(|step| Kind::Step(step.by.clone(), step.rounds)));
     match &turn.state {
         State::Running { .. } => {}
         State::AwaitingTools { .. } => kinds.push(Kind::Outcome(turn.attempt.clone())),
@@ -79,8 +79,7 @@ fn shows(evidence: &Evidence<'_>, turn: &Turn, ended: &BTreeSet<&TurnKey>, found
         found.push(violation("I10", format!("terminal {} has no detail", turn.key.turn)));
         return;
     }
-    let outcome = turn.outcome_writer().and_then(|writer| evidence.outcome(&turn.key, writer));
-    let expected = report(&settlement.verdict, outcome.as_ref().map(Outcome::findings).as_ref());
+    let expected = report(&settlement.verdict, evidence.findings(turn).as_ref());
     if evidence.table.results.get(&turn.key).is_none_or(|detail| detail.report != expected) {
         found.push(violation("I10", format!("{}'s detail is not its outcome's", turn.key.turn)));
     }

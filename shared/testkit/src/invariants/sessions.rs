@@ -41,8 +41,7 @@ fn totals(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &m
     let used = turns
         .iter()
         .filter(|turn| matches!(turn.state, State::Finalized(_)))
-        .filter_map(|turn| evidence.outcome(&turn.key, turn.outcome_writer()?))
-        .filter_map(|outcome| outcome.report.usage)
+        .filter_map(|turn| evidence.findings(turn)?.report.usage)
         .fold(Usage::default(), Usage::plus);
     if session.usage != used {
         let (says, are) = (session.usage.total_tokens, used.total_tokens);
@@ -76,9 +75,8 @@ fn chain(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mu
             let says = turn.chain.previous_response_id();
             found.push(violation("I8", format!("{} continues {says:?}, not {expected:?}", turn.key.turn)));
         }
-        let ended = matches!(turn.state, State::Finalized(_)).then(|| turn.outcome_writer()).flatten();
-        let outcome = ended.and_then(|writer| evidence.outcome(&turn.key, writer));
-        keeps_none |= outcome.is_some_and(|outcome| outcome.report.keeps_no_chain.is_some());
+        let ended = matches!(turn.state, State::Finalized(_)).then(|| evidence.findings(turn)).flatten();
+        keeps_none |= ended.is_some_and(|found| found.report.keeps_no_chain.is_some());
         if let State::Finalized(settlement) = &turn.state
             && let Verdict::Completed { writer } = &settlement.verdict
         {

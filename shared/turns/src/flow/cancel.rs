@@ -14,6 +14,7 @@ use protocol::{
 
 use super::{
     executor::{Executor, Invocation},
+    steps,
     write::{self, Written},
 };
 use crate::{
@@ -75,6 +76,7 @@ impl<D: AgentDeps> Executor<D> {
             let Ok(change) = settle::end(&turn, Reason::Cancelled, now, timing) else {
                 return Ok(Cancelled::before(&turn));
             };
+            let change = change.knowing(steps::last_recorded(self.deps.payloads(), &turn).await);
             if let Written::Applied = write::turn(&self.deps, &change).await? {
                 let announced = self.announce(&turn, invocation.correlation.as_ref());
                 join(announced, self.unseen(&turn)).await;

@@ -13,6 +13,7 @@ use protocol::{
 
 use super::{
     outcomes,
+    steps::{self, Known},
     write::{self, Written},
 };
 use crate::ports::{Deps, PayloadReads, Reads, Store, Unavailable};
@@ -57,12 +58,12 @@ impl<D: Deps> Finalizer<D> {
 
     /// One try. Details first, then the transaction that makes them count.
     async fn finalize_once(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
-        let outcome = outcomes::load(self.deps.payloads(), turn).await?;
-        let found = outcome.as_ref().map(Outcome::findings);
+        let known = steps::known(self.deps.payloads(), turn).await?;
+        let found = known.as_ref().map(Known::findings);
         let Ok(finalized) = finalize(session, turn, found.as_ref()) else {
             return Ok(false);
         };
-        publish(&self.deps, turn, outcome.as_ref(), &finalized.result).await?;
+        publish(&self.deps, turn, known.as_ref(), &finalized.result).await?;
         let written = write::commit(&self.deps, &finalized.commit(session)).await?;
         Ok(matches!(written, Written::Applied))
     }
@@ -73,11 +74,13 @@ impl<D: Deps> Finalizer<D> {
 pub(super) async fn publish(
     deps: &impl Deps,
     turn: &Turn,
-    outcome: Option<&Outcome>,
+    known: Option<&Known>,
     result: &ResultDetail,
 ) -> Result<(), Unavailable> {
     let result = deps.store().put_result_detail(result);
-    try_join3(result, put_answer(deps, turn, outcome), touch(deps, turn)).await.map(|_| ())
+    try_join3(result, put_answer(deps, turn, known.and_then(Known::outcome)), touch(deps, turn))
+        .await
+        .map(|_| ())
 }
 
 /// The answer's own object, for a turn that an older version settled: its object was left to the finalizer.

@@ -55,15 +55,6 @@ pub(crate) async fn find(
     Ok(None)
 }
 
-/// The outcome object that tells what came of a turn; none for one that was ended from outside before
-/// anything did.
-pub(crate) async fn load(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<Outcome>, Unavailable> {
-    match turn.outcome_writer() {
-        Some(writer) => written_by(payloads, &turn.key, writer).await.map(Some),
-        None => Ok(None),
-    }
-}
-
 /// The response that a verdict stands for.
 pub(crate) async fn response(
     payloads: &impl PayloadReads,

@@ -2,12 +2,19 @@
 
 use std::{
     pin::pin,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use futures::future::{Either, select};
-use protocol::{timing::Timing, transition::renew::renew, turn::Turn};
+use protocol::{
+    timing::Timing,
+    transition::renew::renew,
+    turn::{Recorded, Turn},
+};
 
 use super::{
     executor::Term,
@@ -23,6 +30,25 @@ pub(super) struct OwnedTurn {
     pub(super) lease: Lease,
     /// How long this process may work on it.
     pub(super) term: Term,
+    /// The last step that was recorded of its work.
+    recorded: Mutex<Option<Recorded>>,
+}
+
+impl OwnedTurn {
+    /// A turn that is this process's since the write that made it so.
+    pub(super) fn new(turn: Turn, lease: Lease, term: &Term) -> Self {
+        Self { turn, lease, term: term.clone(), recorded: Mutex::default() }
+    }
+
+    /// The last step that was recorded of its work, by whichever attempt.
+    pub(super) fn recorded(&self) -> Option<Recorded> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Another step is recorded.
+    pub(super) fn has_recorded(&self, step: Option<Recorded>) {
+        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = step;
+    }
 }
 
 /// A lease as its holder sees it: by its own clock, which never jumps, and a little shorter than
@@ -77,7 +103,7 @@ fn millis(instant: Duration) -> u64 {
 /// It is polled before the work each time, and what the work computes between two polls is bounded: the model's
 /// client yields after each piece that it reads, and a reply is guarded in steps. So the work can't starve it, dropping the attempt drops it, and a simulation needs no tasks of its own for it.
 pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
-    let OwnedTurn { turn, lease, term } = owned;
+    let OwnedTurn { turn, lease, term, .. } = owned;
     let (host, timing) = (deps.host(), deps.timing());
     loop {
         let left = lease.left(host);

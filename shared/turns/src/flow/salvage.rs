@@ -2,16 +2,12 @@
 //! rules 5 and 9).
 
 use agent::progress::Step;
-use contracts::{ToolContinuation, response::ToolResult};
-use futures::future::try_join_all;
 use protocol::{
-    id::AttemptId,
-    payload::{Kind, Payload},
     transition::{
         Illegal, settle,
         take::{self, Purpose},
     },
-    turn::{Reason, Stage, State, Turn, Verdict},
+    turn::{Reason, State, Turn, Verdict},
 };
 
 use super::{
@@ -19,15 +15,13 @@ use super::{
     outcomes,
     owned_turn::{Lease, OwnedTurn},
     settle::decision,
+    steps::{self, Found},
     write::{self, Written},
 };
 use crate::{
-    ports::{AgentDeps, Clock, Deps, PayloadReads, Random, Reads, Timer, Unavailable},
+    ports::{AgentDeps, Clock, Deps, Random, Reads, Timer, Unavailable},
     refusal::Refusal,
 };
-
-/// How many recorded steps are looked for at once.
-const STEPS_AT_ONCE: u32 = 8;
 
 /// Fences the turn, then settles it from an outcome object if there is one, else as abandoned.
 /// Returns the head that stands afterwards, whoever wrote it.
@@ -47,8 +41,9 @@ pub(super) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
                 decision(deps, &taken, writer, &outcome)
             }
             None => {
-                let now = host.now();
+                let (now, recorded) = (host.now(), steps::last_recorded(deps.payloads(), &taken).await);
                 settle::settle(&taken, Verdict::Ended(Reason::Abandoned), now, now, timing)
+                    .map(|change| change.knowing(recorded))
             }
         },
         State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => {
@@ -89,13 +84,17 @@ impl<D: AgentDeps> Executor<D> {
             return Ok(None);
         }
         let lease = Lease::held_since(requested, timing);
-        let owned = OwnedTurn { turn: fence.after, lease, term: term.clone() };
+        let owned = OwnedTurn::new(fence.after, lease, term);
         let State::Running { stage, .. } = &owned.turn.state else {
             return Ok(None);
         };
         let Some((writer, found)) = outcomes::find(self.deps.payloads(), &owned.turn.key, stage).await?
         else {
-            let step = recorded(&self.deps, &owned.turn).await?;
+            let found = steps::last(self.deps.payloads(), &owned.turn).await?;
+            let step = found.map(|Found { recorded, step }| {
+                owned.has_recorded(recorded);
+                step
+            });
             return Ok(Some((owned, step)));
         };
         // I4, I9: an answer that was durable is used, not bought again.
@@ -106,76 +105,4 @@ impl<D: AgentDeps> Executor<D> {
         }
         Ok(None)
     }
-}
-
-/// How far earlier attempts came; none where the work begins with the user's request.
-///
-/// Only sound for the turn's owner: a slow attempt may still write until it is fenced.
-async fn recorded(deps: &impl Deps, turn: &Turn) -> Result<Option<Step>, Unavailable> {
-    let begun = match &turn.accepted {
-        Some(accepted) => {
-            let suspended = outcomes::written_by(deps.payloads(), &turn.key, &accepted.suspended_by).await?;
-            let results = tool_results(deps, turn, &accepted.resumed_by).await?;
-            suspended
-                .into_step()
-                .map(|step| Step { progress: step.progress.answered(&results, accepted.results), ..step })
-        }
-        None => None,
-    };
-    let rounds = begun.as_ref().map_or(0, |step| step.progress.rounds);
-    let State::Running { stage, .. } = &turn.state else {
-        return Ok(begun);
-    };
-    Ok(last_step(deps, turn, stage, rounds).await?.or(begun))
-}
-
-/// The furthest recorded step of the newest attempt that recorded any.
-async fn last_step(
-    deps: &impl Deps,
-    turn: &Turn,
-    stage: &Stage,
-    rounds: u32,
-) -> Result<Option<Step>, Unavailable> {
-    for writer in stage.attempts.iter().rev() {
-        let mut last = None;
-        let mut from = rounds + 1;
-        loop {
-            let steps = (from..from + STEPS_AT_ONCE).map(|round| step(deps, turn, writer, round));
-            let found = try_join_all(steps).await?.into_iter().flatten().last();
-            if found.is_none() {
-                break;
-            }
-            last = found;
-            from += STEPS_AT_ONCE;
-        }
-        if last.is_some() {
-            return Ok(last);
-        }
-    }
-    Ok(None)
-}
-
-async fn step(
-    deps: &impl Deps,
-    turn: &Turn,
-    writer: &AttemptId,
-    round: u32,
-) -> Result<Option<Step>, Unavailable> {
-    let payload = Payload { turn: turn.key.clone(), kind: Kind::Step(writer.clone(), round) };
-    let stored = deps.payloads().get(&payload).await?;
-    // A step that can't be read is done without: its tools run again.
-    Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
-}
-
-async fn tool_results(
-    deps: &impl Deps,
-    turn: &Turn,
-    resumed_by: &AttemptId,
-) -> Result<Vec<ToolResult>, Unavailable> {
-    let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(resumed_by.clone()) };
-    let missing = |source| Unavailable { what: "the tool results", source };
-    let stored = deps.payloads().get(&payload).await?.ok_or_else(|| missing("they are not there".into()))?;
-    let results =
-        ToolContinuation::from_canonical(&stored).map_err(|_| missing("they can't be read".into()))?;
-    Ok(results.tool_results.into_vec())
 }

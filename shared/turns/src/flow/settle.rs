@@ -47,7 +47,8 @@ impl<D: AgentDeps> Executor<D> {
                 let now = self.deps.host().now();
                 let verdict = Verdict::Ended(Reason::StorageUnavailable);
                 (
-                    settle(turn, verdict, now, now, self.deps.timing()),
+                    settle(turn, verdict, now, now, self.deps.timing())
+                        .map(|change| change.knowing(owned.recorded())),
                     Response::ended(Reason::StorageUnavailable),
                 )
             }

@@ -154,7 +154,7 @@ impl<D: AgentDeps> Executor<D> {
         }
         let step = Step { progress: step.progress.answered(&request.tool_results, results), ..step };
         let lease = Lease::held_since(requested, timing);
-        Ok(Some((OwnedTurn { turn: change.after, lease, term: term.clone() }, step)))
+        Ok(Some((OwnedTurn::new(change.after, lease, term), step)))
     }
 }
 

@@ -1,10 +1,6 @@
 //! A user turn, from the request to its answer.
 
-use agent::{
-    outcome::{Outcome, Response},
-    progress::Step,
-    summary,
-};
+use agent::{outcome::Response, progress::Step, summary};
 use bytes::Bytes;
 use contracts::{Fingerprint, error::causes, request::UserTurn};
 use futures::future::{join, try_join};
@@ -20,12 +16,13 @@ use protocol::{
 
 use super::{
     executor::{Executor, Invocation, Term},
-    finalize, outcomes,
+    finalize,
     owned_turn::{Lease, OwnedTurn},
     replay::{self, Waited},
     retrieve::{self, Question},
     salvage,
     setup::Resolved,
+    steps::{self, Known},
     work::Work,
     write::{self, Written},
 };
@@ -274,12 +271,12 @@ impl<D: AgentDeps> Executor<D> {
     /// How the open turn is closed on the way, with everything written that has to be there before; none
     /// when it is no longer as it was seen.
     async fn close(&self, session: &Session, open: &Turn) -> Result<Option<Closing>, Refusal> {
-        let outcome = outcomes::load(self.deps.payloads(), open).await?;
-        let found = outcome.as_ref().map(Outcome::findings);
+        let known = steps::known(self.deps.payloads(), open).await?;
+        let found = known.as_ref().map(Known::findings);
         let closing = Closing::of(session, open, found.as_ref(), self.deps.host().now(), self.deps.timing());
         let Ok(closing) = closing else { return Ok(None) };
         match closing.result_before() {
-            Some(result) => finalize::publish(&self.deps, open, outcome.as_ref(), result).await?,
+            Some(result) => finalize::publish(&self.deps, open, known.as_ref(), result).await?,
             None => finalize::touch(&self.deps, open).await?,
         }
         Ok(Some(closing))

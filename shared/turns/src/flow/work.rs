@@ -22,7 +22,7 @@ use contracts::{error::causes, request::UserTurn, response::FileRef};
 use futures::future::{join, join3};
 use protocol::{
     payload::{Kind, Payload},
-    turn::Turn,
+    turn::{Recorded, Turn},
 };
 
 use super::{
@@ -88,7 +88,7 @@ impl<D: AgentDeps> Executor<D> {
             let mut deltas = |piece: &str| stream.text(&turn.key, piece);
             let mut observer = Observer::of(&mut deltas).keeping_raw(plan.store_raw_payloads);
             let reply = self.deps.model().reply(&request, self.time_left(owned), &mut observer);
-            let recorded = self.record(turn, &plan, &progress, unrecorded);
+            let recorded = self.record(owned, &plan, &progress, unrecorded);
             let reply = join3(reply, recorded, self.keep(&raw)).await.0;
             progress.model_calls += 1;
             progress.spent(observer.usage);
@@ -114,6 +114,7 @@ impl<D: AgentDeps> Executor<D> {
             for lesson in conversation.replied(&plan, &request, &reply, &mut progress) {
                 self.learned.take_in(&config.provider, lesson);
             }
+            progress.received = Some(host.now());
             progress.previous_response_id = request.previous_response_id().map(str::to_owned);
             progress.told_mode = Some(request.message.mode);
             progress.told_solution = told_solution;
@@ -167,16 +168,18 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Records how far the turn has come. It costs nobody a wait; should it fail, a takeover runs the
     /// round's tools again.
-    async fn record(&self, turn: &Turn, plan: &Plan, progress: &Progress, wanted: bool) {
+    async fn record(&self, owned: &OwnedTurn, plan: &Plan, progress: &Progress, wanted: bool) {
         if !wanted {
             return;
         }
+        let (turn, rounds) = (&owned.turn, progress.rounds);
         let step = Step { plan: plan.clone(), progress: progress.clone() };
-        let kind = Kind::Step(turn.attempt.clone(), progress.rounds);
+        let kind = Kind::Step(turn.attempt.clone(), rounds);
         let body = Bytes::from(serde_json::to_vec(&step).unwrap_or_default());
         let payload = Payload { turn: turn.key.clone(), kind };
-        if let Err(error) = self.deps.payloads().put(&payload, body).await {
-            tracing::warn!(error = %causes(&error), "a tool round could not be recorded");
+        match self.deps.payloads().put(&payload, body).await {
+            Ok(()) => owned.has_recorded(Some(Recorded { by: turn.attempt.clone(), rounds })),
+            Err(error) => tracing::warn!(error = %causes(&error), "a tool round could not be recorded"),
         }
     }
 

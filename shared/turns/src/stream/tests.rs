@@ -46,6 +46,7 @@ pub(super) fn turn(attempts: usize) -> Turn {
         due: None,
         streamed: true,
         accepted: None,
+        recorded: None,
         state: State::Running { lease_ends: now, stage: Stage { round: 0, attempts } },
     }
 }
