@@ -53,6 +53,35 @@ async fn an_agents_default_conversation_is_the_sessions_from_its_first_turn_on()
 }
 
 #[tokio::test]
+async fn a_context_whose_name_cannot_be_read_is_told_as_a_warning_of_the_call() {
+    let system = System::start().await;
+    system.put_contexts("acme", &contexts()).await;
+    let ada = system.client("acme", "ada");
+    let mut request = turn("hello");
+    (request["AgentContextId"], request["ConversationContextId"]) = (json!("engineer"), json!("frontend"));
+    ada.execute(&request).await.result();
+    // Of a version that this build can't read, before any reader has seen it.
+    let mut put = system.cloud.dynamodb().put_item().table_name(system.cloud.table());
+    for (name, value) in [("PK", "O#acme"), ("SK", "CONV#frontend"), ("Document", "{}")] {
+        put = put.item(name, AttributeValue::S(value.to_owned()));
+    }
+    put.item("V", AttributeValue::N("99".to_owned())).send().await.expect("put");
+
+    for path in [session_path(&request), paths::SESSIONS.to_owned()] {
+        let answer = ada.get(&path).await;
+        let result = answer.result();
+        let session = if path == paths::SESSIONS { &result["Items"][0] } else { &result };
+        assert_eq!(
+            (&session["AgentContextName"], &session["ConversationContextName"]),
+            (&json!("Engineer"), &json!("frontend"))
+        );
+        let warnings = answer.json()["Warnings"].clone();
+        assert_eq!(warnings.as_array().map(Vec::len), Some(1), "{warnings}");
+        assert!(warnings[0]["Message"].as_str().unwrap().contains("names of some contexts"), "{warnings}");
+    }
+}
+
+#[tokio::test]
 async fn readers_are_told_what_contexts_are_called_and_the_id_where_nobody_knows() {
     let system = System::start().await;
     system.put_contexts("acme", &contexts()).await;

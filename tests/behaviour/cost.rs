@@ -24,13 +24,17 @@ async fn rolled_up(client: &Client, request: &Value, tokens: impl Fn(u64) -> boo
 async fn a_turn_and_its_session_show_their_cost_exactly_also_of_a_reply_that_failed() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    let prices = json!({"PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125",
+    let prices = json!({"PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CacheWritePerMillion": "2",
                         "CompletionPerMillion": "10", "Currency": "USD"});
     system.put_context(json!({ "Prices": prices })).await;
-    let first = request("Spend [[script: usage 1000 100 cached 600; say \"Done.\"]]");
+    let first = request("Spend [[script: usage 1000 100 cached 600 written 200; say \"Done.\"]]");
     ada.execute(&first).await.result();
     let read = ada.get(&turn_path(&first)).await.result();
-    assert_eq!(read["Cost"], json!({"Amount": "0.001575", "Currency": "USD"}));
+    assert_eq!(read["Cost"], json!({"Amount": "0.001725", "Currency": "USD"}));
+    assert_eq!(
+        (&read["Usage"]["CachedTokens"], &read["Usage"]["CacheWriteTokens"]),
+        (&json!(600), &json!(200))
+    );
 
     let mut second = request("Fail [[script: usage 1000 0; incomplete]]");
     second["SessionId"] = first["SessionId"].clone();
@@ -38,7 +42,7 @@ async fn a_turn_and_its_session_show_their_cost_exactly_also_of_a_reply_that_fai
     let read = ada.get(&turn_path(&second)).await.result();
     assert_eq!((&read["Usage"]["PromptTokens"], &read["Cost"]["Amount"]), (&json!(1000), &json!("0.00125")));
     let session = rolled_up(&ada, &first, |tokens| tokens == 2_100).await;
-    assert_eq!(session["TotalCosts"], json!([{"Amount": "0.002825", "Currency": "USD"}]));
+    assert_eq!(session["TotalCosts"], json!([{"Amount": "0.002975", "Currency": "USD"}]));
 }
 
 #[tokio::test]

@@ -169,3 +169,14 @@ async fn a_provider_that_is_out_is_left_alone_for_a_while() {
     assert!((1..=600).contains(&wait), "{wait}");
     assert_eq!(system.model_calls().len(), 2, "it was not asked");
 }
+
+#[tokio::test]
+#[should_panic(expected = "requests that no provider takes")]
+async fn a_request_that_no_provider_takes_fails_the_test_that_sends_it() {
+    let system = System::start().await;
+    let url = format!("{}/responses", system.cloud.endpoints().model);
+    let body =
+        json!({"model": "gpt-5", "input": "Hello.", "tools": [{"type": "function", "name": "no name"}]});
+    let request = reqwest::Client::new().post(url).bearer_auth("key").body(body.to_string());
+    assert_eq!(request.send().await.unwrap().status(), 400);
+}

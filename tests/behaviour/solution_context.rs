@@ -1,8 +1,10 @@
 //! The solution context latches: the newest one given stays (AGN-034 §4.5).
 
+use local::Options;
 use serde_json::{Value, json};
 
-use crate::support::{Client, System, is_chained, system_message, turn_in, user_message};
+use crate::client_tools::{results, submit};
+use crate::support::{Client, LEASE, System, is_chained, options, system_message, turn_in, user_message};
 
 /// A turn with a solution context, or without that member.
 async fn talk(client: &Client, instruction: &str, solution: Option<&str>) -> Value {
@@ -49,6 +51,47 @@ async fn a_rebuilt_chain_and_a_tool_round_are_told_the_one_that_holds() {
     assert_eq!(calls.len(), 4);
     assert!(system_message(&calls[2]).contains("A Rust workspace."), "loaded from the turn that brought it");
     assert!(!user_message(&calls[3]).contains("[SOLUTION_CONTEXT]"), "the chain knows it");
+}
+
+#[tokio::test]
+async fn a_continuation_that_cannot_read_it_is_refused_and_goes_on_later() {
+    let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
+    let tool = json!({
+        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
+        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    });
+    system.put_context(json!({"Chain": "local", "ClientTools": [tool]})).await;
+    let ada = system.client("acme", "ada");
+    let mut first = turn_in("s", "one");
+    first["ConversationContextId"] = json!("c");
+    first["SolutionContextText"] = json!("A Rust workspace.");
+    ada.execute(&first).await.result();
+    let ask =
+        turn_in("s", "Read [[script: call workspace_read_file {\"path\":\"a.rs\"}; then; say \"Read.\"]]");
+    let suspended = ada.execute(&ask).await.result();
+    let results = results(&suspended, "a");
+    let calls = system.model_calls().len();
+
+    // The text lies with the turn that brought it.
+    let by = format!("/{}/", first["TurnId"].as_str().unwrap());
+    let brought = system.object(|key| key.contains(&by) && key.ends_with("/instruction.json")).await;
+    let (s3, bucket) = (system.cloud.s3(), system.cloud.bucket());
+    let stored = s3.get_object().bucket(bucket).key(&brought).send().await.unwrap();
+    let stored = stored.body.collect().await.unwrap().into_bytes();
+    s3.delete_object().bucket(bucket).key(&brought).send().await.unwrap();
+    let refused = submit(&ada, &results).await;
+    assert_eq!((refused.status, refused.error().as_str()), (503, "StorageUnavailable"), "{}", refused.text);
+    assert!(refused.header("retry-after").is_some(), "it is temporary");
+    assert_eq!(system.model_calls().len(), calls, "the model is not asked without it");
+
+    s3.put_object().bucket(bucket).key(&brought).body(stored.into()).send().await.unwrap();
+    let mut answer = submit(&ada, &results).await;
+    while answer.status == 409 && answer.error() == "TurnInProgress" {
+        answer = submit(&ada, &results).await;
+    }
+    let answer = answer.result();
+    assert_eq!(answer["PrimaryOutputText"], "Read.");
+    assert!(system_message(&system.last_call()).contains("A Rust workspace."));
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ impl Meter {
         let (meter, url) = Self::start().await;
         let mut options: Options = options();
         options.environment.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url);
-        let system = System { cloud: Cloud::start(options).await.unwrap() };
+        let system = System::of(Cloud::start(options).await.unwrap());
         *meter.table.lock().unwrap() = system.cloud.endpoints().dynamodb.clone();
         (meter, system)
     }

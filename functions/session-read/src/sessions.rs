@@ -2,6 +2,8 @@
 
 use axum::extract::State;
 use runtime::{Identified, Reply, path::OfSession};
+use serde::Serialize;
+use turns::flow::Told;
 
 use crate::{
     app::{App, refused},
@@ -14,7 +16,7 @@ pub(crate) async fn list(
     query: ListQuery,
 ) -> Result<Reply, Reply> {
     let page = app.reader.sessions(&caller, query.user.as_ref(), query.page_size, query.token).await;
-    page.map(Reply::ok).map_err(refused)
+    page.map(told).map_err(refused)
 }
 
 pub(crate) async fn session(
@@ -23,7 +25,7 @@ pub(crate) async fn session(
     OfSession(session): OfSession,
     Continue(token): Continue,
 ) -> Result<Reply, Reply> {
-    app.reader.session(&caller, session, token.as_deref()).await.map(Reply::ok).map_err(refused)
+    app.reader.session(&caller, session, token.as_deref()).await.map(told).map_err(refused)
 }
 
 pub(crate) async fn mode_history(
@@ -34,4 +36,8 @@ pub(crate) async fn mode_history(
 ) -> Result<Reply, Reply> {
     let page = app.reader.mode_history(&caller, session, page_size, token.as_deref()).await;
     page.map(Reply::ok).map_err(refused)
+}
+
+fn told<T: Serialize>(told: Told<T>) -> Reply {
+    Reply::warned(told.result, told.warnings)
 }

@@ -90,8 +90,9 @@ fn authorize(headers: &HeaderMap) -> Result<(), Refusal> {
 /// The directive's replies, or what an earlier directive left for when the tool results come.
 fn replies(memory: &Memory, asked: &Asked) -> Result<Vec<Reply>, Refusal> {
     let read = script::read(&asked.instruction);
-    let scripted =
-        read.map_err(|unreadable| Refusal::invalid("invalid_script", "input", unreadable.to_string()))?;
+    let scripted = read.map_err(|unreadable| {
+        Refusal::invalid("invalid_script", "input", unreadable.to_string()).of_the_unfit()
+    })?;
     if let Some(replies) = scripted {
         return Ok(unanswered(replies, asked));
     }
@@ -160,6 +161,7 @@ fn refusal(status: &Status) -> Refusal {
         message: status.message.as_deref().unwrap_or("The script asked for this error.").to_owned(),
         headers: status.headers.clone(),
         layout: None,
+        unfit: false,
     }
 }
 

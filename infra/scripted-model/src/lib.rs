@@ -74,7 +74,7 @@
 //! | `error [code]` | ends with a bare `error` event |
 //! | `incomplete [reason]` | ends with `response.incomplete` (`max_output_tokens`) |
 //! | `unended` | leaves out the terminal event |
-//! | `usage 100 20 [cached 5] [reasoning 7]` | usage as stated |
+//! | `usage 100 20 [cached 5] [written 3] [reasoning 7]` | usage as stated |
 //! | `no usage` | a null `usage` |
 //! | `quirk odd-usage`, `no-id`, `null-content`, `object-arguments`, `no-call-id`, `same-call-id`, `no-type`, `no-blank-line`, `json`, `nothing` | a detail in which the response differs from the published one; `nothing` says nothing |
 //! | `finally "text"` | ends with another text than was streamed |

@@ -7,6 +7,8 @@ use std::time::Instant;
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
+use crate::refusal::Refusal;
+
 /// Older requests are forgotten beyond this many, and beyond this many bytes of bodies.
 const KEPT: usize = 10_000;
 const KEPT_BYTES: usize = 256 << 20;
@@ -40,6 +42,7 @@ struct Kept {
     bytes: usize,
     requests: VecDeque<(String, Value)>,
     moments: Vec<(Moment, Instant)>,
+    unfit: Vec<String>,
 }
 
 impl Kept {
@@ -74,6 +77,12 @@ impl Recorder {
     /// How many replies were not read to their end by the client.
     pub fn abandoned(&self) -> usize {
         self.lock().abandoned
+    }
+
+    /// Why requests were refused that no provider would have taken: what does not fit the published schema, or
+    /// breaks a rule of the API beside it. Not those that a script, or the provider that is played, refuses.
+    pub fn refused_as_unfit(&self) -> Vec<String> {
+        self.lock().unfit.clone()
     }
 
     /// When requests came and text was sent since the last [`Recorder::clear`], at most 100,000 moments.
@@ -115,6 +124,11 @@ impl Recorder {
         if kept.moments.len() < MOMENTS {
             kept.moments.push((moment, Instant::now()));
         }
+    }
+
+    pub(crate) fn unfit(&self, why: &Refusal) {
+        let Refusal { param, message, .. } = why;
+        self.lock().unfit.push(format!("{}: {message}", param.as_deref().unwrap_or_default()));
     }
 
     pub(crate) fn abandon(&self) {

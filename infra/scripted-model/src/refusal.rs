@@ -16,6 +16,8 @@ pub(crate) struct Refusal {
     pub(crate) headers: Vec<(String, String)>,
     /// The provider's own where nothing else is said.
     pub(crate) layout: Option<Layout>,
+    /// Whether no provider would have taken the request, or nobody can tell what it asks for.
+    pub(crate) unfit: bool,
 }
 
 /// How the body of an error looks.
@@ -44,12 +46,18 @@ impl Refusal {
             message: message.into(),
             headers: Vec::new(),
             layout: None,
+            unfit: false,
         }
     }
 
     /// The same, laid out in this way where it has none of its own.
     pub(crate) fn laid_out(self, layout: Layout) -> Self {
         Self { layout: self.layout.or(Some(layout)), ..self }
+    }
+
+    /// The same, of a request that no provider would have taken.
+    pub(crate) fn of_the_unfit(self) -> Self {
+        Self { unfit: true, ..self }
     }
 
     fn body(&self) -> Value {

@@ -100,6 +100,7 @@ pub(crate) enum Usage {
         input: u64,
         output: u64,
         cached: u64,
+        written: u64,
         reasoning: u64,
     },
 }

@@ -28,12 +28,12 @@ pub(crate) struct Asked {
 impl Asked {
     /// Checks the body as the provider does.
     pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<Self, Refusal> {
-        published::check(body)?;
+        published::check(body).map_err(Refusal::of_the_unfit)?;
         let Some(body) = body.as_object() else {
             let message = "The body has to be a JSON object.";
-            return Err(Refusal::invalid("invalid_type", "body", message));
+            return Err(Refusal::invalid("invalid_type", "body", message).of_the_unfit());
         };
-        validate::check(body)?;
+        validate::check(body).map_err(Refusal::of_the_unfit)?;
         profile.check(body)?;
         let model = field(body, "model").unwrap_or_default().to_owned();
         if model.starts_with("missing-") {
@@ -46,7 +46,7 @@ impl Asked {
         };
         let previous = previous(profile, &body)?;
         if profile.checks_calls {
-            check_calls(items, previous)?;
+            check_calls(items, previous).map_err(Refusal::of_the_unfit)?;
         }
         let (own, since) = of_turn(items);
         let parts = match body.get("input") {

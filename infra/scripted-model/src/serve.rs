@@ -67,7 +67,12 @@ async fn responses(State(model): State<Model>, headers: HeaderMap, body: Bytes) 
     let refused = |refusal: Refusal| refusal.laid_out(profile.errors).into_response();
     let (delay, answer) = match answer::decide(profile, &model.memory, &headers, &json) {
         Ok(decided) => decided,
-        Err(refusal) => return refused(refusal),
+        Err(refusal) => {
+            if refusal.unfit {
+                model.recorder.unfit(&refusal);
+            }
+            return refused(refusal);
+        }
     };
     tokio::time::sleep(delay).await;
     match answer {

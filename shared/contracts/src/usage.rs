@@ -16,6 +16,9 @@ pub struct Usage {
     /// Input tokens served from the provider's cache; absent when the provider does not tell.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cached_tokens: Option<u64>,
+    /// Input tokens that were written to the provider's cache; absent when the provider does not tell.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cache_write_tokens: Option<u64>,
     /// Output tokens spent on reasoning; absent when the provider does not tell.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reasoning_tokens: Option<u64>,
@@ -34,6 +37,7 @@ impl Usage {
             completion_tokens: self.completion_tokens.saturating_add(other.completion_tokens),
             total_tokens: self.total_tokens.saturating_add(other.total_tokens),
             cached_tokens: either(self.cached_tokens, other.cached_tokens),
+            cache_write_tokens: either(self.cache_write_tokens, other.cache_write_tokens),
             reasoning_tokens: either(self.reasoning_tokens, other.reasoning_tokens),
         }
     }

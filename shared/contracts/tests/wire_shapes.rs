@@ -36,6 +36,7 @@ fn usage() -> Usage {
         completion_tokens: 300,
         total_tokens: 1_500,
         cached_tokens: Some(1_000),
+        cache_write_tokens: Some(64),
         reasoning_tokens: Some(128),
     }
 }

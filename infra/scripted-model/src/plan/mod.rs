@@ -144,14 +144,16 @@ fn finished(mut response: Map<String, Value>, output: Vec<Value>, usage: Value, 
 }
 
 fn usage(asked: &Asked, output: &[Value], stated: Usage) -> Value {
-    let (input, output, cached, reasoning) = match stated {
+    let (input, output, cached, written, reasoning) = match stated {
         Usage::None => return Value::Null,
-        Usage::Stated { input, output, cached, reasoning } => (input, output, cached, reasoning),
-        Usage::Counted => (input_words(asked), output.iter().map(words).sum(), 0, 0),
+        Usage::Stated { input, output, cached, written, reasoning } => {
+            (input, output, cached, written, reasoning)
+        }
+        Usage::Counted => (input_words(asked), output.iter().map(words).sum(), 0, 0, 0),
     };
     json!({
         "input_tokens": input,
-        "input_tokens_details": { "cached_tokens": cached, "cache_write_tokens": 0 },
+        "input_tokens_details": { "cached_tokens": cached, "cache_write_tokens": written },
         "output_tokens": output,
         "output_tokens_details": { "reasoning_tokens": reasoning },
         "total_tokens": input.saturating_add(output),

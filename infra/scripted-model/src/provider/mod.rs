@@ -164,6 +164,7 @@ impl Words {
             message: self.message.replace("{id}", id).replace("{model}", model),
             headers: Vec::new(),
             layout: Some(self.layout),
+            unfit: false,
         }
     }
 }

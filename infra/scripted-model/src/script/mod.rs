@@ -200,15 +200,16 @@ impl<'a> Script<'a> {
             Ok(u64::try_from(count).unwrap_or(u64::MAX))
         };
         let (input, output) = (count(self)?, count(self)?);
-        let (mut cached, mut reasoning) = (0, 0);
+        let (mut cached, mut written, mut reasoning) = (0, 0, 0);
         while let Some(option) = self.next_word() {
             match option {
                 "cached" => cached = count(self)?,
+                "written" => written = count(self)?,
                 "reasoning" => reasoning = count(self)?,
-                _ => return Err(self.unreadable("`cached` or `reasoning` before this")),
+                _ => return Err(self.unreadable("`cached`, `written` or `reasoning` before this")),
             }
         }
-        Ok(Usage::Stated { input, output, cached, reasoning })
+        Ok(Usage::Stated { input, output, cached, written, reasoning })
     }
 
     fn duration(&mut self) -> Result<Duration, Unreadable> {

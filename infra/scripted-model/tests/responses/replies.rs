@@ -110,13 +110,13 @@ async fn only_the_newest_instruction_is_read_for_a_script() {
 async fn a_refusal_and_stated_usage_are_said_as_asked() {
     let server = Server::new();
     let reply = server
-        .reply(&asking(r#"[[script: refuse "No, thank you."; usage 100 20 cached 5 reasoning 7]]"#))
+        .reply(&asking(r#"[[script: refuse "No, thank you."; usage 100 20 cached 5 written 3 reasoning 7]]"#))
         .await;
     assert_eq!(reply["output"][0]["content"][0], json!({ "type": "refusal", "refusal": "No, thank you." }));
     assert_eq!(
         reply["usage"],
         json!({
-            "input_tokens": 100, "input_tokens_details": { "cached_tokens": 5, "cache_write_tokens": 0 },
+            "input_tokens": 100, "input_tokens_details": { "cached_tokens": 5, "cache_write_tokens": 3 },
             "output_tokens": 20, "output_tokens_details": { "reasoning_tokens": 7 },
             "total_tokens": 120,
         })

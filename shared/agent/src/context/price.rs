@@ -15,6 +15,9 @@ pub struct Prices {
     /// Input tokens from the provider's cache; absent: they cost what the others do.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cached_prompt_per_million: Option<Amount>,
+    /// Input tokens that are written to the provider's cache; absent: they cost what the others do.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cache_write_per_million: Option<Amount>,
     /// Output tokens, those of reasoning among them.
     pub completion_per_million: Amount,
     /// The currency's ISO 4217 code.
@@ -30,11 +33,13 @@ pub struct Prices {
 pub fn cost(prices: Option<&Prices>, usage: &Usage) -> Option<Cost> {
     let prices = prices?;
     let cached = usage.cached_tokens.unwrap_or(0).min(usage.prompt_tokens);
-    let uncached = usage.prompt_tokens - cached;
-    let cached_price = prices.cached_prompt_per_million.unwrap_or(prices.prompt_per_million);
+    let written = usage.cache_write_tokens.unwrap_or(0).min(usage.prompt_tokens - cached);
+    let others = usage.prompt_tokens - cached - written;
+    let or_prompt = |price: Option<Amount>| price.unwrap_or(prices.prompt_per_million);
     let total = [
-        (uncached, prices.prompt_per_million),
-        (cached, cached_price),
+        (others, prices.prompt_per_million),
+        (cached, or_prompt(prices.cached_prompt_per_million)),
+        (written, or_prompt(prices.cache_write_per_million)),
         (usage.completion_tokens, prices.completion_per_million),
     ]
     .into_iter()
@@ -58,6 +63,7 @@ mod tests {
         Prices {
             prompt_per_million: prompt.parse().unwrap(),
             cached_prompt_per_million: cached.map(|amount| amount.parse().unwrap()),
+            cache_write_per_million: None,
             completion_per_million: completion.parse().unwrap(),
             currency: "USD".to_owned(),
         }
@@ -69,6 +75,7 @@ mod tests {
             completion_tokens: completion,
             total_tokens: prompt.saturating_add(completion),
             cached_tokens: cached,
+            cache_write_tokens: None,
             reasoning_tokens: None,
         }
     }
@@ -102,6 +109,23 @@ mod tests {
     }
 
     #[test]
+    fn tokens_that_are_written_to_the_cache_have_a_price_of_their_own() {
+        let writes = |price: &str| Some(price.parse().unwrap());
+        let table =
+            Prices { cache_write_per_million: writes("1.5625"), ..prices("1.25", Some("0.125"), "10") };
+        let written =
+            |cached, written| Usage { cache_write_tokens: Some(written), ..usage(1_000, cached, 0) };
+        assert_eq!(amount(&table, &written(Some(600), 400)).unwrap(), "0.0007");
+        assert_eq!(
+            amount(&table, &written(Some(600), u64::MAX)).unwrap(),
+            "0.0007",
+            "no more than there are"
+        );
+        let without = prices("1.25", None, "10");
+        assert_eq!(amount(&without, &written(None, 400)).unwrap(), "0.00125");
+    }
+
+    #[test]
     fn absurd_amounts_have_no_cost() {
         let dear = prices("18446744073709", None, "18446744073709");
         assert_eq!(amount(&dear, &usage(u64::MAX, Some(u64::MAX), u64::MAX)), None);
@@ -113,6 +137,7 @@ mod tests {
             let table = Prices {
                 prompt_per_million: Amount::from_micros(price),
                 cached_prompt_per_million: None,
+                cache_write_per_million: None,
                 completion_per_million: Amount::from_micros(price),
                 currency: "EUR".to_owned(),
             };

@@ -120,7 +120,8 @@ fn everything_that_can_be_said_is_read_and_written_alike() {
         "ToolDeadlineSeconds": 60, "MaxRounds": 64,
         "Budgets": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
         "Prices": {
-            "PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CompletionPerMillion": "10", "Currency": "USD"
+            "PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CacheWritePerMillion": "1.5625",
+            "CompletionPerMillion": "10", "Currency": "USD"
         },
     });
     assert_eq!(serde_json::to_value(&parse(&full).unwrap()[0]).unwrap(), full);

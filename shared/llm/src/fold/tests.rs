@@ -39,7 +39,7 @@ fn completed(output: Value) -> Value {
     json!({ "type": "response.completed", "response": {
         "id": "resp_1", "model": "model-1", "status": "completed", "output": output,
         "usage": {
-            "input_tokens": 10, "input_tokens_details": { "cached_tokens": 4 },
+            "input_tokens": 10, "input_tokens_details": { "cached_tokens": 4, "cache_write_tokens": 3 },
             "output_tokens": 5, "output_tokens_details": { "reasoning_tokens": 2 },
             "total_tokens": 15,
         },
@@ -101,7 +101,8 @@ fn what_a_response_cost_is_told_however_it_ended() {
         let (usage, raw) = told(&event);
         let usage = usage.unwrap();
         assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (10, 5, 15));
-        assert_eq!((usage.cached_tokens, usage.reasoning_tokens), (Some(4), Some(2)));
+        assert_eq!((usage.cached_tokens, usage.cache_write_tokens), (Some(4), Some(3)));
+        assert_eq!(usage.reasoning_tokens, Some(2));
         assert_eq!(raw, event["response"], "the response is kept as it came");
     }
     let bare = json!({ "type": "error", "code": "server_error" });

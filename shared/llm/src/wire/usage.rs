@@ -3,6 +3,14 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+/// Where providers tell the tokens that they wrote to their cache: the published place first, then that of servers
+/// that hand on what Anthropic's models say.
+const CACHE_WRITES: [&str; 3] = [
+    "/input_tokens_details/cache_write_tokens",
+    "/input_tokens_details/cache_creation_tokens",
+    "/cache_creation_input_tokens",
+];
+
 /// Tokens used. What is not told, or not as a number, is zero, or unknown where it is a part of another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -27,6 +35,7 @@ fn read(usage: &Value) -> contracts::Usage {
         completion_tokens,
         total_tokens: count("/total_tokens").unwrap_or(prompt_tokens.saturating_add(completion_tokens)),
         cached_tokens: count("/input_tokens_details/cached_tokens"),
+        cache_write_tokens: CACHE_WRITES.iter().find_map(|pointer| count(pointer)),
         reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
     }
 }

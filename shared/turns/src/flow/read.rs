@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent::outcome::Outcome;
 use contracts::{
     FileAddress,
     error::causes,
     id::{AgentContextId, ConversationContextId, SessionId, TurnId, UserId},
+    invoke_result::Warning,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
         ModeChange,
@@ -28,7 +28,7 @@ use protocol::{
     turn::{State, Verdict},
 };
 
-use super::outcomes;
+use super::steps::{self, Known};
 use crate::{
     ports::{Link, PayloadReads, Reads, Record, Unavailable},
     refusal::Refusal,
@@ -46,6 +46,15 @@ const TURNS_PAGE: usize = 100;
 pub struct SessionReader<R, P> {
     pub(super) store: R,
     pub(super) payloads: P,
+}
+
+/// What was asked for, and what the caller should know about the call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told<T> {
+    /// What was asked for.
+    pub result: T,
+    /// Not about what was asked for.
+    pub warnings: Vec<Warning>,
 }
 
 /// Which payload of a turn.
@@ -84,7 +93,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         caller: &Caller,
         id: SessionId,
         token: Option<&str>,
-    ) -> Result<AgentSession, Refusal> {
+    ) -> Result<Told<AgentSession>, Refusal> {
         let after = token.map_or(Some(0), turns_after).ok_or(Refusal::BadContinuationToken)?;
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (found, records, modes) = try_join3(
@@ -102,8 +111,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let next =
             records.get(TURNS_PAGE - 1).filter(|_| more).map(|record| record.turn.sequence.to_string());
-        let names = names_of(&self.store, caller, [&session.contexts]).await;
-        Ok(view::session(&session, &names, modes, turns, next))
+        let Told { result: names, warnings } = names_of(&self.store, caller, [&session.contexts]).await;
+        Ok(Told { result: view::session(&session, &names, modes, turns, next), warnings })
     }
 
     /// The changes of a session's mode, newest first.
@@ -162,12 +171,13 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         user: Option<&UserId>,
         page_size: u32,
         token: Option<String>,
-    ) -> Result<ListResponse<AgentSessionSummary>, Refusal> {
+    ) -> Result<Told<ListResponse<AgentSessionSummary>>, Refusal> {
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
         let page = self.store.sessions(&caller.org, user, most, token).await?;
-        let names = names_of(&self.store, caller, page.items.iter().map(|item| &item.contexts)).await;
+        let contexts = page.items.iter().map(|item| &item.contexts);
+        let Told { result: names, warnings } = names_of(&self.store, caller, contexts).await;
         let items = page.items.iter().map(|session| view::session_summary(session, &names)).collect();
-        Ok(ListResponse::new(items, page_size, page.next))
+        Ok(Told { result: ListResponse::new(items, page_size, page.next), warnings })
     }
 
     /// One turn, whole.
@@ -268,8 +278,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         match (&record.turn.state, &record.result) {
             (State::Finalized(_), Some(result)) => Ok(result.report.clone()),
             (State::Settled(settlement) | State::Finalized(settlement), _) => {
-                let outcome = outcomes::load(&self.payloads, &record.turn).await?;
-                Ok(report(&settlement.verdict, outcome.as_ref().map(Outcome::findings).as_ref()))
+                let known = steps::known(&self.payloads, &record.turn).await?;
+                Ok(report(&settlement.verdict, known.as_ref().map(Known::findings).as_ref()))
             }
             (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
         }
@@ -285,13 +295,16 @@ fn turns_after(token: &str) -> Option<u64> {
 /// it read lately.
 const AT_ONCE: usize = 8;
 
+/// What the caller is told where a context's name could not be read.
+const NAMELESS: &str = "The names of some contexts could not be read; their ids are shown instead. Read again later for the names.";
+
 /// The names of these sessions' contexts. A context that is gone or can't be read has none: a list of
 /// sessions is worth more than the names in it.
 async fn names_of(
     store: &impl Reads,
     caller: &Caller,
     sessions: impl IntoIterator<Item = &Contexts>,
-) -> Names {
+) -> Told<Names> {
     let org = &caller.org;
     let (mut agents, mut conversations) = (BTreeSet::new(), BTreeSet::new());
     for contexts in sessions {
@@ -299,28 +312,35 @@ async fn names_of(
         conversations.extend(contexts.conversation.clone());
     }
     let agents = stream::iter(agents).map(|id: AgentContextId| async move {
-        let found = known(store.agent_context(org, &id).await)?;
-        Some((id, found.name))
+        let found = store.agent_context(org, &id).await;
+        (id, found.map(|found| found.map(|found| found.name)))
     });
     let conversations = stream::iter(conversations).map(|id: ConversationContextId| async move {
-        let found = known(store.conversation_context(org, &id).await)?;
-        Some((id, found.name))
+        let found = store.conversation_context(org, &id).await;
+        (id, found.map(|found| found.map(|found| found.name)))
     });
     let (agents, conversations) = join(
         agents.buffer_unordered(AT_ONCE).collect::<Vec<_>>(),
         conversations.buffer_unordered(AT_ONCE).collect::<Vec<_>>(),
     )
     .await;
-    Names {
-        org: caller.org_name.clone(),
-        agents: agents.into_iter().flatten().collect(),
-        conversations: conversations.into_iter().flatten().collect(),
+    let ((agents, all_agents), (conversations, all_conversations)) =
+        (readable(agents), readable(conversations));
+    let nameless = Warning { message: NAMELESS.to_owned(), error_code: None };
+    Told {
+        result: Names { org: caller.org_name.clone(), agents, conversations },
+        warnings: (!all_agents || !all_conversations).then_some(nameless).into_iter().collect(),
     }
 }
 
-fn known<T>(found: Result<Option<T>, Unavailable>) -> Option<T> {
-    found.unwrap_or_else(|error| {
-        tracing::warn!(error = %causes(&error), "a context's name could not be read");
-        None
-    })
+/// The names that were found, and whether all could be read.
+fn readable<Id: Ord>(found: Vec<(Id, Result<Option<String>, Unavailable>)>) -> (BTreeMap<Id, String>, bool) {
+    let all = found.iter().all(|(_, name)| name.is_ok());
+    let names = found.into_iter().filter_map(|(id, name)| {
+        let name = name.inspect_err(|error| {
+            tracing::warn!(error = %causes(error), "a context's name could not be read");
+        });
+        Some((id, name.ok()??))
+    });
+    (names.collect(), all)
 }
