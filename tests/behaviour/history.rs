@@ -101,6 +101,51 @@ async fn a_long_tool_result_stays_whole_on_the_next_rounds_and_in_the_next_turn(
 }
 
 #[tokio::test]
+async fn reasoning_is_told_again_before_what_it_led_to_in_the_turn_and_in_later_ones() {
+    let (system, ada) = local(json!({})).await;
+    let thinking = "Think [[script: think \"First, look.\"; say \"Let me see.\"; call agent_list_modes {}; \
+                    think \"Then, compare.\"; call code_hash_normalized {\"text\":\"a\"}; then; \
+                    think \"It is clear.\"; say \"Done.\"]]";
+    let answer = ada.execute(&in_context(thinking)).await.result();
+    assert_eq!(answer["PrimaryOutputText"], "Done.", "nothing of it is shown");
+    ada.execute(&in_context("And now?")).await.result();
+    let calls = system.model_calls();
+    let round = [
+        "system",
+        "user",
+        "reasoning",
+        "assistant",
+        "agent_list_modes",
+        "reasoning",
+        "code_hash_normalized",
+        "function_call_output",
+        "function_call_output",
+        "user",
+    ];
+    assert_eq!(items(&calls[1]), round);
+    assert_eq!(items(&calls[2]), [&round[..], &["assistant", "user"]].concat());
+    assert_eq!(calls[0]["include"], json!(["reasoning.encrypted_content"]));
+    for call in &calls[1..] {
+        let (first, second) = (&call["input"][2], &call["input"][5]);
+        assert_eq!(first["summary"], json!([{"type": "summary_text", "text": "First, look."}]));
+        assert_eq!(second["summary"][0]["text"], "Then, compare.");
+        for reasoning in [first, second] {
+            let id = reasoning["id"].as_str().unwrap();
+            assert_eq!(reasoning["encrypted_content"], format!("scripted_{id}"), "as it came");
+        }
+    }
+
+    let chained = System::start().await;
+    let ada = chained.client("acme", "ada");
+    ada.execute(&turn_in("s", thinking)).await.result();
+    let kept = chained.model_calls();
+    assert!(
+        kept.iter()
+            .all(|call| call.get("include").is_none() && !call["input"].to_string().contains("reasoning"))
+    );
+}
+
+#[tokio::test]
 async fn a_file_and_an_image_of_turn_one_are_there_in_turn_three_after_the_chain_was_lost() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
@@ -131,6 +176,35 @@ async fn a_file_that_has_no_room_is_named_and_its_user_is_told_so_once() {
     assert!(third.get("UserWarnings").is_none(), "{third}");
     let again = system.last_call()["input"][1]["content"].to_string();
     assert_eq!(again, told, "and it is told in the same words");
+}
+
+#[tokio::test]
+async fn an_earlier_turn_that_cannot_be_read_is_left_out_its_files_named_and_told_again_once_it_can() {
+    let (system, ada) = local(json!({})).await;
+    let first = with_file(in_context("Look. [[script: say \"Seen.\"]]"), "src/a.rs", "fn hidden() {}");
+    ada.execute(&first).await.result();
+    ada.execute(&in_context("Second")).await.result();
+    let of = format!("/{}/", first["TurnId"].as_str().unwrap());
+    let asked = system.object(|key| key.contains(&of) && key.ends_with("/instruction.json")).await;
+    let (s3, bucket) = (system.cloud.s3(), system.cloud.bucket());
+    let stored = s3.get_object().bucket(bucket).key(&asked).send().await.unwrap();
+    let stored = stored.body.collect().await.unwrap().into_bytes();
+    s3.delete_object().bucket(bucket).key(&asked).send().await.unwrap();
+
+    let third = ada.execute(&in_context("Third")).await.result();
+    let told = system.last_call()["input"].to_string();
+    assert!(told.contains("[EARLIER_TURNS]") && told.contains("not repeated\\n- src/a.rs ("), "{told}");
+    assert!(told.contains("Second") && !told.contains("fn hidden() {}"), "{told}");
+    let warnings = third["UserWarnings"].to_string();
+    assert!(warnings.contains("could not be read") && warnings.contains("src/a.rs ("), "{warnings}");
+
+    s3.put_object().bucket(bucket).key(&asked).body(stored.into()).send().await.unwrap();
+    let fourth = ada.execute(&in_context("Fourth")).await.result();
+    assert!(fourth.get("UserWarnings").is_none(), "{fourth}");
+    let told = system.last_call()["input"].to_string();
+    assert!(told.contains("fn hidden() {}") && !told.contains("[EARLIER_TURNS]"), "{told}");
+    let order = ["fn hidden() {}", "Second", "Third", "Fourth"].map(|words| told.find(words).expect(words));
+    assert!(order.is_sorted(), "{told}");
 }
 
 #[tokio::test]

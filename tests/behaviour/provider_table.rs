@@ -84,8 +84,15 @@ impl Talk {
         let file = self.cell(provider, &said, "It is hidden.");
 
         // The words that were streamed are too many.
-        let said = self.says("Sixth [[script: overflow over 3000; say \"It fits.\"]]").await;
-        assert_eq!(said, "It fits.", "{provider}");
+        let long = turn_in("s", "Sixth [[script: overflow over 3000; say \"It fits.\"]]");
+        let shortened = self.ada.execute(&long).await.result();
+        assert_eq!(answer_in(&shortened), "It fits.", "{provider}");
+        // The file is told, or both the model and the user are told that it is not.
+        let newest = self.system.model_calls().pop().unwrap().to_string();
+        let warned = shortened["UserWarnings"].to_string();
+        let named = newest.contains("src/a.rs (") && newest.contains("not repeated");
+        let known = newest.contains("fn hidden() {}") || named && warned.contains("src/a.rs (");
+        assert!(known, "{provider} forgot the file: {warned} {newest}");
         let overflow = self.system.model_calls().len() - self.calls;
         self.system.cloud.shutdown().await;
         [second, server_tool, client_tool, file, overflow, stream]

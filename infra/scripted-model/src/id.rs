@@ -67,6 +67,11 @@ impl Issued {
     }
 }
 
+/// What the reasoning item of this id holds in place of the reasoning.
+pub(crate) fn encrypted(id: &str) -> String {
+    format!("scripted_{id}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

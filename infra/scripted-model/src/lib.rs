@@ -50,6 +50,7 @@
 //! | `repeat "QUJD" 400` | the string that many times, without spaces |
 //! | `echo` | what it is, what it heard, how long the chain is |
 //! | `refuse "text"` | a refusal part |
+//! | `think "summary"` | a reasoning item; with its encrypted content where `include` asks for it |
 //! | `call name {json}` | a function call; several make parallel calls |
 //! | `pace 20ms` | a pause before each delta that follows |
 //! | `chunk 7` | deltas of so many characters from here on, instead of words |

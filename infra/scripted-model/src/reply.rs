@@ -34,6 +34,7 @@ pub(crate) enum Step {
     Say(String),
     Echo,
     Refuse(String),
+    Think(String),
     Call { name: String, arguments: Value },
     Pace(Duration),
     Chunk(usize),

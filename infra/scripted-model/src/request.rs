@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::id::Issued;
+use crate::id::{Issued, encrypted};
 use crate::provider::{Chain, Profile};
 use crate::refusal::Refusal;
 use crate::{published, validate};
@@ -47,6 +47,7 @@ impl Asked {
         let previous = previous(profile, &body)?;
         if profile.checks_calls {
             check_calls(items, previous).map_err(Refusal::of_the_unfit)?;
+            check_reasoning(items).map_err(Refusal::of_the_unfit)?;
         }
         let (own, since) = of_turn(items);
         let parts = match body.get("input") {
@@ -66,6 +67,12 @@ impl Asked {
             outputs: outputs(since),
             body,
         })
+    }
+
+    /// Whether the response shall hold this besides.
+    pub(crate) fn includes(&self, what: &str) -> bool {
+        let included = self.body.get("include").and_then(Value::as_array);
+        included.is_some_and(|included| included.iter().any(|it| it == what))
     }
 
     /// The tool that `tool_choice` makes the model call.
@@ -118,6 +125,28 @@ fn check_calls(items: &[Value], previous: Option<Issued>) -> Result<(), Refusal>
         Some(call) => refuse(format!("No tool output found for function call {call}.")),
         None => Ok(()),
     }
+}
+
+/// Reasoning is told again as it was issued, and before what it led to.
+fn check_reasoning(items: &[Value]) -> Result<(), Refusal> {
+    let is = |item: &Value, name: &str, value: &str| item.get(name).and_then(Value::as_str) == Some(value);
+    for (place, item) in items.iter().enumerate().filter(|(_, item)| is(item, "type", "reasoning")) {
+        let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
+        if !is(item, "encrypted_content", &encrypted(id)) {
+            let message = format!("The encrypted content for item {id} could not be verified.");
+            return Err(Refusal::invalid("invalid_encrypted_content", "", message));
+        }
+        let led_to = |next: &Value| {
+            is(next, "role", "assistant")
+                || ["function_call", "reasoning"].iter().any(|kind| is(next, "type", kind))
+        };
+        if !items.get(place + 1).is_some_and(led_to) {
+            let message =
+                format!("Item '{id}' of type 'reasoning' was provided without its required following item.");
+            return Err(Refusal { code: None, ..Refusal::invalid("", "input", message) });
+        }
+    }
+    Ok(())
 }
 
 fn outputs(items: &[Value]) -> Vec<String> {

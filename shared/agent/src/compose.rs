@@ -93,7 +93,9 @@ fn everything(
 ) -> (Chain, Message, Known) {
     let telling = conversation.telling(turn, plan, progress, catalog);
     let solutions = conversation.solutions(plan);
-    let (mut told, mut known, window) = (telling.told, telling.known, telling.window);
+    let (mut told, mut known, window, kept) = (telling.told, telling.known, telling.window, telling.kept);
+    // Where no turn is told, the turns before this message are left out.
+    let earlier_block = window.block().filter(|_| told.is_empty());
     let shown = window.solution.as_ref().and_then(|solution| solutions.get(&solution.text));
     let parts = system_parts(turn, plan, &window.mode, shown, catalog);
     if shown.is_none() && told.is_empty() {
@@ -102,14 +104,14 @@ fn everything(
     let latched = plan.solution.as_ref().map(|solution| solution.text);
     let update = [known.learns_mode(&turn.mode, catalog), known.learns_solution(latched, &solutions)];
     let opening = opening(&turn.mode, conversation.request.as_ref(), plan, progress);
-    let mut message = Message { update: known::update(update), ..opening };
+    let mut message = Message { update: known::update(update), earlier_block, ..opening };
     let rounds = progress.rounds_in(progress.mode(turn));
     for round in &rounds {
         told.push(Told::Said(message));
         told.push(Told::Replied(round.replied(conversation.reader(plan))));
         message = known.learns_results(round, catalog);
     }
-    progress.window = Some(window);
+    progress.window = kept;
     (Chain::Initial { system: plan.system.clone(), parts, told }, message, known)
 }
 

@@ -107,6 +107,8 @@ pub struct Message {
     pub mode: String,
     /// What the user message says under `[INSTRUCTION]`.
     pub instruction: Instruction,
+    /// A finished block about earlier turns that are not told: what they were told of stands in it alone.
+    pub earlier_block: Option<String>,
     /// A finished `[CONTEXT]` block (AGN-002).
     pub context_block: Option<String>,
     /// A finished block of the active files' text (AGN-003 §5).
@@ -125,6 +127,7 @@ impl Message {
             tool_outputs: Vec::new(),
             mode: mode.to_owned(),
             instruction: Instruction::ToolResults,
+            earlier_block: None,
             context_block: None,
             files_block: None,
             attachments: Vec::new(),

@@ -18,4 +18,36 @@ pub struct Window {
     /// The solution context that it tells.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub solution: Option<SolutionContext>,
+    /// Files of turns before the first that is told, by path and hash, oldest first; at most [`MOST_FILES`].
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub files: Vec<String>,
+}
+
+/// How many files of turns that are not told any more are named.
+pub const MOST_FILES: usize = 32;
+
+impl Window {
+    /// The same, with more files of turns that are not told any more. The newest stay.
+    #[must_use]
+    pub fn without(mut self, files: impl IntoIterator<Item = String>) -> Self {
+        for file in files {
+            self.files.retain(|named| *named != file);
+            self.files.push(file);
+        }
+        let beyond = self.files.len().saturating_sub(MOST_FILES);
+        self.files.drain(..beyond);
+        self
+    }
+
+    /// What the first message that is told says of the turns before it; nothing when they came with no files.
+    #[must_use]
+    pub fn block(&self) -> Option<String> {
+        let listed: String = self.files.iter().map(|file| format!("\n- {file}")).collect();
+        (!self.files.is_empty()).then(|| {
+            format!(
+                "[EARLIER_TURNS]\n\nThe turns before this message are left out. These files came with them; \
+                 Contents: not repeated{listed}"
+            )
+        })
+    }
 }

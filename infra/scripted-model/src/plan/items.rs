@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::events::Events;
 
 use crate::echo;
-use crate::id::Issued;
+use crate::id::{Issued, encrypted};
 use crate::quirk::Quirk;
 use crate::reply::{End, Reply, Step};
 use crate::request::Asked;
@@ -66,6 +66,7 @@ impl Writer<'_> {
             Step::Say(text) => self.text(text),
             Step::Echo => self.text(&echo::answer(asked)),
             Step::Refuse(text) => self.refusal(text),
+            Step::Think(summary) => self.reasoning(asked, summary),
             Step::Call { name, arguments } => self.call(name, &arguments.to_string()),
             Step::Pace(pace) => self.pace = *pace,
             Step::Chunk(characters) => self.chunk = Some(*characters),
@@ -159,6 +160,38 @@ impl Writer<'_> {
             ],
         );
         let item = item("completed", arguments);
+        self.item("response.output_item.done", item.clone());
+        self.output.push(item);
+    }
+
+    fn reasoning(&mut self, asked: &Asked, summary: &str) {
+        self.close(false);
+        let index = self.output.len();
+        let id = self.issued.item("rs", index);
+        let item = |summary: Value| match asked.includes("reasoning.encrypted_content") {
+            true => json!({
+                "type": "reasoning", "id": id, "summary": summary, "encrypted_content": encrypted(&id),
+            }),
+            false => json!({ "type": "reasoning", "id": id, "summary": summary }),
+        };
+        self.item("response.output_item.added", item(json!([])));
+        let part = |text: &str| json!({ "type": "summary_text", "text": text });
+        let place = |name: &'static str, value: Value| {
+            [
+                ("item_id", json!(id)),
+                ("output_index", json!(index)),
+                ("summary_index", json!(0)),
+                (name, value),
+            ]
+        };
+        self.events.push("response.reasoning_summary_part.added", place("part", part("")));
+        for delta in deltas(summary, self.chunk) {
+            self.events.pause(self.pace);
+            self.events.push("response.reasoning_summary_text.delta", place("delta", json!(delta)));
+        }
+        self.events.push("response.reasoning_summary_text.done", place("text", json!(summary)));
+        self.events.push("response.reasoning_summary_part.done", place("part", part(summary)));
+        let item = item(json!([part(summary)]));
         self.item("response.output_item.done", item.clone());
         self.output.push(item);
     }

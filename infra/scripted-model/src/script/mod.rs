@@ -71,6 +71,7 @@ impl<'a> Script<'a> {
                 reply.steps.push(Step::Say(text.repeat(count)));
             }
             "echo" => reply.steps.push(Step::Echo),
+            "think" => reply.steps.push(Step::Think(self.string()?)),
             "refuse" => reply.steps.push(Step::Refuse(self.string()?)),
             "call" => {
                 let calls = |step: &&Step| matches!(step, Step::Call { .. });

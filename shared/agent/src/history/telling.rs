@@ -33,6 +33,9 @@ pub struct Telling {
     pub known: Known,
     /// From which turn on, and what the system message says.
     pub window: Window,
+    /// Where the next turn's telling begins: as this one, unless a turn could not be read. That may be told
+    /// tomorrow, so the window stays as it was.
+    pub kept: Option<Window>,
     /// Files that are not repeated though they were the last time, by path and hash.
     pub not_repeated: Vec<String>,
 }
@@ -40,8 +43,7 @@ pub struct Telling {
 /// Tells the earlier turns.
 #[must_use]
 pub fn tell(earlier: &Earlier, now: Now<'_>, catalog: &Catalog) -> Telling {
-    let Earlier { exchanges, left_out, window: before, solutions } = earlier;
-    // A turn that can't be read today may be told tomorrow: the window stays.
+    let Earlier { exchanges, left_out, window: before, solutions, left } = earlier;
     let all = *left_out != LeftOut::NoRoom;
     let fits = fit::fit(exchanges, before.as_ref(), all, now.room, now.sequence);
     let fits = if now.briefly { fit::Fits { whole_from: now.sequence, ..fits } } else { fits };
@@ -50,6 +52,16 @@ pub fn tell(earlier: &Earlier, now: Now<'_>, catalog: &Catalog) -> Telling {
         Some(before) => Window { whole_from: fits.whole_from, ..before.clone() },
         None => Window { whole_from: fits.whole_from, ..begun_at(told().next(), fits.from, earlier, now) },
     };
+    let was_whole = before.as_ref().map_or(0, |before| before.whole_from);
+    let left = left.iter().map(|(sequence, files)| (*sequence, files));
+    let files: Vec<_> =
+        left.chain(exchanges.iter().map(|exchange| (exchange.sequence, &exchange.files))).collect();
+    let of = |turns: std::ops::Range<u64>| {
+        let files = files.iter().filter(move |(sequence, _)| turns.contains(sequence));
+        files.flat_map(|(_, files)| (*files).clone())
+    };
+    let not_repeated = of(was_whole..fits.whole_from).collect();
+    let window = window.without(of(0..fits.from));
     let mut known = Known {
         mode: Some(window.mode.clone()),
         solution: window.solution.as_ref().map(|solution| solution.text),
@@ -59,14 +71,19 @@ pub fn tell(earlier: &Earlier, now: Now<'_>, catalog: &Catalog) -> Telling {
         let whole = exchange.sequence >= fits.whole_from;
         items.extend(exchange.tell(whole, &mut known, solutions, catalog, now.reader));
     }
-    let was_whole = before.as_ref().map_or(0, |before| before.whole_from);
-    let dropped = told().filter(|exchange| (was_whole..fits.whole_from).contains(&exchange.sequence));
+    if let Some(Told::Said(first)) = items.first_mut() {
+        first.earlier_block = window.block();
+    }
     Telling {
         told: items,
         tokens: fits.tokens,
         known,
+        kept: match left_out {
+            LeftOut::Unreadable => before.clone(),
+            LeftOut::Nothing | LeftOut::Before | LeftOut::NoRoom => Some(window.clone()),
+        },
         window,
-        not_repeated: dropped.flat_map(|exchange| exchange.files.clone()).collect(),
+        not_repeated,
     }
 }
 
@@ -84,5 +101,6 @@ fn begun_at(first: Option<&Exchange>, from: u64, earlier: &Earlier, now: Now<'_>
         whole_from: from,
         mode: mode.to_owned(),
         solution: named.find(|named| Some(named.text) == solution).cloned(),
+        files: earlier.window.as_ref().map(|before| before.files.clone()).unwrap_or_default(),
     }
 }

@@ -275,6 +275,27 @@ fn files_go_before_words_the_oldest_first_and_are_named_with_their_hash() {
 }
 
 #[test]
+fn files_of_turns_that_are_left_out_are_named_from_then_on_and_warned_of_once() {
+    let exchanges = || vec![with_file(1, 3_000), of_tokens(2, 900), of_tokens(3, 900)];
+    let tight = tell(&earlier(exchanges(), None), now(4, 1_400), &catalog());
+    assert_eq!((turns(&tight), tight.window.from, tight.not_repeated.len()), (1, 3, 2));
+    let block = |telling: &Telling| said(&telling.told[0]).unwrap().earlier_block.clone().unwrap();
+    assert!(block(&tight).starts_with("[EARLIER_TURNS]") && block(&tight).contains("\n- src/1.rs ("));
+    let next = vec![of_tokens(3, 900), of_tokens(4, 100)];
+    let again = tell(&earlier(next, tight.kept.clone()), now(5, 1_400), &catalog());
+    assert_eq!((block(&again), again.not_repeated), (block(&tight), Vec::new()));
+
+    let unread = Earlier {
+        left_out: LeftOut::Unreadable,
+        left: Some((1, vec!["src/1.rs (hash)".to_owned()])),
+        ..earlier(vec![of_tokens(2, 100)], None)
+    };
+    let telling = tell(&unread, now(3, 1_400), &catalog());
+    assert!(block(&telling).ends_with("\n- src/1.rs (hash)"), "{}", block(&telling));
+    assert_eq!((telling.kept, telling.not_repeated.len()), (None, 1), "the turn may be told tomorrow");
+}
+
+#[test]
 fn a_provider_that_can_t_read_a_file_is_told_the_names_of_all_and_their_user_is_warned() {
     let exchanges = vec![with_file(1, 100), of_tokens(2, 100)];
     let telling = tell(&earlier(exchanges, None), Now { briefly: true, ..now(3, 10_000) }, &catalog());
@@ -312,6 +333,7 @@ fn a_walk_ends_where_the_telling_began_or_where_there_is_no_room() {
             request_by: None,
             text: Fingerprint::of_bytes(b"t"),
         }),
+        files: Vec::new(),
     };
     let mut walk = Walk::new(1_000, None);
     assert_eq!(walk.first(), 1);
@@ -333,7 +355,8 @@ proptest! {
     ) {
         let all: Vec<_> = (1..).zip(&lengths).map(|(n, tokens)| of_tokens(n, *tokens)).collect();
         let next = u64::try_from(all.len()).unwrap() + 1;
-        let window = Window { from, whole_from: from, mode: "general".to_owned(), solution: None };
+        let mode = "general".to_owned();
+        let window = Window { from, whole_from: from, mode, solution: None, files: Vec::new() };
         let telling = tell(&earlier(all, Some(window)), now(next, room), &catalog());
         prop_assert!(telling.tokens <= room);
         prop_assert!(telling.window.from <= telling.window.whole_from && telling.window.whole_from <= next);

@@ -14,6 +14,8 @@ pub struct Earlier {
     pub window: Option<Window>,
     /// The texts of solution contexts that were told with them.
     pub solutions: Solutions,
+    /// The next older turn, where that is left out and could be looked at, and what its files are called.
+    pub left: Option<(u64, Vec<String>)>,
 }
 
 /// Why the telling of earlier turns stops short of the first.
@@ -38,13 +40,14 @@ pub struct Walk {
     newest_first: Vec<Exchange>,
     brief: u32,
     whole: u32,
+    left: Option<(u64, Vec<String>)>,
 }
 
 impl Walk {
     /// A walk for so many tokens. `window` is how this very turn was told already, if it was.
     #[must_use]
     pub fn new(room: u32, window: Option<Window>) -> Self {
-        Self { room, window, newest_first: Vec::new(), brief: 0, whole: 0 }
+        Self { room, window, newest_first: Vec::new(), brief: 0, whole: 0, left: None }
     }
 
     /// Before which turn no other is wanted.
@@ -61,12 +64,18 @@ impl Walk {
         self.brief = self.brief.saturating_add(exchange.tokens(false));
         self.whole = self.whole.saturating_add(exchange.tokens(true));
         if self.brief > self.room || self.newest_first.len() == MOST_TURNS {
+            self.left = Some((exchange.sequence, exchange.files));
             return false;
         }
         // A turn's files are held no longer than they can be told.
         let exchange = if self.whole > self.room { exchange.briefly() } else { exchange };
         self.newest_first.push(exchange);
         true
+    }
+
+    /// The next older turn can't be read; these files came with it.
+    pub fn miss(&mut self, sequence: u64, files: Vec<String>) {
+        self.left = Some((sequence, files));
     }
 
     /// What the walk brought.
@@ -80,6 +89,6 @@ impl Walk {
             LeftOut::Nothing if self.window.as_ref().is_some_and(|window| window.from > 1) => LeftOut::Before,
             other => other,
         };
-        Earlier { exchanges, left_out, window: self.window, solutions }
+        Earlier { exchanges, left_out, window: self.window, solutions, left: self.left }
     }
 }

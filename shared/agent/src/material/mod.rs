@@ -69,12 +69,17 @@ pub fn named(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> Option<S
 /// What the same is called before a user: each with its hash.
 #[must_use]
 pub fn names(request: &UserTurn, refs: &[AgentSessionActiveFileRef]) -> Vec<String> {
-    let sent = refs.iter().filter(|chosen| chosen.was_sent_to_llm);
-    let files = sent.map(|chosen| format!("{} ({})", one_line(&chosen.path), chosen.content_hash));
+    let files = names_of_files(refs);
     let images = pasted(request).map(|image| {
         format!("the pasted image {} ({})", one_line(&image.id), ContentHash::of_bytes(&image.bytes))
     });
     files.chain(images).collect()
+}
+
+/// What the files that were sent are called before a user, where what came with the turn can't be read.
+pub fn names_of_files(refs: &[AgentSessionActiveFileRef]) -> impl Iterator<Item = String> {
+    let sent = refs.iter().filter(|chosen| chosen.was_sent_to_llm);
+    sent.map(|chosen| format!("{} ({})", one_line(&chosen.path), chosen.content_hash))
 }
 
 /// The pasted images that were sent.

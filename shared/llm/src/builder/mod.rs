@@ -2,7 +2,7 @@
 //!
 //! Pure. The input is, in this order: the system message of an initial request and the conversation so far,
 //! message by message and reply by reply; then what this call says, which is an output per answered function
-//! call and one user message. Its parts, in this order: mode and instruction, context, active files,
+//! call and one user message. Its parts, in this order: mode and instruction, earlier turns that are left out, context, active files,
 //! attachments, tool results, and what the model has to be told anew. A message that is told again is laid out
 //! as it was the first time, so a conversation's next request begins with the one before. Deliberately absent: what the parts say. The orchestrator decides on prompts, tools and the
 //! chain; only the fixed sentences under `[INSTRUCTION]` live here.
@@ -118,7 +118,7 @@ fn said(message: &Message) -> impl Iterator<Item = wire::Item<'_>> {
 /// the order of AGN-003's own parts stays as it is.
 fn user_message(message: &Message) -> wire::Message<'_> {
     let mut content = vec![text(mode_and_instruction(message))];
-    let blocks = [&message.context_block, &message.files_block];
+    let blocks = [&message.earlier_block, &message.context_block, &message.files_block];
     content.extend(blocks.into_iter().filter_map(|block| stated(block.as_deref()?)).map(text));
     content.extend(message.attachments.iter().map(attachment::part));
     content.extend(tool_results::block(&message.tool_outputs).map(text));

@@ -143,6 +143,7 @@ fn the_context_is_the_user_messages_second_part() {
 #[test]
 fn the_parts_of_the_user_message_keep_their_order() {
     let request = saying(chained(), |message| Message {
+        earlier_block: Some("[EARLIER_TURNS]".to_owned()),
         context_block: Some("[CONTEXT]".to_owned()),
         files_block: Some("[ACTIVE_FILES]".to_owned()),
         attachments: attachments(),
@@ -158,6 +159,7 @@ fn the_parts_of_the_user_message_keep_their_order() {
     });
     let expected = [
         "[MODE: general]",
+        "[EARLIER_TURNS]",
         "[CONTEXT]",
         "[ACTIVE_FILES]",
         "input_image",

@@ -4,6 +4,7 @@ use agent::{
     compose::{Composed, compose},
     conversation::{Conversation, Missing},
     history::{Earlier, Exchange, LeftOut, Walk},
+    material,
     progress::{Plan, Progress},
 };
 use contracts::{error::causes, request::UserTurn};
@@ -19,6 +20,9 @@ use crate::ports::{AgentDeps, PayloadReads, Reads, Unavailable};
 
 /// How many turns are read at once: each may be some megabytes.
 const AT_ONCE: usize = 4;
+
+/// An earlier turn as it is told; none when it has no answer.
+type Read = Result<Option<Exchange>, Unavailable>;
 
 impl<D: AgentDeps> Executor<D> {
     /// The next request. Earlier turns that can't be read are left out of it, which its user is told; without
@@ -70,11 +74,15 @@ impl<D: AgentDeps> Executor<D> {
             let Some(page) = logged(page, "the session's history can't be read") else {
                 return walk.ended(LeftOut::Unreadable);
             };
-            for (sequence, exchange) in page {
-                before = sequence;
-                if sequence < walk.first() {
+            for (head, exchange) in page {
+                before = head.sequence;
+                if head.sequence < walk.first() {
                     break;
                 }
+                let Some(exchange) = logged(exchange, "an earlier turn can't be read") else {
+                    walk.miss(head.sequence, self.names_of_files(&head).await);
+                    return walk.ended(LeftOut::Unreadable);
+                };
                 if exchange.is_some_and(|exchange| !walk.take(exchange)) {
                     return walk.ended(LeftOut::NoRoom);
                 }
@@ -83,15 +91,22 @@ impl<D: AgentDeps> Executor<D> {
         walk.ended(LeftOut::Nothing)
     }
 
-    /// A few turns before a sequence number, newest first.
-    async fn page(&self, turn: &Turn, before: u64) -> Result<Vec<(u64, Option<Exchange>)>, Unavailable> {
+    /// A few turns before a sequence number, newest first, each as it is told where it can be read.
+    async fn page(&self, turn: &Turn, before: u64) -> Result<Vec<(Turn, Read)>, Unavailable> {
         let heads = self.deps.store().earlier(&turn.key.session, before, AT_ONCE).await?;
         if heads.is_empty() {
             let source = "turns are missing from the session".into();
             return Err(Unavailable { what: "the session's history", source });
         }
         let read = join_all(heads.iter().map(|head| self.exchange(head))).await;
-        heads.iter().zip(read).map(|(head, exchange)| Ok((head.sequence, exchange?))).collect()
+        Ok(heads.into_iter().zip(read).collect())
+    }
+
+    /// What the files are called that came with a turn which can't be read otherwise.
+    async fn names_of_files(&self, turn: &Turn) -> Vec<String> {
+        let detail = self.deps.store().request_detail(&turn.key).await;
+        let detail = logged(detail, "the files of an earlier turn can't be named").flatten();
+        detail.map(|detail| material::names_of_files(&detail.active_file_refs).collect()).unwrap_or_default()
     }
 
     /// A turn as it is told; none when it has no answer.

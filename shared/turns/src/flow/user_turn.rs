@@ -239,7 +239,7 @@ impl<D: AgentDeps> Executor<D> {
             let turn = change.after;
             let start = turn.chain.clone();
             let step = self.step(&turn, start, &session, &effective, setup.files, request);
-            (OwnedTurn { turn, lease, term: term.clone() }, found.told_in(step, sources))
+            (OwnedTurn::new(turn, lease, term), found.told_in(step, sources))
         }))
     }
 
