@@ -191,3 +191,65 @@ fn question_of(request: &UserTurn) -> Option<&str> {
 fn cut(words: &str) -> &str {
     words.split_at(words.floor_char_boundary(MOST_QUESTION_BYTES)).0
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::{pending, poll_fn},
+        task::Poll,
+    };
+
+    use super::*;
+
+    /// Comes to something when it was looked at so many times more.
+    async fn after<T>(mut looks: u32, what: T) -> T {
+        poll_fn(|context| {
+            context.waker().wake_by_ref();
+            match looks.checked_sub(1) {
+                Some(left) => {
+                    looks = left;
+                    Poll::Pending
+                }
+                None => Poll::Ready(()),
+            }
+        })
+        .await;
+        what
+    }
+
+    /// How often a future is looked at until it comes to something.
+    fn looks(future: impl Future) -> u32 {
+        let mut future = pin!(future);
+        (1..100).find(|_| future.as_mut().now_or_never().is_some()).unwrap_or(100)
+    }
+
+    fn question<'a>(model: &'a EmbeddingModel, steps: u32) -> Question<'a> {
+        let vector = after(steps, Ok(Arc::from([1.0]))).boxed().shared();
+        Question { words: "", scope: &[], model, vector, ends: Duration::MAX }
+    }
+
+    #[test]
+    fn a_question_that_is_quicker_than_what_it_stands_beside_costs_nothing() {
+        let model = EmbeddingModel { name: "m".to_owned(), dimensions: None };
+        let slow = question(&model, 4);
+        assert_eq!(looks(beside(Some(&slow), after(6, ()))), looks(after(6, ())));
+        assert_eq!(looks(slow.vector), 1, "and then its vector is there");
+        assert_eq!(looks(beside(None, after(6, ()))), looks(after(6, ())));
+    }
+
+    #[test]
+    fn a_search_that_is_quicker_than_the_start_costs_nothing_and_a_slower_one_its_own_time_alone() {
+        let start = |steps| after(steps, Ok::<_, ()>(Some(())));
+        let search = |steps| after(steps, Found::default());
+        assert_eq!(looks(unless_in_vain(start(6), search(4))), looks(start(6)));
+        assert!(looks(unless_in_vain(start(4), search(6))) <= looks(start(6)));
+    }
+
+    #[test]
+    fn nobody_waits_for_what_is_found_for_a_start_that_came_to_nothing() {
+        let nothing = after(2, Ok::<Option<()>, ()>(None));
+        assert_eq!(looks(unless_in_vain(nothing, pending())), 3);
+        let refused = after(2, Err::<Option<()>, ()>(()));
+        assert_eq!(looks(unless_in_vain(refused, pending())), 3);
+    }
+}
