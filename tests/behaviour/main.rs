@@ -30,6 +30,7 @@ mod providers;
 mod reconcile;
 mod restart;
 mod retrieval;
+mod roles;
 mod server_tools;
 mod sessions;
 mod shapes;

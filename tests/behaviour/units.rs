@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::{Router, body::Bytes, extract::State, http::HeaderMap, response::IntoResponse};
-use local::{Cloud, Options};
+use local::Options;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, System, options, turn, turn_in, turn_path};
@@ -75,7 +75,7 @@ impl Meter {
         let (meter, url) = Self::start().await;
         let mut options: Options = options();
         options.environment.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url);
-        let system = System::of(Cloud::start(options).await.unwrap());
+        let system = System::with(options).await;
         *meter.table.lock().unwrap() = system.cloud.endpoints().dynamodb.clone();
         (meter, system)
     }

@@ -14,7 +14,7 @@ use service::app::App;
 /// # Errors
 /// When the function's settings are wrong, or the Runtime API is gone.
 pub async fn run() -> Result<(), lambda_http::Error> {
-    runtime::telemetry::start();
+    runtime::telemetry::start("execute");
     let app = App::start().await?;
     let routes = Router::new()
         .route(paths::EXECUTE, post(run_turn::run_turn))

@@ -17,7 +17,7 @@ use contracts::paths;
 /// # Errors
 /// When the function's settings are wrong, or the Runtime API is gone.
 pub async fn run() -> Result<(), lambda_http::Error> {
-    runtime::telemetry::start();
+    runtime::telemetry::start("session-read");
     let app = app::App::start().await?;
     runtime::api::serve(routes().with_state(app)).await
 }

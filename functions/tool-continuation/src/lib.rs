@@ -14,7 +14,7 @@ use service::app::App;
 /// # Errors
 /// When the function's settings are wrong, or the Runtime API is gone.
 pub async fn run() -> Result<(), lambda_http::Error> {
-    runtime::telemetry::start();
+    runtime::telemetry::start("tool-continuation");
     let app = App::start().await?;
     let routes =
         Router::new().route(paths::TOOL_RESULTS, post(submit_results::submit_results)).with_state(app);

@@ -79,7 +79,14 @@ async fn dispatch(finalizer: &TurnFinalizer, body: &str, budget: Duration) -> Re
         }
         FinalizeMessage::Sweep => {
             span.record("kind", "sweep");
-            let swept = finalizer.sweep(budget).await?;
+            // A sweep that fails is made up for by the next one, a minute later: it is no dead letter.
+            let swept = match finalizer.sweep(budget).await {
+                Ok(swept) => swept,
+                Err(error) => {
+                    tracing::error!(error = %causes(&error), "a sweep failed");
+                    return Ok(());
+                }
+            };
             tracing::info!(
                 looked_at = swept.looked_at,
                 finalized = swept.finalized,

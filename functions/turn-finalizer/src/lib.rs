@@ -16,7 +16,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 /// # Errors
 /// When the function's settings are wrong, or the Runtime API is gone.
 pub async fn run() -> Result<(), Error> {
-    runtime::telemetry::start();
+    runtime::telemetry::start("turn-finalizer");
     let finalizer = Arc::new(app::start().await?);
     let serve = service_fn(move |event: LambdaEvent<SqsEvent>| {
         let finalizer = Arc::clone(&finalizer);

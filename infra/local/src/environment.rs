@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::endpoints::Endpoints;
 use crate::options::{Model, Options};
 use crate::services::provision::{BUCKET, TABLE};
-use crate::services::{ACCESS_KEY, REGION, SECRET_KEY};
-use crate::token::claim;
+use crate::services::{REGION, SECRET_KEY};
+use crate::token::{AUDIENCE, claim};
 
 /// The environment of every function process.
 pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap<String, String> {
@@ -14,7 +14,6 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
     set("AWS_REGION", REGION);
     set("AWS_DEFAULT_REGION", REGION);
-    set("AWS_ACCESS_KEY_ID", ACCESS_KEY);
     set("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
     // Nothing answers there: the SDK must not look for other credentials.
     set("AWS_EC2_METADATA_DISABLED", "true");
@@ -32,6 +31,7 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     set("USER_CLAIM", claim::USER);
     set("USER_NAME_CLAIM", claim::USER_NAME);
     set("OPERATOR_CLAIM", claim::OPERATOR);
+    set("TOKEN_AUDIENCES", AUDIENCE);
     set("OPENAI_BASE_URL", &endpoints.model);
     match &options.model {
         Model::Scripted(_) => {

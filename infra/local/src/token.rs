@@ -12,6 +12,8 @@ use uuid::Uuid;
 pub const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 /// Who the tokens say issued them.
 const ISSUER: &str = "local-cloud";
+/// For whom they are.
+pub(crate) const AUDIENCE: &str = "local-cloud";
 /// The file in the data folder that holds the secret.
 const SECRET_FILE: &str = "token-secret";
 /// A token longer than any header that API Gateway accepts is not looked at.
@@ -129,6 +131,8 @@ impl Tokens {
         let mut claims = json!({
             "iss": ISSUER,
             "iat": issued.as_secs(),
+            "aud": AUDIENCE,
+            "token_use": "id",
             "exp": issued.saturating_add(lifetime).as_secs(),
             (claim::USER): identity.user,
             (claim::USER_NAME): identity.user,

@@ -1,7 +1,11 @@
 //! Who calls: the authorizer's verified claims, and nothing else (I7).
 //!
-//! Understood are the shapes in which API Gateway hands claims over: a Cognito authorizer's `claims`,
-//! an HTTP API's `jwt.claims`, and a Lambda authorizer's flat context.
+//! Understood are the shapes in which API Gateway hands claims over: of a REST API a Cognito authorizer's `claims` and
+//! a Lambda authorizer's flat context, of an HTTP API `jwt.claims` and a Lambda authorizer's `lambda`. A function URL
+//! hands none over, so nobody is known there.
+//!
+//! An authorizer checks who signed a token. For whom it was signed is checked here: a user pool's authorizer accepts the
+//! tokens of every client of the pool.
 
 use std::sync::Arc;
 
@@ -17,7 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::{Env, Reply, span};
 
-/// Which claims say what.
+/// Which claims say what, and whose tokens count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimNames {
     /// The tenant. Must not be writable by its user.
@@ -30,6 +34,8 @@ pub struct ClaimNames {
     pub org_name: String,
     /// Present and `true` for operators.
     pub operator: String,
+    /// The clients whose tokens count: an ID token's audience, an access token's `client_id`.
+    pub audiences: Vec<String>,
 }
 
 /// Why claims describe no caller.
@@ -41,6 +47,12 @@ enum Unusable {
     /// The claim is no id that can be used.
     #[error("The token's claim {0} can't be used: it {1}.")]
     Invalid(String, InvalidId),
+    /// It is somebody else's token.
+    #[error("The token was issued for another application: its {0} is none that this deployment accepts.")]
+    Audience(&'static str),
+    /// It is no token for an API.
+    #[error("The token is neither an ID token nor an access token. Sign in and send one of those.")]
+    Use,
 }
 
 impl ClaimNames {
@@ -52,11 +64,34 @@ impl ClaimNames {
             user_name: env.or("USER_NAME_CLAIM", "name"),
             org_name: env.or("ORG_NAME_CLAIM", "custom:org_name"),
             operator: env.or("OPERATOR_CLAIM", "custom:operator"),
+            audiences: env
+                .required("TOKEN_AUDIENCES")
+                .split(',')
+                .map(|name| name.trim().to_owned())
+                .collect(),
         }
+    }
+
+    /// Checks that the token was issued for one of ours. An access token of Cognito has no audience; it names its
+    /// client.
+    fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), Unusable> {
+        let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
+        let claim = match text("token_use") {
+            "" | "id" => "aud",
+            "access" => "client_id",
+            _ => return Err(Unusable::Use),
+        };
+        let named = match claims.get(claim) {
+            Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::from([text(claim)]),
+        };
+        let ours = |name: &&str| !name.is_empty() && self.audiences.iter().any(|ours| ours == name);
+        if named.iter().any(ours) { Ok(()) } else { Err(Unusable::Audience(claim)) }
     }
 
     /// The caller that these claims describe; none without a tenant and a user.
     fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, Unusable> {
+        self.check_audience(claims)?;
         let text = |name: &str| claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let required = |name: &str| text(name).ok_or_else(|| Unusable::Missing(name.to_owned()));
         let invalid = |name: &str| {
@@ -80,10 +115,11 @@ impl ClaimNames {
 
 /// The claims of a request, wherever its authorizer put them.
 fn claims(context: &RequestContext) -> Option<Map<String, Value>> {
-    let RequestContext::ApiGatewayV1(context) = context else {
-        return None;
+    let authorizer = match context {
+        RequestContext::ApiGatewayV1(context) => &context.authorizer,
+        RequestContext::ApiGatewayV2(context) => context.authorizer.as_ref()?,
+        _ => return None,
     };
-    let authorizer = &context.authorizer;
     if let Some(Value::Object(claims)) = authorizer.fields.get("claims") {
         return Some(claims.clone());
     }
@@ -120,29 +156,36 @@ where
 
 #[cfg(test)]
 mod tests {
+    use lambda_http::request::LambdaRequest;
+    use serde_json::json;
+
     use super::*;
 
     fn names() -> ClaimNames {
-        ClaimNames::read(&mut Env::default())
+        ClaimNames {
+            audiences: vec!["web".to_owned(), "cli".to_owned()],
+            ..ClaimNames::read(&mut Env::default())
+        }
     }
 
-    fn object(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap()
+    fn caller(claims: Value) -> Result<Caller, Unusable> {
+        names().caller(claims.as_object().unwrap())
     }
 
     #[test]
     fn a_caller_needs_a_tenant_and_a_user() {
-        let full = serde_json::json!({"sub": "ada", "custom:org": "acme", "custom:operator": "true"});
-        let caller = names().caller(&object(full)).unwrap();
-        assert_eq!((caller.org.as_str(), caller.user.name.as_str(), caller.operator), ("acme", "ada", true));
-        assert_eq!(caller.org_name, None);
+        let full = json!({"aud": "web", "sub": "ada", "custom:org": "acme", "custom:operator": "true"});
+        let found = caller(full).unwrap();
+        assert_eq!((found.org.as_str(), found.user.name.as_str(), found.operator), ("acme", "ada", true));
+        assert_eq!(found.org_name, None);
         let missing = |claims, name: &str| {
-            assert_eq!(names().caller(&object(claims)), Err(Unusable::Missing(name.to_owned())));
+            assert_eq!(caller(claims), Err(Unusable::Missing(name.to_owned())));
         };
-        missing(serde_json::json!({"sub": "ada"}), "custom:org");
-        missing(serde_json::json!({"sub": "", "custom:org": "acme"}), "sub");
-        let named = serde_json::json!({"sub": "ada", "custom:org": "acme", "custom:org_name": "Acme Corp."});
-        assert_eq!(names().caller(&object(named)).unwrap().org_name.as_deref(), Some("Acme Corp."));
+        missing(json!({"aud": "web", "sub": "ada"}), "custom:org");
+        missing(json!({"aud": "web", "sub": "", "custom:org": "acme"}), "sub");
+        let named =
+            json!({"aud": "web", "sub": "ada", "custom:org": "acme", "custom:org_name": "Acme Corp."});
+        assert_eq!(caller(named).unwrap().org_name.as_deref(), Some("Acme Corp."));
     }
 
     #[test]
@@ -151,7 +194,7 @@ mod tests {
             ("..", "ada", "The token's claim custom:org can't be used: it is a reserved word."),
             ("acme", ".", "The token's claim sub can't be used: it is a reserved word."),
         ] {
-            let fault = names().caller(&object(serde_json::json!({"sub": user, "custom:org": org})));
+            let fault = caller(json!({"aud": "web", "sub": user, "custom:org": org}));
             assert_eq!(fault.unwrap_err().to_string(), told);
         }
     }
@@ -159,8 +202,69 @@ mod tests {
     #[test]
     fn only_the_word_true_makes_an_operator() {
         for word in ["True", "1", "yes", "false", ""] {
-            let claims = serde_json::json!({"sub": "ada", "custom:org": "acme", "custom:operator": word});
-            assert!(!names().caller(&object(claims)).unwrap().operator, "{word}");
+            let claims = json!({"aud": "web", "sub": "ada", "custom:org": "acme", "custom:operator": word});
+            assert!(!caller(claims).unwrap().operator, "{word}");
         }
+    }
+
+    #[test]
+    fn a_token_counts_if_it_was_issued_for_one_of_our_clients() {
+        let issued = |token: Value| {
+            let mut claims = json!({"sub": "ada", "custom:org": "acme"});
+            claims.as_object_mut().unwrap().extend(token.as_object().unwrap().clone());
+            caller(claims).map(|_| ())
+        };
+        for ours in [
+            json!({"aud": "web"}),
+            json!({"aud": "cli", "token_use": "id"}),
+            json!({"aud": ["other", "web"]}),
+            json!({"client_id": "web", "token_use": "access"}),
+        ] {
+            assert_eq!(issued(ours), Ok(()));
+        }
+        for (not_ours, fault) in [
+            (json!({}), Unusable::Audience("aud")),
+            (json!({"aud": ""}), Unusable::Audience("aud")),
+            (json!({"aud": "other"}), Unusable::Audience("aud")),
+            (json!({"aud": "other", "client_id": "web"}), Unusable::Audience("aud")),
+            (json!({"aud": "web", "token_use": "access"}), Unusable::Audience("client_id")),
+            (json!({"aud": "web", "token_use": "refresh"}), Unusable::Use),
+        ] {
+            assert_eq!(issued(not_ours), Err(fault));
+        }
+    }
+
+    /// The claims of an event as it comes to a function.
+    fn claims_of(event: Value) -> Option<Value> {
+        let event: LambdaRequest = serde_json::from_value(event).unwrap();
+        let request = http::Request::<lambda_http::Body>::from(event);
+        claims(request.request_context_ref()?).map(Value::Object)
+    }
+
+    #[test]
+    fn claims_are_found_where_each_kind_of_api_puts_them() {
+        let verified = json!({"sub": "ada"});
+        let rest = |authorizer: &Value| {
+            json!({
+                "resource": "/", "path": "/", "httpMethod": "GET", "headers": {}, "multiValueHeaders": {},
+                "queryStringParameters": null, "pathParameters": null, "stageVariables": null,
+                "requestContext": {"httpMethod": "GET", "identity": {}, "authorizer": authorizer},
+                "body": null, "isBase64Encoded": false,
+            })
+        };
+        let http_api = |authorizer: &Value| {
+            json!({
+                "version": "2.0", "routeKey": "GET /", "rawPath": "/", "rawQueryString": "", "headers": {},
+                "requestContext": {"http": {"method": "GET", "path": "/"}, "authorizer": authorizer},
+                "isBase64Encoded": false,
+            })
+        };
+        assert_eq!(claims_of(rest(&json!({"claims": verified}))), Some(verified.clone()));
+        assert_eq!(claims_of(rest(&verified)), Some(verified.clone()));
+        assert_eq!(claims_of(http_api(&json!({"jwt": {"claims": verified}}))), Some(verified.clone()));
+        assert_eq!(claims_of(http_api(&json!({"lambda": verified}))), Some(verified));
+        // A function URL has no authorizer, or IAM.
+        assert_eq!(claims_of(http_api(&Value::Null)), None);
+        assert_eq!(claims_of(http_api(&json!({"iam": {"userId": "AIDA"}}))), Some(json!({})));
     }
 }

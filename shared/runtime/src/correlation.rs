@@ -27,6 +27,7 @@ impl Correlation {
         let by_client = request.headers().get(X_CORRELATION_ID).and_then(|id| id.to_str().ok());
         let by_gateway = match request.request_context_ref() {
             Some(RequestContext::ApiGatewayV1(context)) => context.request_id.as_deref(),
+            Some(RequestContext::ApiGatewayV2(context)) => context.request_id.as_deref(),
             _ => None,
         };
         let by_lambda = request.lambda_context_ref().map(|context| context.request_id.as_str());

@@ -4,10 +4,11 @@ mod client;
 mod contexts;
 mod events;
 mod logs;
+mod roles;
 mod stored;
 mod upstream;
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use contracts::{id::InvalidId, paths};
 use local::{Cloud, Model, Options, token::Identity};
@@ -17,11 +18,14 @@ use serde_json::{Value, json};
 pub use client::{Answer, Client};
 pub use events::{Event, Events, amounts_to, answer_of};
 pub use logs::line;
+pub use roles::Roles;
 pub use upstream::{history, is_chained, items, system_message, user_message};
 
 /// A running system.
 pub struct System {
     pub cloud: Cloud,
+    /// What its functions may do, and did.
+    pub roles: Arc<Roles>,
     _taken: OnlyWhatIsTaken,
 }
 
@@ -64,13 +68,12 @@ impl System {
         Self::with(options()).await
     }
 
-    pub async fn with(options: Options) -> Self {
-        Self::of(Cloud::start(options).await.expect("the local cloud starts"))
-    }
-
-    pub fn of(cloud: Cloud) -> Self {
+    pub async fn with(mut options: Options) -> Self {
+        let roles = Roles::before(&mut options).await;
+        let cloud = Cloud::start(options).await.expect("the local cloud starts");
+        roles.stand_before(&cloud);
         let taken = OnlyWhatIsTaken(cloud.model().cloned());
-        Self { cloud, _taken: taken }
+        Self { cloud, roles, _taken: taken }
     }
 
     /// A user of an org.

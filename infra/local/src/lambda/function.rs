@@ -30,6 +30,11 @@ impl Function {
         }
     }
 
+    /// The access key that stands for its role: a service can tell by it who calls.
+    pub(crate) fn access_key(self) -> String {
+        format!("local-cloud-{}", self.name())
+    }
+
     /// How long an invocation may take before its process is killed; that of the API functions can be
     /// chosen.
     pub(crate) fn timeout(self, of_api: Option<Duration>) -> Duration {

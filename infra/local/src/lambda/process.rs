@@ -51,6 +51,7 @@ impl Launcher {
             .args(["function", name])
             .env_clear()
             .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .env("AWS_ACCESS_KEY_ID", instance.function.access_key())
             .envs(&self.environment)
             // One Runtime API serves every process; the path tells them apart.
             .env(RUNTIME_API_VARIABLE, format!("{}/{name}/{}", self.runtime_api, instance.id))
@@ -82,7 +83,7 @@ impl Launcher {
 impl Process {
     /// Watches the process until it is gone, ending it when that is wanted.
     pub(crate) async fn supervise(mut self, instance: &Instance) {
-        // OwnedTurn, not used: the process ends when this closes.
+        // Kept, not used: the process ends when this closes.
         let stdin = self.child.stdin.take();
         tokio::select! {
             status = self.child.wait() => {

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 pub(crate) const REGION: &str = "us-east-1";
 /// The account everything claims to belong to.
 pub(crate) const ACCOUNT: &str = "123456789012";
-/// The credentials that the services accept.
+/// The credentials that the services accept: those of whoever made them. A function has a key of its own.
 pub(crate) const ACCESS_KEY: &str = "local-cloud";
 /// See [`ACCESS_KEY`].
 pub(crate) const SECRET_KEY: &str = "local-cloud-secret";

@@ -242,6 +242,12 @@ impl Closing {
         }
     }
 
+    /// The turn as it is once the transaction is written.
+    #[must_use]
+    pub fn finalized(&self) -> &Finalized {
+        &self.finalized
+    }
+
     /// What must be written before the transaction: what came of a turn that was settled before. A
     /// superseded turn's part goes into the transaction, since until then it may still go another way.
     #[must_use]

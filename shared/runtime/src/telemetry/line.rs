@@ -14,10 +14,15 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
+use super::metrics::Metrics;
+
 /// Writes an event's fields beside those of every span around it, so that a search needs to know the name of a
 /// field and not which span it came from. Where two have the same name, the inner one counts, and the event's own
 /// before all; but what a library says of itself, to be debugged, hides nothing of ours.
-pub(crate) struct Flat;
+pub(crate) struct Flat {
+    /// Where lines are counted, if they are.
+    pub(crate) metrics: Option<Metrics>,
+}
 
 #[derive(Serialize)]
 struct Line {
@@ -57,7 +62,11 @@ where
         let mut timestamp = String::new();
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
         let level = event.metadata().level().as_str();
-        let line = Line { timestamp, level, message: fields.remove("message"), fields };
+        let message = fields.remove("message");
+        if let (Some(metrics), Some(Value::String(message))) = (&self.metrics, &message) {
+            metrics.count(message, &mut fields);
+        }
+        let line = Line { timestamp, level, message, fields };
         writeln!(writer, "{}", serde_json::to_string(&line).map_err(|_| fmt::Error)?)
     }
 }

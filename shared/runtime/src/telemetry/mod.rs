@@ -3,9 +3,11 @@
 //! Ids, sizes and durations are logged; prompts, answers and secrets never are (I14).
 
 mod line;
+mod metrics;
 #[cfg(test)]
 mod tests;
 
+use metrics::Metrics;
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{
     EnvFilter,
@@ -32,15 +34,22 @@ const OURS: [&str; 13] = [
     "turns",
 ];
 
-/// Starts logging. The level is `AWS_LAMBDA_LOG_LEVEL` or `RUST_LOG`; `info` by default.
-pub fn start() {
+/// Starts logging. The level is `AWS_LAMBDA_LOG_LEVEL` or `RUST_LOG`; `info` by default. With `METRICS_NAMESPACE`
+/// CloudWatch counts what the log of `function` says.
+pub fn start(function: &'static str) {
+    let namespace = std::env::var("METRICS_NAMESPACE").ok().filter(|namespace| !namespace.trim().is_empty());
+    let metrics = namespace.map(|namespace| Metrics { namespace, function });
     let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
     // A second start in one process is harmless: the first one stays.
-    let _ = subscriber(level.as_deref().unwrap_or("info"), std::io::stdout).try_init();
+    let _ = subscriber(level.as_deref().unwrap_or("info"), metrics, std::io::stdout).try_init();
 }
 
 /// What writes the log of this level: a directive of `EnvFilter`, or `info` in place of one that is none.
-pub(crate) fn subscriber<W>(level: &str, writer: W) -> impl Subscriber + Send + Sync + use<W>
+pub(crate) fn subscriber<W>(
+    level: &str,
+    metrics: Option<Metrics>,
+    writer: W,
+) -> impl Subscriber + Send + Sync + use<W>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
@@ -49,7 +58,7 @@ where
     let filter = filter(level).or_else(|_| filter("info")).unwrap_or_default();
     tracing_subscriber::fmt()
         .fmt_fields(JsonFields::new())
-        .event_format(line::Flat)
+        .event_format(line::Flat { metrics })
         .with_writer(writer)
         .with_env_filter(filter)
         .finish()

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 use tracing::Span;
 
-use super::subscriber;
+use super::{metrics::Metrics, subscriber};
 use crate::{
     ClaimNames, Correlation, Env, Identified, Reply, api::around, path::OfTurn, request_body::ExecuteBody,
 };
@@ -42,9 +42,15 @@ impl Write for Log {
 impl Log {
     /// Writes the log of what is done, at this level.
     fn of<T>(level: &str, done: impl FnOnce() -> T) -> (T, Vec<Value>) {
+        Self::counted(level, None, done)
+    }
+
+    /// The same, counted.
+    fn counted<T>(level: &str, metrics: Option<Metrics>, done: impl FnOnce() -> T) -> (T, Vec<Value>) {
         let log = Self::default();
         let writer = log.clone();
-        let done = tracing::subscriber::with_default(subscriber(level, move || writer.clone()), done);
+        let done =
+            tracing::subscriber::with_default(subscriber(level, metrics, move || writer.clone()), done);
         let written = log.0.lock().unwrap();
         let lines = written.split_inclusive(|byte| *byte == b'\n');
         (done, lines.map(|line| serde_json::from_slice(line).unwrap()).collect())
@@ -77,17 +83,18 @@ async fn panics() -> Reply {
 fn send(mut request: Request) -> (http::response::Parts, String) {
     let mut gateway = ApiGatewayProxyRequestContext::default();
     gateway.request_id = Some("gateway-1".to_owned());
-    let claims = json!({"sub": "ada", "custom:org": "acme"});
+    let claims = json!({"aud": "web", "sub": "ada", "custom:org": "acme"});
     gateway.authorizer.fields.insert("claims".to_owned(), claims);
     let mut lambda = lambda_http::Context::default();
     lambda.request_id = "lambda-1".to_owned();
     request = request.with_request_context(RequestContext::ApiGatewayV1(gateway));
     let request = request.with_lambda_context(lambda);
+    let names = ClaimNames { audiences: vec!["web".to_owned()], ..ClaimNames::read(&mut Env::default()) };
     let routes = Router::new()
         .route("/sessions/{SessionId}/turns/{TurnId}", get(turn))
         .route("/execute", post(run))
         .route("/panics", get(panics))
-        .with_state(Arc::new(ClaimNames::read(&mut Env::default())));
+        .with_state(Arc::new(names));
     let answered = async {
         let (head, body) = around(routes).oneshot(request).await.unwrap().into_parts();
         (head, to_bytes(body, 1 << 20).await.unwrap())
@@ -225,4 +232,35 @@ fn an_inner_span_counts_before_an_outer_one_but_a_librarys_own_does_not() {
     });
     let expected = json!({"turn": "t0", "attempt": "nonce-1", "method": "GetItem", "level": "DEBUG", "message": "asked"});
     assert_eq!(line(&lines, "asked"), expected);
+}
+
+#[test]
+fn lines_of_known_messages_are_counted_where_a_namespace_is_set() {
+    let metrics = Metrics { namespace: "stack".to_owned(), function: "turn-finalizer" };
+    let done = || {
+        tracing::info!(turns_failed = 1_u64, turn_ms = 250_u64, model = "m", "turn");
+        tracing::info!(elapsed_ms = 3_u64, "request");
+        tracing::info!(elapsed_ms = 3_u64, "something else");
+    };
+    let (_, lines) = Log::counted("info", Some(metrics), done);
+    let turn = line(&lines, "turn");
+    assert_eq!((&turn["turns"], &turn["model"]), (&json!(1), &json!("m")));
+    let directive = &turn["_aws"]["CloudWatchMetrics"][0];
+    let named = |name: &str, unit: &str| json!({ "Name": name, "Unit": unit });
+    assert_eq!(
+        *directive,
+        json!({
+            "Namespace": "stack",
+            "Dimensions": [[]],
+            "Metrics": [named("turns", "Count"), named("turns_failed", "Count"), named("turn_ms", "Milliseconds")],
+        }),
+        "what the line does not have is no metric of it"
+    );
+    assert!(turn["_aws"]["Timestamp"].is_u64());
+    let request = line(&lines, "request");
+    assert_eq!(request["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([["function"]]));
+    assert_eq!(request["function"], "turn-finalizer");
+    assert_eq!(line(&lines, "something else").get("_aws"), None);
+    let (_, lines) = Log::of("info", || tracing::info!(turn_ms = 250_u64, "turn"));
+    assert_eq!(line(&lines, "turn").get("_aws"), None);
 }

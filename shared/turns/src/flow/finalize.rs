@@ -14,6 +14,7 @@ use protocol::{
 use super::{
     outcomes,
     steps::{self, Known},
+    turn_event,
     write::{self, Written},
 };
 use crate::ports::{Deps, PayloadReads, Reads, Store, Unavailable};
@@ -64,8 +65,12 @@ impl<D: Deps> Finalizer<D> {
             return Ok(false);
         };
         publish(&self.deps, turn, known.as_ref(), &finalized.result).await?;
-        let written = write::commit(&self.deps, &finalized.commit(session)).await?;
-        Ok(matches!(written, Written::Applied))
+        let written = write::commit(&self.deps, &finalized.clone().commit(session)).await?;
+        let applied = matches!(written, Written::Applied);
+        if applied {
+            turn_event::became_terminal(&finalized, known.as_ref().and_then(Known::outcome));
+        }
+        Ok(applied)
     }
 }
 

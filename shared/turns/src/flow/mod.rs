@@ -22,6 +22,7 @@ mod setup;
 mod steps;
 mod sweep;
 mod tool_results;
+mod turn_event;
 mod user_turn;
 mod watch;
 mod work;

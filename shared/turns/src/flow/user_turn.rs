@@ -23,6 +23,7 @@ use super::{
     salvage,
     setup::Resolved,
     steps::{self, Known},
+    turn_event,
     work::Work,
     write::{self, Written},
 };
@@ -251,26 +252,36 @@ impl<D: AgentDeps> Executor<D> {
         submission: &Submission,
         setup: &Setup,
     ) -> Result<Option<(Commit, Lease)>, Refusal> {
-        let closing = match (before, open) {
+        let (closing, closed) = match (before, open) {
             (Some(session), Some(open)) => match self.close(session, &open).await? {
-                Some(closing) => Some(closing),
+                Some((closing, known)) => {
+                    let closed = (closing.finalized().clone(), known);
+                    (Some(closing), Some(closed))
+                }
                 None => return Ok(None),
             },
-            _ => None,
+            _ => (None, None),
         };
         let newcomer = self.is_newcomer(before, submission).await?;
         let (host, timing) = (self.deps.host(), self.deps.timing());
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
         let commit = begin::begin(before, closing, submission, setup, attempt, newcomer, host.now(), timing);
-        Ok(match write::commit(&self.deps, &commit).await? {
-            Written::Applied => Some((commit, Lease::held_since(requested, timing))),
-            Written::Stands(_) => None,
-        })
+        if let Written::Stands(_) = write::commit(&self.deps, &commit).await? {
+            return Ok(None);
+        }
+        if let Some((finalized, known)) = &closed {
+            turn_event::became_terminal(finalized, known.as_ref().and_then(Known::outcome));
+        }
+        Ok(Some((commit, Lease::held_since(requested, timing))))
     }
 
-    /// How the open turn is closed on the way, with everything written that has to be there before; none
-    /// when it is no longer as it was seen.
-    async fn close(&self, session: &Session, open: &Turn) -> Result<Option<Closing>, Refusal> {
+    /// How the open turn is closed on the way, and what is known of it, with everything written that has to be there
+    /// before; none when it is no longer as it was seen.
+    async fn close(
+        &self,
+        session: &Session,
+        open: &Turn,
+    ) -> Result<Option<(Closing, Option<Known>)>, Refusal> {
         let known = steps::known(self.deps.payloads(), open).await?;
         let found = known.as_ref().map(Known::findings);
         let closing = Closing::of(session, open, found.as_ref(), self.deps.host().now(), self.deps.timing());
@@ -279,7 +290,7 @@ impl<D: AgentDeps> Executor<D> {
             Some(result) => finalize::publish(&self.deps, open, known.as_ref(), result).await?,
             None => finalize::touch(&self.deps, open).await?,
         }
-        Ok(Some(closing))
+        Ok(Some((closing, known)))
     }
 
     async fn is_newcomer(&self, session: Option<&Session>, submission: &Submission) -> Result<bool, Refusal> {
