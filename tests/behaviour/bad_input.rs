@@ -3,7 +3,7 @@
 use contracts::paths;
 use serde_json::{Value, json};
 
-use crate::support::{System, id, turn, turn_in, turn_path};
+use crate::support::{System, id, options, turn, turn_in, turn_path};
 
 #[tokio::test]
 async fn every_kind_of_bad_input_is_named_and_leaves_no_trace() {
@@ -64,6 +64,19 @@ async fn without_a_valid_token_there_is_no_access_and_no_trace() {
     assert_eq!((refused.status, refused.error().as_str()), (401, "Unauthenticated"));
     let forged = crate::support::Client::new(system.cloud.url(), Some("eyJhbGciOiJub25lIn0.e30.".to_owned()));
     assert_eq!(forged.execute(&body).await.status, 401);
+    assert!(system.has_no_trace().await);
+}
+
+#[tokio::test]
+async fn a_token_of_another_application_is_refused_and_leaves_no_trace() {
+    let mut options = options();
+    options.environment.insert("TOKEN_AUDIENCES".to_owned(), "web,cli".to_owned());
+    let system = System::with(options).await;
+    let refused = system.client("acme", "ada").execute(&crate::support::turn("x")).await;
+    assert_eq!((refused.status, refused.error().as_str()), (401, "Unauthenticated"), "{}", refused.text);
+    let told = refused.json()["Errors"][0]["Message"].as_str().unwrap().to_owned();
+    assert!(told.contains("another application") && told.contains("aud"), "{told}");
+    assert_eq!(system.client("acme", "ada").get("/api/ai/agent/sessions").await.status, 401);
     assert!(system.has_no_trace().await);
 }
 

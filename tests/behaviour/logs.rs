@@ -1,11 +1,15 @@
 //! What the functions log, and `X-Correlation-ID`, which joins it (docs/logs.md).
 
+use std::time::{Duration, Instant};
+
 use aws_sdk_dynamodb::types::AttributeValue;
 use local::{Function, token::Identity};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, System, line, options, session_path, turn, turn_in, turn_path};
+use crate::support::{
+    Answer, Client, PATIENCE, System, line, options, session_path, turn, turn_in, turn_path,
+};
 
 const EXECUTE: &str = "/api/ai/agent/execute";
 
@@ -238,4 +242,41 @@ async fn data_of_a_newer_version_is_an_error_of_its_own_and_logged_as_what_it_is
     // The alarm hears these very words.
     let template = include_str!("../../template.yaml");
     assert_eq!(template.matches(&format!("$.message = \"{message}\"")).count(), 4);
+}
+
+#[tokio::test]
+async fn each_turn_ends_with_one_line_that_says_what_became_of_it() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let first = turn("Say [[script: usage 100 10; say \"nothing of Xanadu\"]]");
+    ada.execute(&first).await.result();
+    // The next turn closes it on its way, if the finalizer was not there before.
+    let second = turn_in(first["SessionId"].as_str().unwrap(), "Fail [[script: status 400]]");
+    ada.execute(&second).await;
+    let until = Instant::now() + PATIENCE;
+    let mut ends = Vec::new();
+    while ends.len() < 2 {
+        assert!(Instant::now() < until, "{ends:#?}");
+        ends = Vec::new();
+        for function in [Function::Execute, Function::TurnFinalizer] {
+            let log = std::fs::read_to_string(system.cloud.log_file(function)).unwrap_or_default();
+            let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            ends.extend(lines.filter(|line| line["message"] == "turn"));
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(ends.len(), 2, "{ends:#?}");
+    let of = |turn: &Value| ends.iter().find(|line| line["turn"] == turn["TurnId"]).unwrap().clone();
+    let (first, second) = (of(&first), of(&second));
+    assert_eq!(
+        [&first["outcome"], &first["org"], &first["user"], &first["turns_failed"], &first["streamed"]],
+        [&json!("completed"), &json!("acme"), &json!("ada"), &json!(0), &json!(false)],
+        "{first}"
+    );
+    assert!(first["prompt_tokens"].as_u64() > Some(0) && first["turn_ms"].is_u64(), "{first}");
+    assert_eq!(
+        [&second["outcome"], &second["code"], &second["turns_failed"]],
+        [&json!("failed"), &json!("ModelRejected"), &json!(1)],
+        "{second}"
+    );
 }

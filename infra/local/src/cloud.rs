@@ -254,7 +254,7 @@ async fn start_services(
     let (listener, dynamodb) = listen(0).await?;
     tasks.spawn(dynoxide::server::serve_on(listener, database));
     let (listener, s3) = listen(0).await?;
-    tasks.spawn(serve(listener, s3::router(&folder.objects())?));
+    tasks.spawn(serve(listener, s3::router(&folder.objects(), Function::ALL.map(Function::access_key))?));
     let (listener, sqs) = listen(0).await?;
     tasks.spawn(serve(listener, sqs::router()));
     let (model, recorder) = match &options.model {

@@ -71,6 +71,14 @@ const COUNTED: [Counted; 5] = [
     },
 ];
 
+/// The names of all metrics.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    COUNTED.iter().flat_map(|counted| {
+        std::iter::once(counted.each).chain(counted.fields.iter().map(|metric| metric.name))
+    })
+}
+
 /// Where a function's lines are counted.
 #[derive(Debug, Clone)]
 pub(crate) struct Metrics {

@@ -21,7 +21,10 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 use tracing::Span;
 
-use super::{metrics::Metrics, subscriber};
+use super::{
+    metrics::{self, Metrics},
+    subscriber,
+};
 use crate::{
     ClaimNames, Correlation, Env, Identified, Reply, api::around, path::OfTurn, request_body::ExecuteBody,
 };
@@ -232,6 +235,21 @@ fn an_inner_span_counts_before_an_outer_one_but_a_librarys_own_does_not() {
     });
     let expected = json!({"turn": "t0", "attempt": "nonce-1", "method": "GetItem", "level": "DEBUG", "message": "asked"});
     assert_eq!(line(&lines, "asked"), expected);
+}
+
+#[test]
+fn the_alarms_and_the_dashboard_are_on_metrics_that_are_counted() {
+    let template = include_str!("../../../../template.yaml");
+    let lines: Vec<&str> = template.lines().map(str::trim).collect();
+    let ours = lines.windows(2).filter(|pair| pair[0] == "Namespace: !Ref AWS::StackName");
+    let alarmed = ours.filter_map(|pair| pair[1].strip_prefix("MetricName: "));
+    let shown = lines.iter().filter_map(|line| line.strip_prefix("[\"${AWS::StackName}\", \""));
+    let shown = shown.filter_map(|line| line.split('"').next());
+    let named: Vec<&str> = alarmed.chain(shown).collect();
+    assert!(named.len() > 15, "{named:?}");
+    for name in named {
+        assert!(metrics::names().any(|counted| counted == name), "nothing counts {name}");
+    }
 }
 
 #[test]

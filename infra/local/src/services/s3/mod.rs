@@ -23,7 +23,6 @@ use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 
 use super::{ACCESS_KEY, SECRET_KEY, md5};
-use crate::lambda::Function;
 use objects::{Head, Objects};
 
 /// The largest object; far beyond what the system writes.
@@ -38,12 +37,13 @@ const MAX_LISTED: i32 = 1000;
 #[error("cannot open the objects: {0}")]
 pub struct Error(#[from] rusqlite::Error);
 
-/// S3 over the objects in `file`, which is made if it does not exist. Unsigned requests are refused.
-pub(crate) fn router(file: &Path) -> Result<Router, Error> {
+/// S3 over the objects in `file`, which is made if it does not exist. Requests are refused that are not signed with one of
+/// these access keys or our own.
+pub(crate) fn router(file: &Path, keys: impl IntoIterator<Item = String>) -> Result<Router, Error> {
     let mut builder = S3ServiceBuilder::new(Buckets(Arc::new(Objects::open(file)?)));
     let mut known = SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY);
-    for function in Function::ALL {
-        known.register(function.access_key(), SECRET_KEY.into());
+    for key in keys {
+        known.register(key, SECRET_KEY.into());
     }
     builder.set_auth(known);
     Ok(Router::new().fallback(handle).with_state(builder.build()))

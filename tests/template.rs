@@ -1,0 +1,136 @@
+//! `template.yaml` as a whole: what CloudFormation would take without a word, and a company would not.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that can't go on has failed")]
+
+use std::collections::BTreeSet;
+
+use yaml_serde::Value;
+
+fn template() -> Value {
+    yaml_serde::from_str(include_str!("../template.yaml")).unwrap()
+}
+
+/// The resources of a type, with their names.
+fn of_type(template: &Value, kind: &str) -> Vec<(String, Value)> {
+    let resources = template["Resources"].as_mapping().unwrap().iter();
+    let wanted = resources.filter(|(_, resource)| resource["Type"] == kind);
+    wanted
+        .map(|(name, resource)| (name.as_str().unwrap().to_owned(), resource["Properties"].clone()))
+        .collect()
+}
+
+/// Every text in a value, with what a tag is on.
+fn texts(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Sequence(all) => all.iter().for_each(|one| texts(one, found)),
+        Value::Mapping(members) => members.values().for_each(|one| texts(one, found)),
+        Value::Tagged(tagged) => texts(&tagged.value, found),
+        _ => {}
+    }
+}
+
+fn all_texts(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    texts(value, &mut found);
+    found
+}
+
+#[test]
+fn every_alarm_tells_somebody_and_operators_are_told_what_to_do() {
+    let template = template();
+    let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
+    assert!(alarms.len() >= 12, "{}", alarms.len());
+    let guide = include_str!("../docs/operating.md");
+    for (name, alarm) in &alarms {
+        for actions in ["AlarmActions", "OKActions"] {
+            assert_eq!(
+                all_texts(&alarm[actions]),
+                ["MakesAlarmTopic", "AlarmTopic", "AlarmTopicArn"],
+                "{name}"
+            );
+        }
+        assert!(alarm["AlarmDescription"].as_str().is_some_and(|text| text.ends_with('.')), "{name}");
+        assert!(guide.contains(&format!("| `{name}` |")), "docs/operating.md does not say what {name} means");
+    }
+}
+
+#[test]
+fn no_permission_is_for_everything() {
+    let template = template();
+    // What the functions make up names for, and what nobody may without TLS.
+    let stated = BTreeSet::from([
+        "${PayloadBucket.Arn}/*".to_owned(),
+        "${PayloadBucket.Arn}/*/instruction.json".to_owned(),
+    ]);
+    let mut wild = BTreeSet::new();
+    for (name, role) in of_type(&template, "AWS::IAM::Role") {
+        assert_eq!(role.get("ManagedPolicyArns"), None, "{name}");
+        assert!(!role["PermissionsBoundary"].is_null(), "{name} takes a boundary");
+        wild.extend(all_texts(&role["Policies"]).into_iter().filter(|text| text.contains('*')));
+    }
+    assert_eq!(wild, stated);
+    for kind in ["AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy"] {
+        for (name, policy) in of_type(&template, kind) {
+            for statement in policy["PolicyDocument"]["Statement"].as_sequence().unwrap() {
+                assert_eq!(statement["Effect"], "Deny", "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_route_streams_and_a_function_has_the_last_word() {
+    let template = template();
+    for (name, function) in of_type(&template, "AWS::Serverless::Function") {
+        let own = function["Timeout"].as_u64().unwrap() * 1000;
+        let events = function["Events"].as_mapping().unwrap().values();
+        for event in events.filter(|event| event["Type"] == "Api") {
+            let event = &event["Properties"];
+            assert_eq!(event["ResponseTransferMode"], "RESPONSE_STREAM", "{name}");
+            assert!(event["TimeoutInMillis"].as_u64().unwrap() > own, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_user_can_write_no_claim_that_gives_rights() {
+    let template = template();
+    let (_, client) = of_type(&template, "AWS::Cognito::UserPoolClient").remove(0);
+    assert_eq!(all_texts(&client["WriteAttributes"]), ["name"]);
+    assert_eq!(client["AllowedOAuthFlowsUserPoolClient"], false, "and so has no scopes");
+    let (_, pool) = of_type(&template, "AWS::Cognito::UserPool").remove(0);
+    assert_eq!(pool["AdminCreateUserConfig"]["AllowAdminCreateUserOnly"], true);
+    let audiences = &template["Globals"]["Function"]["Environment"]["Variables"]["TOKEN_AUDIENCES"];
+    assert_eq!(all_texts(audiences), ["MakesUserPool", "UserPoolClient", "TokenAudiences"]);
+}
+
+#[test]
+fn what_holds_data_outlives_the_stack_and_is_encrypted() {
+    let template = template();
+    let kept: BTreeSet<_> = template["Resources"]
+        .as_mapping()
+        .unwrap()
+        .iter()
+        .filter(|(_, resource)| resource["DeletionPolicy"] == "Retain")
+        .map(|(name, _)| name.as_str().unwrap())
+        .collect();
+    assert_eq!(kept, BTreeSet::from(["PayloadBucket", "Table", "UserPool"]));
+    for (name, queue) in of_type(&template, "AWS::SQS::Queue") {
+        assert_eq!(queue["SqsManagedSseEnabled"], true, "{name}");
+    }
+}
+
+#[test]
+fn every_parameter_is_used_and_says_what_it_is_for() {
+    let template = template();
+    let mut without_parameters = template.clone();
+    without_parameters.as_mapping_mut().unwrap().remove("Parameters");
+    let used = all_texts(&without_parameters);
+    for (name, parameter) in template["Parameters"].as_mapping().unwrap() {
+        let name = name.as_str().unwrap();
+        let in_sub = format!("${{{name}}}");
+        assert!(used.iter().any(|text| text == name || text.contains(&in_sub)), "{name} is not used");
+        assert!(parameter["Description"].as_str().is_some_and(|text| text.len() > 10), "{name}");
+    }
+}
