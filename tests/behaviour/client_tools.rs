@@ -276,3 +276,22 @@ async fn a_turn_whose_results_do_not_come_fails_at_its_deadline() {
     let next = turn_in(request["SessionId"].as_str().unwrap(), "go on");
     assert_eq!(ada.execute(&next).await.result()["Kind"], "final", "the session goes on");
 }
+
+#[tokio::test]
+async fn nobody_but_who_asked_hands_in_the_results_of_a_turns_tools() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]");
+    let right = results(&ada.execute(&request).await.result(), "contents");
+    let refused = submit(&system.client("acme", "bob"), &right).await;
+    assert_eq!((refused.status, refused.error().as_str()), (403, "TurnOfAnotherUser"), "{}", refused.text);
+    let foreign = submit(&system.client("rival", "ada"), &right).await;
+    assert_eq!(
+        (foreign.status, foreign.error().as_str()),
+        (404, "TurnNotFound"),
+        "another org knows of no turn"
+    );
+    assert_eq!(submit(&ada, &right).await.result()["PrimaryOutputText"], "Read.", "nothing was lost");
+    let replayed = submit(&system.client("acme", "bob"), &right).await;
+    assert_eq!(replayed.status, 403, "nor the answer, which bob can read as a turn of the session");
+}

@@ -1,6 +1,8 @@
 //! The `execute` function, as Lambda starts it.
 
+use std::process::ExitCode;
+
 #[tokio::main]
-async fn main() -> Result<(), lambda_http::Error> {
+async fn main() -> ExitCode {
     execute::run().await
 }

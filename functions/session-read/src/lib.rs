@@ -9,15 +9,18 @@ mod sessions;
 mod stream;
 mod turns;
 
+use std::process::ExitCode;
+
 use axum::{Router, routing::get};
 use contracts::paths;
 
-/// Serves invocations until the Lambda service ends the process.
-///
-/// # Errors
-/// When the function's settings are wrong, or the Runtime API is gone.
-pub async fn run() -> Result<(), lambda_http::Error> {
+/// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
+pub async fn run() -> ExitCode {
     runtime::telemetry::start("session-read");
+    runtime::ended(serve().await)
+}
+
+async fn serve() -> Result<(), lambda_http::Error> {
     let app = app::App::start().await?;
     runtime::api::serve(routes().with_state(app)).await
 }

@@ -1,6 +1,8 @@
 //! The `session-read` function, as Lambda starts it.
 
+use std::process::ExitCode;
+
 #[tokio::main]
-async fn main() -> Result<(), lambda_http::Error> {
+async fn main() -> ExitCode {
     session_read::run().await
 }

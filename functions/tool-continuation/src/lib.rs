@@ -5,16 +5,19 @@
 
 mod submit_results;
 
+use std::process::ExitCode;
+
 use axum::{Router, routing::post};
 use contracts::paths;
 use service::app::App;
 
-/// Serves invocations until the Lambda service ends the process.
-///
-/// # Errors
-/// When the function's settings are wrong, or the Runtime API is gone.
-pub async fn run() -> Result<(), lambda_http::Error> {
+/// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
+pub async fn run() -> ExitCode {
     runtime::telemetry::start("tool-continuation");
+    runtime::ended(serve().await)
+}
+
+async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
     let routes =
         Router::new().route(paths::TOOL_RESULTS, post(submit_results::submit_results)).with_state(app);

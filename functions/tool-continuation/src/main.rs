@@ -1,6 +1,8 @@
 //! The `tool-continuation` function, as Lambda starts it.
 
+use std::process::ExitCode;
+
 #[tokio::main]
-async fn main() -> Result<(), lambda_http::Error> {
+async fn main() -> ExitCode {
     tool_continuation::run().await
 }

@@ -6,17 +6,18 @@
 mod app;
 mod batch;
 
-use std::sync::Arc;
+use std::{process::ExitCode, sync::Arc};
 
 use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
-/// Serves invocations until the Lambda service ends the process.
-///
-/// # Errors
-/// When the function's settings are wrong, or the Runtime API is gone.
-pub async fn run() -> Result<(), Error> {
+/// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
+pub async fn run() -> ExitCode {
     runtime::telemetry::start("turn-finalizer");
+    runtime::ended(serve().await)
+}
+
+async fn serve() -> Result<(), Error> {
     let finalizer = Arc::new(app::start().await?);
     let serve = service_fn(move |event: LambdaEvent<SqsEvent>| {
         let finalizer = Arc::clone(&finalizer);

@@ -1,6 +1,8 @@
 //! The `turn-finalizer` function, as Lambda starts it.
 
+use std::process::ExitCode;
+
 #[tokio::main]
-async fn main() -> Result<(), lambda_runtime::Error> {
+async fn main() -> ExitCode {
     turn_finalizer::run().await
 }

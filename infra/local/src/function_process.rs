@@ -1,18 +1,13 @@
 //! What a function process does: be the function, and end when the local cloud ends.
 
 use std::io::Read;
+use std::process::ExitCode;
 
 use crate::lambda::Function;
 
-/// A function's own error type.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
 /// Serves the function's invocations until the local cloud closes this process's standard input, which
-/// it does by ending, however it ends.
-///
-/// # Errors
-/// When the function cannot be set up, or the Runtime API is gone.
-pub async fn run(function: Function) -> Result<(), Failure> {
+/// it does by ending, however it ends. What went wrong is in its log.
+pub async fn run(function: Function) -> ExitCode {
     std::thread::spawn(end_with_the_cloud);
     match function {
         Function::Execute => execute::run().await,

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         .map_err(Failure::from)
         .and_then(|runtime| runtime.block_on(run(cli)));
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {}", with_sources(error.as_ref()));
             ExitCode::FAILURE
@@ -32,22 +32,19 @@ fn main() -> ExitCode {
     }
 }
 
-async fn run(cli: Cli) -> Result<(), Failure> {
+async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
-        None => serve(cli.serve).await,
-        Some(Command::Token(token)) => print_token(&token),
-        Some(Command::Demo(model)) => demo(model.model()).await,
+        None => serve(cli.serve).await?,
+        Some(Command::Function { name }) => return Ok(local::run_function(name.into()).await),
+        Some(Command::Token(token)) => print_token(&token)?,
+        Some(Command::Demo(model)) => demo(model.model()).await?,
         Some(Command::Contexts { command: Contexts::Put { file, org, folder } }) => {
             println!("{}", local::contexts::put(&folder.data, &org, &file).await?);
-            Ok(())
         }
-        Some(Command::Reconcile(arguments)) => reconcile(&arguments).await,
-        Some(Command::Openapi) => {
-            print!("{}", local::docs::openapi()?);
-            Ok(())
-        }
-        Some(Command::Function { name }) => local::run_function(name.into()).await,
+        Some(Command::Reconcile(arguments)) => reconcile(&arguments).await?,
+        Some(Command::Openapi) => print!("{}", local::docs::openapi()?),
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn reconcile(arguments: &Reconcile) -> Result<(), Failure> {

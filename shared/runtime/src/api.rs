@@ -79,7 +79,9 @@ impl<S: Send + Sync> FromRequestParts<S> for TimeLeft {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let deadline = parts.lambda_context_ref().map(|context| Duration::from_millis(context.deadline));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Self(deadline.map_or(Duration::from_secs(60), |deadline| deadline.saturating_sub(now))))
+        // A deadline that is over before the work begins is nobody's word: `cargo lambda watch` says 1970.
+        let left = deadline.and_then(|deadline| deadline.checked_sub(now));
+        Ok(Self(left.unwrap_or(Duration::from_secs(60))))
     }
 }
 

@@ -13,6 +13,13 @@ pub struct Env {
 #[error("the function's settings are wrong: {}", .0.join("; "))]
 pub struct Invalid(Vec<String>);
 
+impl Invalid {
+    /// What is wrong, a sentence without its full stop for each setting.
+    pub fn faults(&self) -> &[String] {
+        &self.0
+    }
+}
+
 impl Env {
     /// A setting that must be there.
     pub fn required(&mut self, name: &'static str) -> String {

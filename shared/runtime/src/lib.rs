@@ -5,6 +5,7 @@
 pub mod api;
 pub mod caller;
 pub mod correlation;
+mod ended;
 pub mod env;
 pub mod last_event;
 pub mod late;
@@ -19,5 +20,6 @@ pub mod telemetry;
 
 pub use caller::{ClaimNames, Identified};
 pub use correlation::Correlation;
+pub use ended::ended;
 pub use env::Env;
 pub use reply::Reply;

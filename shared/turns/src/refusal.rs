@@ -30,6 +30,9 @@ pub enum Refusal {
         /// When to ask again.
         retry_after: Duration,
     },
+    /// The turn was asked by another user of the org.
+    #[error("the turn was asked by another user")]
+    OfAnotherUser,
     /// The turn does not await tool results.
     #[error("the turn does not await tool results")]
     NotAwaitingTools,
@@ -76,6 +79,7 @@ impl Refusal {
             Self::Unavailable(error) if error.newer().is_some() => None,
             Self::Contended | Self::Unavailable(_) => Some(Duration::from_secs(1)),
             Self::TurnIdConflict
+            | Self::OfAnotherUser
             | Self::NotAwaitingTools
             | Self::ToolResultsMismatch(_)
             | Self::AgentContextNotFound(_)
@@ -95,6 +99,10 @@ impl Refusal {
             Self::TurnIdConflict => Error::new(
                 ErrorCode::TurnIdConflict,
                 "This TurnId was used in this session with another request. Mint a new TurnId for a new turn.",
+            ),
+            Self::OfAnotherUser => Error::new(
+                ErrorCode::TurnOfAnotherUser,
+                "Another user asked this turn, and its tools run for that user alone. Send a turn of your own.",
             ),
             Self::TurnInProgress { .. } => Error::new(
                 ErrorCode::TurnInProgress,

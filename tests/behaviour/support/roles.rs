@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use axum::http::{Method, StatusCode, header, request::Parts};
@@ -17,11 +17,16 @@ use axum::{
 };
 use local::{Cloud, Options};
 use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
 use yaml_serde::Value as Yaml;
 
 const TABLE: &str = "Table";
 const BUCKET: &str = "PayloadBucket";
 const QUEUE: &str = "FinalizeQueue";
+
+/// Where the calls are looked at: beside the tests, each of which has one thread for itself and all that it started.
+static BESIDE: LazyLock<Runtime> =
+    LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
 
 /// One statement of a role, as one of its functions has it.
 #[derive(Debug, Clone)]
@@ -56,12 +61,13 @@ impl Roles {
             if options.environment.contains_key(variable) {
                 continue;
             }
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let bound = BESIDE.spawn(tokio::net::TcpListener::bind("127.0.0.1:0"));
+            let listener = bound.await.unwrap().unwrap();
             let url = format!("http://{}", listener.local_addr().unwrap());
             options.environment.insert(variable.to_owned(), url);
             let state = (Arc::clone(&roles), service, reqwest::Client::new());
             let router = Router::new().fallback(pass).with_state(state);
-            tokio::spawn(async move { axum::serve(listener, router).await });
+            BESIDE.spawn(async move { axum::serve(listener, router).await });
         }
         roles
     }

@@ -100,6 +100,8 @@ codes! {
     Unauthenticated = 401, Never;
     /// The caller may not do this.
     Forbidden = 403, Never;
+    /// The turn's tools run for the user who asked, so nobody else can hand in their results.
+    TurnOfAnotherUser = 403, Never;
     /// There is no such route.
     RouteNotFound = 404, Never;
     /// The route does not take this method.

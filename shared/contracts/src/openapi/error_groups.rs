@@ -63,7 +63,7 @@ pub(super) const START: &[ErrorCode] = &[
 
 /// Handing in tool results (AGN-034 §2.2).
 pub(super) const TOOL_RESULTS: &[ErrorCode] =
-    &[TurnNotFound, TurnInProgress, TurnNotAwaitingTools, ToolResultsMismatch];
+    &[TurnNotFound, TurnOfAnotherUser, TurnInProgress, TurnNotAwaitingTools, ToolResultsMismatch];
 
 /// How a turn can fail; a replay answers the same.
 pub(super) const FAILED_TURN: &[ErrorCode] = &[

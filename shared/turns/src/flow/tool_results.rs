@@ -52,6 +52,9 @@ impl<D: AgentDeps> Executor<D> {
         let key = session.turn(request.turn_id.clone());
         for _ in 0..ROUNDS {
             let turn = self.deps.store().turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
+            if turn.requested_by != caller.user.id {
+                return Err(Refusal::OfAnotherUser);
+            }
             stream.stream_as(&turn);
             if let Some(response) = self.end_overdue(&turn, stream, &term).await? {
                 return Ok(response);
