@@ -18,13 +18,14 @@ use tracing_subscriber::{
 };
 
 /// The crates of this repository that a function is made of.
-const OURS: [&str; 13] = [
+const OURS: [&str; 14] = [
     "agent",
     "contracts",
     "execute",
     "llm",
     "local",
     "protocol",
+    "retrieval",
     "runtime",
     "service",
     "session_read",
