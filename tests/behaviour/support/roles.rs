@@ -128,7 +128,8 @@ fn statements() -> Vec<Statement> {
         let policies = role["Properties"]["Policies"].as_sequence().unwrap().iter();
         // What only some stacks have is under an `!If`: no local cloud has it.
         for policy in policies.filter(|policy| !matches!(policy, Yaml::Tagged(_))) {
-            for statement in policy["PolicyDocument"]["Statement"].as_sequence().unwrap() {
+            let statements_of = policy["PolicyDocument"]["Statement"].as_sequence().unwrap().iter();
+            for statement in statements_of.filter(|statement| !matches!(statement, Yaml::Tagged(_))) {
                 statements.push(Statement {
                     function: name.to_owned(),
                     sid: statement["Sid"].as_str().expect("every statement has a Sid").to_owned(),

@@ -32,7 +32,7 @@ struct Counted {
 }
 
 /// The lines that are counted. docs/logs.md lists them, and `template.yaml` has alarms on them.
-const COUNTED: [Counted; 5] = [
+const COUNTED: [Counted; 6] = [
     Counted {
         message: "request",
         each: "requests",
@@ -60,6 +60,12 @@ const COUNTED: [Counted; 5] = [
         message: "sweep",
         each: "sweeps",
         fields: &[count("looked_at"), count("salvaged"), count("ended"), count("failed")],
+        per_function: false,
+    },
+    Counted {
+        message: "retrieval was skipped",
+        each: "retrievals_skipped",
+        fields: &[],
         per_function: false,
     },
     Counted { message: "a model call failed", each: "model_calls_failed", fields: &[], per_function: false },
