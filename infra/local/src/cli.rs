@@ -63,8 +63,8 @@ pub(crate) struct Serve {
     /// Print the functions' logs here too.
     #[arg(long)]
     logs: bool,
-    /// One more environment variable for every function; may be repeated.
-    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = assignment)]
+    /// One more environment variable for every function; may be repeated. Of NAME alone the value is this command's own.
+    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = assignment)]
     environment: Vec<(String, String)>,
     #[command(flatten)]
     model: ModelArgs,
@@ -188,6 +188,10 @@ impl ModelArgs {
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        None if !text.is_empty() => {
+            let value = std::env::var(text).map_err(|_| format!("{text} is not set"))?;
+            Ok((text.to_owned(), value))
+        }
         _ => Err("expected NAME=VALUE".to_owned()),
     }
 }

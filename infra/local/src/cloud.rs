@@ -109,6 +109,7 @@ impl Cloud {
         clients.provision(options.visibility_seconds()).await?;
         tasks.spawn(dynamodb::expire(database));
         running::announce(folder.root(), &endpoints.dynamodb, &endpoints.s3)?;
+        running::announce_providers(folder.root(), options.environment.get("MODEL_PROVIDERS"))?;
 
         let (runtime_api, runtime_api_url) = listen(0).await?;
         let launcher = Arc::new(Launcher {

@@ -51,7 +51,8 @@ pub async fn put(folder: &Path, org: &str, file: &Path) -> Result<String, Error>
     let org = OrgId::new(org).map_err(Error::Org)?;
     let text = std::fs::read_to_string(file)
         .map_err(|source| Error::File { file: file.display().to_string(), source })?;
-    let documents = read(&text)?;
+    let providers = running::providers(folder);
+    let documents = read(&text, &providers.iter().map(String::as_str).collect::<Vec<_>>())?;
     if let Some(document) = documents.iter().find(|document| document.id() == BUILT_IN_CONTEXT) {
         let kind = document.kind();
         return Err(Error::Faults(format!(
@@ -68,10 +69,10 @@ pub async fn put(folder: &Path, org: &str, file: &Path) -> Result<String, Error>
     Ok(format!("put for {}: {}", org.as_str(), written.join(", ")))
 }
 
-fn read(text: &str) -> Result<Vec<context::Document>, Error> {
+fn read(text: &str, providers: &[&str]) -> Result<Vec<context::Document>, Error> {
     let faults = |faults: &dyn std::fmt::Display| Error::Faults(faults.to_string());
     let tools = tool::Registry::new(tool::built_in()).map_err(|found| faults(&found))?;
     let names: Vec<&str> = tools.names().collect();
     let catalog = Catalog::seed(&names).map_err(|found| faults(&found))?;
-    context::parse_documents(text, &catalog, &names).map_err(|found| faults(&found))
+    context::parse_documents(text, &catalog, &names, providers).map_err(|found| faults(&found))
 }

@@ -20,6 +20,26 @@ pub(crate) fn announce(folder: &Path, dynamodb: &str, s3: &str) -> std::io::Resu
         .try_for_each(|(file, endpoint)| std::fs::write(folder.join(file), endpoint))
 }
 
+/// Where it says which providers its functions have.
+const PROVIDERS: &str = "model-providers";
+
+/// Leaves word of the providers that contexts may name.
+pub(crate) fn announce_providers(folder: &Path, setting: Option<&String>) -> std::io::Result<()> {
+    std::fs::write(folder.join(PROVIDERS), setting.map_or("[]", String::as_str))
+}
+
+/// The names of the providers that contexts may name. What else is wrong with the setting the functions say.
+pub(crate) fn providers(folder: &Path) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Declared {
+        #[serde(rename = "Name")]
+        name: String,
+    }
+    let setting = std::fs::read_to_string(folder.join(PROVIDERS)).unwrap_or_default();
+    let declared: Vec<Declared> = serde_json::from_str(&setting).unwrap_or_default();
+    declared.into_iter().map(|declared| declared.name).collect()
+}
+
 /// Clients of the cloud on this folder, for its table and its bucket.
 pub(crate) fn clients(folder: &Path) -> Result<Clients, NotRunning> {
     let endpoint = |file: &str| {

@@ -10,7 +10,7 @@ use crate::id::Issued;
 use crate::memory::Memory;
 use crate::plan::{self, Emission, Plan};
 use crate::play::SILENCE;
-use crate::provider::Profile;
+use crate::provider::{Key, Profile};
 use crate::quirk::Quirk;
 use crate::refusal::Refusal;
 use crate::reply::{End, Reply, Status, Step};
@@ -37,7 +37,7 @@ pub(crate) fn decide(
     headers: &HeaderMap,
     body: &Value,
 ) -> Result<(Duration, Answer), Refusal> {
-    authorize(headers)?;
+    authorize(profile, headers)?;
     let asked = Asked::read(profile, body)?;
     let mut replies = replies(memory, &asked)?.into_iter();
     let reply = replies.next().unwrap_or_else(|| unscripted(&asked));
@@ -71,13 +71,15 @@ fn played(asked: &Asked, reply: &Reply, plan: Plan) -> Answer {
     }
 }
 
-fn authorize(headers: &HeaderMap) -> Result<(), Refusal> {
-    let key = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "))
-        .filter(|key| !key.is_empty() && !key.starts_with("invalid"));
-    if key.is_some() {
+fn authorize(profile: &Profile, headers: &HeaderMap) -> Result<(), Refusal> {
+    let told = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer = || told(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
+    let key = match profile.key {
+        Key::Unasked => return Ok(()),
+        Key::Bearer => bearer(),
+        Key::Header(name) => told(name).or_else(bearer),
+    };
+    if key.is_some_and(|key| !key.is_empty() && !key.starts_with("invalid")) {
         return Ok(());
     }
     Err(Refusal {
@@ -130,7 +132,9 @@ fn drops(memory: &Memory, asked: &Asked, reply: &Reply) -> bool {
 
 fn due(memory: &Memory, asked: &Asked, reply: &Reply) -> Option<Refusal> {
     let is_due = |(index, status): &(usize, &Status)| {
+        let is_meant = |only: &String| *only == asked.model || only == asked.profile.name;
         let applies = (!status.chained || asked.previous.is_some())
+            && status.only.as_ref().is_none_or(is_meant)
             && status.over.is_none_or(|over| plan::input_words(asked) > over)
             && (!status.overflow || asked.profile.overflow.is_some());
         applies

@@ -16,13 +16,13 @@
 //! # Routes
 //!
 //! - `POST /v1/responses`, plain JSON or `"stream": true`.
-//! - `GET /scripted/requests`: `{"count", "abandoned", "requests": [{"headers", "body"}]}`, the last
+//! - `GET /scripted/requests`: `{"count", "abandoned", "requests": [{"query", "headers", "body"}]}`, the last
 //!   10,000 requests; `DELETE` forgets them. `abandoned` counts replies whose client left early.
 //!
 //! Without a script it calls the tool that `tool_choice` forces, with no arguments, and else says what
 //! it is, what it heard and how long the chain is.
 //!
-//! A key that starts with `invalid` is answered with 401, a model that starts with `missing-` with 404.
+//! A key that starts with `invalid`, or none where the provider asks for one, is answered with 401, a model that starts with `missing-` with 404.
 //!
 //! # Scripts
 //!
@@ -63,7 +63,7 @@
 //!
 //! | step | meaning |
 //! |---|---|
-//! | `status 503 [code c] [type t] [param p] [message "m"] [header n "v"] [retry-after 1] [retry-after-ms 50] [x-should-retry false] [times 2] [chained] [over 500]` | an HTTP error; `times`: only so often for the same request, then the rest; `chained`: only with a `previous_response_id`; `over`: only when the request tells more words than that |
+//! | `status 503 [code c] [type t] [param p] [message "m"] [header n "v"] [retry-after 1] [retry-after-ms 50] [x-should-retry false] [times 2] [chained] [over 500] [for big]` | an HTTP error; `times`: only so often for the same request, then the rest; `chained`: only with a `previous_response_id`; `over`: only when the request tells more words than that; `for`: only when this model is asked, or whoever plays this provider |
 //! | `overflow`, with the options of `status` | the provider's error for an input that the model has no room for; nothing where it cuts the input in silence |
 //! | `forget` | `status 400 code previous_response_not_found chained` |
 //! | `delay 5s` | waits before the status line |

@@ -16,7 +16,10 @@ const KEPT_BYTES: usize = 256 << 20;
 /// Later moments are not noted.
 const MOMENTS: usize = 100_000;
 
-/// The headers worth looking at; the key is recorded as present, never as it is.
+/// The headers that carry a key: recorded as present, never as they are.
+const KEYS: [&str; 2] = ["authorization", "api-key"];
+
+/// The headers worth looking at.
 const HEADERS: [&str; 6] =
     ["accept", "content-type", "openai-organization", "openai-project", "user-agent", "x-client-request-id"];
 
@@ -53,7 +56,7 @@ impl Kept {
 }
 
 impl Recorder {
-    /// The requests received, oldest first: `{"headers": {..}, "body": {..}}`.
+    /// The requests received, oldest first: `{"query": "..", "headers": {..}, "body": {..}}`.
     pub fn requests(&self) -> Vec<Value> {
         self.lock().shown()
     }
@@ -96,20 +99,20 @@ impl Recorder {
     }
 
     /// Remembers a request, as it came and as it is read.
-    pub(crate) fn record(&self, headers: &HeaderMap, text: &[u8], body: &Value) {
+    pub(crate) fn record(&self, query: Option<&str>, headers: &HeaderMap, text: &[u8], body: &Value) {
         let mut shown = Map::new();
         for name in HEADERS {
             if let Some(value) = headers.get(name).and_then(|value| value.to_str().ok()) {
                 shown.insert(name.to_owned(), value.into());
             }
         }
-        if headers.contains_key("authorization") {
-            shown.insert("authorization".to_owned(), "present".into());
+        for name in KEYS.into_iter().filter(|name| headers.contains_key(*name)) {
+            shown.insert(name.to_owned(), "present".into());
         }
         let mut kept = self.lock();
         kept.count += 1;
         kept.bytes += text.len();
-        let request = json!({ "headers": shown, "body": body });
+        let request = json!({ "query": query, "headers": shown, "body": body });
         kept.requests.push_back((String::from_utf8_lossy(text).into_owned(), request));
         while kept.requests.len() > KEPT || kept.bytes > KEPT_BYTES {
             let Some((text, _)) = kept.requests.pop_front() else {

@@ -65,6 +65,8 @@ pub(crate) struct Status {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) times: Option<u32>,
     pub(crate) chained: bool,
+    /// Only when this model is asked, or a scripted model that plays this provider.
+    pub(crate) only: Option<String>,
     /// Only when the request tells more words than this.
     pub(crate) over: Option<u64>,
     /// In the provider's words for an input that the model has no room for.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -59,10 +59,15 @@ async fn forget(State(model): State<Model>) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-async fn responses(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
+async fn responses(
+    State(model): State<Model>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
     model.recorder.note(Moment::Asked);
-    model.recorder.record(&headers, &body, &json);
+    model.recorder.record(query.as_deref(), &headers, &body, &json);
     let profile = model.provider.profile();
     let refused = |refusal: Refusal| refusal.laid_out(profile.errors).into_response();
     let (delay, answer) = match answer::decide(profile, &model.memory, &headers, &json) {

@@ -9,7 +9,6 @@ use contracts::{
 };
 
 use crate::{
-    context::cost,
     guard::{Blob, Guarded},
     model,
     outcome::Outcome,
@@ -112,7 +111,7 @@ pub fn answered(
     let report = Report {
         answer_summary: Some(summarize(&guarded.text)),
         // Where nothing is left with the provider there is no chain to go on from.
-        chain_expires: (plan.chain == Keeper::Provider && progress.keeps_no_chain.is_none())
+        chain_expires: (plan.chain == Keeper::Provider && !progress.is_unkept())
             .then(|| received.after(timing.chain_life)),
         ..report(&progress, plan, received)
     };
@@ -214,12 +213,13 @@ fn known(progress: &Progress, plan: &Plan, received: Option<Timestamp>) -> Repor
         model: Some(plan.model.clone()),
         answered_by: progress.model.clone(),
         provider: progress.provider.clone(),
-        keeps_no_chain: progress.keeps_no_chain.clone(),
+        fell_back: progress.fell_back.clone(),
+        keeps_no_chain: progress.lesson().cloned(),
         told_mode: progress.told_mode.clone(),
         told_solution: progress.told_solution,
         received,
         usage: progress.usage,
-        cost: progress.usage.and_then(|usage| cost(plan.prices.as_ref(), &usage)),
+        cost: progress.cost(plan),
         raw_payloads: plan.store_raw_payloads.then_some(progress.model_calls),
         client_tool_ms: Some(progress.client_tool_ms).filter(|millis| *millis > 0),
         server_tool_ms: progress.ran_server_tools().then_some(progress.server_tool_ms),
@@ -311,6 +311,10 @@ pub fn failure(error: &model::Error) -> Error {
         model::Error::Unauthenticated => (
             ErrorCode::ModelMisconfigured,
             "The model provider refused the service's credentials. Ask your operator to check them.",
+        ),
+        model::Error::UnknownProvider => (
+            ErrorCode::ModelMisconfigured,
+            "This conversation is set up for a model provider that the service does not have. Ask your operator to check it.",
         ),
         model::Error::ModelNotFound => (
             ErrorCode::ModelNotFound,

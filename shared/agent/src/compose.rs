@@ -50,6 +50,7 @@ pub fn compose(
     // for ever.
     let may_force = progress.rounds == 0 && !tools.is_empty();
     let request = Request {
+        provider: plan.provider.clone(),
         model: plan.model.clone(),
         settings: plan.settings.clone(),
         identifiers: Some(identifiers(turn)),

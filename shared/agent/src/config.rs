@@ -6,9 +6,10 @@ use protocol::{
 };
 
 use crate::{
-    context::{Defaults, Effective, ToolsOnContinuation},
+    context::{Defaults, Effective, Route, ToolsOnContinuation},
     mode::Catalog,
     progress::Plan,
+    providers::Providers,
     retrieval::{Configured, EmbeddingModel, Hint, MOST_CHUNKS, Sources, key},
     tool::{self, AvailableMode, Definition, Facts, Merged, Registry},
 };
@@ -24,8 +25,8 @@ pub struct AgentConfig {
     pub defaults: Defaults,
     /// The model where no conversation context names one.
     pub model: String,
-    /// The model provider: the host of its base URL.
-    pub provider: String,
+    /// The model providers.
+    pub providers: Providers,
     /// Who remembers conversations where no conversation context says so.
     pub chain: ChainPolicy,
     /// What turns search where no conversation context says otherwise; none where nothing is indexed.
@@ -35,12 +36,12 @@ pub struct AgentConfig {
 }
 
 impl AgentConfig {
-    /// Where a turn with these settings is to go. `keeps_none` says whether the process learned that the
-    /// provider keeps no chains.
+    /// Where a turn with these settings is to go, as far as nothing is known of its provider.
     #[must_use]
-    pub fn target(&self, effective: &Effective, keeps_none: bool) -> Target {
-        let (model, provider) = (effective.model.clone(), self.provider.clone());
-        Target { model, provider, policy: effective.chain, keeps_none }
+    pub fn target(&self, effective: &Effective) -> Target {
+        let Route { provider, model, prices: _ } = &effective.route;
+        let (model, provider) = (model.clone(), self.providers.id(provider.as_deref()));
+        Target { model, provider, policy: effective.chain, keeps_none: false }
     }
 
     /// What a turn with these settings searches; none where it is to be told nothing.
@@ -101,7 +102,9 @@ impl AgentConfig {
             [self.catalog.instructions(mode), Some(self.catalog.block())].into_iter().flatten().collect();
         let usage = tool::usage_metadata_block(&tools);
         Plan {
-            model: effective.model.clone(),
+            provider: effective.route.provider.clone(),
+            model: effective.route.model.clone(),
+            fallbacks: effective.fallbacks.clone(),
             system: effective.system.clone(),
             system_parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
             settings: effective.settings.clone(),
@@ -116,7 +119,7 @@ impl AgentConfig {
             history_tokens: effective.budgets.history_tokens,
             solution: None,
             store_raw_payloads: effective.store_raw_payloads,
-            prices: effective.prices.clone(),
+            prices: effective.route.prices.clone(),
             max_rounds: effective.max_rounds,
             tool_deadline_seconds: effective.tool_deadline.as_secs(),
         }

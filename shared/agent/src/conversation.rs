@@ -95,12 +95,16 @@ impl Conversation {
         request: Option<UserTurn>,
         provider: &str,
     ) -> Self {
-        // A reply of this very turn is gone on from, unless the provider changed while the client ran tools.
-        let moved = progress.provider.as_deref().is_some_and(|answered| answered != provider);
+        // A reply of this very turn is gone on from, unless another model or provider is asked by now.
+        let moved = match (&progress.provider, &progress.asked) {
+            (Some(answered), _) if answered != provider => Some(Rebuild::OtherProvider),
+            (_, Some(asked)) if *asked != plan.model => Some(Rebuild::OtherModel),
+            _ => None,
+        };
         let keeps_none = progress.keeps_no_chain.as_deref() == Some(provider);
         let rebuild = match &progress.response_id {
             Some(_) if keeps_none => start.rebuild().or(Some(Rebuild::Lost)),
-            Some(_) if plan.chain == Keeper::Provider => moved.then_some(Rebuild::OtherProvider),
+            Some(_) if plan.chain == Keeper::Provider => moved,
             Some(_) | None => start.rebuild(),
         };
         Self {
@@ -118,6 +122,12 @@ impl Conversation {
             without_reasoning: false,
             without_files: false,
         }
+    }
+
+    /// The same, with what was read for the conversation before it.
+    #[must_use]
+    pub fn having_read(self, before: &mut Self) -> Self {
+        Self { solution: before.solution.take(), earlier: before.earlier.take(), ..self }
     }
 
     /// The response that the next request goes on from; none for one that begins a chain.

@@ -31,6 +31,8 @@ pub struct Observer<'a> {
     pub deltas: &'a mut (dyn FnMut(&str) + Send),
     /// Tokens used, when the provider tells.
     pub usage: Option<Usage>,
+    /// Whether anything of an output was there.
+    pub has_output: bool,
     /// The provider's id of a reply that did not come to its end, when the provider told one.
     pub failed_id: Option<String>,
     /// What went over the wire, filled in where it is wanted: where it is there to be filled.
@@ -50,7 +52,7 @@ impl<'a> Observer<'a> {
     /// Hands text on to `deltas` and keeps nothing of the wire.
     #[must_use]
     pub fn of(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
-        Self { deltas, usage: None, failed_id: None, raw: None }
+        Self { deltas, usage: None, has_output: false, failed_id: None, raw: None }
     }
 
     /// Adds what a reply used, as far as the provider told it: a call may take more than one.
@@ -77,6 +79,8 @@ impl std::fmt::Debug for Observer<'_> {
 /// One model call (AGN-003 §2, §3).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
+    /// The provider, by the name that the deployment gave it; none: the default.
+    pub provider: Option<String>,
     /// The provider's model id.
     pub model: String,
     /// How it is asked.
@@ -338,6 +342,9 @@ pub enum Error {
     /// The API key was refused.
     #[error("the model provider refused the credentials")]
     Unauthenticated,
+    /// The deployment has no provider of that name.
+    #[error("this deployment has no model provider of that name")]
+    UnknownProvider,
     /// The provider does not know the model.
     #[error("the model provider does not know the model")]
     ModelNotFound,

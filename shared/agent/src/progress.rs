@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{self, Beside, CallRecord, Round},
-    context::Prices,
+    context::{Prices, Route, cost},
     model::FunctionCall,
     retrieval::{MOST_CHUNKS, NOT_ALL_LISTED, Sources},
     settings::Settings,
@@ -22,7 +22,8 @@ use crate::{
 };
 use protocol::{
     chain::{ChainPolicy, Keeper, Start},
-    detail::StagedMode,
+    cost::Cost,
+    detail::{FellBack, StagedMode, Trouble},
     session::SolutionContext,
     turn::Turn,
 };
@@ -32,6 +33,9 @@ use protocol::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Plan {
+    /// The model's provider, by its name; none: the deployment's default.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub provider: Option<String>,
     /// The provider's model id.
     pub model: String,
     /// The base system prompt.
@@ -76,6 +80,9 @@ pub struct Plan {
     /// What tokens cost.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,
+    /// Who is asked, in this order, where the model has no answer.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub fallbacks: Vec<Route>,
     /// The most tool rounds.
     pub max_rounds: u32,
     /// How long the client has for its tools, in seconds.
@@ -94,12 +101,21 @@ pub struct Progress {
     /// What the request that it answers went on from; none where that began a chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_response_id: Option<String>,
+    /// The model that was asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
     /// The model that wrote it, as it names itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The provider that gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// Who was asked before the model that is asked now, and had no answer; oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fell_back: Vec<FellBack>,
+    /// What the models that were asked before this one were paid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paid: Option<Paid>,
     /// A provider that turned out to keep no chains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keeps_no_chain: Option<String>,
@@ -168,6 +184,25 @@ pub struct Step {
     pub plan: Plan,
     /// How far it has come.
     pub progress: Progress,
+}
+
+/// What the models that were asked before were paid, and what the one that is asked now used since.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Paid {
+    /// What they cost; none without prices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    /// Tokens used since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage_since: Option<Usage>,
+}
+
+fn added(before: Option<Usage>, now: Option<Usage>) -> Option<Usage> {
+    match (before, now) {
+        (Some(before), Some(now)) => Some(before.plus(now)),
+        (before, now) => before.or(now),
+    }
 }
 
 impl Progress {
@@ -241,10 +276,46 @@ impl Progress {
 
     /// Adds what a model call used.
     pub fn spent(&mut self, usage: Option<Usage>) {
-        self.usage = match (self.usage, usage) {
-            (Some(before), Some(now)) => Some(before.plus(now)),
-            (before, now) => before.or(now),
-        };
+        self.usage = added(self.usage, usage);
+        if let Some(paid) = &mut self.paid {
+            paid.usage_since = added(paid.usage_since, usage);
+        }
+    }
+
+    /// Whether the provider that answers turned out to keep no chains.
+    #[must_use]
+    pub fn is_unkept(&self) -> bool {
+        self.keeps_no_chain.is_some() && self.keeps_no_chain == self.provider
+    }
+
+    /// A provider that keeps no chains, where that is of use to the session's next turn: it asks the first one again.
+    #[must_use]
+    pub fn lesson(&self) -> Option<&String> {
+        let is_first =
+            |keeper: &&String| self.fell_back.first().is_none_or(|first| first.provider == **keeper);
+        self.keeps_no_chain.as_ref().filter(is_first)
+    }
+
+    /// What the turn cost so far, each model by its own prices.
+    #[must_use]
+    pub fn cost(&self, plan: &Plan) -> Option<Cost> {
+        let of = |usage: Option<Usage>| usage.and_then(|usage| cost(plan.prices.as_ref(), &usage));
+        match &self.paid {
+            None => of(self.usage),
+            Some(Paid { cost, usage_since }) => match (cost.clone(), of(*usage_since)) {
+                (Some(before), Some(now)) => Some(Cost { amount: before.amount.plus(now.amount), ..before }),
+                (before, now) => before.or(now),
+            },
+        }
+    }
+
+    /// Goes on with the plan's next model, since the one of this provider has no answer; none when there is none left.
+    pub fn fall_back(&mut self, plan: &Plan, provider: String, why: Trouble) -> Option<Plan> {
+        let mut fallbacks = plan.fallbacks.iter().cloned();
+        let Route { provider: next, model, prices } = fallbacks.next()?;
+        self.paid = Some(Paid { cost: self.cost(plan), usage_since: None });
+        self.fell_back.push(FellBack { model: plan.model.clone(), provider, why });
+        Some(Plan { provider: next, model, prices, fallbacks: fallbacks.collect(), ..plan.clone() })
     }
 
     /// Lists chunks that the turn was told, each once. There are bounds, which the user is told of.

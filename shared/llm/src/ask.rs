@@ -6,7 +6,7 @@
 use agent::model::{Error, Observer, Reply};
 use bytes::Bytes;
 use contracts::error::causes;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Response, Url};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -107,7 +107,7 @@ impl<K: Keys, W: Wait> Upstream<K, W> {
         let request = self
             .http
             .post(self.url.clone())
-            .header(AUTHORIZATION, key.header().map_err(failed)?)
+            .headers(self.config.headers(key).map_err(failed)?)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream")
             .body(call.body.clone());

@@ -49,7 +49,11 @@ impl<K: Keys, W: Wait> Model for Client<K, W> {
         deadline: Duration,
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
-        let body = serde_json::to_vec(&builder::build(request)).map_err(|_| Error::Malformed)?;
+        let mut body = builder::build(request);
+        if !self.upstream.config.tells_identifiers {
+            (body.prompt_cache_key, body.safety_identifier) = (None, None);
+        }
+        let body = serde_json::to_vec(&body).map_err(|_| Error::Malformed)?;
         let call = Call { body: Bytes::from(body), memory: Memory::of(request) };
         let now = self.upstream.wait.now();
         let admission = self.breaker.admit(now)?;

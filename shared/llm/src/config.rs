@@ -2,16 +2,24 @@
 
 use std::time::Duration;
 
-use reqwest::{Url, redirect};
+use agent::model::Error;
+use reqwest::{Url, header::HeaderMap, redirect};
 
+use crate::key::{ApiKey, KeyPlace};
 use crate::retry::Policy;
 use crate::{breaker, sse};
 
 /// Where and how to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The API's base URL; the operation, as `/responses`, is added to its path.
+    /// The API's base URL; the operation, as `/responses`, is added to its path, and a query stays.
     pub base: String,
+    /// Where a request carries the key.
+    pub key: KeyPlace,
+    /// What else goes with every request.
+    pub headers: HeaderMap,
+    /// Whether the provider is told which requests are of one session and of one user, as hashes.
+    pub tells_identifiers: bool,
     /// How long to wait for what.
     pub timeouts: Timeouts,
     /// How often and how patiently to ask again.
@@ -23,27 +31,30 @@ pub struct Config {
 }
 
 impl Config {
-    /// Who answers: the host of the base URL, which is no secret. The same provider at another port or
-    /// path still has what it stored.
+    /// Who answers: the host of the base URL, which is no secret.
     ///
     /// # Errors
     ///
     /// [`Unusable::Base`] when the base URL is none.
     pub fn provider(&self) -> Result<String, Unusable> {
-        let url = Url::parse(&self.base).map_err(|_| Unusable::Base)?;
-        url.host_str().map(str::to_owned).ok_or(Unusable::Base)
+        self.endpoint("responses")?.host_str().map(str::to_owned).ok_or(Unusable::Base)
     }
-}
 
-impl Config {
     /// The URL of one of the API's operations.
     pub(crate) fn endpoint(&self, operation: &str) -> Result<Url, Unusable> {
-        let url = format!("{}/{operation}", self.base.trim_end_matches('/'));
-        let url = Url::parse(&url).map_err(|_| Unusable::Base)?;
+        let mut url = Url::parse(&self.base).map_err(|_| Unusable::Base)?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Unusable::Base);
         }
+        url.path_segments_mut().map_err(|()| Unusable::Base)?.pop_if_empty().push(operation);
         Ok(url)
+    }
+
+    /// The headers of its own that every request to the provider carries, that with the key among them.
+    pub(crate) fn headers(&self, key: &ApiKey) -> Result<HeaderMap, Error> {
+        let mut headers = self.headers.clone();
+        headers.extend(key.header(&self.key)?);
+        Ok(headers)
     }
 
     /// A client with a pool of connections of its own, which has not connected yet.
@@ -61,6 +72,9 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             base: "https://api.openai.com/v1".to_owned(),
+            key: KeyPlace::default(),
+            headers: HeaderMap::new(),
+            tells_identifiers: true,
             timeouts: Timeouts::default(),
             retry: Policy::default(),
             breaker: breaker::Policy::default(),
@@ -103,4 +117,29 @@ pub enum Unusable {
     /// The HTTP client could not be set up.
     #[error("the HTTP client could not be set up")]
     Http(#[source] reqwest::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_is_added_before_a_query_and_only_web_addresses_will_do() {
+        let url = |base: &str| {
+            Config { base: base.to_owned(), ..Config::default() }.endpoint("responses").ok().map(Url::into)
+        };
+        for (base, expected) in [
+            ("https://api.openai.com/v1", Some("https://api.openai.com/v1/responses")),
+            ("http://localhost:11434/v1/", Some("http://localhost:11434/v1/responses")),
+            (
+                "https://x.openai.azure.com/openai/v1?api-version=preview",
+                Some("https://x.openai.azure.com/openai/v1/responses?api-version=preview"),
+            ),
+            ("localhost:11434", None),
+            ("ftp://host/v1", None),
+            ("", None),
+        ] {
+            assert_eq!(url(base), expected.map(str::to_owned), "{base}");
+        }
+    }
 }

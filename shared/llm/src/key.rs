@@ -4,10 +4,10 @@ use std::fmt;
 use std::future::Future;
 
 use agent::model::Error;
-use reqwest::header::HeaderValue;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 /// An API key. Debug prints nothing of it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
@@ -21,13 +21,29 @@ impl ApiKey {
         &self.0
     }
 
-    /// The `authorization` header, marked as sensitive so that no client logs it.
-    pub(crate) fn header(&self) -> Result<HeaderValue, Error> {
-        let header = HeaderValue::try_from(format!("Bearer {}", self.0));
-        let mut header = header.map_err(|_| Error::Unauthenticated)?;
-        header.set_sensitive(true);
-        Ok(header)
+    /// The header that carries it, marked as sensitive so that no client logs it; none where no key is asked for.
+    pub(crate) fn header(&self, place: &KeyPlace) -> Result<Option<(HeaderName, HeaderValue)>, Error> {
+        let (name, value) = match place {
+            KeyPlace::Nowhere => return Ok(None),
+            KeyPlace::Bearer => (AUTHORIZATION, format!("Bearer {}", self.0)),
+            KeyPlace::Header(name) => (name.clone(), self.0.clone()),
+        };
+        let mut value = HeaderValue::try_from(value).map_err(|_| Error::Unauthenticated)?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
     }
+}
+
+/// Where a request carries the key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// `Authorization: Bearer …`.
+    #[default]
+    Bearer,
+    /// A header of the provider's own, such as `api-key`.
+    Header(HeaderName),
+    /// The provider asks for none.
+    Nowhere,
 }
 
 impl fmt::Debug for ApiKey {
@@ -62,13 +78,19 @@ mod tests {
     fn a_key_never_shows() {
         let key = ApiKey::new(" sk-secret\n");
         assert_eq!(format!("{key:?}"), "ApiKey(…)");
-        let header = key.header().unwrap();
-        assert_eq!(header, "Bearer sk-secret");
-        assert_eq!(format!("{header:?}"), "Sensitive");
+        for (place, expected) in [
+            (KeyPlace::Bearer, ("authorization", "Bearer sk-secret")),
+            (KeyPlace::Header(HeaderName::from_static("api-key")), ("api-key", "sk-secret")),
+        ] {
+            let (name, value) = key.header(&place).unwrap().unwrap();
+            assert_eq!((name.as_str(), value.to_str().unwrap()), expected);
+            assert_eq!(format!("{value:?}"), "Sensitive");
+        }
+        assert_eq!(key.header(&KeyPlace::Nowhere), Ok(None));
     }
 
     #[test]
     fn a_key_that_no_header_can_carry_is_refused() {
-        assert_eq!(ApiKey::new("a\nb").header(), Err(Error::Unauthenticated));
+        assert_eq!(ApiKey::new("a\nb").header(&KeyPlace::Bearer), Err(Error::Unauthenticated));
     }
 }

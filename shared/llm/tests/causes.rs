@@ -36,6 +36,7 @@ async fn ask(address: std::net::SocketAddr) -> (Result<agent::model::Reply, Erro
     let retry = Policy { retries: 0, ..Policy::default() };
     let client = Client::new(Config { base, retry, ..Config::default() }, ApiKey::new("secret-key")).unwrap();
     let request = Request {
+        provider: None,
         model: "scripted".to_owned(),
         settings: Settings::default(),
         identifiers: None,

@@ -72,6 +72,7 @@ impl Upstream {
 
 fn asking(instruction: &str) -> Request {
     Request {
+        provider: None,
         model: "scripted".to_owned(),
         settings: Settings::default(),
         identifiers: None,

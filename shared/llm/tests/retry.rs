@@ -78,6 +78,7 @@ async fn ask(
 ) -> Result<String, Error> {
     let client = Client::new(Config { base, ..Config::default() }, keys).unwrap().waiting(wait.clone());
     let request = Request {
+        provider: None,
         model: "scripted".to_owned(),
         settings: Settings::default(),
         identifiers: None,

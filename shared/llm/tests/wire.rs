@@ -31,6 +31,7 @@ async fn send(client: &Client, request: &Request) -> Reply {
 fn full() -> Request {
     let bytes = || b"bytes".as_slice().into();
     Request {
+        provider: None,
         model: "scripted".to_owned(),
         settings: Settings {
             temperature: Some(0.5),

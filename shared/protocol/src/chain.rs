@@ -53,12 +53,29 @@ pub enum Keeper {
     Local,
 }
 
+/// What a provider is in records: the host of its base URL, since it has what it stored under another port or path
+/// too; of one that the deployment has given a name, the name before it. The same name with another host is
+/// another provider, and so are two names with the same host.
+#[must_use]
+pub fn provider_id(name: Option<&str>, host: &str) -> String {
+    name.map_or_else(|| host.to_owned(), |name| format!("{name}{NAMED}{host}"))
+}
+
+/// Stands in no host.
+const NAMED: char = '@';
+
+/// Whether what `keeper` has is with `provider`. What was kept before providers were told apart is with the one
+/// that has no name: there was no other.
+fn is_with(keeper: Option<&str>, provider: &str) -> bool {
+    keeper.map_or_else(|| !provider.contains(NAMED), |keeper| keeper == provider)
+}
+
 /// Where a turn is to go by its contexts and by what its process knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The provider's model id.
     pub model: String,
-    /// The provider: the host of its base URL.
+    /// The provider, see [`provider_id`].
     pub provider: String,
     /// Who is to remember the conversation.
     pub policy: ChainPolicy,
@@ -71,12 +88,18 @@ impl Target {
     #[must_use]
     pub fn of(&self, session: &Session) -> Upstream {
         let learned = session.keeps_no_chain.as_ref() == Some(&self.provider);
+        Self { keeps_none: self.keeps_none || learned, ..self.clone() }.upstream()
+    }
+
+    /// Where it goes as far as its session has learned nothing.
+    #[must_use]
+    pub fn upstream(self) -> Upstream {
         let keeper = match self.policy {
-            ChainPolicy::Auto if learned || self.keeps_none => Keeper::Local,
+            ChainPolicy::Auto if self.keeps_none => Keeper::Local,
             ChainPolicy::Auto | ChainPolicy::Provider => Keeper::Provider,
             ChainPolicy::Local => Keeper::Local,
         };
-        Upstream { model: self.model.clone(), provider: self.provider.clone(), keeper }
+        Upstream { model: self.model, provider: self.provider, keeper }
     }
 }
 
@@ -85,7 +108,7 @@ impl Target {
 pub struct Upstream {
     /// The provider's model id.
     pub model: String,
-    /// The provider: the host of its base URL.
+    /// The provider, see [`provider_id`].
     pub provider: String,
     /// Who remembers the conversation.
     pub keeper: Keeper,
@@ -128,8 +151,7 @@ pub fn start(session: &Session, sequence: u64, upstream: &Upstream, now: Timesta
         _ if sequence <= 1 => Start::First,
         None => Start::Rebuilds(Rebuild::Unkept),
         Some(_) if upstream.keeper == Keeper::Local => Start::Rebuilds(Rebuild::Unkept),
-        // A head without a provider was written before providers were told apart.
-        Some(head) if head.provider.as_ref().is_some_and(|provider| *provider != upstream.provider) => {
+        Some(head) if !is_with(head.provider.as_deref(), &upstream.provider) => {
             Start::Rebuilds(Rebuild::OtherProvider)
         }
         Some(head) if head.model != upstream.model => Start::Rebuilds(Rebuild::OtherModel),
@@ -145,13 +167,17 @@ pub fn after_takeover(began: &Start, with: &Upstream, now: &Upstream) -> Start {
     match began {
         Start::First | Start::Rebuilds(_) => began.clone(),
         Start::Continues(_) if now.keeper == Keeper::Local => Start::Rebuilds(Rebuild::Unkept),
-        // A turn without a provider was begun before providers were recorded.
-        Start::Continues(_) if !with.provider.is_empty() && now.provider != with.provider => {
+        Start::Continues(_) if !is_with(recorded(&with.provider), &now.provider) => {
             Start::Rebuilds(Rebuild::OtherProvider)
         }
         Start::Continues(_) if now.model != with.model => Start::Rebuilds(Rebuild::OtherModel),
         Start::Continues(_) => began.clone(),
     }
+}
+
+/// A turn's provider; none of one that was begun before providers were recorded.
+fn recorded(provider: &str) -> Option<&str> {
+    Some(provider).filter(|provider| !provider.is_empty())
 }
 
 impl Start {
@@ -272,5 +298,19 @@ mod tests {
     fn a_takeover_of_a_turn_whose_provider_was_not_recorded_yet_goes_on_as_it_began() {
         let with = upstream("a", "", Keeper::Provider);
         assert_eq!(after_takeover(&goes_on(), &with, &began()), goes_on());
+        let named = upstream("a", &provider_id(Some("n"), "p"), Keeper::Provider);
+        assert_eq!(after_takeover(&goes_on(), &with, &named), Start::Rebuilds(Rebuild::OtherProvider));
+    }
+
+    #[test]
+    fn a_provider_is_its_name_and_its_host() {
+        let ids = [(None, "p"), (Some("n"), "p"), (Some("m"), "p"), (Some("n"), "q")]
+            .map(|(name, host)| provider_id(name, host));
+        for (keeper, id) in ids.iter().enumerate() {
+            for (provider, other) in ids.iter().enumerate() {
+                assert_eq!(is_with(Some(id), other), keeper == provider, "{id} and {other}");
+            }
+        }
+        assert!(is_with(None, &ids[0]) && ids[1..].iter().all(|named| !is_with(None, named)));
     }
 }

@@ -64,6 +64,9 @@ pub struct Report {
     /// The provider that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// Who was asked before the one that answered, and had no answer: oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fell_back: Vec<FellBack>,
     /// A provider that turned out to keep no chains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keeps_no_chain: Option<String>,
@@ -117,6 +120,42 @@ pub struct Carried {
     /// The provider's id of the response that it went on from; none where it began a chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_response_id: Option<String>,
+}
+
+/// A model that was asked and had no answer, so that another one was asked in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct FellBack {
+    /// The provider's model id.
+    pub model: String,
+    /// The provider.
+    pub provider: String,
+    /// What was the matter.
+    pub why: Trouble,
+}
+
+/// Why a model had no answer, where another one may have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// Its provider limits requests.
+    Overload,
+    /// Its provider could not be reached, failed, or did not answer in time.
+    Outage,
+    /// The conversation is too long for it.
+    Overflow,
+}
+
+impl Trouble {
+    /// The word for it, as it is stored.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Overload => "overload",
+            Self::Outage => "outage",
+            Self::Overflow => "overflow",
+        }
+    }
 }
 
 /// A user who took part in a session (DD-003).

@@ -30,7 +30,7 @@ impl Env {
     }
 
     /// A setting that may be left out. Blank counts as left out.
-    pub fn optional(&mut self, name: &'static str) -> Option<String> {
+    pub fn optional(&mut self, name: &str) -> Option<String> {
         std::env::var(name).ok().filter(|value| !value.trim().is_empty())
     }
 
@@ -75,6 +75,11 @@ impl Env {
                 None
             }
         }
+    }
+
+    /// Notes what is wrong with a setting that the caller reads itself.
+    pub fn fault(&mut self, what: String) {
+        self.faults.push(what);
     }
 
     /// Ends the reading.

@@ -1,11 +1,12 @@
 //! The wiring: settings to adapters to flows, once per process.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use agent::{
     config::AgentConfig,
     context,
     mode::Catalog,
+    providers::Providers,
     retrieval::Configured,
     tool::{
         self, Registry,
@@ -13,7 +14,10 @@ use agent::{
     },
 };
 use axum::extract::FromRef;
-use protocol::{chain::ChainPolicy, timing::Timing};
+use protocol::{
+    chain::{ChainPolicy, provider_id},
+    timing::Timing,
+};
 use runtime::{ClaimNames, Env, Reply, stream::Pace};
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
@@ -24,8 +28,8 @@ use turns::{
 };
 
 use crate::{
-    provider,
-    provider_key::{self, ProviderKey},
+    provider_key::ProviderKey,
+    providers,
     sources::{self, Sources},
 };
 
@@ -33,7 +37,7 @@ pub use turns::flow::Invocation;
 
 /// Runs turns over the real adapters.
 pub type Turns = Executor<
-    AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Client<ProviderKey>, Option<Sources>>,
+    AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Providers<ProviderKey>, Option<Sources>>,
 >;
 
 /// What the handlers share.
@@ -62,8 +66,7 @@ impl App {
             env.seconds("TOOL_WAIT_SECONDS"),
         )
         .with_chain_life(env.seconds("CHAIN_LIFE_SECONDS"));
-        let provider = provider::config(&mut env);
-        let key = provider_key::Source::read(&mut env, "OPENAI_API_KEY", "OPENAI_API_KEY_SECRET_ARN");
+        let model_providers = providers::Settings::read(&mut env);
         let sources = sources::Settings::read(&mut env);
         let model = env.or("OPENAI_MODEL", "gpt-5");
         let chain = env.parsed("OPENAI_CHAIN", "auto, provider or local").unwrap_or_default();
@@ -73,26 +76,44 @@ impl App {
         env.finish()?;
 
         let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
-        let key = ProviderKey::new(key, secrets.clone());
-        key.fetch_ahead();
-        let (searched, retrieval) =
-            sources.map(|sources| sources.sources(&provider, &key, &secrets)).transpose()?.unzip();
+        let model_providers = model_providers.keyed(&secrets);
+        let (searched, retrieval) = match (sources, model_providers.of_default()) {
+            (Some(sources), Some((config, key))) => Some(sources.sources(config, key, &secrets)?).unzip(),
+            _ => (None, None),
+        };
+        let (ids, model_providers) = connected(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
         let turns = Executor::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
-            config: Arc::new(config(model, provider.provider()?, chain, searched, with_diagnostics)?),
-            model: llm::Client::new(provider, key)?,
+            config: Arc::new(config(model, ids, chain, searched, with_diagnostics)?),
+            model: model_providers,
             retrieval,
         });
         Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, claims })
     }
 }
 
+/// A client of each provider, and what each is in records.
+fn connected(
+    keyed: providers::Keyed,
+) -> Result<(Providers, llm::Providers<ProviderKey>), lambda_http::Error> {
+    let providers::Keyed { providers, default } = keyed;
+    let (mut ids, mut clients) = (BTreeMap::new(), BTreeMap::new());
+    for (name, (config, key)) in providers {
+        key.fetch_ahead();
+        let host = config.provider()?;
+        ids.insert(name.clone(), provider_id(Some(name.as_str()).filter(|name| !name.is_empty()), &host));
+        clients.insert(name, llm::Client::new(config, key)?);
+    }
+    let ids = Providers { default: ids.get(&default).cloned().unwrap_or_default(), named: ids };
+    Ok((ids, llm::Providers { clients, default }))
+}
+
 /// Modes, tools and default contexts, checked at start-up.
 fn config(
     model: String,
-    provider: String,
+    providers: Providers,
     chain: ChainPolicy,
     retrieval: Option<Configured>,
     with_diagnostics: bool,
@@ -108,7 +129,7 @@ fn config(
     let names: Vec<&str> = tools.names().collect();
     let catalog = if with_diagnostics { Catalog::with_diagnostics(&names)? } else { Catalog::seed(&names)? };
     let defaults = context::defaults(&catalog, &names)?;
-    Ok(AgentConfig { catalog, tools, defaults, model, provider, chain, retrieval, always })
+    Ok(AgentConfig { catalog, tools, defaults, model, providers, chain, retrieval, always })
 }
 
 /// The reply to a refused request.

@@ -18,8 +18,8 @@ use std::time::Duration;
 use llm::{Config, breaker, client::Timeouts, retry::Policy};
 use runtime::Env;
 
-const LONGEST_CONNECT_SECONDS: f64 = 60.0;
-const LONGEST_SECONDS: f64 = 840.0;
+pub(crate) const LONGEST_CONNECT_SECONDS: f64 = 60.0;
+pub(crate) const LONGEST_SECONDS: f64 = 840.0;
 const SHORTEST_SECONDS: f64 = 0.1;
 const MOST_RETRIES: u32 = 10;
 const MOST_FAILURES: u32 = 1_000;
@@ -27,7 +27,8 @@ const LONGEST_PAUSE_SECONDS: f64 = 600.0;
 
 /// Reads the settings; what is wrong is named when `env` finishes.
 pub(crate) fn config(env: &mut Env) -> Config {
-    let Config { base, timeouts, retry, breaker, limits } = Config::default();
+    let defaults = Config::default();
+    let (timeouts, retry, breaker) = (defaults.timeouts, defaults.retry, defaults.breaker);
     let mut seconds = |name, longest, default| {
         let set = env.between(name, SHORTEST_SECONDS..=longest, "seconds");
         set.map_or(default, Duration::from_secs_f64)
@@ -42,7 +43,19 @@ pub(crate) fn config(env: &mut Env) -> Config {
     let failures =
         env.between("OPENAI_BREAKER_FAILURES", 0..=MOST_FAILURES, "calls").unwrap_or(breaker.failures);
     let retries = env.between("OPENAI_RETRIES", 0..=MOST_RETRIES, "times").unwrap_or(retry.retries);
-    let base = env.or("OPENAI_BASE_URL", &base);
+    let base = env.or("OPENAI_BASE_URL", &defaults.base);
     let breaker = breaker::Policy { failures, pause };
-    Config { base, timeouts, retry: Policy { retries, ..retry }, breaker, limits }
+    Config { base, timeouts, retry: Policy { retries, ..retry }, breaker, ..defaults }
+}
+
+/// So many seconds of patience.
+///
+/// # Errors
+/// The bounds, when they are too few or too many.
+pub(crate) fn seconds(count: f64, longest: f64) -> Result<Duration, String> {
+    let bounds = SHORTEST_SECONDS..=longest;
+    match bounds.contains(&count) {
+        true => Ok(Duration::from_secs_f64(count)),
+        false => Err(format!("{SHORTEST_SECONDS} to {longest}")),
+    }
 }

@@ -14,8 +14,10 @@ use tokio::sync::Mutex;
 pub enum Source {
     /// A setting: on a developer's machine.
     Setting(ApiKey),
-    /// The secret that a setting names.
+    /// The secret of this name.
     Secret(String),
+    /// The provider asks for none.
+    Keyless,
 }
 
 impl Source {
@@ -59,6 +61,7 @@ impl Keys for ProviderKey {
     async fn key(&self, refused: Option<&ApiKey>) -> Result<ApiKey, Error> {
         let id = match &self.source {
             Source::Setting(key) => return Ok(key.clone()),
+            Source::Keyless => return Ok(ApiKey::default()),
             Source::Secret(id) => id,
         };
         // Held while fetching, so that one fetch serves everyone who waits for it.

@@ -8,7 +8,7 @@
 //! | `QDRANT_COLLECTION` | the collection where no context names one | | `sources` |
 //! | `EMBEDDING_MODEL` | the model where no context names one | | `text-embedding-3-small` |
 //! | `EMBEDDING_DIMENSIONS` | the length of its vectors, where it can choose | 1 to 8192 | its own |
-//! | `EMBEDDING_BASE_URL` | the provider of embeddings; `/embeddings` is added | http or https | `OPENAI_BASE_URL` |
+//! | `EMBEDDING_BASE_URL` | the provider of embeddings; `/embeddings` is added | http or https | the default provider of models, with its key |
 //! | `EMBEDDING_API_KEY`, `EMBEDDING_API_KEY_SECRET_ARN` | its key, of a base URL of its own alone | | |
 //!
 //! Nothing is connected to before the first question.
@@ -71,11 +71,13 @@ impl Settings {
         model_key: &ProviderKey,
         secrets: &Secrets,
     ) -> Result<(Configured, Sources), lambda_http::Error> {
-        let (base, key) = match self.provider {
-            Some((base, key)) => (base, ProviderKey::new(key, secrets.clone())),
-            None => (model.base.clone(), model_key.clone()),
+        let (config, key) = match self.provider {
+            Some((base, key)) => {
+                (Config { base, ..Config::default() }, ProviderKey::new(key, secrets.clone()))
+            }
+            None => (model.clone(), model_key.clone()),
         };
-        let embeddings = Embeddings::new(patient(base), Limits::default(), key)?;
+        let embeddings = Embeddings::new(patient(config), Limits::default(), key)?;
         let key = self.key.map(|key| ProviderKey::new(key, secrets.clone()));
         let connection = Connection::new(&self.url, key, Patience::OF_A_TURN)?;
         let collection = self.configured.collection.clone();
@@ -84,10 +86,9 @@ impl Settings {
 }
 
 /// A turn waits for all of retrieval no longer than two seconds: what fails is asked for again at once, or not at all.
-fn patient(base: String) -> Config {
-    let Config { timeouts, breaker, limits, .. } = Config::default();
-    let timeouts = Timeouts { connect: Duration::from_millis(700), ..timeouts };
+fn patient(config: Config) -> Config {
+    let timeouts = Timeouts { connect: Duration::from_millis(700), ..Config::default().timeouts };
     let retry =
         Policy { retries: 2, shortest: Duration::from_millis(100), longest: Duration::from_millis(500) };
-    Config { base, timeouts, retry, breaker, limits }
+    Config { timeouts, retry, ..config }
 }

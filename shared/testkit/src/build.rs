@@ -7,8 +7,9 @@ use std::{
 
 use agent::{
     config::AgentConfig,
-    context::{self, AgentContext, ConversationContext, Document},
+    context::{self, AgentContext, ConversationContext, Document, Fallback},
     mode::Catalog,
+    providers::Providers,
     retrieval::{Configured, EmbeddingModel},
     tool::{self, Registry},
 };
@@ -34,7 +35,7 @@ pub const AGENT: &str = "agent";
 /// A conversation context of the org, with a model of its own.
 pub const HOUSE: &str = "house";
 
-/// The model of [`HOUSE`].
+/// The model of [`HOUSE`]; in its place [`MODEL`] is asked.
 pub const HOUSE_MODEL: &str = "model-2";
 
 /// A conversation context of the org that leaves nothing with the provider.
@@ -122,7 +123,7 @@ fn configured(retrieval: Option<Configured>) -> AgentConfig {
         tools,
         defaults,
         model: MODEL.to_owned(),
-        provider: PROVIDER.to_owned(),
+        providers: Providers::one(PROVIDER),
         chain: ChainPolicy::default(),
         retrieval,
         always,
@@ -137,7 +138,11 @@ pub fn contexts() -> Vec<Document> {
         default_conversation_context_id: Some(ConversationContextId::new(HOUSE).unwrap()),
         ..config().defaults.agent.clone()
     };
-    let house = ConversationContext { model_name: Some(HOUSE_MODEL.to_owned()), ..conversation(HOUSE) };
+    let house = ConversationContext {
+        model_name: Some(HOUSE_MODEL.to_owned()),
+        fallbacks: vec![Fallback { provider: None, model_name: Some(MODEL.to_owned()), prices: None }],
+        ..conversation(HOUSE)
+    };
     let local = ConversationContext { chain: Some(ChainPolicy::Local), ..conversation(LOCAL) };
     let conversations = [house, local].map(Document::ConversationContext);
     [Document::AgentContext(agent)].into_iter().chain(conversations).collect()

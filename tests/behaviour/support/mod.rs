@@ -19,7 +19,7 @@ pub use client::{Answer, Client};
 pub use events::{Event, Events, amounts_to, answer_of};
 pub use logs::line;
 pub use roles::Roles;
-pub use upstream::{history, is_chained, items, system_message, user_message};
+pub use upstream::{Beside, declaring, history, is_chained, items, system_message, user_message};
 
 /// A running system.
 pub struct System {

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use local::Function;
+use local::{Function, Options};
+use scripted_model::Recorder;
 use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinHandle};
 
 use super::{PATIENCE, System};
 
@@ -92,4 +94,48 @@ pub fn items(call: &Value) -> Vec<String> {
 /// Whether a model call goes on from a response.
 pub fn is_chained(call: &Value) -> bool {
     call.get("previous_response_id").is_some()
+}
+
+/// A provider beside the cloud's own: a scripted model that a test declares by a name.
+pub struct Beside {
+    /// Its base URL, without a slash at its end.
+    pub base: String,
+    recorder: Recorder,
+    server: JoinHandle<std::io::Result<()>>,
+}
+
+impl Beside {
+    /// One that plays this provider.
+    pub async fn playing(provider: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let base = format!("http://{}/v1", listener.local_addr().expect("an address"));
+        let recorder = Recorder::default();
+        let provider = provider.parse().expect("a known provider");
+        let server = tokio::spawn(scripted_model::serve(listener, provider, recorder.clone()));
+        Self { base, recorder, server }
+    }
+
+    /// The bodies that it was sent.
+    pub fn calls(&self) -> Vec<Value> {
+        self.recorder.bodies()
+    }
+
+    /// The requests as they came: query, headers and bodies.
+    pub fn requests(&self) -> Vec<Value> {
+        self.recorder.requests()
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// How a system is started that declares these providers, and tries none of them twice.
+pub fn declaring(providers: &Value) -> Options {
+    let mut options = super::options();
+    options.environment.insert("MODEL_PROVIDERS".to_owned(), providers.to_string());
+    options.environment.insert("OPENAI_RETRIES".to_owned(), "0".to_owned());
+    options
 }

@@ -76,6 +76,8 @@ impl FromStr for Provider {
 #[derive(Debug)]
 pub(crate) struct Profile {
     pub(crate) name: &'static str,
+    /// Where it looks for a key.
+    pub(crate) key: Key,
     /// Whether a response can be gone on from.
     pub(crate) chain: Chain,
     /// What a response says about being stored and chained.
@@ -94,6 +96,17 @@ pub(crate) struct Profile {
     pub(crate) checks_calls: bool,
     /// What a stream has besides the published events.
     pub(crate) framing: Framing,
+}
+
+/// Where a provider looks for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// `Authorization: Bearer …`.
+    Bearer,
+    /// This header, or else that one.
+    Header(&'static str),
+    /// Nowhere.
+    Unasked,
 }
 
 /// Whether a response can be gone on from.

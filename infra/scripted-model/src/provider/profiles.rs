@@ -1,6 +1,6 @@
 //! The table of providers, as their sources, documentation and bug reports had it in November 2026.
 
-use super::{Chain, Echo, Framing, Profile, Trait, Words};
+use super::{Chain, Echo, Framing, Key, Profile, Trait, Words};
 use crate::refusal::Layout;
 
 const INVALID: &str = "invalid_request_error";
@@ -48,6 +48,7 @@ const PLAIN: Framing = Framing { comment: None, done: false, placed: true };
 pub(super) static PROFILES: [Profile; 8] = [
     Profile {
         name: "openai",
+        key: Key::Bearer,
         chain: Chain::Kept(LOST),
         echo: Echo::AsAsked,
         errors: Layout::Nested,
@@ -61,6 +62,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     // OpenAI for an organization whose data is not retained: `store` counts as false.
     Profile {
         name: "openai-zdr",
+        key: Key::Bearer,
         chain: Chain::Refused(NO_RETENTION),
         echo: Echo::NeverStored,
         errors: Layout::Nested,
@@ -73,6 +75,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     },
     Profile {
         name: "azure",
+        key: Key::Header("api-key"),
         chain: Chain::Kept(LOST),
         echo: Echo::AsAsked,
         errors: Layout::Nested,
@@ -91,6 +94,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     },
     Profile {
         name: "openrouter",
+        key: Key::Bearer,
         chain: Chain::Refused(Words {
             message: "previous_response_id is not supported. The Responses API is stateless.",
             ..OPENROUTER
@@ -114,6 +118,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     // Without VLLM_ENABLE_RESPONSES_API_STORE, which leaks memory and is off by default.
     Profile {
         name: "vllm",
+        key: Key::Unasked,
         chain: Chain::Refused(Words {
             status: 404,
             param: Some("response_id"),
@@ -140,6 +145,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     },
     Profile {
         name: "ollama",
+        key: Key::Unasked,
         chain: Chain::Ignored,
         echo: Echo::Stateless,
         errors: Layout::Nested,
@@ -173,6 +179,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     },
     Profile {
         name: "lmstudio",
+        key: Key::Unasked,
         chain: Chain::Kept(LOST),
         echo: Echo::AsAsked,
         errors: Layout::Nested,
@@ -196,6 +203,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     },
     Profile {
         name: "llamacpp",
+        key: Key::Unasked,
         chain: Chain::Refused(Words {
             message: "llama.cpp does not support 'previous_response_id'.",
             ..LLAMA

@@ -155,6 +155,7 @@ impl<'a> Script<'a> {
                     let words = self.number("a number of words", 1_000_000)?;
                     status.over = Some(u64::try_from(words).unwrap_or(u64::MAX));
                 }
+                "for" => status.only = Some(self.word("the name of a model or provider")?.to_owned()),
                 "chained" => status.chained = true,
                 "header" => {
                     let name = self.word("a header's name")?.to_owned();

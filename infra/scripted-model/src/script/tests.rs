@@ -42,7 +42,7 @@ fn durations_have_units_and_an_end() {
 
 #[test]
 fn a_status_has_its_options_in_any_order() {
-    let reply = one(r#"status 429 times 2 header a "b c" code slow chained type t retry-after 1.5"#);
+    let reply = one(r#"status 429 times 2 header a "b c" code slow chained type t for big retry-after 1.5"#);
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let status = Status {
         status: 429,
@@ -51,6 +51,7 @@ fn a_status_has_its_options_in_any_order() {
         headers: vec![header("a", "b c"), header("retry-after", "1.5")],
         times: Some(2),
         chained: true,
+        only: Some("big".to_owned()),
         ..Status::default()
     };
     assert_eq!(reply.statuses, [status]);

@@ -154,7 +154,7 @@ fn budgets(budgets: &Budgets, at: &str, found: &mut Found) {
     );
 }
 
-fn prices(prices: &Prices, at: &str, found: &mut Found) {
+pub(super) fn prices(prices: &Prices, at: &str, found: &mut Found) {
     let code = prices.currency.len() == 3 && prices.currency.bytes().all(|b| b.is_ascii_uppercase());
     found.unless(code, format!("{at}.Currency"), "must be an ISO 4217 code such as USD");
 }

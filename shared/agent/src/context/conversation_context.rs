@@ -4,7 +4,7 @@ use contracts::id::ConversationContextId;
 use protocol::chain::ChainPolicy;
 use serde::{Deserialize, Serialize};
 
-use super::{Prices, limits};
+use super::{Fallback, Prices, limits};
 use crate::{
     settings::{Effort, ServiceTier, Settings, TextFormat, Verbosity},
     tool::Definition,
@@ -18,6 +18,9 @@ pub struct ConversationContext {
     pub id: ConversationContextId,
     /// What session lists call it (DD-007).
     pub name: String,
+    /// A provider of the deployment, by its name; absent: the default one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub provider: Option<String>,
     /// The provider's model id; absent: the configured one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model_name: Option<String>,
@@ -86,6 +89,9 @@ pub struct ConversationContext {
     /// What tokens cost; absent: no cost is reported.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,
+    /// Who is asked, in this order, where a model is overloaded, out, or too small.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub fallbacks: Vec<Fallback>,
 }
 
 impl ConversationContext {

@@ -23,7 +23,7 @@ pub struct Defaults {
 /// Every fault at once, for example a client tool that a server tool is called like.
 pub fn defaults(catalog: &Catalog, server_tools: &[&str]) -> Result<Defaults, Faults> {
     let (mut agents, mut conversations) = (Vec::new(), Vec::new());
-    for document in parse_documents(DEFAULTS, catalog, server_tools)? {
+    for document in parse_documents(DEFAULTS, catalog, server_tools, &[])? {
         match document {
             Document::AgentContext(context) => agents.push(context),
             Document::ConversationContext(context) => conversations.push(context),

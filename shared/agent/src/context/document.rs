@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AgentContext, ConversationContext, context_check as check, limits::MAX_FILE_BYTES};
+use super::{
+    AgentContext, ConversationContext, context_check as check, fallback_check, limits::MAX_FILE_BYTES,
+};
 use crate::{
     fault::{Faults, Found},
     mode::{Catalog, shape},
@@ -46,7 +48,7 @@ impl Document {
     }
 }
 
-/// Reads a JSON object that is one context, or an array of them.
+/// Reads a JSON object that is one context, or an array of them. `providers` are those that contexts may name.
 ///
 /// # Errors
 /// Every fault at once: of shape, and of what has to hold for a context.
@@ -54,6 +56,7 @@ pub fn parse_documents(
     json: &str,
     catalog: &Catalog,
     server_tools: &[&str],
+    providers: &[&str],
 ) -> Result<Vec<Document>, Faults> {
     let mut found = Found::default();
     let mut documents: Vec<Document> = Vec::new();
@@ -61,6 +64,9 @@ pub fn parse_documents(
     for (at, json) in shape::entries(json, "contexts", MAX_FILE_BYTES, &mut found) {
         let Some(document) = read(json, &at, &mut found) else { continue };
         check::document(&document, catalog, server_tools, &at, &mut found);
+        if let Document::ConversationContext(context) = &document {
+            fallback_check::of_context(context, providers, &at, &mut found);
+        }
         let (kind, id) = (document.kind(), document.id());
         found.unless(
             ids.insert((kind, id.to_owned())),

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use protocol::chain::ChainPolicy;
 
-use super::{AgentContext, Budgets, ConversationContext, Defaults, Prices, ToolsOnContinuation};
+use super::{AgentContext, Budgets, ConversationContext, Defaults, Route, ToolsOnContinuation};
 use crate::{settings::Settings, tool::Definition};
 
 /// The settings of one turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effective {
-    /// The provider's model id.
-    pub model: String,
+    /// Which model of which provider is asked, and what its tokens cost.
+    pub route: Route,
+    /// Who is asked in its place, in this order.
+    pub fallbacks: Vec<Route>,
     /// The base system prompt (AGN-003 §4.1).
     pub system: String,
     /// How the model is asked.
@@ -41,8 +43,6 @@ pub struct Effective {
     pub max_rounds: u32,
     /// How much of each kind of material a request may carry.
     pub budgets: Budgets,
-    /// What tokens cost.
-    pub prices: Option<Prices>,
 }
 
 impl Effective {
@@ -61,8 +61,14 @@ impl Effective {
         let (model, chain) = configured;
         let agent = agent.unwrap_or(&defaults.agent);
         let context = conversation.unwrap_or(&defaults.conversation);
-        Self {
+        let route = Route {
+            provider: context.provider.clone(),
             model: context.model_name.as_deref().unwrap_or(model).to_owned(),
+            prices: context.prices.clone(),
+        };
+        Self {
+            fallbacks: context.fallbacks.iter().map(|fallback| fallback.after(&route)).collect(),
+            route,
             system: context.system.clone(),
             settings: context.settings(),
             first_mode: context.default_mode.clone(),
@@ -77,7 +83,6 @@ impl Effective {
             tool_deadline: Duration::from_secs(context.tool_deadline_seconds.into()),
             max_rounds: context.max_rounds,
             budgets: context.budgets,
-            prices: context.prices.clone(),
         }
     }
 }

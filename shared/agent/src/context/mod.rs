@@ -11,6 +11,8 @@ mod conversation_context;
 mod defaults;
 mod document;
 mod effective;
+mod fallback;
+mod fallback_check;
 mod limits;
 mod price;
 #[cfg(test)]
@@ -21,4 +23,5 @@ pub use conversation_context::{Budgets, ConversationContext, ToolsOnContinuation
 pub use defaults::{BUILT_IN_NAME, Defaults, defaults};
 pub use document::{Document, parse_documents};
 pub use effective::Effective;
+pub use fallback::{Fallback, Route};
 pub use price::{Prices, cost};

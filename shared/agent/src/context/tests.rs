@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::{
-    AgentContext, ConversationContext, Defaults, Document, Effective, ToolsOnContinuation, defaults,
+    AgentContext, ConversationContext, Defaults, Document, Effective, Route, ToolsOnContinuation, defaults,
     parse_documents,
 };
 use crate::{mode::Catalog, tool::declared::most_of_context};
@@ -15,12 +15,14 @@ use crate::{mode::Catalog, tool::declared::most_of_context};
 const SERVER_TOOLS: &[&str] =
     &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
 
+const PROVIDERS: &[&str] = &["azure", "local"];
+
 fn catalog() -> Catalog {
     Catalog::seed(SERVER_TOOLS).unwrap()
 }
 
 fn parse(json: &Value) -> Result<Vec<Document>, Vec<String>> {
-    parse_documents(&json.to_string(), &catalog(), SERVER_TOOLS)
+    parse_documents(&json.to_string(), &catalog(), SERVER_TOOLS, PROVIDERS)
         .map_err(|faults| faults.as_slice().iter().map(ToString::to_string).collect())
 }
 
@@ -123,6 +125,11 @@ fn everything_that_can_be_said_is_read_and_written_alike() {
             "PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CacheWritePerMillion": "1.5625",
             "CompletionPerMillion": "10", "Currency": "USD"
         },
+        "Provider": "azure",
+        "Fallbacks": [{
+            "Provider": "local", "ModelName": "n",
+            "Prices": { "PromptPerMillion": "1", "CompletionPerMillion": "2", "Currency": "USD" },
+        }],
     });
     assert_eq!(serde_json::to_value(&parse(&full).unwrap()[0]).unwrap(), full);
     let full = json!({
@@ -296,7 +303,7 @@ fn a_deprecated_mode_starts_no_session() {
     let catalog = Catalog::parse(&modes, &[]).unwrap();
     let json = with(conversation(), "DefaultMode", "old").to_string();
     assert_eq!(
-        parse_documents(&json, &catalog, &[]).unwrap_err().as_slice()[0].at,
+        parse_documents(&json, &catalog, &[], &[]).unwrap_err().as_slice()[0].at,
         "contexts[0].DefaultMode"
     );
 }
@@ -305,11 +312,11 @@ fn a_deprecated_mode_starts_no_session() {
 fn without_contexts_a_turn_uses_the_defaults() {
     let defaults = seeded();
     let turn = Effective::resolve(None, None, &defaults, ("configured", ChainPolicy::default()));
-    assert_eq!(turn.model, "configured");
+    assert_eq!((turn.route.model.as_str(), turn.route.provider), ("configured", None));
     assert_eq!(turn.system, defaults.conversation.system);
     assert_eq!(turn.client_tools, defaults.conversation.client_tools);
     assert_eq!(turn.tool_deadline, Duration::from_secs(86_400));
-    assert_eq!((turn.first_mode, turn.prices), (None, None));
+    assert_eq!((turn.first_mode, turn.route.prices, turn.fallbacks), (None, None, Vec::new()));
 }
 
 #[test]
@@ -321,12 +328,62 @@ fn a_sessions_own_contexts_stand_as_a_whole() {
     let context = read_conversation(&with(context, "ToolChoiceName", "c"));
     let turn =
         Effective::resolve(Some(&agent), Some(&context), &seeded(), ("configured", ChainPolicy::default()));
-    assert_eq!((turn.model.as_str(), turn.system.as_str()), ("theirs", "Be kind."));
+    assert_eq!((turn.route.model.as_str(), turn.system.as_str()), ("theirs", "Be kind."));
     assert_eq!(turn.first_mode.as_deref(), Some("workflow_authoring"));
     assert_eq!(turn.tool_choice.as_deref(), Some("c"));
     let tools: Vec<(&str, &str)> =
         turn.client_tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
     assert_eq!(tools, [("a", "Does it."), ("shared", "Does it."), ("c", "Does it.")]);
+}
+
+#[test]
+fn a_fallback_is_what_the_context_is_but_for_what_it_names() {
+    let prices =
+        |prompt: &str| json!({ "PromptPerMillion": prompt, "CompletionPerMillion": "1", "Currency": "USD" });
+    let context = with(with(conversation(), "Provider", "azure"), "Prices", prices("5"));
+    let fallbacks = json!([{ "ModelName": "small", "Prices": prices("1") }, { "Provider": "local" }]);
+    let context = read_conversation(&with(context, "Fallbacks", fallbacks));
+    let turn = Effective::resolve(None, Some(&context), &seeded(), ("configured", ChainPolicy::default()));
+    let told = |route: &Route| {
+        let prices = route.prices.as_ref().unwrap().prompt_per_million.to_string();
+        (route.provider.clone().unwrap(), route.model.clone(), prices)
+    };
+    let route = |provider: &str, model: &str, prompt: &str| (provider.into(), model.into(), prompt.into());
+    assert_eq!(told(&turn.route), route("azure", "configured", "5"));
+    let fallbacks: Vec<_> = turn.fallbacks.iter().map(told).collect();
+    assert_eq!(fallbacks, [route("azure", "small", "1"), route("local", "configured", "5")]);
+}
+
+#[test]
+fn providers_and_fallbacks_have_to_be_there_and_to_differ() {
+    let prices = |currency: &str| json!({ "PromptPerMillion": "1", "CompletionPerMillion": "1", "Currency": currency });
+    let fallbacks = |list: Value| with(conversation(), "Fallbacks", list);
+    refused(
+        &json!([
+            with(conversation(), "Provider", "openai"),
+            fallbacks(
+                json!([{ "Provider": "Azure" }, {}, { "ModelName": "m" }, { "ModelName": "m" }, { "ModelName": " " }])
+            ),
+            fallbacks(json!([{ "ModelName": "m", "Prices": prices("USD") }])),
+            with(fallbacks(json!([{ "ModelName": "m", "Prices": prices("EUR") }])), "Prices", prices("USD")),
+        ]),
+        &[
+            "contexts[0].Provider: \"openai\" is no provider of this deployment, whose providers are: azure, local",
+            "contexts[1].Fallbacks: must be at most 4, not 5",
+            "contexts[1].Fallbacks[0].Provider: \"Azure\" is no provider",
+            "contexts[1].Fallbacks[1]: must name a Provider or a ModelName that was not asked before it",
+            "contexts[1].Fallbacks[3]: must name a Provider or a ModelName that was not asked before it",
+            "contexts[1].Fallbacks[4].ModelName: must not be blank",
+            "contexts[1].Id: another conversation context",
+            "contexts[2].Fallbacks[0].Prices: needs Prices of the context too",
+            "contexts[2].Id: another conversation context",
+            "contexts[3].Fallbacks[0].Prices.Currency: must be \"USD\", as in the context's Prices",
+            "contexts[3].Id: another conversation context",
+        ],
+    );
+    let json = with(conversation(), "Provider", "azure").to_string();
+    let refused = parse_documents(&json, &catalog(), SERVER_TOOLS, &[]).unwrap_err().to_string();
+    assert!(refused.ends_with("which has none with a name; declare it in MODEL_PROVIDERS"), "{refused}");
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -403,6 +460,6 @@ proptest! {
 
     #[test]
     fn any_text_is_contexts_or_faults(text in "\\PC{0,64}") {
-        let _ = parse_documents(&text, &catalog(), SERVER_TOOLS);
+        let _ = parse_documents(&text, &catalog(), SERVER_TOOLS, PROVIDERS);
     }
 }

@@ -9,6 +9,7 @@ use super::*;
 
 fn initial(parts: &[&str]) -> Request {
     Request {
+        provider: None,
         model: "model-1".to_owned(),
         settings: Settings::default(),
         identifiers: None,

@@ -10,7 +10,7 @@ mod body;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Response, Url};
 use tokio::time::{timeout, timeout_at};
 
@@ -47,7 +47,7 @@ pub struct Embeddings<K = ApiKey, W = Real> {
 }
 
 impl<K: Keys> Embeddings<K> {
-    /// A client that has not connected yet. Of the configuration count the base, the waits and the retries.
+    /// A client that has not connected yet. Of the configuration count the base, key and headers, the waits and the retries.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl<K: Keys, W: Wait> Embeddings<K, W> {
         let request = self
             .http
             .post(self.url.clone())
-            .header(AUTHORIZATION, key.header().map_err(failed)?)
+            .headers(self.config.headers(key).map_err(failed)?)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json")
             .body(request.clone());

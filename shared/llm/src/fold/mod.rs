@@ -106,10 +106,10 @@ impl Fold {
             {
                 return Err(Error::ChainLost);
             }
-            Event::ItemAdded => self.has_output = true,
+            Event::ItemAdded => self.outputs(observer),
             Event::TextDelta(delta) | Event::RefusalDelta(delta) => self.write(&delta, observer)?,
             Event::ItemDone { item } => {
-                self.has_output = true;
+                self.outputs(observer);
                 if self.items.len() == MOST_ITEMS {
                     return Err(Error::Malformed);
                 }
@@ -136,6 +136,9 @@ impl Fold {
         observer: &mut Observer<'_>,
     ) -> Result<Progress, Error> {
         ended(data, response.usage.told, observer);
+        if !response.output.is_empty() {
+            self.outputs(observer);
+        }
         let named = match response.status.as_deref() {
             Some(status @ ("failed" | "cancelled" | "incomplete")) if name == "completed" => status,
             _ => name,
@@ -156,6 +159,11 @@ impl Fold {
         }
     }
 
+    /// Something of the output is there.
+    fn outputs(&mut self, observer: &mut Observer<'_>) {
+        (self.has_output, observer.has_output) = (true, true);
+    }
+
     fn failed(&mut self, error: Option<ErrorObject>) -> Error {
         self.error = error;
         failure::of_failed(self.error.as_ref())
@@ -165,7 +173,7 @@ impl Fold {
         if delta.delta.is_empty() {
             return Ok(());
         }
-        self.has_output = true;
+        self.outputs(observer);
         let segment = Some((delta.output_index, delta.content_index));
         if self.segment.is_some() && self.segment != segment {
             self.hand_on("\n\n", observer)?;

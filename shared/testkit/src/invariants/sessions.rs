@@ -64,13 +64,14 @@ fn last_turn(session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
 }
 
 /// A turn continues the last completed one before it, and the session names the last of all. One that left
-/// nothing with the provider can't be continued, and what came before it lacks it. Once a turn found out that
-/// the provider keeps no chains, none of the next ones asks for one.
+/// nothing with the provider can't be continued, and what came before it lacks it; nor can one that another model
+/// answered in the place of its own. Once a turn found out that the provider keeps no chains, none of the next ones
+/// asks for one.
 fn chain(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mut Vec<Violation>) {
     let mut head: Option<String> = None;
-    let mut keeps_none = false;
+    let (mut keeps_none, mut fell_back) = (false, false);
     for turn in turns {
-        let expected = head.as_deref().filter(|_| !keeps_none);
+        let expected = head.as_deref().filter(|_| !keeps_none && !fell_back);
         if turn.chain.previous_response_id() != expected {
             let says = turn.chain.previous_response_id();
             found.push(violation("I8", format!("{} continues {says:?}, not {expected:?}", turn.key.turn)));
@@ -81,6 +82,7 @@ fn chain(evidence: &Evidence<'_>, session: &Session, turns: &[&Turn], found: &mu
             && let Verdict::Completed { writer } = &settlement.verdict
         {
             let report = evidence.outcome(&turn.key, writer).map(|outcome| outcome.report);
+            fell_back = report.as_ref().is_some_and(|report| !report.fell_back.is_empty());
             head = match report {
                 Some(report) => report.response_id.filter(|_| report.chain_expires.is_some()),
                 None => head,

@@ -38,6 +38,7 @@ counts! {
     failed, folded, moved_due, resumed, continued, mismatches,
     answered_calls, mixed_replies,
     sessions_of_an_agent, sessions_with_a_context, told_earlier_turns, unkept_replies, other_contexts,
+    fell_back,
 }
 
 pub(super) fn count(driver: &Driver) -> Counts {
@@ -73,6 +74,7 @@ pub(super) fn count(driver: &Driver) -> Counts {
                 counts.sessions_of_an_agent += u64::from(after.contexts.agent.is_some());
                 counts.sessions_with_a_context += u64::from(after.contexts.conversation.is_some());
             }
+            Event::Result(ended) => counts.fell_back += u64::from(!ended.report.fell_back.is_empty()),
             Event::Answered { .. } => counts.answers += 1,
             Event::Continued { .. } => counts.continued += 1,
             Event::Chained { calls, .. } => {

@@ -9,6 +9,7 @@ mod attempt;
 mod cancel;
 mod compose;
 mod executor;
+mod fallback;
 mod finalize;
 mod learned;
 mod outcomes;

@@ -93,8 +93,8 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Where a turn with these settings is to go.
     fn target(&self, effective: &Effective) -> Target {
-        let config = self.deps.config();
-        config.target(effective, self.learned.keeps_none(&config.provider))
+        let target = self.deps.config().target(effective);
+        Target { keeps_none: self.learned.keeps_none(&target.provider), ..target }
     }
 
     /// A turn's plan, and no progress yet. What the chain was told comes from the session as it stands

@@ -10,7 +10,6 @@ use agent::{
     answer::{self, Answer, embedded_link},
     call::Beside,
     compose::Composed,
-    conversation::Conversation,
     guard::{Blob, Guarded, guard_in_steps},
     model::{Error, FunctionCall, Model, Observer},
     progress::{Plan, Progress, Step},
@@ -27,6 +26,7 @@ use protocol::{
 
 use super::{
     executor::Executor,
+    fallback::Failed,
     owned_turn::OwnedTurn,
     retrieve::Skipped,
     watch::{self, Lost},
@@ -73,12 +73,9 @@ impl<D: AgentDeps> Executor<D> {
         work: Work<'_>,
         stream: &Writer,
     ) -> Result<Answer, Stopped> {
-        let (turn, Step { plan, mut progress }) = (&owned.turn, work.step);
+        let (turn, Step { mut plan, mut progress }) = (&owned.turn, work.step);
         let (config, host) = (self.deps.config(), self.deps.host());
-        let start = plan.start.as_ref().unwrap_or(&turn.chain);
-        let mut conversation =
-            Conversation::new(start, &plan, &progress, work.request.cloned(), &config.provider)
-                .without_reasoning(self.learned.tells_no_reasoning(&config.provider));
+        let mut conversation = self.conversation(turn, &plan, &progress, work.request.cloned());
         let (mut unrecorded, mut raw) = (false, Vec::new());
         loop {
             let Composed { request, told_solution } =
@@ -92,7 +89,7 @@ impl<D: AgentDeps> Executor<D> {
             let reply = join3(reply, recorded, self.keep(&raw)).await.0;
             progress.model_calls += 1;
             progress.spent(observer.usage);
-            let failed_id = observer.failed_id;
+            let (has_output, failed_id) = (observer.has_output, observer.failed_id);
             raw = observer.raw.map_or_else(Vec::new, |raw| answer::raw(turn, progress.model_calls, raw));
             let reply = match reply {
                 Ok(reply) if conversation.is_forgotten(&plan, &request, &reply) => Err(Error::ChainLost),
@@ -100,19 +97,21 @@ impl<D: AgentDeps> Executor<D> {
             };
             let reply = match reply {
                 Ok(reply) => reply,
-                Err(error) if conversation.can_recover(&plan, &error, &request) => {
-                    stream.reset();
-                    continue;
-                }
                 Err(error) => {
+                    let failed = Failed { error: &error, request: &request, has_output };
+                    if self.recovers(owned, &failed, &mut plan, &mut progress, &mut conversation) {
+                        stream.reset();
+                        continue;
+                    }
                     tracing::warn!(%error, "the model call failed");
                     progress.response_id = failed_id.or(progress.response_id);
                     let failed = answer::failed(answer::failure(&error), progress, &plan, host.now());
                     return Ok(failed.retry_after(error.retry_after()).beside(raw));
                 }
             };
+            let provider = self.provider(&plan);
             for lesson in conversation.replied(&plan, &request, &reply, &mut progress) {
-                self.learned.take_in(&config.provider, lesson);
+                self.learned.take_in(&provider, lesson);
             }
             progress.received = Some(host.now());
             progress.previous_response_id = request.previous_response_id().map(str::to_owned);
@@ -127,7 +126,7 @@ impl<D: AgentDeps> Executor<D> {
                 stream.reset();
                 stream.text(&turn.key, &reply.text);
             }
-            progress.provider = Some(config.provider.clone());
+            (progress.provider, progress.asked) = (Some(provider.clone()), Some(plan.model.clone()));
             if reply.calls.is_empty() {
                 answer::check_form(&reply.text, &plan, &mut progress);
                 let mode = config.catalog.display_name(progress.mode(turn));
@@ -147,7 +146,7 @@ impl<D: AgentDeps> Executor<D> {
                 text: reply.text.clone(),
                 reasoning: reply.reasoning,
                 model: plan.model.clone(),
-                provider: config.provider.clone(),
+                provider,
             };
             progress.begin_round(reply.calls.iter().cloned(), beside);
             progress = self.run_tools(owned, &plan, reply.calls, progress).await?;
@@ -161,7 +160,7 @@ impl<D: AgentDeps> Executor<D> {
     }
 
     /// What the turn has left for models and tools, before it must be settled.
-    fn time_left(&self, owned: &OwnedTurn) -> Duration {
+    pub(super) fn time_left(&self, owned: &OwnedTurn) -> Duration {
         let settle_by = owned.term.ends.saturating_sub(self.deps.timing().settle_reserve);
         settle_by.saturating_sub(self.deps.host().monotonic())
     }

@@ -1,0 +1,138 @@
+//! Several providers of one deployment, by the names that contexts call them (docs/providers.md).
+
+use local::Function;
+use serde_json::{Value, json};
+
+use crate::support::{Beside, Client, System, declaring, history, is_chained, options, turn, turn_in};
+
+/// A turn of this session, on the context `c`.
+fn of(session: &str, instruction: &str) -> Value {
+    let mut turn = turn_in(session, instruction);
+    turn["ConversationContextId"] = json!("c");
+    turn
+}
+
+async fn says(client: &Client, turn: &Value) -> String {
+    client.execute(turn).await.result()["PrimaryOutputText"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn query_key_and_headers_reach_a_provider_as_it_was_declared_and_a_keyless_one_gets_no_key() {
+    let (azure, ollama) = (Beside::playing("azure").await, Beside::playing("ollama").await);
+    let mut options = declaring(&json!([
+        {"Name": "azure", "BaseUrl": format!("{}?api-version=preview", azure.base), "KeyHeader": "api-key",
+         "KeySetting": "AZURE_KEY", "Headers": {"OpenAI-Project": "blue"}},
+        {"Name": "here", "BaseUrl": format!("{}/", ollama.base), "Identifiers": false},
+    ]));
+    options.environment.insert("AZURE_KEY".to_owned(), "secret".to_owned());
+    let system = System::with(options).await;
+    let ada = system.client("acme", "ada");
+    for name in ["azure", "here"] {
+        system.put_context(json!({"Provider": name})).await;
+        assert_eq!(says(&ada, &of(name, "Hello [[script: say \"Yes.\"]]")).await, "Yes.", "{name}");
+        assert_eq!(says(&ada, &of(name, "Again [[script: say \"No.\"]]")).await, "No.", "{name}");
+    }
+    let asked = azure.requests();
+    assert_eq!(asked[0]["query"], "api-version=preview");
+    let header = |request: &Value, name: &str| request["headers"].get(name).cloned();
+    assert_eq!(header(&asked[0], "api-key"), Some(json!("present")));
+    assert_eq!(header(&asked[0], "authorization"), None);
+    assert_eq!(header(&asked[0], "openai-project"), Some(json!("blue")));
+    assert!(is_chained(&azure.calls()[1]) && azure.calls()[0].get("safety_identifier").is_some());
+    let keyless = ollama.requests();
+    assert_eq!((header(&keyless[0], "api-key"), header(&keyless[0], "authorization")), (None, None));
+    assert_eq!(keyless[0]["query"], Value::Null);
+    let told = &ollama.calls()[0];
+    assert!(told.get("safety_identifier").is_none() && told.get("prompt_cache_key").is_none(), "{told}");
+    assert!(system.model_calls().is_empty(), "the default provider was not asked");
+}
+
+#[tokio::test]
+async fn the_default_may_be_a_provider_with_a_name() {
+    let beside = Beside::playing("ollama").await;
+    let mut options = declaring(&json!([{"Name": "here", "BaseUrl": beside.base}]));
+    options.environment.insert("MODEL_PROVIDER".to_owned(), "here".to_owned());
+    let system = System::with(options).await;
+    assert_eq!(says(&system.client("acme", "ada"), &turn("Hi [[script: say \"Yes.\"]]")).await, "Yes.");
+    assert_eq!((beside.calls().len(), system.model_calls().len()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_response_of_one_provider_is_never_gone_on_from_at_another_of_the_same_host() {
+    let (one, two) = (Beside::playing("openai").await, Beside::playing("openai").await);
+    let named =
+        |name: &str, base: &str| json!({"Name": name, "BaseUrl": base, "KeySetting": "OPENAI_API_KEY"});
+    let system = System::with(declaring(&json!([named("one", &one.base), named("two", &two.base)]))).await;
+    let ada = system.client("acme", "ada");
+    for (provider, instruction) in
+        [("one", "First [[script: say \"One.\"]]"), ("two", "Second [[script: say \"Two.\"]]")]
+    {
+        system.put_context(json!({"Provider": provider})).await;
+        says(&ada, &of("s", instruction)).await;
+    }
+    system.put_context(json!({})).await;
+    says(&ada, &of("s", "Third")).await;
+    let (second, third) = (two.calls().remove(0), system.last_call());
+    assert!(!is_chained(&second) && !is_chained(&third));
+    assert_eq!(history(&second), ["user: First [[script: say \"One.\"]]", "assistant: One."]);
+    assert_eq!(history(&third).len(), 4);
+}
+
+#[tokio::test]
+async fn a_provider_that_is_not_declared_is_refused_where_the_context_is_written_and_by_name_in_a_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let on = |options: local::Options| local::Options {
+        data: local::Data::Folder(folder.path().to_owned()),
+        ..options
+    };
+    let beside = Beside::playing("ollama").await;
+    let request = of("s", "Hello");
+    {
+        let system = System::with(on(declaring(&json!([{"Name": "here", "BaseUrl": beside.base}])))).await;
+        let context =
+            json!({"Kind": "conversation", "Id": "c", "Name": "C", "System": "s", "Provider": "there"});
+        let refused = system.try_put_contexts("acme", &context).await;
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && said.contains("contexts[0].Provider: \"there\""), "{said}");
+        assert!(said.contains("whose providers are: here"), "{said}");
+        system.put_context(json!({"Provider": "here"})).await;
+        system.cloud.shutdown().await;
+    }
+    let system = System::with(on(options())).await;
+    let ada = system.client("acme", "ada");
+    let answer = ada.execute(&request).await;
+    assert_eq!((answer.status, answer.error().as_str()), (502, "ModelMisconfigured"));
+    assert!(answer.text.contains("a model provider that the service does not have"), "{}", answer.text);
+    assert_eq!(ada.execute(&request).await.text, answer.text, "a replay");
+    let said = "a context names a provider that this deployment lacks";
+    system.logged(Function::Execute, said, |line| line["provider"] == "here").await;
+    assert!(beside.calls().is_empty() && system.model_calls().is_empty());
+}
+
+#[tokio::test]
+async fn settings_of_providers_that_are_wrong_stop_the_start_and_are_all_named() {
+    let mut options = declaring(&json!([
+        {"Name": "a b", "BaseUrl": "localhost:11434", "KeyHeader": "api-key"},
+        {"Name": "one", "BaseUrl": "http://localhost/v1", "KeySetting": "NOT_SET", "IdleTimeoutSeconds": 0},
+        {"Name": "one", "BaseUrl": "http://localhost/v1"},
+        {"Name": "two", "BaseUrl": "http://localhost/v1", "Key": "sk-marker"},
+        {"Name": "six", "BaseUrl": "http://localhost/v1", "Headers": {"Authorization": "sk-marker"}},
+    ]));
+    options.environment.insert("MODEL_PROVIDER".to_owned(), "seven".to_owned());
+    let system = System::with(options).await;
+    let answer = system.client("acme", "ada").execute(&turn("Hello")).await;
+    assert!(answer.status >= 500, "{answer:?}");
+    let expected = [
+        "MODEL_PROVIDERS[0].Name must have 1 to 64",
+        "MODEL_PROVIDERS[0].KeyHeader needs a KeySecretArn or a KeySetting",
+        "MODEL_PROVIDERS[0].BaseUrl must be an http or https URL",
+        "MODEL_PROVIDERS[1].IdleTimeoutSeconds must be 0.1 to 840 seconds",
+        "MODEL_PROVIDERS[1].KeySetting must name an environment variable",
+        "MODEL_PROVIDERS[2].Name is the name of another provider too",
+        "MODEL_PROVIDERS[3]: unknown field `Key`",
+        "MODEL_PROVIDERS[4].Headers \"Authorization\" must be a header",
+        "MODEL_PROVIDER must be the Name of a provider in MODEL_PROVIDERS, which has: a b, one, six",
+    ];
+    let logs = system.until_logs(|logs| expected.iter().all(|fault| logs.contains(fault))).await;
+    assert!(!logs.contains("sk-marker"));
+}
