@@ -130,7 +130,7 @@ async fn settings_of_providers_that_are_wrong_stop_the_start_and_are_all_named()
         "MODEL_PROVIDERS[1].KeySetting must name an environment variable",
         "MODEL_PROVIDERS[2].Name is the name of another provider too",
         "MODEL_PROVIDERS[3]: unknown field `Key`",
-        "MODEL_PROVIDERS[4].Headers \"Authorization\" must be a header",
+        "must be a header with a value that HTTP allows, and none of the service's own",
         "MODEL_PROVIDER must be the Name of a provider in MODEL_PROVIDERS, which has: a b, one, six",
     ];
     let logs = system.until_logs(|logs| expected.iter().all(|fault| logs.contains(fault))).await;
