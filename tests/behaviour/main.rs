@@ -23,6 +23,7 @@ mod fallbacks;
 mod files;
 mod finalize;
 mod history;
+mod hosted_tools;
 mod logs;
 mod modes;
 mod named_providers;

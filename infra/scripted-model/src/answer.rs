@@ -41,6 +41,10 @@ pub(crate) fn decide(
     let asked = Asked::read(profile, body)?;
     let mut replies = replies(memory, &asked)?.into_iter();
     let reply = replies.next().unwrap_or_else(|| unscripted(&asked));
+    if let Some(kind) = unoffered(&asked, &reply) {
+        let message = format!("The script has the model use a tool that is not offered: {kind}.");
+        return Err(Refusal::invalid("invalid_script", "tools", message).of_the_unfit());
+    }
     let answer = if drops(memory, &asked, &reply) {
         Answer::Dropped
     } else if let Some(refusal) = due(memory, &asked, &reply) {
@@ -51,6 +55,14 @@ pub(crate) fn decide(
         played(&asked, &reply, plan::lay_out(&asked, &reply, issued, now()))
     };
     Ok((reply.delay, answer))
+}
+
+/// A tool of the provider's own that the reply uses and the request does not offer.
+fn unoffered<'a>(asked: &Asked, reply: &'a Reply) -> Option<&'a str> {
+    reply.steps.iter().find_map(|step| match step {
+        Step::Hosted { kind, .. } if !asked.offers(kind) => Some(kind.as_str()),
+        _ => None,
+    })
 }
 
 fn played(asked: &Asked, reply: &Reply, plan: Plan) -> Answer {

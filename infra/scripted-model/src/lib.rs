@@ -51,6 +51,8 @@
 //! | `echo` | what it is, what it heard, how long the chain is |
 //! | `refuse "text"` | a refusal part |
 //! | `think "summary"` | a reasoning item; with its encrypted content where `include` asks for it |
+//! | `hosted web_search_call {json}` | what a tool of its own did, with these members; the request has to offer the tool |
+//! | `cite {json}` | an annotation of the text before it |
 //! | `call name {json}` | a function call; several make parallel calls |
 //! | `pace 20ms` | a pause before each delta that follows |
 //! | `chunk 7` | deltas of so many characters from here on, instead of words |

@@ -35,6 +35,8 @@ pub(crate) enum Step {
     Echo,
     Refuse(String),
     Think(String),
+    Hosted { kind: String, members: Value },
+    Cite(Value),
     Call { name: String, arguments: Value },
     Pace(Duration),
     Chunk(usize),

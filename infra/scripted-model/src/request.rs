@@ -75,6 +75,13 @@ impl Asked {
         included.is_some_and(|included| included.iter().any(|it| it == what))
     }
 
+    /// Whether the request offers the tool of the provider's that is told as such an item.
+    pub(crate) fn offers(&self, item: &str) -> bool {
+        let tool = HOSTED.iter().find(|(told_as, _)| *told_as == item).map(|(_, tool)| *tool);
+        let tools = self.body.get("tools").and_then(Value::as_array).into_iter().flatten();
+        tool.is_some() && tools.into_iter().any(|it| it.get("type").and_then(Value::as_str) == tool)
+    }
+
     /// The tool that `tool_choice` makes the model call.
     pub(crate) fn forced_tool(&self) -> Option<&str> {
         match self.body.get("tool_choice")? {
@@ -127,6 +134,15 @@ fn check_calls(items: &[Value], previous: Option<Issued>) -> Result<(), Refusal>
     }
 }
 
+/// The items that tools of the provider's own are told as, and what offers each.
+pub(crate) const HOSTED: [(&str, &str); 5] = [
+    ("web_search_call", "web_search"),
+    ("file_search_call", "file_search"),
+    ("code_interpreter_call", "code_interpreter"),
+    ("mcp_list_tools", "mcp"),
+    ("mcp_call", "mcp"),
+];
+
 /// Reasoning is told again as it was issued, and before what it led to.
 fn check_reasoning(items: &[Value]) -> Result<(), Refusal> {
     let is = |item: &Value, name: &str, value: &str| item.get(name).and_then(Value::as_str) == Some(value);
@@ -139,6 +155,7 @@ fn check_reasoning(items: &[Value]) -> Result<(), Refusal> {
         let led_to = |next: &Value| {
             is(next, "role", "assistant")
                 || ["function_call", "reasoning"].iter().any(|kind| is(next, "type", kind))
+                || HOSTED.iter().any(|(item, _)| is(next, "type", item))
         };
         if !items.get(place + 1).is_some_and(led_to) {
             let message =

@@ -4,7 +4,7 @@ use contracts::response::ToolOutcome;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use crate::{
-    model::{FunctionCall, Item, Reasoning, ToolOutput},
+    model::{FunctionCall, HostedCall, Item, Reasoning, ToolOutput},
     text::cut,
 };
 
@@ -94,6 +94,9 @@ pub struct Beside {
     /// How it came to its calls, where the provider told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasoning: Vec<Reasoning>,
+    /// What the provider's own tools did on the way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosted: Vec<HostedCall>,
     /// The model that was asked.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub model: String,
@@ -106,7 +109,7 @@ impl Beside {
     /// Whether there is anything to keep.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.text.is_empty() && self.reasoning.is_empty()
+        self.text.is_empty() && self.reasoning.is_empty() && self.hosted.is_empty()
     }
 }
 
@@ -138,13 +141,12 @@ impl Round {
     /// without an output would be refused.
     #[must_use]
     pub fn replied(&self, reader: Option<Reader<'_>>) -> Vec<Item> {
-        let Beside { text, reasoning, model, provider } = &self.beside;
+        let Beside { text, reasoning, hosted, model, provider } = &self.beside;
         let readable = reader == Some(Reader { model, provider });
         let answered: Vec<_> = self.calls.iter().filter(|call| call.outcome.is_some()).collect();
         let mut items = Vec::new();
         for place in 0..=answered.len() {
-            let here = reasoning.iter().filter(|reasoning| readable && reasoning.calls_before == place);
-            items.extend(here.cloned().map(Item::Reasoning));
+            items.extend(on_the_way(reasoning, hosted, place).filter(|_| readable));
             if place == 0 && !text.trim().is_empty() {
                 items.push(Item::Text(text.clone()));
             }
@@ -175,8 +177,27 @@ impl Round {
     pub fn size(&self) -> usize {
         let calls: usize = self.calls.iter().map(CallRecord::size).sum();
         let reasoning: usize = self.beside.reasoning.iter().map(Reasoning::size).sum();
-        self.beside.text.len() + reasoning + calls
+        let hosted: usize = self.beside.hosted.iter().map(HostedCall::size).sum();
+        self.beside.text.len() + reasoning + hosted + calls
     }
+}
+
+/// What led to the call at this place: reasoning, and what the provider's tools did between.
+fn on_the_way<'a>(
+    reasoning: &'a [Reasoning],
+    hosted: &'a [HostedCall],
+    place: usize,
+) -> impl Iterator<Item = Item> + 'a {
+    let after = move |thoughts: usize| {
+        let here = move |call: &&HostedCall| call.calls_before == place && call.reasoning_before == thoughts;
+        hosted.iter().filter(here).cloned().map(Item::Hosted)
+    };
+    let thoughts = reasoning.iter().enumerate().filter(move |(_, thought)| thought.calls_before == place);
+    let first = reasoning.iter().take_while(|thought| thought.calls_before < place).count();
+    let led = thoughts.flat_map(move |(at, thought)| {
+        std::iter::once(Item::Reasoning(thought.clone())).chain(after(at + 1))
+    });
+    after(first).chain(led)
 }
 
 /// What a value keeps that can't be kept whole, in bytes.
@@ -224,6 +245,10 @@ mod tests {
         Reasoning { calls_before, id: id.to_owned(), summary: Vec::new(), encrypted: "gAAAA".to_owned() }
     }
 
+    fn searched(calls_before: usize, reasoning_before: usize, id: &str) -> HostedCall {
+        HostedCall { calls_before, reasoning_before, item: serde_json::json!({ "id": id }) }
+    }
+
     #[test]
     fn the_newest_rounds_are_whole_the_next_is_cut_and_older_ones_are_left_out() {
         let long = "x".repeat(6_000);
@@ -249,6 +274,12 @@ mod tests {
         let beside = Beside {
             text: "Let me look.".to_owned(),
             reasoning: vec![thought(0, "rs_1"), thought(1, "rs_2")],
+            hosted: vec![
+                searched(0, 0, "ws_0"),
+                searched(0, 1, "ws_1"),
+                searched(1, 1, "ws_2"),
+                searched(2, 2, "ws_3"),
+            ],
             model: "m".to_owned(),
             provider: "p".to_owned(),
         };
@@ -258,11 +289,15 @@ mod tests {
             let name = |item| match item {
                 Item::Text(text) => text,
                 Item::Reasoning(reasoning) => reasoning.id,
+                Item::Hosted(call) => call.item["id"].as_str().unwrap().to_owned(),
                 Item::Call(call) => call.call_id,
             };
             items.into_iter().map(name).collect()
         };
-        assert_eq!(names(told.replied(reader("p"))), ["rs_1", "Let me look.", "c1", "rs_2", "c2"]);
+        assert_eq!(
+            names(told.replied(reader("p"))),
+            ["ws_0", "rs_1", "ws_1", "Let me look.", "c1", "ws_2", "rs_2", "c2", "ws_3"]
+        );
         assert_eq!(names(told.replied(reader("q"))), ["Let me look.", "c1", "c2"]);
         let open = Round { calls: vec![CallRecord { outcome: None, ..called("c1", "") }], ..told };
         assert_eq!(names(open.replied(None)), ["Let me look."], "nobody answered the call");

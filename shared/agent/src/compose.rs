@@ -14,6 +14,7 @@ use crate::{
     mode::Catalog,
     model::{Chain, Identifiers, Instruction, Message, Request, Told},
     progress::{Plan, Progress},
+    settings::Settings,
     tool,
 };
 
@@ -42,9 +43,11 @@ pub fn compose(
         }
         None => everything(turn, plan, progress, conversation, catalog),
     };
-    let tools = match chain {
-        Chain::Continues { .. } if !plan.tools_on_continuation => Vec::new(),
-        Chain::Continues { .. } | Chain::Initial { .. } => tool::to_model(&plan.tools),
+    let (tools, hosted_tools) = match chain {
+        Chain::Continues { .. } if !plan.tools_on_continuation => (Vec::new(), Vec::new()),
+        Chain::Continues { .. } | Chain::Initial { .. } => {
+            (tool::to_model(&plan.tools), plan.settings.hosted_tools.clone())
+        }
     };
     // Without tools there is nothing to choose, and forced again after its results a tool would be called
     // for ever.
@@ -52,7 +55,7 @@ pub fn compose(
     let request = Request {
         provider: plan.provider.clone(),
         model: plan.model.clone(),
-        settings: plan.settings.clone(),
+        settings: Settings { hosted_tools, ..plan.settings.clone() },
         identifiers: Some(identifiers(turn)),
         store: conversation.is_kept(plan),
         chain,

@@ -87,7 +87,9 @@ impl AgentConfig {
         // A mode's tool that a context declares too is the context's, and nothing is lost.
         let declared = |tool: &&Definition| of_context.iter().any(|known| known.name == tool.name);
         let brought = self.catalog.client_tools_of(mode).iter().filter(|tool| !declared(tool));
-        let Merged { tools, dropped } = tool::merge(&self.tools, of_context.iter().chain(brought), of_mode);
+        let hosted = effective.settings.hosted_tools.len();
+        let Merged { tools, dropped } =
+            tool::merge(&self.tools, of_context.iter().chain(brought), of_mode, hosted);
         for dropped in dropped {
             tracing::warn!(%dropped, "a tool was left out of the turn");
         }

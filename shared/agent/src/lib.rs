@@ -16,6 +16,7 @@ pub mod conversation;
 pub mod fault;
 pub mod guard;
 pub mod history;
+pub mod hosted;
 pub mod known;
 pub mod matching;
 pub mod material;

@@ -195,8 +195,30 @@ pub enum Item {
     Text(String),
     /// How it came about.
     Reasoning(Reasoning),
+    /// What a tool of the provider's did on the way.
+    Hosted(HostedCall),
     /// What it asks for.
     Call(FunctionCall),
+}
+
+/// What a tool of the provider's did on the way to a model's calls, as the provider told it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct HostedCall {
+    /// How many of the reply's calls stand before it.
+    pub calls_before: usize,
+    /// How many of its pieces of reasoning do.
+    pub reasoning_before: usize,
+    /// The item.
+    pub item: serde_json::Value,
+}
+
+impl HostedCall {
+    /// About how many bytes it has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.item.to_string().len()
+    }
 }
 
 /// How a model came to its calls, encrypted: its provider alone can read it.
@@ -316,6 +338,8 @@ pub struct Reply {
     pub restated: bool,
     /// How it came to them, where that was wanted and the provider tells.
     pub reasoning: Vec<Reasoning>,
+    /// What the provider's own tools did on the way.
+    pub hosted: Vec<HostedCall>,
 }
 
 /// Why there is no reply. No variant carries the provider's own words (I14).

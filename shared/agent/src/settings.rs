@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::hosted::HostedTool;
+
 /// Each is sent when it is set, since some models refuse it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -31,6 +33,9 @@ pub struct Settings {
     /// Whether one reply may call several tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
+    /// The tools that the provider runs itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosted_tools: Vec<HostedTool>,
 }
 
 /// How much a reasoning model may think, in the provider's words.

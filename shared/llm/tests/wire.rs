@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agent::hosted::{HostedTool, MemoryLimit, SearchContextSize};
 use agent::model::Identifiers;
 use agent::model::{
     Attachment, Chain, FunctionCall, Instruction, Item, Message, Model, Observer, Reasoning, Reply, Request,
@@ -47,6 +48,26 @@ fn full() -> Request {
             }),
             service_tier: Some(ServiceTier::Flex),
             parallel_tool_calls: Some(false),
+            hosted_tools: vec![
+                HostedTool::WebSearch {
+                    search_context_size: Some(SearchContextSize::Low),
+                    allowed_domains: vec!["docs.rs".to_owned()],
+                },
+                HostedTool::FileSearch {
+                    vector_store_ids: vec!["vs_1".to_owned()],
+                    max_num_results: Some(5),
+                },
+                HostedTool::CodeInterpreter {
+                    file_ids: vec!["file-1".to_owned()],
+                    memory_limit: Some(MemoryLimit::G4),
+                },
+                HostedTool::Mcp {
+                    server_label: "docs".to_owned(),
+                    server_url: "https://mcp.example.com".to_owned(),
+                    server_description: Some("d".to_owned()),
+                    allowed_tools: vec!["ask".to_owned()],
+                },
+            ],
         },
         identifiers: Some(Identifiers { session: "a session".to_owned(), user: "a user".to_owned() }),
         store: false,

@@ -56,6 +56,7 @@ fn reply(text: String, response_id: String, calls: Vec<FunctionCall>) -> Reply {
         cut_short: false,
         restated: false,
         reasoning: Vec::new(),
+        hosted: Vec::new(),
     }
 }
 

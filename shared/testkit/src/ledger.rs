@@ -93,7 +93,7 @@ fn turns(told: &[Told]) -> Vec<(String, String)> {
                 let Some((_, answer)) = turns.last_mut().filter(|_| !calls) else { continue };
                 *answer = items.iter().find_map(|item| match item {
                     Item::Text(text) => Some(text.clone()),
-                    Item::Reasoning(_) | Item::Call(_) => None,
+                    Item::Reasoning(_) | Item::Hosted(_) | Item::Call(_) => None,
                 });
             }
         }

@@ -47,6 +47,8 @@ struct Open {
     parts: Vec<Value>,
     /// The text of the last part, while it is one.
     text: Option<String>,
+    /// What is said beside that text.
+    annotations: Vec<Value>,
 }
 
 struct Writer<'a> {
@@ -67,6 +69,8 @@ impl Writer<'_> {
             Step::Echo => self.text(&echo::answer(asked)),
             Step::Refuse(text) => self.refusal(text),
             Step::Think(summary) => self.reasoning(asked, summary),
+            Step::Hosted { kind, members } => self.hosted(kind, members),
+            Step::Cite(annotation) => self.cite(annotation),
             Step::Call { name, arguments } => self.call(name, &arguments.to_string()),
             Step::Pace(pace) => self.pace = *pace,
             Step::Chunk(characters) => self.chunk = Some(*characters),
@@ -196,6 +200,43 @@ impl Writer<'_> {
         self.output.push(item);
     }
 
+    fn hosted(&mut self, kind: &str, members: &Value) {
+        self.close(false);
+        let index = self.output.len();
+        let id = self.issued.item("hosted", index);
+        let item = |status: &str| {
+            let mut item = members.as_object().cloned().unwrap_or_default();
+            item.extend([("type".to_owned(), json!(kind)), ("id".to_owned(), json!(id))]);
+            // A list of tools has none.
+            if kind != "mcp_list_tools" {
+                item.insert("status".to_owned(), json!(status));
+            }
+            Value::Object(item)
+        };
+        self.item("response.output_item.added", item("in_progress"));
+        let done = format!("response.{kind}.completed");
+        self.events.push(&done, [("item_id", json!(id)), ("output_index", json!(index))]);
+        let item = item("completed");
+        self.item("response.output_item.done", item.clone());
+        self.output.push(item);
+    }
+
+    fn cite(&mut self, annotation: &Value) {
+        let index = self.output.len();
+        let Some(open) = &mut self.open else { return };
+        self.events.push(
+            "response.output_text.annotation.added",
+            [
+                ("item_id", json!(open.id)),
+                ("output_index", json!(index)),
+                ("content_index", json!(open.parts.len())),
+                ("annotation_index", json!(open.annotations.len())),
+                ("annotation", annotation.clone()),
+            ],
+        );
+        open.annotations.push(annotation.clone());
+    }
+
     fn unknown(&mut self) {
         self.close(false);
         self.events.push("response.novelty.appeared", [("novelty", json!({ "depth": 1 }))]);
@@ -212,7 +253,7 @@ impl Writer<'_> {
             return open;
         }
         let id = self.issued.item("msg", self.output.len());
-        let open = Open { id, parts: Vec::new(), text: None };
+        let open = Open { id, parts: Vec::new(), text: None, annotations: Vec::new() };
         self.item("response.output_item.added", message(&open, "in_progress"));
         open
     }
@@ -231,7 +272,8 @@ impl Writer<'_> {
                 ("logprobs", json!([])),
             ],
         );
-        let part = json!({ "type": "output_text", "text": text, "annotations": [], "logprobs": [] });
+        let annotations = std::mem::take(&mut open.annotations);
+        let part = json!({ "type": "output_text", "text": text, "annotations": annotations, "logprobs": [] });
         self.part("response.content_part.done", open, part.clone());
         open.parts.push(part);
     }

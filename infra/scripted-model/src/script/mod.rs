@@ -72,6 +72,15 @@ impl<'a> Script<'a> {
             }
             "echo" => reply.steps.push(Step::Echo),
             "think" => reply.steps.push(Step::Think(self.string()?)),
+            "hosted" => {
+                let kind = self.word("the type of an item")?.to_owned();
+                let members = self.value().unwrap_or_else(|| json!({}));
+                reply.steps.push(Step::Hosted { kind, members });
+            }
+            "cite" => {
+                let annotation = self.value().ok_or_else(|| self.unreadable("an annotation"))?;
+                reply.steps.push(Step::Cite(annotation));
+            }
             "refuse" => reply.steps.push(Step::Refuse(self.string()?)),
             "call" => {
                 let calls = |step: &&Step| matches!(step, Step::Call { .. });

@@ -5,7 +5,7 @@ use std::{fmt::Display, ops::RangeInclusive};
 use serde::Serialize;
 
 use super::{
-    AgentContext, Budgets, ConversationContext, Document, Prices,
+    AgentContext, Budgets, ConversationContext, Document, Prices, hosted_check,
     limits::{
         BUDGET_TOKENS, CONTEXT_CHUNKS, DIMENSIONS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES,
         MAX_MODEL_NAME_CHARS, MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, TEMPERATURE,
@@ -34,7 +34,7 @@ pub(super) fn document(
         Document::AgentContext(context) => {
             let AgentContext { id: _, name, default_conversation_context_id: _, client_tools } = context;
             line(name, MAX_NAME_CHARS, &format!("{at}.Name"), found);
-            declared::of_context(client_tools, server_tools, at, found);
+            declared::of_context(client_tools, server_tools, 0, at, found);
         }
         Document::ConversationContext(context) => {
             conversation(context, catalog, server_tools, at, found);
@@ -93,7 +93,8 @@ fn conversation(
     if let Some(prices) = &context.prices {
         self::prices(prices, &format!("{at}.Prices"), found);
     }
-    declared::of_context(&context.client_tools, server_tools, at, found);
+    hosted_check::check(&context.hosted_tools, at, found);
+    declared::of_context(&context.client_tools, server_tools, context.hosted_tools.len(), at, found);
     tool_choice(context, catalog, &format!("{at}.ToolChoiceName"), found);
 }
 

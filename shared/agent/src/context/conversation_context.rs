@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fallback, Prices, limits};
 use crate::{
+    hosted::HostedTool,
     settings::{Effort, ServiceTier, Settings, TextFormat, Verbosity},
     tool::Definition,
 };
@@ -56,6 +57,9 @@ pub struct ConversationContext {
     /// The tools that clients of this conversation run.
     #[serde(default)]
     pub client_tools: Vec<Definition>,
+    /// The tools that the model's provider runs.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub hosted_tools: Vec<HostedTool>,
     /// A tool that a turn's first model call must use (AGN-003 §6.2).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool_choice_name: Option<String>,
@@ -106,6 +110,7 @@ impl ConversationContext {
             text_format: self.text_format.clone(),
             service_tier: self.service_tier,
             parallel_tool_calls: self.parallel_tool_calls,
+            hosted_tools: self.hosted_tools.clone(),
         }
     }
 }

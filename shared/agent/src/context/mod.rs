@@ -13,6 +13,7 @@ mod document;
 mod effective;
 mod fallback;
 mod fallback_check;
+mod hosted_check;
 mod limits;
 mod price;
 #[cfg(test)]

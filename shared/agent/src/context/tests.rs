@@ -118,6 +118,15 @@ fn everything_that_can_be_said_is_read_and_written_alike() {
             "Name": "verdict", "Description": "d", "Strict": false, "Schema": { "type": "object", "properties": {} },
         },
         "ClientTools": [with(with(tool("t"), "Usage", "u"), "Strict", false)], "ToolChoiceName": "t",
+        "HostedTools": [
+            { "Type": "web_search", "SearchContextSize": "low", "AllowedDomains": ["docs.rs"] },
+            { "Type": "file_search", "VectorStoreIds": ["vs_1"], "MaxNumResults": 5 },
+            { "Type": "code_interpreter", "FileIds": ["file-1"], "MemoryLimit": "4g" },
+            {
+                "Type": "mcp", "ServerLabel": "docs", "ServerUrl": "https://mcp.example.com/mcp",
+                "ServerDescription": "d", "AllowedTools": ["search"],
+            },
+        ],
         "Collection": "code.main-1", "EmbeddingModel": "e", "Dimensions": 256, "Chain": "local", "ToolsOnContinuation": "omit", "StoreRawPayloads": true,
         "ToolDeadlineSeconds": 60, "MaxRounds": 64,
         "Budgets": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
@@ -406,6 +415,49 @@ fn any_json() -> impl Strategy<Value = Value> {
                 .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
         ]
     })
+}
+
+#[test]
+fn hosted_tools_hold_no_secret_and_nothing_that_a_provider_refuses() {
+    let faults = |tools: Value| -> Vec<String> {
+        let context = with(conversation(), "HostedTools", tools);
+        let faults = parse(&context).expect_err("faults");
+        faults.as_slice().iter().map(ToString::to_string).collect()
+    };
+    let mcp = json!({ "Type": "mcp", "ServerLabel": "docs", "ServerUrl": "https://mcp.example.com" });
+    for secret in ["Authorization", "Headers", "ConnectorId", "RequireApproval"] {
+        let told = faults(json!([with(mcp.clone(), secret, "sk-secret")]));
+        assert!(told[0].contains(secret) && !told[0].contains("sk-secret"), "{told:?}");
+    }
+    for url in
+        ["http://a.example", "https://user:pass@a.example", "https://a.example/?key=1", "https://", "x"]
+    {
+        let told = faults(json!([with(mcp.clone(), "ServerUrl", url)]));
+        assert!(told[0].contains("HostedTools[0].ServerUrl: must be an https URL"), "{told:?}");
+    }
+    for (tools, wanted) in [
+        (
+            json!([{ "Type": "web_search" }, { "Type": "web_search" }]),
+            "HostedTools[1].Type: \"web_search\" is declared twice",
+        ),
+        (json!([mcp.clone(), mcp]), "HostedTools[1].ServerLabel: \"docs\" is declared twice"),
+        (
+            json!([{ "Type": "file_search", "VectorStoreIds": [] }]),
+            "VectorStoreIds: must name a store at least",
+        ),
+        (
+            json!([{ "Type": "file_search", "VectorStoreIds": ["v"], "MaxNumResults": 51 }]),
+            "MaxNumResults: must be from 1 to 50",
+        ),
+        (
+            json!([{ "Type": "web_search", "AllowedDomains": ["https://a"] }]),
+            "AllowedDomains[0]: must have 1 to 256",
+        ),
+        (json!([{ "Type": "image_generation" }]), "image_generation"),
+    ] {
+        let told = faults(tools);
+        assert!(told[0].contains(wanted), "{told:?}");
+    }
 }
 
 fn any_name() -> impl Strategy<Value = String> {

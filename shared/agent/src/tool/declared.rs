@@ -12,9 +12,15 @@ pub(crate) const MAX_TOOL_DESCRIPTION_CHARS: usize = 4_000;
 /// A tool's `Usage`.
 const MAX_TOOL_USAGE_CHARS: usize = 8_000;
 
-/// Checks `ClientTools` of a context.
-pub(crate) fn of_context(tools: &[Definition], server_tools: &[&str], at: &str, found: &mut Found) {
-    check(tools, server_tools, most_of_context(server_tools), at, found);
+/// Checks `ClientTools` of a context that declares so many tools of the provider's besides.
+pub(crate) fn of_context(
+    tools: &[Definition],
+    server_tools: &[&str],
+    hosted: usize,
+    at: &str,
+    found: &mut Found,
+) {
+    check(tools, server_tools, most_of_context(server_tools).saturating_sub(hosted), at, found);
 }
 
 /// Checks `ClientTools` of a mode.

@@ -16,6 +16,7 @@ use contracts::response::ToolOutcome;
 use crate::wire::request as wire;
 
 mod attachment;
+mod hosted;
 pub mod tool_results;
 
 /// Stands under `[INSTRUCTION]` when the user sent files or images alone (AGN-034 §4.1).
@@ -53,7 +54,7 @@ pub fn build(request: &Request) -> wire::Request<'_> {
         store: (!request.store).then_some(false),
         include: request.reasoning_wanted.then_some(["reasoning.encrypted_content"]),
         stream: true,
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(tool).chain(settings.hosted_tools.iter().map(hosted::tool)).collect(),
         previous_response_id,
         input,
         tool_choice: request.tool_choice.as_deref().map(|name| wire::ToolChoice { name }),
@@ -100,6 +101,7 @@ fn replied(item: &Item) -> wire::Item<'_> {
             summary: &reasoning.summary,
             encrypted_content: &reasoning.encrypted,
         }),
+        Item::Hosted(call) => wire::Item::Hosted(&call.item),
         Item::Call(call) => wire::Item::Call(wire::Call {
             call_id: &call.call_id,
             name: &call.name,
@@ -148,13 +150,13 @@ fn call_output(output: &ToolOutput) -> wire::Item<'_> {
     })
 }
 
-fn tool(tool: &Tool) -> wire::Tool<'_> {
-    wire::Tool {
+fn tool(tool: &Tool) -> wire::Offered<'_> {
+    wire::Offered::Function(wire::Tool {
         name: &tool.name,
         description: &tool.description,
         parameters: &tool.parameters,
         strict: tool.strict,
-    }
+    })
 }
 
 fn stated(part: &str) -> Option<&str> {

@@ -1,7 +1,8 @@
 //! What a response's items come to: its text and its calls.
 
-use agent::model::{Error, FunctionCall, Reasoning};
+use agent::model::{Error, FunctionCall, HostedCall, Reasoning};
 
+use super::citations::{self, Citation};
 use crate::wire::item::Item;
 
 pub(super) const MOST_CALLS: usize = 128;
@@ -14,14 +15,19 @@ pub(super) struct Called {
     pub(super) minted: bool,
 }
 
-/// The items' texts and refusals, joined by a blank line.
+/// The items' texts and refusals, joined by a blank line, and behind them what they cite.
 pub(super) fn text(items: &[Item]) -> String {
-    let texts = items.iter().flat_map(|item| match item {
-        Item::Message(texts) => texts.as_slice(),
-        Item::FunctionCall(_) | Item::Reasoning(_) | Item::Other => &[],
-    });
+    let messages = || {
+        items.iter().filter_map(|item| match item {
+            Item::Message(texts, annotations) => Some((texts, annotations)),
+            Item::FunctionCall(_) | Item::Reasoning(_) | Item::Hosted(_) | Item::Other => None,
+        })
+    };
+    let texts = messages().flat_map(|(texts, _)| texts);
     let texts: Vec<&str> = texts.map(String::as_str).filter(|text| !text.is_empty()).collect();
-    texts.join("\n\n")
+    let cited: Vec<Citation> =
+        messages().flat_map(|(_, annotations)| annotations).filter_map(Citation::of).collect();
+    citations::append(texts.join("\n\n"), &cited)
 }
 
 /// The calls, each with an id of its own: where that of the provider is missing or was used before, its item's id,
@@ -65,7 +71,25 @@ pub(super) fn reasoning(items: &[Item]) -> Vec<Reasoning> {
             summary: reasoning.summary.clone(),
             encrypted: reasoning.encrypted.clone(),
         }),
-        Item::Message(_) | Item::Other => None,
+        Item::Message(..) | Item::Hosted(_) | Item::Other => None,
+    });
+    told.collect()
+}
+
+/// What the provider's own tools did, each with how many of the calls and of the reasoning stand before it.
+pub(super) fn hosted(items: &[Item]) -> Vec<HostedCall> {
+    let (mut calls_before, mut reasoning_before) = (0, 0);
+    let told = items.iter().filter_map(|item| match item {
+        Item::FunctionCall(call) => {
+            calls_before += usize::from(!call.name.is_empty());
+            None
+        }
+        Item::Reasoning(_) => {
+            reasoning_before += 1;
+            None
+        }
+        Item::Hosted(item) => Some(HostedCall { calls_before, reasoning_before, item: item.clone() }),
+        Item::Message(..) | Item::Other => None,
     });
     told.collect()
 }

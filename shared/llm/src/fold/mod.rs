@@ -1,7 +1,7 @@
 //! Makes one reply of a stream's events.
 //!
 //! Pure. The pieces of text handed on, joined, are the reply's text, unless the response as it ends says
-//! something else: that counts. Segments (parts of messages) are joined by a blank line, and a refusal is text
+//! something else: that counts. What the text cites stands at its end. Segments (parts of messages) are joined by a blank line, and a refusal is text
 //! too. A stream has to end with a terminal event; whatever ends without one has no reply.
 
 use agent::model::{Chain, Error, Observer, Reply, Request};
@@ -14,6 +14,7 @@ use crate::wire::event::{Delta, Event, Response};
 use crate::wire::item::Item;
 use crate::{failure, raw};
 
+mod citations;
 mod items;
 
 const MOST_TEXT: usize = 8 << 20;
@@ -225,6 +226,7 @@ impl Fold {
             cut_short,
             restated,
             reasoning: items::reasoning(&items),
+            hosted: items::hosted(&items),
         })
     }
 

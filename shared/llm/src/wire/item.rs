@@ -3,16 +3,22 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+/// What the provider's own tools are told as.
+const HOSTED: [&str; 5] =
+    ["web_search_call", "file_search_call", "code_interpreter_call", "mcp_list_tools", "mcp_call"];
+
 /// One item of the output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Item {
-    /// Something said: its texts and refusals, in order.
-    Message(Vec<String>),
+    /// Something said: its texts and refusals, in order, and the annotations beside them.
+    Message(Vec<String>, Vec<Value>),
     /// A function to call.
     FunctionCall(Call),
     /// How the model came to what follows, where it can be told again.
     Reasoning(Reasoning),
-    /// Built-in tools, and what does not exist yet.
+    /// What a tool of the provider's did, as it came.
+    Hosted(Value),
+    /// What does not exist yet.
     #[default]
     Other,
 }
@@ -53,11 +59,20 @@ impl<'de> Deserialize<'de> for Item {
 impl Item {
     fn of(members: &Map<String, Value>) -> Self {
         match members.get("type").and_then(Value::as_str) {
-            Some("message") => Self::Message(match members.get("content") {
-                Some(Value::String(text)) => vec![text.clone()],
-                Some(Value::Array(parts)) => parts.iter().filter_map(said).map(str::to_owned).collect(),
-                _ => Vec::new(),
-            }),
+            Some("message") => match members.get("content") {
+                Some(Value::String(text)) => Self::Message(vec![text.clone()], Vec::new()),
+                Some(Value::Array(parts)) => {
+                    let annotations = parts.iter().filter_map(|part| part.get("annotations")?.as_array());
+                    Self::Message(
+                        parts.iter().filter_map(said).map(str::to_owned).collect(),
+                        annotations.flatten().cloned().collect(),
+                    )
+                }
+                _ => Self::Message(Vec::new(), Vec::new()),
+            },
+            Some(kind) if HOSTED.contains(&kind) && text(members, "id").is_some() => {
+                Self::Hosted(Value::Object(members.clone()))
+            }
             Some("function_call") => Self::FunctionCall(Call {
                 call_id: text(members, "call_id"),
                 id: text(members, "id"),

@@ -1,5 +1,6 @@
 //! A request to `POST {base}/responses`.
 
+use agent::hosted::{MemoryLimit, SearchContextSize};
 use agent::settings::{Effort, ServiceTier, Verbosity};
 use serde::Serialize;
 use serde_json::Value;
@@ -47,7 +48,7 @@ pub struct Request<'a> {
     /// The tools that the model may call. They stand before the input, whose end changes with every call: so
     /// the beginning of a request is that of the one before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<Tool<'a>>,
+    pub tools: Vec<Offered<'a>>,
     /// The response that this request continues from (AGN-003 §4.4).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_response_id: Option<&'a str>,
@@ -101,6 +102,8 @@ pub enum Item<'a> {
     Call(Call<'a>),
     /// How the model came to it.
     Reasoned(Reasoned<'a>),
+    /// What a tool of the provider's did on the way, as it came.
+    Hosted(&'a Value),
     /// A message.
     Message(Message<'a>),
 }
@@ -194,6 +197,78 @@ pub enum Part<'a> {
         /// A `data:` URL.
         file_data: String,
     },
+}
+
+/// A tool that the model may call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Offered<'a> {
+    /// Answered by whoever asks.
+    Function(Tool<'a>),
+    /// Run by the provider.
+    Hosted(Hosted<'a>),
+}
+
+/// A tool that the provider runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Hosted<'a> {
+    /// Searches the web.
+    WebSearch {
+        /// Where it may.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        filters: Option<Domains<'a>>,
+        /// How much of what it finds the model reads.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        search_context_size: Option<SearchContextSize>,
+    },
+    /// Searches the provider's stores.
+    FileSearch {
+        /// Which.
+        vector_store_ids: &'a [String],
+        /// How many results the model reads at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        max_num_results: Option<u32>,
+    },
+    /// Runs code.
+    CodeInterpreter {
+        /// Where.
+        container: Container<'a>,
+    },
+    /// The tools of a remote server.
+    Mcp {
+        /// What the model calls it.
+        server_label: &'a str,
+        /// Where it is.
+        server_url: &'a str,
+        /// What it is for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        server_description: Option<&'a str>,
+        /// Which of its tools.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        allowed_tools: Option<&'a [String]>,
+        /// `never`: there is nobody to ask.
+        require_approval: &'static str,
+    },
+}
+
+/// `{"allowed_domains": […]}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Domains<'a> {
+    /// The domains.
+    pub allowed_domains: &'a [String],
+}
+
+/// `{"type": "auto", …}`: the provider makes one, or goes on with the conversation's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename = "auto")]
+pub struct Container<'a> {
+    /// Files that are there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_ids: Option<&'a [String]>,
+    /// How much memory it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<MemoryLimit>,
 }
 
 /// A function tool, in the API's flat shape.

@@ -54,7 +54,7 @@ fn conversation(id: &str) -> ConversationContext {
     serde_json::from_value(json!({
         "Id": id, "Name": "Bücher 😀", "ModelName": "a-model", "System": "Be brief.\n\"Always\".",
         "Temperature": 0.7, "MaxOutputTokens": 1_000, "ReasoningEffort": "low", "DefaultMode": "general",
-        "ClientTools": tools, "ToolChoiceName": "publish_file", "Collection": "books", "Chain": "local",
+        "ClientTools": tools, "HostedTools": [{"Type": "web_search"}], "ToolChoiceName": "publish_file", "Collection": "books", "Chain": "local",
         "ToolsOnContinuation": "omit", "StoreRawPayloads": true, "ToolDeadlineSeconds": 61, "MaxRounds": 3,
         "Budgets": { "HistoryTokens": 1, "FileTokens": 2, "TotalFileTokens": 3, "ContextTokens": 4, "ContextChunks": 5 },
         "Prices": {

@@ -101,7 +101,7 @@ fn all_answered(told: &[Told], outputs: &[ToolOutput]) -> bool {
         Told::Replied(items) => {
             open.extend(items.iter().filter_map(|item| match item {
                 Item::Call(call) => Some(call),
-                Item::Text(_) | Item::Reasoning(_) => None,
+                Item::Text(_) | Item::Reasoning(_) | Item::Hosted(_) => None,
             }));
             true
         }
@@ -160,6 +160,7 @@ impl ScriptedModel {
             cut_short: false,
             restated: false,
             reasoning: Vec::new(),
+            hosted: Vec::new(),
         })
     }
 

@@ -145,6 +145,7 @@ impl<D: AgentDeps> Executor<D> {
             let beside = Beside {
                 text: reply.text.clone(),
                 reasoning: reply.reasoning,
+                hosted: reply.hosted,
                 model: plan.model.clone(),
                 provider,
             };

@@ -44,12 +44,14 @@ pub enum Dropped {
 /// Merges client tools, the mode's server tools, and the mode change tool, in this order.
 ///
 /// `declared` are the definitions of the contexts and the mode, in order of precedence; one that says the
-/// server runs it stands for the registry's tool of that name.
+/// server runs it stands for the registry's tool of that name. `hosted` is how many of the provider's own tools a
+/// request offers beside them.
 #[must_use]
 pub fn merge<'a>(
     registry: &Registry,
     declared: impl IntoIterator<Item = &'a Definition>,
     mode_tools: impl IntoIterator<Item = &'a str>,
+    hosted: usize,
 ) -> Merged {
     let (of_client, of_server): (Vec<_>, Vec<_>) =
         declared.into_iter().partition(|tool| tool.executed_by == ExecutedBy::Client);
@@ -75,7 +77,7 @@ pub fn merge<'a>(
             Some(_) => {}
         }
     }
-    let room = MOST_TOOLS - 1;
+    let room = (MOST_TOOLS - 1).saturating_sub(hosted);
     let too_many = merged.tools.split_off(room.min(merged.tools.len()));
     merged.dropped.extend(too_many.into_iter().map(|tool| Dropped::NoRoom(tool.name)));
     merged.tools.extend(registry.get(AGENT_CHANGE_MODE).map(|tool| tool.definition().clone()));

@@ -15,7 +15,7 @@ fn client(name: &str) -> Definition {
 }
 
 fn merged(declared: &[Definition], mode_tools: &[&str]) -> Merged {
-    merge(&Registry::new(built_in()).unwrap(), declared, mode_tools.iter().copied())
+    merge(&Registry::new(built_in()).unwrap(), declared, mode_tools.iter().copied(), 0)
 }
 
 fn names(merged: &Merged) -> Vec<&str> {

@@ -133,7 +133,7 @@ fn registry(scripted: Vec<Scripted>) -> Registry {
 }
 
 fn run(registry: &Registry, calls: &[FunctionCall], limits: &Limits) -> Vec<Executed> {
-    let offered = merge(registry, [], registry.names()).tools;
+    let offered = merge(registry, [], registry.names(), 0).tools;
     drive(run_all(registry, &offered, calls, &Facts::default(), limits, &Looks))
 }
 
@@ -200,7 +200,7 @@ fn a_tool_that_the_turn_does_not_offer_is_not_run() {
     let echo = Scripted::named("echo");
     let seen = echo.seen.clone();
     let registry = registry(vec![echo]);
-    let offered = merge(&registry, [], []).tools;
+    let offered = merge(&registry, [], [], 0).tools;
     let calls = [call("1", "echo", r#"{"n":1}"#)];
     let ran = drive(run_all(&registry, &offered, &calls, &Facts::default(), &Limits::default(), &Looks));
     assert_eq!(
@@ -212,7 +212,7 @@ fn a_tool_that_the_turn_does_not_offer_is_not_run() {
 
 #[test]
 fn a_tool_that_a_redeploy_took_away_is_told_so() {
-    let offered = merge(&registry(vec![Scripted::named("old")]), [], ["old"]).tools;
+    let offered = merge(&registry(vec![Scripted::named("old")]), [], ["old"], 0).tools;
     let calls = [call("1", "old", r#"{"n":1}"#)];
     let now = registry(vec![]);
     let ran = drive(run_all(&now, &offered, &calls, &Facts::default(), &Limits::default(), &Looks));
