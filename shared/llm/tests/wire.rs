@@ -8,8 +8,8 @@ use std::time::Duration;
 use agent::hosted::{HostedTool, MemoryLimit, SearchContextSize};
 use agent::model::Identifiers;
 use agent::model::{
-    Attachment, Chain, FunctionCall, Instruction, Item, Message, Model, Observer, Reasoning, Reply, Request,
-    Told, Tool, ToolOutput,
+    Attachment, Chain, FunctionCall, HostedCall, Instruction, Item, Message, Model, Observer, Reasoning,
+    Reply, Request, Told, Tool, ToolOutput,
 };
 use agent::settings::{Effort, ServiceTier, Settings, TextFormat, Verbosity};
 use contracts::response::ToolOutcome;
@@ -108,14 +108,28 @@ fn told() -> Vec<Told> {
         calls_before: 0,
         id: "rs_1".to_owned(),
         summary: vec![serde_json::json!({ "type": "summary_text", "text": "Where to look." })],
-        encrypted: "gAAAA".to_owned(),
+        // As the scripted model issues it; it takes no other back.
+        encrypted: "scripted_rs_1".to_owned(),
+    };
+    let searched = HostedCall {
+        calls_before: 0,
+        reasoning_before: 1,
+        item: serde_json::json!({
+            "type": "web_search_call", "id": "ws_1", "status": "completed",
+            "action": { "type": "search", "query": "a compiler" },
+        }),
     };
     let call = FunctionCall { call_id: "call_1".into(), name: "look".into(), arguments: "{}".into() };
     let output = ToolOutput { call: call.clone(), outcome: ToolOutcome::ResultJson("{}".to_owned()) };
     let instruction = Instruction::User("What is it?".to_owned());
     vec![
         Told::Said(Message { instruction, ..Message::in_mode("general") }),
-        Told::Replied(vec![Item::Reasoning(reasoning), Item::Text("Let me look.".into()), Item::Call(call)]),
+        Told::Replied(vec![
+            Item::Reasoning(reasoning),
+            Item::Hosted(searched),
+            Item::Text("Let me look.".into()),
+            Item::Call(call),
+        ]),
         Told::Said(Message { tool_outputs: vec![output], ..Message::in_mode("general") }),
         Told::Replied(vec![Item::Text("A compiler.".to_owned())]),
     ]

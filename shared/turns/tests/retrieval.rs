@@ -60,6 +60,7 @@ impl Model for Scripted {
             cut_short: false,
             restated: false,
             reasoning: Vec::new(),
+            hosted: Vec::new(),
         })
     }
 }
