@@ -1,0 +1,112 @@
+//! The collections: opened with the engine, changed one at a time, on the disk before a change is answered.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use qdrant_edge::{EdgeConfig, EdgeShard, UpdateOperation, WalOptions};
+
+use crate::folder;
+use crate::refusal::Refusal;
+
+/// A part of the log; small, since it is of no use here.
+const LOG_PART: usize = 4 << 20;
+
+/// None once it was deleted.
+type Collection = Arc<RwLock<Option<EdgeShard>>>;
+
+/// Every collection of one folder.
+pub(crate) struct Engine {
+    root: PathBuf,
+    collections: RwLock<BTreeMap<String, Collection>>,
+}
+
+impl Engine {
+    /// Opens what the folder keeps, making it when it is missing.
+    pub(crate) fn open(root: PathBuf) -> Result<Self, Refusal> {
+        fs::create_dir_all(&root)?;
+        let mut collections = BTreeMap::new();
+        for (name, path) in folder::collections(&root)? {
+            folder::forget_old_log(&path)?;
+            collections.insert(name, collection(EdgeShard::load(&path, None)?));
+        }
+        Ok(Self { root, collections: RwLock::new(collections) })
+    }
+
+    /// The names, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        read(&self.collections).keys().cloned().collect()
+    }
+
+    /// Whether there is such a collection.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        read(&self.collections).contains_key(name)
+    }
+
+    /// Makes a collection.
+    pub(crate) fn create(&self, name: &str, config: EdgeConfig) -> Result<(), Refusal> {
+        let path = folder::of_collection(&self.root, name)?;
+        let mut collections = write(&self.collections);
+        if collections.contains_key(name) {
+            return Err(Refusal::CollectionExists(name.to_owned()));
+        }
+        fs::create_dir_all(&path)?;
+        let config = EdgeConfig {
+            wal_options: Some(WalOptions { segment_capacity: LOG_PART, ..WalOptions::default() }),
+            ..config
+        };
+        collections.insert(name.to_owned(), collection(EdgeShard::new(&path, config)?));
+        Ok(())
+    }
+
+    /// Deletes a collection; false when there was none.
+    pub(crate) fn delete(&self, name: &str) -> Result<bool, Refusal> {
+        let Some(collection) = write(&self.collections).remove(name) else {
+            return Ok(false);
+        };
+        // Waits for who reads it. Gone before its folder is: it writes a last time when dropped.
+        drop(write(&collection).take());
+        fs::remove_dir_all(folder::of_collection(&self.root, name)?)?;
+        Ok(true)
+    }
+
+    /// Reads a collection, beside others who read it.
+    pub(crate) fn read<T>(
+        &self,
+        name: &str,
+        ask: impl FnOnce(&EdgeShard) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let collection = self.collection(name)?;
+        let shard = read(&collection);
+        ask(shard.as_ref().ok_or_else(|| Refusal::NoCollection(name.to_owned()))?)
+    }
+
+    /// Changes a collection, alone. When it returns, the change outlasts a kill.
+    pub(crate) fn change(&self, name: &str, operation: UpdateOperation) -> Result<(), Refusal> {
+        let collection = self.collection(name)?;
+        // Alone, because a flush does not wait for others: it takes its locks or panics.
+        let shard = write(&collection);
+        let shard = shard.as_ref().ok_or_else(|| Refusal::NoCollection(name.to_owned()))?;
+        shard.update(operation)?;
+        shard.flush();
+        Ok(())
+    }
+
+    fn collection(&self, name: &str) -> Result<Collection, Refusal> {
+        let found = read(&self.collections).get(name).cloned();
+        found.ok_or_else(|| Refusal::NoCollection(name.to_owned()))
+    }
+}
+
+fn collection(shard: EdgeShard) -> Collection {
+    Arc::new(RwLock::new(Some(shard)))
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

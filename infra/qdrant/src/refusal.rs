@@ -1,0 +1,50 @@
+//! Why a call was not done, as the client is told.
+
+use qdrant_edge::OperationError;
+use tonic::Status;
+
+/// Why a call was not done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// In the words of the real server, which clients look for.
+    #[error("Not found: Collection `{0}` doesn't exist!")]
+    NoCollection(String),
+    #[error("Collection `{0}` already exists!")]
+    CollectionExists(String),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("the embedded engine does not do {0}; name a real server with QDRANT_URL")]
+    Unsupported(&'static str),
+    #[error("{0}")]
+    Engine(#[from] OperationError),
+    #[error("cannot use the folder of the collections: {0}")]
+    Folder(#[from] std::io::Error),
+    #[error("the call was cut short: {0}")]
+    CutShort(#[from] tokio::task::JoinError),
+}
+
+impl Refusal {
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::Invalid(message.into())
+    }
+}
+
+impl From<Refusal> for Status {
+    fn from(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        match refusal {
+            Refusal::NoCollection(_) => Self::not_found(message),
+            Refusal::CollectionExists(_) => Self::already_exists(message),
+            Refusal::Invalid(_) => Self::invalid_argument(message),
+            Refusal::Unsupported(_) => Self::unimplemented(message),
+            // Vectors of a wrong size or name, and filters that make no sense: the caller's to mend.
+            Refusal::Engine(
+                OperationError::WrongVectorDimension { .. }
+                | OperationError::VectorNameNotExists { .. }
+                | OperationError::ValidationError { .. }
+                | OperationError::TypeError { .. },
+            ) => Self::invalid_argument(message),
+            Refusal::Engine(_) | Refusal::Folder(_) | Refusal::CutShort(_) => Self::internal(message),
+        }
+    }
+}

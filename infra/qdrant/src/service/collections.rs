@@ -1,0 +1,73 @@
+//! Making, listing, describing and deleting collections.
+
+use ::qdrant_client::qdrant::collections_server::Collections;
+use ::qdrant_client::qdrant::*;
+use tonic::{Request, Response, Status};
+
+use super::Service;
+use super::unsupported::unsupported;
+use crate::{told, understood};
+
+#[tonic::async_trait]
+impl Collections for Service {
+    async fn get(
+        &self,
+        request: Request<GetCollectionInfoRequest>,
+    ) -> Result<Response<GetCollectionInfoResponse>, Status> {
+        let name = request.into_inner().collection_name;
+        let told = |result, time| GetCollectionInfoResponse { result: Some(result), time };
+        self.answer(move |engine| engine.read(&name, |shard| Ok(told::info(shard))), told).await
+    }
+
+    async fn list(
+        &self,
+        _: Request<ListCollectionsRequest>,
+    ) -> Result<Response<ListCollectionsResponse>, Status> {
+        let told = |names: Vec<String>, time| ListCollectionsResponse {
+            collections: names.into_iter().map(|name| CollectionDescription { name }).collect(),
+            time,
+        };
+        self.answer(|engine| Ok(engine.names()), told).await
+    }
+
+    async fn create(
+        &self,
+        request: Request<CreateCollection>,
+    ) -> Result<Response<CollectionOperationResponse>, Status> {
+        let asked = request.into_inner();
+        let name = asked.collection_name.clone();
+        let create = move |engine: &crate::engine::Engine| engine.create(&name, understood::config(asked)?);
+        self.answer(create, |(), time| CollectionOperationResponse { result: true, time }).await
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeleteCollection>,
+    ) -> Result<Response<CollectionOperationResponse>, Status> {
+        let name = request.into_inner().collection_name;
+        let told = |result, time| CollectionOperationResponse { result, time };
+        self.answer(move |engine| engine.delete(&name), told).await
+    }
+
+    async fn collection_exists(
+        &self,
+        request: Request<CollectionExistsRequest>,
+    ) -> Result<Response<CollectionExistsResponse>, Status> {
+        let name = request.into_inner().collection_name;
+        let told =
+            |exists, time| CollectionExistsResponse { result: Some(CollectionExists { exists }), time };
+        self.answer(move |engine| Ok(engine.has(&name)), told).await
+    }
+
+    unsupported! {
+        update(UpdateCollection) -> CollectionOperationResponse;
+        update_aliases(ChangeAliases) -> CollectionOperationResponse;
+        list_collection_aliases(ListCollectionAliasesRequest) -> ListAliasesResponse;
+        list_aliases(ListAliasesRequest) -> ListAliasesResponse;
+        collection_cluster_info(CollectionClusterInfoRequest) -> CollectionClusterInfoResponse;
+        update_collection_cluster_setup(UpdateCollectionClusterSetupRequest) -> UpdateCollectionClusterSetupResponse;
+        create_shard_key(CreateShardKeyRequest) -> CreateShardKeyResponse;
+        delete_shard_key(DeleteShardKeyRequest) -> DeleteShardKeyResponse;
+        list_shard_keys(ListShardKeysRequest) -> ListShardKeysResponse;
+    }
+}
