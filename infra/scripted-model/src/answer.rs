@@ -83,7 +83,8 @@ fn played(asked: &Asked, reply: &Reply, plan: Plan) -> Answer {
     }
 }
 
-fn authorize(profile: &Profile, headers: &HeaderMap) -> Result<(), Refusal> {
+/// Refuses a key that is missing, or begins with `invalid`, where the provider asks for one.
+pub(crate) fn authorize(profile: &Profile, headers: &HeaderMap) -> Result<(), Refusal> {
     let told = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = || told(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
     let key = match profile.key {
@@ -167,7 +168,8 @@ fn same(asked: &Asked) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn refusal(status: &Status) -> Refusal {
+/// The error that a script asks for.
+pub(crate) fn refusal(status: &Status) -> Refusal {
     let kind = Refusal::kind_of(status.status);
     Refusal {
         status: status.status,

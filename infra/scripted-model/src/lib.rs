@@ -16,8 +16,10 @@
 //! # Routes
 //!
 //! - `POST /v1/responses`, plain JSON or `"stream": true`.
-//! - `GET /scripted/requests`: `{"count", "abandoned", "requests": [{"query", "headers", "body"}]}`, the last
-//!   10,000 requests; `DELETE` forgets them. `abandoned` counts replies whose client left early.
+//! - `POST /v1/embeddings`: vectors that are near each other where texts share words, the same each time.
+//! - `GET /scripted/requests`: `{"count", "abandoned", "requests": [{"query", "headers", "body"}], "embeddings": {"requests",
+//!   "texts"}}`, the last 10,000 requests for responses; `DELETE` forgets them. `abandoned` counts replies whose client
+//!   left early, `texts` what was embedded.
 //!
 //! Without a script it calls the tool that `tool_choice` forces, with no arguments, and else says what
 //! it is, what it heard and how long the chain is.
@@ -83,10 +85,14 @@
 //! | `finally "text"` | ends with another text than was streamed |
 //! | `as "gpt-5-2026"` | the model's own name |
 //!
+//! A request for the embedding of one text alone is scripted by that text's beginning, with `status`, `delay` and
+//! `drop` of the steps above: `[[embed: status 429 retry-after 1 times 2]]`.
+//!
 //! A directive that cannot be read is answered with 400 and the code `invalid_script`.
 
 mod answer;
 mod echo;
+mod embedding;
 mod id;
 mod memory;
 mod plan;
@@ -103,5 +109,5 @@ mod serve;
 mod validate;
 
 pub use provider::{Provider, UnknownProvider};
-pub use recorder::{Moment, Recorder};
+pub use recorder::{Embeddings, Moment, Recorder};
 pub use serve::{router, serve};

@@ -38,10 +38,20 @@ pub struct Recorder {
     kept: Arc<Mutex<Kept>>,
 }
 
+/// How many embeddings were asked for; the texts are not kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Embeddings {
+    /// Requests, refused ones included.
+    pub requests: usize,
+    /// Texts that were embedded.
+    pub texts: usize,
+}
+
 #[derive(Debug, Default)]
 struct Kept {
     count: usize,
     abandoned: usize,
+    embeddings: Embeddings,
     bytes: usize,
     requests: VecDeque<(String, Value)>,
     moments: Vec<(Moment, Instant)>,
@@ -86,6 +96,11 @@ impl Recorder {
     /// breaks a rule of the API beside it. Not those that a script, or the provider that is played, refuses.
     pub fn refused_as_unfit(&self) -> Vec<String> {
         self.lock().unfit.clone()
+    }
+
+    /// How many embeddings were asked for.
+    pub fn embeddings(&self) -> Embeddings {
+        self.lock().embeddings
     }
 
     /// When requests came and text was sent since the last [`Recorder::clear`], at most 100,000 moments.
@@ -134,13 +149,25 @@ impl Recorder {
         self.lock().unfit.push(format!("{}: {message}", param.as_deref().unwrap_or_default()));
     }
 
+    pub(crate) fn embedded(&self, texts: usize) {
+        let mut kept = self.lock();
+        kept.embeddings.requests += 1;
+        kept.embeddings.texts += texts;
+    }
+
     pub(crate) fn abandon(&self) {
         self.lock().abandoned += 1;
     }
 
     pub(crate) fn shown(&self) -> Value {
         let kept = self.lock();
-        json!({ "count": kept.count, "abandoned": kept.abandoned, "requests": kept.shown() })
+        let Embeddings { requests, texts } = kept.embeddings;
+        json!({
+            "count": kept.count,
+            "abandoned": kept.abandoned,
+            "requests": kept.shown(),
+            "embeddings": { "requests": requests, "texts": texts },
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {

@@ -12,6 +12,7 @@ use axum::{Json, Router};
 use serde_json::Value;
 
 use crate::answer::{self, Answer};
+use crate::embedding;
 use crate::memory::Memory;
 use crate::play;
 use crate::provider::Provider;
@@ -32,6 +33,7 @@ pub fn router(provider: Provider, recorder: Recorder) -> Router {
     let model = Model { provider, recorder, memory: Arc::new(Memory::default()) };
     Router::new()
         .route("/v1/responses", post(responses))
+        .route("/v1/embeddings", post(embeddings))
         .route("/scripted/requests", get(requests).delete(forget))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(model)
@@ -88,5 +90,17 @@ async fn responses(
             tokio::time::sleep(takes).await;
             Json(response).into_response()
         }
+    }
+}
+
+async fn embeddings(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
+    let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let embedded = embedding::embed(model.provider.profile(), &model.memory, &headers, &json);
+    model.recorder.embedded(embedded.texts);
+    tokio::time::sleep(embedded.delay).await;
+    match embedded.answer {
+        None => play::broken(),
+        Some(Ok(response)) => response,
+        Some(Err(refusal)) => refusal.laid_out(model.provider.profile().errors).into_response(),
     }
 }

@@ -8,6 +8,8 @@ use crate::quirk::Quirk;
 use crate::reply::{Cut, Drops, End, Reply, Status, Step, Unit, Usage};
 
 const OPENING: &str = "[[script:";
+/// Of a directive about a text that is to be embedded.
+const EMBEDDED: &str = "[[embed:";
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 const MOST_STEPS: usize = 256;
 const MOST_TEXT: usize = 4 << 20;
@@ -23,15 +25,24 @@ pub(crate) struct Unreadable {
 
 /// The replies that the instruction's directive asks for; nothing when it holds none.
 pub(crate) fn read(instruction: &str) -> Result<Option<Vec<Reply>>, Unreadable> {
-    let Some((_, rest)) = instruction.split_once(OPENING) else {
-        return Ok(None);
-    };
+    match instruction.split_once(OPENING) {
+        Some((_, rest)) => steps(rest).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The replies that a text asks for which is to be embedded and begins with a directive.
+pub(crate) fn read_leading(text: &str) -> Result<Option<Vec<Reply>>, Unreadable> {
+    text.strip_prefix(EMBEDDED).map(steps).transpose()
+}
+
+fn steps(rest: &str) -> Result<Vec<Reply>, Unreadable> {
     let mut script = Script { rest, room: MOST_TEXT };
     let mut replies = vec![Reply::default()];
     for _ in 0..MOST_STEPS {
         script.skip_separators();
         if script.taken("]]") {
-            return Ok(Some(replies));
+            return Ok(replies);
         }
         let word = script.word("a step or `]]`")?;
         if word == "then" {

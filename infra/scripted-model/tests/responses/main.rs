@@ -3,6 +3,7 @@
 // The helpers are test code too, which clippy knows of functions marked as tests only.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+mod embeddings;
 mod faults;
 mod providers;
 mod refusals;
