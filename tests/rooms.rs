@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("llm", &["contracts", "agent"]),
     ("retrieval", &["contracts", "agent", "llm"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
+    ("indexing", &["contracts", "agent", "llm", "retrieval"]),
     ("runtime", &["contracts", "protocol"]),
     ("service", &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime"]),
     ("scripted-model", &[]),
@@ -36,6 +37,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "agent",
             "turns",
             "storage",
+            "llm",
+            "retrieval",
+            "indexing",
             "execute",
             "tool-continuation",
             "session-read",
@@ -52,7 +56,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-sqs", &["storage", "local"]),
     ("aws-sdk-secretsmanager", &["storage"]),
     ("reqwest", &["llm", "local"]),
-    ("qdrant-client", &["retrieval", "local"]),
+    ("qdrant-client", &["retrieval", "indexing"]),
 ];
 
 #[test]

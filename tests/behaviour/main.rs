@@ -24,6 +24,7 @@ mod files;
 mod finalize;
 mod history;
 mod hosted_tools;
+mod indexing;
 mod logs;
 mod modes;
 mod named_providers;

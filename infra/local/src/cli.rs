@@ -1,12 +1,14 @@
 //! The command line.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use local::{Data, Function, Model, Options};
+use local::{Data, Function, Model, Options, Vectors};
 use scripted_model::Provider;
+
+pub(crate) use crate::sources_cli::{Evaluate, Index, Search};
+use crate::vector_args::VectorArgs;
 
 /// Runs the whole serverless backend on this machine.
 #[derive(Debug, Parser)]
@@ -31,6 +33,12 @@ pub(crate) enum Command {
     },
     /// List the objects of a running local cloud that no item refers to, and remove them if so asked.
     Reconcile(Reconcile),
+    /// Bring a folder of sources into the vector database.
+    Index(Index),
+    /// Ask the indexed sources a question.
+    Search(Search),
+    /// Index a folder and count how often the file that answers a question is found.
+    Evaluate(Evaluate),
     /// Print the API's OpenAPI document, as `infra/openapi.yaml` holds it.
     Openapi,
     /// Be a function: how the local cloud starts its processes.
@@ -68,6 +76,8 @@ pub(crate) struct Serve {
     environment: Vec<(String, String)>,
     #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten)]
+    vectors: VectorArgs,
 }
 
 #[derive(Debug, Args)]
@@ -165,7 +175,11 @@ impl Serve {
             lease: self.lease.map(Duration::from_secs),
             sweep: Some(Duration::from_secs(self.sweep)),
             model: self.model.model(),
-            environment: BTreeMap::from_iter(self.environment),
+            vectors: match self.vectors.server() {
+                Some(server) => Vectors::Server { url: server.url, api_key: server.key },
+                None => Vectors::Embedded,
+            },
+            environment: embedding().chain(self.environment).collect(),
             echo_logs: self.logs,
             ..Options::default()
         }
@@ -183,6 +197,18 @@ impl ModelArgs {
             _ => Model::Scripted(self.provider),
         }
     }
+}
+
+/// What says which sources are searched, and who makes vectors: for the functions as for the commands.
+fn embedding() -> impl Iterator<Item = (String, String)> {
+    const NAMES: [&str; 5] = [
+        "QDRANT_COLLECTION",
+        "EMBEDDING_MODEL",
+        "EMBEDDING_DIMENSIONS",
+        "EMBEDDING_BASE_URL",
+        "EMBEDDING_API_KEY",
+    ];
+    NAMES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {

@@ -15,8 +15,9 @@ use crate::event_source::{self, Mapping, Switch};
 use crate::gateway::{self, Gateway};
 use crate::http_server::serve;
 use crate::lambda::{self, Function, Lambda, Launcher};
-use crate::options::{Model, Options};
+use crate::options::{Model, Options, Vectors};
 use crate::services::provision::{self, BUCKET, Clients, DEAD_LETTERS, QUEUE, TABLE};
+use crate::services::qdrant::{self, Embedded};
 use crate::services::{dynamodb, listen, s3, sqs};
 use crate::token::{self, Identity, Tokens};
 use crate::{environment, open_files, running, sweep_timer};
@@ -66,6 +67,9 @@ pub enum Error {
     /// The API's document can't be written.
     #[error(transparent)]
     Docs(#[from] docs::Error),
+    /// There is no vector database.
+    #[error(transparent)]
+    Qdrant(#[from] qdrant::Error),
     /// A sweep can't be sent.
     #[error("cannot send a sweep: {0}")]
     Sweep(Box<dyn std::error::Error + Send + Sync>),
@@ -79,6 +83,7 @@ pub struct Cloud {
     lambda: Arc<Lambda>,
     finalizer: Switch,
     recorder: Option<Recorder>,
+    vectors: Option<Arc<Embedded>>,
     /// Every server and timer; ends when dropped.
     _tasks: JoinSet<()>,
     folder: DataFolder,
@@ -103,12 +108,13 @@ impl Cloud {
 
         let mut tasks = JoinSet::new();
         let database = dynamodb::open(folder.database().as_deref())?;
+        let (qdrant, vectors) = start_vectors(&options.vectors, &folder, &executable, &mut tasks).await?;
         let (endpoints, recorder) =
-            start_services(&options, &folder, api_url, database.clone(), &mut tasks).await?;
+            start_services(&options, &folder, (api_url, qdrant), database.clone(), &mut tasks).await?;
         let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
         clients.provision(options.visibility_seconds()).await?;
         tasks.spawn(dynamodb::expire(database));
-        running::announce(folder.root(), &endpoints.dynamodb, &endpoints.s3)?;
+        running::announce(folder.root(), &endpoints)?;
         running::announce_providers(folder.root(), options.environment.get("MODEL_PROVIDERS"))?;
 
         let (runtime_api, runtime_api_url) = listen(0).await?;
@@ -117,6 +123,7 @@ impl Cloud {
             runtime_api: runtime_api_url,
             timeout: options.timeout,
             environment: environment::of_functions(&options, &endpoints),
+            vectors: vectors.clone(),
         });
         let lambda = Lambda::new(&launcher, options.concurrency, &folder.logs(), options.echo_logs)?;
         let lambda = Arc::new(lambda);
@@ -137,7 +144,7 @@ impl Cloud {
         }
         let gateway = Gateway::new(Arc::clone(&lambda), tokens.clone(), address)?;
         tasks.spawn(serve(api, docs::router()?.merge(gateway::router(gateway))));
-        Ok(Self { endpoints, clients, tokens, lambda, finalizer, recorder, _tasks: tasks, folder })
+        Ok(Self { endpoints, clients, tokens, lambda, finalizer, recorder, vectors, _tasks: tasks, folder })
     }
 
     /// The API's URL, without a slash at its end.
@@ -203,6 +210,18 @@ impl Cloud {
         self.recorder.as_ref()
     }
 
+    /// The URL of the vector database, once it is ready. The embedded engine is built first if it has to be, which
+    /// takes minutes.
+    ///
+    /// # Errors
+    /// When it can't be built or does not start.
+    pub async fn qdrant(&self) -> Result<&str, Error> {
+        if let Some(vectors) = &self.vectors {
+            vectors.ready().await?;
+        }
+        Ok(&self.endpoints.qdrant)
+    }
+
     /// Stops the event source: messages stay in the queue. Returns when no batch is under way.
     pub async fn pause_finalizer(&self) {
         self.finalizer.disable().await;
@@ -235,6 +254,9 @@ impl Cloud {
     /// Ends everything and waits until every function process is gone.
     pub async fn shutdown(self) {
         self.lambda.shutdown(SHUTDOWN_PATIENCE).await;
+        if let Some(vectors) = &self.vectors {
+            vectors.end().await;
+        }
     }
 }
 
@@ -248,7 +270,7 @@ impl Drop for Cloud {
 async fn start_services(
     options: &Options,
     folder: &DataFolder,
-    api: String,
+    (api, qdrant): (String, String),
     database: Database,
     tasks: &mut JoinSet<()>,
 ) -> Result<(Endpoints, Option<Recorder>), Error> {
@@ -275,11 +297,31 @@ async fn start_services(
         dead_letter_queue: provision::queue_url(&sqs, DEAD_LETTERS),
         sqs,
         model,
+        qdrant,
     };
     Ok((endpoints, recorder))
 }
 
-fn executable(chosen: Option<&Path>) -> Result<PathBuf, Error> {
+/// The vector database: its URL, and the engine where it is embedded.
+async fn start_vectors(
+    vectors: &Vectors,
+    folder: &DataFolder,
+    executable: &Path,
+    tasks: &mut JoinSet<()>,
+) -> Result<(String, Option<Arc<Embedded>>), Error> {
+    match vectors {
+        Vectors::Server { url, .. } => Ok((url.clone(), None)),
+        Vectors::Embedded => {
+            let (listener, url) = listen(0).await?;
+            let embedded = Arc::new(Embedded::new(folder.vectors(), executable, url.clone()));
+            tasks.spawn(Arc::clone(&embedded).relay(listener));
+            Ok((url, Some(embedded)))
+        }
+    }
+}
+
+/// The executable of the functions: this one, where no other is chosen.
+pub(crate) fn executable(chosen: Option<&Path>) -> Result<PathBuf, Error> {
     let path = match chosen {
         Some(path) => path.to_owned(),
         None => std::env::current_exe()?,

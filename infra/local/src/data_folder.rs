@@ -75,6 +75,11 @@ impl DataFolder {
         self.root.join("s3.sqlite")
     }
 
+    /// The vector database's folder, also of an ephemeral cloud.
+    pub(crate) fn vectors(&self) -> PathBuf {
+        self.root.join("qdrant")
+    }
+
     pub(crate) fn logs(&self) -> PathBuf {
         logs(&self.root)
     }

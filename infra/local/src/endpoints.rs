@@ -17,4 +17,6 @@ pub struct Endpoints {
     pub dead_letter_queue: String,
     /// The model's base URL.
     pub model: String,
+    /// Qdrant's gRPC.
+    pub qdrant: String,
 }

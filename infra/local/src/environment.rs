@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::endpoints::Endpoints;
-use crate::options::{Model, Options};
+use crate::options::{Model, Options, Vectors};
 use crate::services::provision::{BUCKET, TABLE};
 use crate::services::{REGION, SECRET_KEY};
 use crate::token::{AUDIENCE, claim};
+
+/// Where the vector database is.
+pub(crate) const QDRANT_URL: &str = "QDRANT_URL";
 
 /// The environment of every function process.
 pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap<String, String> {
@@ -32,6 +35,13 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     set("USER_NAME_CLAIM", claim::USER_NAME);
     set("OPERATOR_CLAIM", claim::OPERATOR);
     set("TOKEN_AUDIENCES", AUDIENCE);
+    // The embedded one's is set once there is something in it: until then nothing is searched.
+    if let Vectors::Server { url, api_key } = &options.vectors {
+        set(QDRANT_URL, url);
+        if let Some(api_key) = api_key {
+            set("QDRANT_API_KEY", api_key);
+        }
+    }
     set("OPENAI_BASE_URL", &endpoints.model);
     match &options.model {
         Model::Scripted(_) => {

@@ -27,6 +27,7 @@ mod quick_ack;
 pub mod reconcile;
 mod running;
 mod services;
+pub mod sources;
 mod sweep_timer;
 pub mod token;
 
@@ -35,4 +36,4 @@ pub use demo::demo;
 pub use endpoints::Endpoints;
 pub use function_process::run as run_function;
 pub use lambda::Function;
-pub use options::{Data, Model, Options};
+pub use options::{Data, Model, Options, Vectors};

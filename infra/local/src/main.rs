@@ -3,15 +3,18 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A command talks to its terminal.
 
 mod cli;
+mod sources_cli;
+mod vector_args;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use local::sources::{self, Place};
 use local::token::Identity;
 use local::{Cloud, Data, Model, Options};
 use uuid::Uuid;
 
-use cli::{Cli, Command, Contexts, Reconcile, Serve, Token};
+use cli::{Cli, Command, Contexts, Evaluate, Index, Reconcile, Search, Serve, Token};
 
 /// Whatever ends the command early. It is one line.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -42,6 +45,9 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
             println!("{}", local::contexts::put(&folder.data, &org, &file).await?);
         }
         Some(Command::Reconcile(arguments)) => reconcile(&arguments).await?,
+        Some(Command::Index(arguments)) => index(arguments).await?,
+        Some(Command::Search(arguments)) => search(arguments).await?,
+        Some(Command::Evaluate(arguments)) => evaluate(arguments).await?,
         Some(Command::Openapi) => print!("{}", local::docs::openapi()?),
     }
     Ok(ExitCode::SUCCESS)
@@ -58,6 +64,41 @@ async fn reconcile(arguments: &Reconcile) -> Result<(), Failure> {
         found.unneeded, found.objects, found.bytes, found.young, found.foreign
     );
     Ok(())
+}
+
+async fn index(arguments: Index) -> Result<(), Failure> {
+    let mut interrupted = Interruption::new()?;
+    let (asked, named) = arguments.asked();
+    let place = Place::open(named).await?;
+    let done = tokio::select! {
+        done = sources::index(&place, &asked) => done.map(|told| println!("{told}")),
+        () = interrupted.wait() => Ok(()),
+    };
+    place.close().await;
+    Ok(done?)
+}
+
+async fn search(arguments: Search) -> Result<(), Failure> {
+    let (asked, named) = arguments.asked();
+    let place = Place::open(named).await?;
+    let found = sources::search(&place, &asked).await;
+    place.close().await;
+    print!("{}", found?);
+    Ok(())
+}
+
+async fn evaluate(arguments: Evaluate) -> Result<(), Failure> {
+    let at_least = arguments.at_least;
+    let (asked, named) = arguments.asked();
+    let place = Place::open(named).await?;
+    let evaluated = sources::evaluate(&place, &asked).await;
+    place.close().await;
+    let (rate, told) = evaluated?;
+    print!("{told}");
+    match at_least {
+        Some(least) if rate.percent() < least => Err(format!("fewer than {least} % were found").into()),
+        _ => Ok(()),
+    }
 }
 
 async fn serve(arguments: Serve) -> Result<(), Failure> {
@@ -113,6 +154,7 @@ fn welcome(cloud: &Cloud, data: &Data, model: &Model) -> Result<String, Failure>
   DynamoDB  {dynamodb}
   S3        {s3}
   SQS       {sqs}
+  Qdrant    {qdrant}
   Model     {model}{model_kind}
   Data      {folder} ({kept})
 
@@ -125,6 +167,7 @@ curl -sS {api}{execute} -H 'Authorization: Bearer {token}' -H 'Content-Type: app
         dynamodb = endpoints.dynamodb,
         s3 = endpoints.s3,
         sqs = endpoints.sqs,
+        qdrant = endpoints.qdrant,
         model = endpoints.model,
         folder = cloud.data_folder().display(),
         session = id(),

@@ -28,6 +28,8 @@ pub struct Options {
     pub visibility: Option<Duration>,
     /// Who answers the model calls.
     pub model: Model,
+    /// Who keeps the vectors.
+    pub vectors: Vectors,
     /// More environment for every function; wins over what the local cloud sets itself.
     pub environment: BTreeMap<String, String>,
     /// Whether the functions' logs are printed to the terminal too.
@@ -41,6 +43,21 @@ pub enum Data {
     Folder(PathBuf),
     /// Nowhere: it is gone when the cloud is.
     Ephemeral,
+}
+
+/// Who keeps the vectors.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Vectors {
+    /// The embedded engine, in the data folder.
+    #[default]
+    Embedded,
+    /// A real Qdrant.
+    Server {
+        /// The URL of its gRPC port.
+        url: String,
+        /// The key, where it asks for one.
+        api_key: Option<String>,
+    },
 }
 
 /// Who answers the model calls.
@@ -71,6 +88,7 @@ impl Default for Options {
             sweep: Some(Duration::from_secs(60)),
             visibility: None,
             model: Model::Scripted(scripted_model::Provider::default()),
+            vectors: Vectors::default(),
             environment: BTreeMap::new(),
             echo_logs: false,
         }

@@ -2,21 +2,23 @@
 
 use std::path::Path;
 
+use crate::endpoints::Endpoints;
 use crate::services::provision::Clients;
 
-/// Where a running local cloud says how to reach its table, and its bucket.
-const FILES: [&str; 2] = ["dynamodb-endpoint", "s3-endpoint"];
+/// Where a running local cloud says how to reach its table, its bucket, its vector database and its model.
+const FILES: [&str; 4] = ["dynamodb-endpoint", "s3-endpoint", "qdrant-endpoint", "model-endpoint"];
 
 /// No local cloud uses this folder.
 #[derive(Debug, thiserror::Error)]
 #[error("no local cloud runs on the data folder {0}; start one first, or name its folder with --data")]
 pub struct NotRunning(String);
 
-/// Leaves word of how to reach table and bucket.
-pub(crate) fn announce(folder: &Path, dynamodb: &str, s3: &str) -> std::io::Result<()> {
+/// Leaves word of how to reach what commands ask for.
+pub(crate) fn announce(folder: &Path, endpoints: &Endpoints) -> std::io::Result<()> {
+    let Endpoints { dynamodb, s3, qdrant, model, .. } = endpoints;
     FILES
         .iter()
-        .zip([dynamodb, s3])
+        .zip([dynamodb, s3, qdrant, model])
         .try_for_each(|(file, endpoint)| std::fs::write(folder.join(file), endpoint))
 }
 
@@ -42,11 +44,18 @@ pub(crate) fn providers(folder: &Path) -> Vec<String> {
 
 /// Clients of the cloud on this folder, for its table and its bucket.
 pub(crate) fn clients(folder: &Path) -> Result<Clients, NotRunning> {
-    let endpoint = |file: &str| {
-        std::fs::read_to_string(folder.join(file)).map_err(|_| NotRunning(folder.display().to_string()))
-    };
-    let [dynamodb, s3] = FILES;
-    let (dynamodb, s3) = (endpoint(dynamodb)?, endpoint(s3)?);
+    let [dynamodb, s3, ..] = FILES;
+    let (dynamodb, s3) = (endpoint(folder, dynamodb)?, endpoint(folder, s3)?);
     // The queues are no command's business.
     Ok(Clients::new(&dynamodb, &s3, &dynamodb))
+}
+
+/// The vector database and the model of the cloud on this folder.
+pub(crate) fn sources(folder: &Path) -> Result<(String, String), NotRunning> {
+    let [.., qdrant, model] = FILES;
+    Ok((endpoint(folder, qdrant)?, endpoint(folder, model)?))
+}
+
+fn endpoint(folder: &Path, file: &str) -> Result<String, NotRunning> {
+    std::fs::read_to_string(folder.join(file)).map_err(|_| NotRunning(folder.display().to_string()))
 }

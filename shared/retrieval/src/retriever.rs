@@ -150,7 +150,8 @@ fn known(layouts: &BTreeMap<String, (Instant, Layout)>, collection: &str) -> Opt
 }
 
 /// A point as a chunk, with the org that it is of.
-fn chunk(point: ScoredPoint) -> Option<(String, Chunk)> {
+#[must_use]
+pub fn chunk(point: ScoredPoint) -> Option<(String, Chunk)> {
     let id = match point.id?.point_id_options? {
         PointIdOptions::Num(number) => number.to_string(),
         PointIdOptions::Uuid(uuid) => uuid,

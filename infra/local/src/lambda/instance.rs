@@ -55,6 +55,8 @@ pub(crate) struct Instance {
     pub(crate) function: Function,
     /// How long an invocation may take.
     pub(crate) timeout: Duration,
+    /// Whether it was told of the embedded vector database.
+    pub(crate) searches: bool,
     work: mpsc::Sender<Delivery>,
     inbox: AsyncMutex<mpsc::Receiver<Delivery>>,
     running: Mutex<Option<Running>>,
@@ -65,12 +67,13 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    pub(crate) fn new(id: String, function: Function, timeout: Duration) -> Self {
+    pub(crate) fn new(id: String, function: Function, timeout: Duration, searches: bool) -> Self {
         let (work, inbox) = mpsc::channel(1);
         Self {
             id,
             function,
             timeout,
+            searches,
             work,
             inbox: AsyncMutex::new(inbox),
             running: Mutex::new(None),

@@ -114,8 +114,11 @@ impl Pool {
         if state.closed {
             return Err(InvokeError::Closed);
         }
+        let searches = self.launcher.searches();
         while let Some((_, instance)) = state.idle.pop() {
-            if !instance.has_exited() {
+            if instance.searches != searches {
+                instance.want(Wanted::Stopped);
+            } else if !instance.has_exited() {
                 return Ok(instance);
             }
         }
@@ -123,7 +126,8 @@ impl Pool {
             return Err(InvokeError::Throttled);
         }
         let timeout = self.function.timeout(self.launcher.timeout);
-        let instance = Arc::new(Instance::new(Uuid::new_v4().simple().to_string(), self.function, timeout));
+        let instance =
+            Arc::new(Instance::new(Uuid::new_v4().simple().to_string(), self.function, timeout, searches));
         let process = self.launcher.spawn(&instance, &self.log);
         let process = process.map_err(|error| InvokeError::NotStarted(error.to_string()))?;
         state.live.insert(instance.id.clone(), Arc::clone(&instance));

@@ -11,6 +11,9 @@ use std::time::Duration;
 
 use tokio::process::{Child, Command};
 
+use crate::environment::QDRANT_URL;
+use crate::services::qdrant::Embedded;
+
 use super::instance::{Instance, Wanted};
 use super::logs::LogFile;
 
@@ -34,6 +37,8 @@ pub(crate) struct Launcher {
     pub(crate) timeout: Option<Duration>,
     /// What every function is configured with.
     pub(crate) environment: BTreeMap<String, String>,
+    /// The embedded vector database.
+    pub(crate) vectors: Option<Arc<Embedded>>,
 }
 
 /// A started process.
@@ -43,6 +48,12 @@ pub(crate) struct Process {
 }
 
 impl Launcher {
+    /// Whether a process that is started now can search: one that was started before there was anything to search is
+    /// not used any more.
+    pub(crate) fn searches(&self) -> bool {
+        self.vectors.as_ref().is_some_and(|vectors| vectors.is_used())
+    }
+
     /// Starts the process of an instance.
     pub(crate) fn spawn(&self, instance: &Instance, log: &Arc<LogFile>) -> std::io::Result<Process> {
         let name = instance.function.name();
@@ -52,6 +63,9 @@ impl Launcher {
             .env_clear()
             .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .env("AWS_ACCESS_KEY_ID", instance.function.access_key())
+            .envs(
+                self.vectors.iter().filter(|_| instance.searches).map(|vectors| (QDRANT_URL, vectors.url())),
+            )
             .envs(&self.environment)
             // One Runtime API serves every process; the path tells them apart.
             .env(RUNTIME_API_VARIABLE, format!("{}/{name}/{}", self.runtime_api, instance.id))

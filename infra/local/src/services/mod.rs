@@ -1,9 +1,10 @@
-//! The AWS services that the functions use, as servers on this machine that speak the same wire.
+//! The services that the functions use, as servers on this machine that speak the same wire.
 //!
-//! The functions use the ordinary AWS SDK and do not know.
+//! The functions use the ordinary AWS SDK, and the ordinary client of Qdrant, and do not know.
 
 pub(crate) mod dynamodb;
 pub(crate) mod provision;
+pub(crate) mod qdrant;
 pub(crate) mod s3;
 pub(crate) mod sqs;
 

@@ -73,7 +73,8 @@ pub fn found_by_tool(chunks: &[Chunk], most: u32, budget: u32) -> FoundByTool {
 }
 
 /// Which of the chunks are told.
-fn chosen(chunks: &[Chunk], most: u32, budget: u32) -> Vec<&Chunk> {
+#[must_use]
+pub fn chosen(chunks: &[Chunk], most: u32, budget: u32) -> Vec<&Chunk> {
     let most = usize::try_from(most.min(MOST_CHUNKS)).unwrap_or_default();
     let mut left = budget;
     let mut told: Vec<&Chunk> = Vec::new();

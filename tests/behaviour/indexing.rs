@@ -1,0 +1,165 @@
+//! `local index` and `local search`: a folder becomes points, stays current, and is found by its own org alone.
+
+use std::{fs, path::Path, process::Output};
+
+use local::{Data, Options};
+use tokio::process::Command;
+
+use crate::support::{System, options, said, turn};
+
+/// What a command wrote.
+async fn local(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
+    for variable in ["QDRANT_URL", "EMBEDDING_BASE_URL", "OPENAI_BASE_URL", "EMBEDDING_MODEL"] {
+        command.env_remove(variable);
+    }
+    command.args(arguments).output().await.expect("it runs")
+}
+
+async fn told(arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } = local(arguments).await;
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap()
+}
+
+impl System {
+    fn folder(&self) -> &str {
+        self.cloud.data_folder().to_str().unwrap()
+    }
+
+    async fn index(&self, folder: &Path, org: &str) -> String {
+        let folder = folder.to_str().unwrap();
+        told(&["index", folder, "--org", org, "--repo", "core", "--data", self.folder()]).await
+    }
+
+    async fn search(&self, question: &str, org: &str) -> String {
+        told(&["search", question, "--org", org, "--data", self.folder()]).await
+    }
+
+    fn embedded(&self) -> usize {
+        self.cloud.model().expect("the scripted model").embeddings().texts
+    }
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        let file = folder.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_folder_is_indexed_once_found_by_its_org_alone_and_kept_current() {
+    let system = System::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        &[
+            (
+                "src/lease.rs",
+                "//! Leases of running turns.\n\nfn renew_lease(turn: &Turn) {\n    turn.extend();\n}\n",
+            ),
+            ("src/parser.py", "def parse_header(line):\n    return line.split(':')\n"),
+            ("docs/guide.md", "# Guide\n\n## Deploying\n\nRun the deployment from the pipeline.\n"),
+            (".env", "KEY=secret\n"),
+            (".gitignore", "/out\n"),
+            ("out/built.rs", "fn built() {}\n"),
+        ],
+    );
+    system.client("acme", "ada").execute(&turn("Hello.")).await.result();
+    assert!(!said(&system.last_call()).contains("[CONTEXT]"));
+    let first = system.index(folder.path(), "acme").await;
+    assert!(first.starts_with("4 files indexed, 0 unchanged, 0 gone, 1 left out"), "{first}");
+    assert!(first.contains("may hold a secret: 1"), "{first}");
+
+    let found = system.search("How is the lease of a turn renewed?", "acme").await;
+    assert!(found.starts_with("src/lease.rs:1-5  "), "{found}");
+    assert!(!found.contains("secret") && !found.contains("built"), "{found}");
+    let found = system.search("Where is the deployment started?", "acme").await;
+    assert!(found.starts_with("docs/guide.md:"), "{found}");
+    assert_eq!(system.search("How is the lease of a turn renewed?", "other").await, "Nothing was found.\n");
+
+    // A turn is told the same, though its functions ran before there was anything to search.
+    let ada = system.client("acme", "ada");
+    ada.execute(&turn("How is the lease of a turn renewed?")).await.result();
+    let call = said(&system.last_call());
+    assert!(call.contains("[CONTEXT]") && call.contains("Path: src/lease.rs"), "{call}");
+    system.client("other", "eve").execute(&turn("How is the lease renewed?")).await.result();
+    assert!(!said(&system.last_call()).contains("lease.rs"));
+
+    // Nothing changed: nothing is sent.
+    let before = system.embedded();
+    let second = system.index(folder.path(), "acme").await;
+    assert!(second.starts_with("0 files indexed, 4 unchanged, 0 gone, 1 left out; 0 chunks"), "{second}");
+    assert_eq!(system.embedded(), before);
+
+    write(folder.path(), &[("src/parser.py", "def read_cookie(jar):\n    return jar.cookie\n")]);
+    fs::remove_file(folder.path().join("docs/guide.md")).unwrap();
+    let third = system.index(folder.path(), "acme").await;
+    assert!(
+        third.starts_with("1 files indexed, 2 unchanged, 1 gone, 1 left out; 1 chunks stored, 1 removed"),
+        "{third}"
+    );
+    let found = system.search("read the cookie", "acme").await;
+    assert!(found.starts_with("src/parser.py:1-2  "), "{found}");
+    let found = system.search("Where is the deployment started?", "acme").await;
+    assert!(!found.contains("guide.md") && !found.contains("parse_header"), "{found}");
+
+    // Another org's repository of the same name is another one, also where the org's name is a part of the other's.
+    for org in ["other", "acme corp", "acme corp west"] {
+        let other = system.index(folder.path(), org).await;
+        assert!(other.starts_with("3 files indexed, 0 unchanged, 0 gone"), "{other}");
+    }
+    let again = system.index(folder.path(), "acme corp").await;
+    assert!(again.starts_with("0 files indexed, 3 unchanged, 0 gone"), "{again}");
+    let found = system.search("read the cookie", "acme").await;
+    assert_eq!(found.matches("parser.py").count(), 1, "{found}");
+}
+
+#[tokio::test]
+async fn an_index_outlasts_the_cloud_and_a_collection_of_another_length_says_what_to_do() {
+    let (data, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write(folder.path(), &[("src/lease.rs", "fn renew_lease() {}\n")]);
+    let here = data.path().join("cloud");
+    let arguments = ["--org", "acme", "--repo", "core", "--data", here.to_str().unwrap()];
+    let index = async |more: &[&str]| {
+        let all = [&["index", folder.path().to_str().unwrap()], &arguments[..], more].concat();
+        local(&all).await
+    };
+    // No cloud runs: the command has one of its own.
+    assert!(index(&[]).await.status.success());
+    let refused = index(&["--model", "other", "--dimensions", "64"]).await;
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success());
+    assert!(error.contains("1536 dimensions") && error.contains("makes 64"), "{error}");
+
+    let system = System::with(Options { data: Data::Folder(here), ..options() }).await;
+    let found = system.search("renew the lease", "acme").await;
+    assert!(found.starts_with("src/lease.rs:1-1  "), "{found}");
+}
+
+#[tokio::test]
+async fn an_evaluation_says_how_many_questions_were_answered_and_which_were_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let questions = r#"{"Question":"Where is the lease renewed?","Path":"src/lease.rs"}
+{"Question":"Where is the header parsed?","Path":"src/missing.rs"}
+"#;
+    write(
+        folder.path(),
+        &[
+            ("src/lease.rs", "fn renew_lease() {}\n"),
+            ("src/parser.rs", "fn parse_header() {}\n"),
+            ("questions.jsonl", questions),
+        ],
+    );
+    let at = |path: &str| folder.path().join(path).to_str().unwrap().to_owned();
+    let (root, file) = (folder.path().to_str().unwrap().to_owned(), at("questions.jsonl"));
+    let told = told(&["evaluate", &root, &file, "--at-least", "50"]).await;
+    assert!(
+        told.contains("2 questions, the file among 8 chunks: dense 50.0 % (1), hybrid 50.0 % (1)"),
+        "{told}"
+    );
+    assert!(told.contains("src/missing.rs is not among them; first is src/parser.rs"), "{told}");
+    assert!(!local(&["evaluate", &root, &file, "--at-least", "51"]).await.status.success());
+}
