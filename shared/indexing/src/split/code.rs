@@ -1,10 +1,12 @@
 //! Programs: cut by their syntax tree, each chunk with the name of what it declares or stands in.
 
+use std::ops::Range;
+
 use text_splitter::CodeSplitter;
 use tree_sitter::{Node, Parser, TreeCursor};
 
 use super::position::Lines;
-use super::{Chunk, Length, Split, Symbol, chunk};
+use super::{Length, Split, Symbol, chunk};
 use crate::language::Syntax;
 
 /// How deep declarations are looked for, in levels of the tree.
@@ -15,8 +17,7 @@ const LONGEST_TITLE: usize = 200;
 /// A declaration, and where it is.
 struct Declared {
     symbol: Symbol,
-    first: u32,
-    last: u32,
+    bytes: Range<usize>,
 }
 
 /// None where the text can't be read as this language at all.
@@ -31,7 +32,8 @@ pub(super) fn split(text: &str, syntax: Syntax, lines: &Lines, length: Length) -
     let splitter = CodeSplitter::new(grammar, length.config()).ok()?;
     let chunks = splitter.chunk_indices(text).filter_map(|(begin, part)| {
         let mut chunk = chunk(text, begin..begin + part.len(), lines)?;
-        chunk.symbol = symbol_of(&chunk, &declared);
+        let begins = begin + (part.len() - part.trim_start().len());
+        chunk.symbol = symbol_of(&(begins..begin + part.trim_end().len()), &declared);
         Some(chunk)
     });
     let chunks = chunks.collect();
@@ -39,10 +41,10 @@ pub(super) fn split(text: &str, syntax: Syntax, lines: &Lines, length: Length) -
 }
 
 /// The innermost declaration that the chunk stands in, or else the first one that begins in it.
-fn symbol_of(chunk: &Chunk, declared: &[Declared]) -> Option<Symbol> {
-    let around = |found: &&Declared| found.first <= chunk.line_start && chunk.line_end <= found.last;
-    let within = |found: &&Declared| (chunk.line_start..=chunk.line_end).contains(&found.first);
-    let found = declared.iter().filter(around).max_by_key(|found| (found.first, found.symbol.within.len()));
+fn symbol_of(chunk: &Range<usize>, declared: &[Declared]) -> Option<Symbol> {
+    let around = |found: &&Declared| found.bytes.start <= chunk.start && chunk.end <= found.bytes.end;
+    let within = |found: &&Declared| chunk.contains(&found.bytes.start);
+    let found = declared.iter().filter(around).max_by_key(|found| found.symbol.within.len());
     let found = found.or_else(|| declared.iter().find(within))?;
     Some(found.symbol.clone())
 }
@@ -59,9 +61,7 @@ fn collect(
     let is_declaration = symbol.is_some();
     if let Some((name, kind)) = symbol {
         let symbol = Symbol { name: name.clone(), kind, within: within.clone() };
-        let line = |row: usize| u32::try_from(row + 1).unwrap_or(u32::MAX);
-        let (first, last) = (line(node.start_position().row), line(node.end_position().row));
-        declared.push(Declared { symbol, first, last });
+        declared.push(Declared { symbol, bytes: node.byte_range() });
         within.push(name);
     }
     if depth < DEEPEST && cursor.goto_first_child() {

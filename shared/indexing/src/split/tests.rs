@@ -21,7 +21,7 @@ fn assert_lines(text: &str, split: &Split) {
 
 #[test]
 fn code_is_cut_between_declarations_and_knows_their_names() {
-    let body = "    let a = 1;\n".repeat(60);
+    let body = "    let a = 1;\n".repeat(200);
     let text = format!(
         "//! Keeps turns.\n//! And more.\n\nuse std::fmt;\n\nstruct Turn {{\n{}}}\n\nimpl Turn {{\n    fn settle(&self) {{\n{body}    }}\n\n    fn renew(&self) {{\n{body}    }}\n}}\n",
         "    field: u32,\n".repeat(50)
@@ -47,7 +47,7 @@ fn every_language_names_what_it_declares() {
         ("a.py", "class Store:\n    def load(self):\n        pass\n", "Store", "class"),
         ("a.go", "package a\n\nfunc Load() int { return 1 }\n", "Load", "function"),
         ("A.java", "class Store { void load() {} }", "Store", "class"),
-        ("a.cpp", "namespace store { int load() { return 1; } }", "load", "function"),
+        ("a.cpp", "int Store::load() { return 1; }", "Store::load", "function"),
         ("a.c", "static char *load(int n) { return 0; }", "load", "function"),
         ("a.cs", "public record Turn(string Id);", "Turn", "record"),
     ];
@@ -60,7 +60,7 @@ fn every_language_names_what_it_declares() {
 
 #[test]
 fn a_document_is_cut_at_its_headings_and_knows_them() {
-    let words = "Some words that say a thing. ".repeat(30);
+    let words = "Some words that say a thing. ".repeat(45);
     let text = format!(
         "# Guide\n\n{words}\n\n## Set-up\n\n```sh\n# no heading\n```\n\n{words}\n\n## Use\n\n{words}\n"
     );
