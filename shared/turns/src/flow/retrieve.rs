@@ -241,7 +241,8 @@ mod tests {
     fn a_search_that_is_quicker_than_the_start_costs_nothing_and_a_slower_one_its_own_time_alone() {
         let start = |steps| after(steps, Ok::<_, ()>(Some(())));
         let search = |steps| after(steps, Found::default());
-        assert_eq!(looks(unless_in_vain(start(6), search(4))), looks(start(6)));
+        // The two are looked at in either order, so it may even take one look less.
+        assert!(looks(unless_in_vain(start(6), search(4))) <= looks(start(6)));
         assert!(looks(unless_in_vain(start(4), search(6))) <= looks(start(6)));
     }
 
