@@ -111,7 +111,7 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
     const SESSIONS: usize = 20;
     const TURNS: usize = 10;
     let sweep = Duration::from_secs(2);
-    let system = System::with(Options { lease: Some(LEASE), sweep: Some(sweep), ..options() }).await;
+    let system = System::measured(Options { lease: Some(LEASE), sweep: Some(sweep), ..options() }).await;
     let ada = system.client("acme", "ada");
     // Kills come by the clock, so a machine that is busy with other work gets less done between them. These
     // bounds end a test that hangs; how long it takes proves nothing.

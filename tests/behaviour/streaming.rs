@@ -302,7 +302,7 @@ async fn who_asks_for_plain_text_and_for_a_stream_gets_the_stream() {
 
 #[tokio::test]
 async fn a_long_answer_in_small_pieces_keeps_a_short_lease_and_costs_one_model_call() {
-    let system = System::with(Options { lease: Some(Duration::from_secs(5)), ..options() }).await;
+    let system = System::measured(Options { lease: Some(Duration::from_secs(5)), ..options() }).await;
     let ada = system.client("acme", "ada");
     // 400 KB in deltas of four characters, and 3 MB in deltas of four thousand.
     let scripts = ["chunk 4; repeat \"QUJD\" 100000", "chunk 4096; repeat \"- a _b_ `c`\\n\" 262144"];

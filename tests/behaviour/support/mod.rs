@@ -70,6 +70,15 @@ impl System {
 
     pub async fn with(mut options: Options) -> Self {
         let roles = Roles::before(&mut options).await;
+        Self::under(roles, options).await
+    }
+
+    /// A system whose time is measured: nothing stands between its functions and the services.
+    pub async fn measured(options: Options) -> Self {
+        Self::under(Arc::default(), options).await
+    }
+
+    async fn under(roles: Arc<Roles>, options: Options) -> Self {
         let cloud = Cloud::start(options).await.expect("the local cloud starts");
         roles.stand_before(&cloud);
         let taken = OnlyWhatIsTaken(cloud.model().cloned());
