@@ -13,6 +13,7 @@ use futures::{
     stream,
 };
 use local::{Function, Options};
+use protocol::turn::MAX_TAKEOVERS;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -151,7 +152,8 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
     let reader = system.client("acme", "reader");
     let (turns, kills, watch) = join3(work, killer, Watch::run(&system, &reader, &done, give_up)).await;
 
-    let bound = LEASE + sweep + Duration::from_secs(10);
+    // What an attempt's death may cost, for each of the attempts that a turn has.
+    let bound = (LEASE + sweep + Duration::from_secs(10)) * (1 + MAX_TAKEOVERS);
     let took = watch.seen.iter().map(|(turn, (accepted, terminal))| {
         let terminal = terminal.unwrap_or_else(|| panic!("{turn} is open after {} beats", watch.beat));
         (BEAT * (terminal - accepted), turn)
