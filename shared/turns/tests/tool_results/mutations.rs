@@ -168,14 +168,18 @@ fn more_differences_than_a_message_holds_are_counted_and_the_first_are_listed() 
 }
 
 #[test]
-fn results_of_another_user_of_the_org_are_judged_like_the_owners_and_another_orgs_find_no_turn() {
+fn results_of_another_user_are_refused_and_another_orgs_find_no_turn() {
     let deployment = &mut Deployment::new(Settings::quiet());
     let sent = asked(&["c".to_owned()]);
     let (waits, _) = advance(deployment, &sent, 0);
+    let before = state(deployment);
     let mut stranger = sent.clone();
     stranger.caller.org = contracts::id::OrgId::new("another").unwrap();
     let refused = resume(deployment, &stranger, &waits.answered("eve")).unwrap_err().error();
     assert_eq!(refused.error_code, ErrorCode::TurnNotFound);
-    let colleague = Sent { caller: build::caller("ben"), ..sent };
-    finish(deployment, &colleague, &waits);
+    let colleague = Sent { caller: build::caller("ben"), ..sent.clone() };
+    let refused = resume(deployment, &colleague, &waits.answered("ben")).unwrap_err().error();
+    assert_eq!(refused.error_code, ErrorCode::TurnOfAnotherUser);
+    assert_eq!(state(deployment), before);
+    finish(deployment, &sent, &waits);
 }
