@@ -31,8 +31,7 @@ pub(super) async fn build(target: &Path) -> Result<(), Error> {
     if !Path::new(MANIFEST).is_file() {
         return Err(Error::Build(format!("its sources are not at {MANIFEST}")));
     }
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = cargo();
     command.args(["build", "--locked", "--manifest-path", MANIFEST, "--target-dir"]).arg(target);
     if built(target).is_some() {
         command.arg("--quiet");
@@ -40,4 +39,43 @@ pub(super) async fn build(target: &Path) -> Result<(), Error> {
     let built =
         command.status().await.map_err(|error| Error::Build(format!("cargo does not run: {error}")))?;
     if built.success() { Ok(()) } else { Err(Error::Build(format!("cargo ended with {built}"))) }
+}
+
+/// Cargo, as it is started from a terminal. What it tells the programs that it runs (`cargo run`, `cargo test`) would make
+/// build scripts believe that something changed, and minutes of building begin anew.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_of_a_package) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn is_of_a_package(variable: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE", "OUT_DIR"]
+        .iter()
+        .any(|told| variable.starts_with(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn nothing_of_the_package_that_runs_reaches_the_build_of_another() {
+        let command = cargo();
+        let removed: BTreeSet<_> =
+            command.as_std().get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        for told in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PKG_VERSION_PRE"] {
+            assert!(
+                std::env::var_os(told).is_some() && removed.contains(std::ffi::OsStr::new(told)),
+                "{told}"
+            );
+        }
+        assert!(!removed.contains(std::ffi::OsStr::new("PATH")));
+    }
 }
