@@ -18,6 +18,7 @@ use crate::raw;
 use crate::reader::Reader;
 use crate::refusal::Refusal;
 use crate::retry::Attempt;
+use crate::retrying::Retrying;
 use crate::told::Told;
 use crate::wait::Wait;
 
@@ -53,46 +54,23 @@ impl<K: Keys, W: Wait> Upstream<K, W> {
         until: Instant,
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
-        let mut key = self.keys.key(None).await?;
-        let mut key_is_fresh = false;
-        let mut before = 0;
+        let Self { keys, wait, config, .. } = self;
+        let mut retrying = Retrying::begin(keys, wait, config, until, "a model call failed").await?;
         let mut empty: Option<Reply> = None;
         loop {
-            let failed = match (self.attempt(call, &key, before, observer).await, &empty) {
+            let attempt = self.attempt(call, &retrying.key, retrying.before, observer);
+            match (attempt.await, &empty) {
                 (Ok(reply), None) if is_empty(&reply) => {
                     tracing::warn!("a model reply had neither text nor a call");
                     empty = Some(reply);
-                    continue;
                 }
                 (Ok(reply), Some(_)) if is_empty(&reply) => return Err(Error::Empty),
                 (Ok(reply), empty) => {
                     let blank = empty.as_ref().is_some_and(|empty| !empty.text.is_empty());
                     return Ok(Reply { restated: reply.restated || blank, ..reply });
                 }
-                (Err(failed), _) => failed,
-            };
-            if failed.status == Some(401) && !key_is_fresh {
-                key_is_fresh = true;
-                let fresh = self.keys.key(Some(&key)).await?;
-                if fresh != key {
-                    key = fresh;
-                    continue;
-                }
+                (Err(failed), _) => retrying.after(failed).await?,
             }
-            let left = until.saturating_duration_since(self.wait.now());
-            let wait = self.config.retry.wait(&failed, left, self.wait.chance());
-            tracing::warn!(
-                attempts_before = before,
-                status = failed.status,
-                code = failed.told.code,
-                param = failed.told.param,
-                provider_request_id = failed.told.request_id,
-                error = %failed.error,
-                retry_in_ms = wait.and_then(|wait| u64::try_from(wait.as_millis()).ok()),
-                "a model call failed"
-            );
-            self.wait.sleep(wait.ok_or(failed.error)?).await;
-            before += 1;
         }
     }
 

@@ -26,6 +26,7 @@ mod raw;
 pub mod reader;
 mod refusal;
 pub mod retry;
+mod retrying;
 pub mod sse;
 pub mod told;
 pub mod wait;

@@ -21,6 +21,7 @@ use crate::config::{Config, Unusable};
 use crate::key::{ApiKey, Keys};
 use crate::refusal::Refusal;
 use crate::retry::Attempt;
+use crate::retrying::Retrying;
 use crate::wait::{Real, Wait};
 
 pub use agent::retrieval::EmbeddingModel;
@@ -103,36 +104,13 @@ impl<K: Keys, W: Wait> Embeddings<K, W> {
         texts: usize,
         until: tokio::time::Instant,
     ) -> Result<Embedded, Error> {
-        let mut key = self.keys.key(None).await?;
-        let mut key_is_fresh = false;
-        let mut before = 0;
+        let Self { keys, wait, config, .. } = self;
+        let mut retrying = Retrying::begin(keys, wait, config, until, "a call for embeddings failed").await?;
         loop {
-            let failed = match self.attempt(request, texts, &key, before).await {
+            match self.attempt(request, texts, &retrying.key, retrying.before).await {
                 Ok(embedded) => return Ok(embedded),
-                Err(failed) => failed,
-            };
-            if failed.status == Some(401) && !key_is_fresh {
-                key_is_fresh = true;
-                let fresh = self.keys.key(Some(&key)).await?;
-                if fresh != key {
-                    key = fresh;
-                    continue;
-                }
+                Err(failed) => retrying.after(failed).await?,
             }
-            let left = until.saturating_duration_since(self.wait.now());
-            let wait = self.config.retry.wait(&failed, left, self.wait.chance());
-            tracing::warn!(
-                attempts_before = before,
-                status = failed.status,
-                code = failed.told.code,
-                param = failed.told.param,
-                provider_request_id = failed.told.request_id,
-                error = %failed.error,
-                retry_in_ms = wait.and_then(|wait| u64::try_from(wait.as_millis()).ok()),
-                "a call for embeddings failed"
-            );
-            self.wait.sleep(wait.ok_or(failed.error)?).await;
-            before += 1;
         }
     }
 
