@@ -15,7 +15,7 @@ fn cancel_path(turn: &Value) -> String {
     format!("{}/cancel", turn_path(turn))
 }
 
-async fn cancel(client: &Client, turn: &Value) {
+pub async fn cancel(client: &Client, turn: &Value) {
     let summary = client.post(&cancel_path(turn), String::new()).await.result();
     assert_eq!(summary["Status"]["Id"], "failed");
 }

@@ -23,6 +23,7 @@ mod fallbacks;
 mod files;
 mod finalize;
 mod history;
+mod history_summary;
 mod hosted_tools;
 mod indexing;
 mod logs;

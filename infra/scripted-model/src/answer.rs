@@ -104,7 +104,10 @@ pub(crate) fn authorize(profile: &Profile, headers: &HeaderMap) -> Result<(), Re
 
 /// The directive's replies, or what an earlier directive left for when the tool results come.
 fn replies(memory: &Memory, asked: &Asked) -> Result<Vec<Reply>, Refusal> {
-    let read = script::read(&asked.instruction);
+    let read = match script::read(&asked.instruction) {
+        Ok(None) => script::read_earlier(&asked.earlier),
+        read => read,
+    };
     let scripted = read.map_err(|unreadable| {
         Refusal::invalid("invalid_script", "input", unreadable.to_string()).of_the_unfit()
     })?;

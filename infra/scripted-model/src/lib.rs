@@ -88,6 +88,9 @@
 //! A request for the embedding of one text alone is scripted by that text's beginning, with `status`, `delay` and
 //! `drop` of the steps above: `[[embed: status 429 retry-after 1 times 2]]`.
 //!
+//! A request that tells earlier turns in `[EARLIER_TURNS]`, to have them summed up, is scripted by the first directive
+//! in there that begins with `[[summed:`: `[[summed: usage 40 4; say "They greeted."]]`.
+//!
 //! A directive that cannot be read is answered with 400 and the code `invalid_script`.
 
 mod answer;

@@ -21,6 +21,8 @@ pub(crate) struct Asked {
     pub(crate) mode: Option<String>,
     /// What follows `[INSTRUCTION]` in the newest user message, or all of its text.
     pub(crate) instruction: String,
+    /// What the newest user message tells of earlier turns.
+    pub(crate) earlier: String,
     /// The tool results that this request brings for the turn.
     pub(crate) outputs: Vec<String>,
 }
@@ -55,6 +57,7 @@ impl Asked {
             _ => own.map(texts).unwrap_or_default(),
         };
         let (mode, instruction) = read_message(&parts);
+        let earlier = parts.iter().find_map(|part| part.strip_prefix("[EARLIER_TURNS]")).unwrap_or_default();
         let flag = |name: &str| body.get(name).and_then(Value::as_bool);
         Ok(Self {
             profile,
@@ -64,6 +67,7 @@ impl Asked {
             previous,
             mode,
             instruction,
+            earlier: earlier.to_owned(),
             outputs: outputs(since),
             body,
         })

@@ -4,7 +4,7 @@
 //! Where the provider remembers, a request says what is new. Where it does not, the request says everything
 //! that was said before, in the same words, and then what is new.
 
-use contracts::{ContentHash, Fingerprint, request::UserTurn};
+use contracts::{Fingerprint, request::UserTurn};
 use protocol::turn::Turn;
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     model::{Chain, Identifiers, Instruction, Message, Request, Told},
     progress::{Plan, Progress},
     settings::Settings,
+    sum_up::Due,
     tool,
 };
 
@@ -25,6 +26,8 @@ pub struct Composed {
     pub request: Request,
     /// The solution context that it was then last told.
     pub told_solution: Option<Fingerprint>,
+    /// The turns that it leaves out and that are to be summed up first.
+    pub due: Option<Due>,
 }
 
 /// The next request. What it has to tell is at hand ([`Conversation::missing`]).
@@ -36,10 +39,10 @@ pub fn compose(
     catalog: &Catalog,
 ) -> Composed {
     let previous = conversation.previous_response_id(plan, progress).map(str::to_owned);
-    let (chain, message, known) = match previous {
+    let (chain, message, known, due) = match previous {
         Some(previous_response_id) => {
             let (message, known) = news(turn, plan, progress, conversation, catalog);
-            (Chain::Continues { previous_response_id }, message, known)
+            (Chain::Continues { previous_response_id }, message, known, None)
         }
         None => everything(turn, plan, progress, conversation, catalog),
     };
@@ -56,7 +59,7 @@ pub fn compose(
         provider: plan.provider.clone(),
         model: plan.model.clone(),
         settings: Settings { hosted_tools, ..plan.settings.clone() },
-        identifiers: Some(identifiers(turn)),
+        identifiers: Some(Identifiers::of(turn)),
         store: conversation.is_kept(plan),
         chain,
         message,
@@ -64,7 +67,7 @@ pub fn compose(
         tool_choice: plan.tool_choice.clone().filter(|_| may_force),
         reasoning_wanted: conversation.tells_reasoning(plan),
     };
-    Composed { request, told_solution: known.solution }
+    Composed { request, told_solution: known.solution, due }
 }
 
 /// What is new to a provider that remembers the rest.
@@ -94,8 +97,9 @@ fn everything(
     progress: &mut Progress,
     conversation: &mut Conversation,
     catalog: &Catalog,
-) -> (Chain, Message, Known) {
+) -> (Chain, Message, Known, Option<Due>) {
     let telling = conversation.telling(turn, plan, progress, catalog);
+    let due = conversation.due(plan, progress, &telling);
     let solutions = conversation.solutions(plan);
     let (mut told, mut known, window, kept) = (telling.told, telling.known, telling.window, telling.kept);
     // Where no turn is told, the turns before this message are left out.
@@ -116,7 +120,7 @@ fn everything(
         message = known.learns_results(round, catalog);
     }
     progress.window = kept;
-    (Chain::Initial { system: plan.system.clone(), parts, told }, message, known)
+    (Chain::Initial { system: plan.system.clone(), parts, told }, message, known, due)
 }
 
 /// What a turn begins with.
@@ -126,13 +130,6 @@ fn opening(mode: &str, request: Option<&UserTurn>, plan: &Plan, progress: &Progr
     let instruction = request.map_or(Instruction::ToolResults, Instruction::of);
     let context_block = progress.context_block.clone();
     Message { instruction, context_block, files_block, attachments, ..Message::in_mode(mode) }
-}
-
-/// Hashes: a provider learns that two requests are of one session or one user, not whose they are.
-fn identifiers(turn: &Turn) -> Identifiers {
-    let org = &turn.key.session.org;
-    let hash = |of: &str| ContentHash::of_bytes(format!("{org}\n{of}").as_bytes()).to_string();
-    Identifiers { session: hash(turn.key.session.session.as_str()), user: hash(turn.requested_by.as_str()) }
 }
 
 /// What the system message says besides the base prompt: the mode's instructions come first, and what

@@ -119,6 +119,7 @@ impl AgentConfig {
             chain_policy: effective.chain,
             start: None,
             history_tokens: effective.budgets.history_tokens,
+            history_summary: effective.history_summary,
             solution: None,
             store_raw_payloads: effective.store_raw_payloads,
             prices: effective.route.prices.clone(),

@@ -14,6 +14,7 @@ use crate::{
     mode::Catalog,
     model::{Chain, Error, Reply, Request, Told},
     progress::{Plan, Progress},
+    sum_up::Due,
 };
 
 /// What the user is told when the model gets less than the whole conversation.
@@ -194,6 +195,7 @@ impl Conversation {
             solution: plan.solution.as_ref().filter(|_| self.solution.is_some()),
             reader: self.reader(plan),
             room: self.room,
+            summary: progress.window.as_ref().and_then(|window| window.summary.as_ref()),
             briefly: self.without_files,
         };
         let nothing = Earlier::default();
@@ -216,6 +218,11 @@ impl Conversation {
         }
         self.told_tokens = telling.tokens;
         telling
+    }
+
+    /// Which turns the model has to sum up before it is told this; none where no earlier turns are told.
+    pub(crate) fn due(&self, plan: &Plan, progress: &Progress, telling: &Telling) -> Option<Due> {
+        self.rebuild.and_then(|_| Due::of(plan, progress, telling, self.room))
     }
 
     /// Whether a reply was written without what came before it: the provider took the request, and did not

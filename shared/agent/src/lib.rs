@@ -27,6 +27,7 @@ pub mod progress;
 pub mod providers;
 pub mod retrieval;
 pub mod settings;
+pub mod sum_up;
 pub mod summary;
 pub mod text;
 pub mod timer;

@@ -6,7 +6,8 @@
 use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
-use contracts::{Usage, request::UserTurn, response::ToolOutcome};
+use contracts::{ContentHash, Usage, request::UserTurn, response::ToolOutcome};
+use protocol::turn::Turn;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
@@ -158,6 +159,16 @@ pub struct Identifiers {
     pub session: String,
     /// The user, for a provider that has to stop misuse (`safety_identifier`).
     pub user: String,
+}
+
+impl Identifiers {
+    /// Hashes: a provider learns that two requests are of one session or one user, not whose they are.
+    #[must_use]
+    pub fn of(turn: &Turn) -> Self {
+        let org = &turn.key.session.org;
+        let hash = |of: &str| ContentHash::of_bytes(format!("{org}\n{of}").as_bytes()).to_string();
+        Self { session: hash(turn.key.session.session.as_str()), user: hash(turn.requested_by.as_str()) }
+    }
 }
 
 /// Initial or chained (AGN-003 §3).

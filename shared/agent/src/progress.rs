@@ -18,7 +18,7 @@ use crate::{
     retrieval::{MOST_CHUNKS, NOT_ALL_LISTED, Sources},
     settings::Settings,
     tool::{Definition, MAX_MODE_CHANGES},
-    window::Window,
+    window::{Summary, Window},
 };
 use protocol::{
     chain::{ChainPolicy, Keeper, Start},
@@ -71,6 +71,9 @@ pub struct Plan {
     /// How many tokens of earlier turns a request may tell.
     #[serde(default)]
     pub history_tokens: u32,
+    /// Whether the model sums up those that are left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub history_summary: bool,
     /// The session's solution context as it stood at the start (AGN-034 §4.5).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub solution: Option<SolutionContext>,
@@ -156,6 +159,9 @@ pub struct Progress {
     /// How the earlier turns were last told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
+    /// Whether a model was asked to sum up those that are left out: a turn does so once.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub summed_up: bool,
     /// The `[CONTEXT]` block that its message has (AGN-002).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_block: Option<String>,
@@ -328,6 +334,21 @@ impl Progress {
                 return self.warn(NOT_ALL_LISTED);
             }
             self.chunk_refs.push(chunk);
+        }
+    }
+
+    /// How many steps the work has taken that are worth recording: tool rounds, and a summary of earlier turns.
+    #[must_use]
+    pub fn steps(&self) -> u32 {
+        self.rounds.saturating_add(u32::from(self.summed_up))
+    }
+
+    /// The turns before this one are summed up, or can't be: the next turns ask for no summary of them. Without a
+    /// new one the summary before it stays.
+    pub fn summed_up_until(&mut self, until: u64, made: Option<String>) {
+        if let Some(window) = &mut self.window {
+            let before = window.summary.take().map(|summary| summary.text);
+            window.summary = Some(Summary { until, text: made.or(before).unwrap_or_default() });
         }
     }
 

@@ -50,6 +50,14 @@ pub fn cut(text: String, most: usize) -> String {
     format!("{head}\n[cut here: {} of {} bytes left out]", text.len() - head.len(), text.len())
 }
 
+/// Every line is indented, so that nothing in it can pass for the structure of the block that it stands in (I15).
+#[must_use]
+pub fn indented(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines: Vec<String> = text.split('\n').map(|line| format!("    {line}")).collect();
+    lines.join("\n")
+}
+
 /// A path as a ref keeps it.
 pub(crate) fn path_of_ref(path: &str) -> String {
     if path.len() <= MOST_REF_PATH_BYTES {

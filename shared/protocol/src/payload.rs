@@ -30,7 +30,7 @@ pub enum Kind {
     Instruction(StoredRequest),
     /// An attempt's outcome object.
     Outcome(AttemptId),
-    /// How far an attempt got after so many tool rounds.
+    /// How far an attempt got after so many steps of the work.
     Step(AttemptId, u32),
     /// The client's tool results, under the attempt that they resume.
     ToolResults(AttemptId),

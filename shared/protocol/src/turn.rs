@@ -146,8 +146,8 @@ pub struct AcceptedResults {
 pub struct Recorded {
     /// The attempt that recorded it.
     pub by: AttemptId,
-    /// After how many tool rounds.
-    pub rounds: u32,
+    /// Which of the work's steps it is.
+    pub step: u32,
 }
 
 /// Which of a turn's objects tell what came of it so far.

@@ -183,7 +183,7 @@ pub fn object(payload: &Payload) -> String {
             format!("{prefix}/{fingerprint}/{by}/instruction.json")
         }
         Kind::Outcome(owner) => format!("{prefix}/{owner}/result.json"),
-        Kind::Step(owner, rounds) => format!("{prefix}/{owner}/step-{rounds}.json"),
+        Kind::Step(owner, number) => format!("{prefix}/{owner}/step-{number}.json"),
         Kind::ToolResults(owner) => format!("{prefix}/{owner}/tool-results.json"),
         Kind::Answer(owner) => format!("{prefix}/{owner}/answer.md"),
         Kind::ModelRequest(owner, call) => format!("{prefix}/{owner}/request-{call}.json"),

@@ -7,7 +7,7 @@ use std::{
 
 use agent::{
     config::AgentConfig,
-    context::{self, AgentContext, ConversationContext, Document, Fallback},
+    context::{self, AgentContext, Budgets, ConversationContext, Document, Fallback},
     mode::Catalog,
     providers::Providers,
     retrieval::{Configured, EmbeddingModel},
@@ -143,7 +143,13 @@ pub fn contexts() -> Vec<Document> {
         fallbacks: vec![Fallback { provider: None, model_name: Some(MODEL.to_owned()), prices: None }],
         ..conversation(HOUSE)
     };
-    let local = ConversationContext { chain: Some(ChainPolicy::Local), ..conversation(LOCAL) };
+    // Room for two turns or so: those before them are summed up.
+    let local = ConversationContext {
+        chain: Some(ChainPolicy::Local),
+        history_summary: true,
+        budgets: Budgets { history_tokens: 64, ..Budgets::default() },
+        ..conversation(LOCAL)
+    };
     let conversations = [house, local].map(Document::ConversationContext);
     [Document::AgentContext(agent)].into_iter().chain(conversations).collect()
 }

@@ -10,6 +10,8 @@ use crate::reply::{Cut, Drops, End, Reply, Status, Step, Unit, Usage};
 const OPENING: &str = "[[script:";
 /// Of a directive about a text that is to be embedded.
 const EMBEDDED: &str = "[[embed:";
+/// Of a directive about turns that are to be summed up.
+const SUMMED: &str = "[[summed:";
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 const MOST_STEPS: usize = 256;
 const MOST_TEXT: usize = 4 << 20;
@@ -29,6 +31,11 @@ pub(crate) fn read(instruction: &str) -> Result<Option<Vec<Reply>>, Unreadable> 
         Some((_, rest)) => steps(rest).map(Some),
         None => Ok(None),
     }
+}
+
+/// The replies that earlier turns ask for which are to be summed up.
+pub(crate) fn read_earlier(turns: &str) -> Result<Option<Vec<Reply>>, Unreadable> {
+    turns.split_once(SUMMED).map(|(_, rest)| steps(rest)).transpose()
 }
 
 /// The replies that a text asks for which is to be embedded and begins with a directive.

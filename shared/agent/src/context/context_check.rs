@@ -90,6 +90,11 @@ fn conversation(
     );
     within(context.max_rounds, &MAX_ROUNDS, &format!("{at}.MaxRounds"), found);
     budgets(&context.budgets, &format!("{at}.Budgets"), found);
+    found.unless(
+        !context.history_summary || context.budgets.history_tokens > 0,
+        format!("{at}.HistorySummary"),
+        "needs Budgets.HistoryTokens of more than 0: no more than that of the turns is read to sum them up",
+    );
     if let Some(prices) = &context.prices {
         self::prices(prices, &format!("{at}.Prices"), found);
     }

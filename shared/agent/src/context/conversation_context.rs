@@ -90,6 +90,9 @@ pub struct ConversationContext {
     /// How much of each kind of material a request may carry.
     #[serde(default)]
     pub budgets: Budgets,
+    /// Whether the model sums up the turns that `Budgets.HistoryTokens` leave out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub history_summary: bool,
     /// What tokens cost; absent: no cost is reported.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,

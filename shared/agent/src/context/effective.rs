@@ -43,6 +43,8 @@ pub struct Effective {
     pub max_rounds: u32,
     /// How much of each kind of material a request may carry.
     pub budgets: Budgets,
+    /// Whether the model sums up earlier turns that are left out.
+    pub history_summary: bool,
 }
 
 impl Effective {
@@ -83,6 +85,7 @@ impl Effective {
             tool_deadline: Duration::from_secs(context.tool_deadline_seconds.into()),
             max_rounds: context.max_rounds,
             budgets: context.budgets,
+            history_summary: context.history_summary,
         }
     }
 }

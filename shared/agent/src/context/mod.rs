@@ -6,6 +6,8 @@
 //! storing them, and which session has which.
 
 mod agent_context;
+#[cfg(test)]
+mod any_tests;
 mod context_check;
 mod conversation_context;
 mod defaults;
@@ -13,6 +15,8 @@ mod document;
 mod effective;
 mod fallback;
 mod fallback_check;
+#[cfg(test)]
+mod fault_tests;
 mod hosted_check;
 mod limits;
 mod price;

@@ -10,7 +10,8 @@ use crate::{
     mode::Catalog,
     model::{Instruction, Item, Message, Told},
     outcome::Outcome,
-    text::tokens,
+    text::{indented, tokens},
+    tool::results_block,
     window::Window,
 };
 
@@ -109,6 +110,23 @@ impl Exchange {
             rounds: self.rounds.iter().map(Round::brief).collect(),
             ..self
         }
+    }
+
+    /// It in words alone, for whoever sums it up: what was asked, what tools were called, what was answered. Long
+    /// values are shortened as in `[TOOL_RESULTS]`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let asked = match &self.instruction {
+            Instruction::User(words) => words.as_str(),
+            Instruction::FilesAlone | Instruction::ToolResults => "(no words)",
+        };
+        let files = (!self.files.is_empty()).then(|| format!("Files: {}", self.files.join(", ")));
+        let tools: Vec<String> =
+            self.rounds.iter().filter_map(|round| results_block(&round.outputs())).collect();
+        let tools = (!tools.is_empty()).then(|| format!("Tools:\n{}", indented(&tools.join("\n"))));
+        let said = |who: &str, words: &str| Some(format!("{who}:\n{}", indented(words)));
+        let parts = [said("User", asked), files, tools, said("Assistant", &self.answer)];
+        format!("Turn {}\n{}", self.sequence, parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))
     }
 
     /// Tells it: what was said and replied, in order.

@@ -3,7 +3,13 @@
 use protocol::session::SolutionContext;
 
 use super::{Earlier, Exchange, LeftOut, fit};
-use crate::{call::Reader, known::Known, mode::Catalog, model::Told, window::Window};
+use crate::{
+    call::Reader,
+    known::Known,
+    mode::Catalog,
+    model::Told,
+    window::{Summary, Window},
+};
 
 /// To whom the earlier turns are told.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +24,8 @@ pub struct Now<'a> {
     pub reader: Option<Reader<'a>>,
     /// How many tokens of earlier turns are told.
     pub room: u32,
+    /// What is made by now of those that are left out.
+    pub summary: Option<&'a Summary>,
     /// Whether their files are named alone: the provider can't read one.
     pub briefly: bool,
 }
@@ -61,6 +69,7 @@ pub fn tell(earlier: &Earlier, now: Now<'_>, catalog: &Catalog) -> Telling {
         files.flat_map(|(_, files)| (*files).clone())
     };
     let not_repeated = of(was_whole..fits.whole_from).collect();
+    let window = Window { summary: now.summary.cloned().or(window.summary.clone()), ..window };
     let window = window.without(of(0..fits.from));
     let mut known = Known {
         mode: Some(window.mode.clone()),
@@ -102,5 +111,6 @@ fn begun_at(first: Option<&Exchange>, from: u64, earlier: &Earlier, now: Now<'_>
         mode: mode.to_owned(),
         solution: named.find(|named| Some(named.text) == solution).cloned(),
         files: earlier.window.as_ref().map(|before| before.files.clone()).unwrap_or_default(),
+        summary: earlier.window.as_ref().and_then(|before| before.summary.clone()),
     }
 }

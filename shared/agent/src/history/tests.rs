@@ -140,7 +140,7 @@ fn earlier(exchanges: Vec<Exchange>, window: Option<Window>) -> Earlier {
 }
 
 fn now(sequence: u64, room: u32) -> Now<'static> {
-    Now { sequence, mode: "general", solution: None, reader: None, room, briefly: false }
+    Now { sequence, mode: "general", solution: None, reader: None, room, summary: None, briefly: false }
 }
 
 fn said(told: &Told) -> Option<&Message> {
@@ -334,6 +334,7 @@ fn a_walk_ends_where_the_telling_began_or_where_there_is_no_room() {
             text: Fingerprint::of_bytes(b"t"),
         }),
         files: Vec::new(),
+        summary: None,
     };
     let mut walk = Walk::new(1_000, None);
     assert_eq!(walk.first(), 1);
@@ -356,9 +357,22 @@ proptest! {
         let all: Vec<_> = (1..).zip(&lengths).map(|(n, tokens)| of_tokens(n, *tokens)).collect();
         let next = u64::try_from(all.len()).unwrap() + 1;
         let mode = "general".to_owned();
-        let window = Window { from, whole_from: from, mode, solution: None, files: Vec::new() };
+        let window = Window { from, whole_from: from, mode, solution: None, files: Vec::new(), summary: None };
         let telling = tell(&earlier(all, Some(window)), now(next, room), &catalog());
         prop_assert!(telling.tokens <= room);
         prop_assert!(telling.window.from <= telling.window.whole_from && telling.window.whole_from <= next);
     }
+}
+
+#[test]
+fn a_turn_in_words_has_what_was_asked_done_and_answered_and_no_long_value() {
+    let looked = round("c1", &"y".repeat(4_000), "general");
+    let came = Came { answer: "Read.\nDone.", rounds: vec![looked], ..Came::default() };
+    let file =
+        json!({ "RelativePath": "a.rs", "FileName": "a.rs", "Contents": "fn a() {}", "Origin": "ide" });
+    let words = exchange(3, "general", &json!({ "InputArtifacts": [file] }), came).in_words();
+    assert!(words.starts_with("Turn 3\nUser:\n    Look.\nFiles: a.rs ("), "{words}");
+    assert!(words.contains("Name: look") && words.contains("of 4000 characters]"), "{words}");
+    assert!(words.ends_with("Assistant:\n    Read.\n    Done."), "{words}");
+    assert!(!words.contains("fn a() {}") && words.len() < 1_000, "{words}");
 }

@@ -36,6 +36,7 @@ pub enum LeftOut {
 #[derive(Debug)]
 pub struct Walk {
     room: u32,
+    first: Option<u64>,
     window: Option<Window>,
     newest_first: Vec<Exchange>,
     brief: u32,
@@ -47,13 +48,19 @@ impl Walk {
     /// A walk for so many tokens. `window` is how this very turn was told already, if it was.
     #[must_use]
     pub fn new(room: u32, window: Option<Window>) -> Self {
-        Self { room, window, newest_first: Vec::new(), brief: 0, whole: 0, left: None }
+        Self { room, first: None, window, newest_first: Vec::new(), brief: 0, whole: 0, left: None }
+    }
+
+    /// A walk back to a turn, wherever the telling begins.
+    #[must_use]
+    pub fn back_to(first: u64, room: u32) -> Self {
+        Self { first: Some(first), ..Self::new(room, None) }
     }
 
     /// Before which turn no other is wanted.
     #[must_use]
     pub fn first(&self) -> u64 {
-        self.window.as_ref().map_or(1, |window| window.from)
+        self.first.or(self.window.as_ref().map(|window| window.from)).unwrap_or(1)
     }
 
     /// Takes the next older completed turn. False when it has no room: then the walk is over.

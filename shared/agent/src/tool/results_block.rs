@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use contracts::response::ToolOutcome;
 
-use crate::model::ToolOutput;
+use crate::{model::ToolOutput, text::indented};
 
 /// A value of more characters than this is told by its beginning.
 const MOST_CHARS: usize = 512;
@@ -42,18 +42,12 @@ fn entry(output: &ToolOutput) -> String {
         ToolOutcome::ErrorMessage(message) => ("ErrorMessage", message),
     };
     format!(
-        "- CallId: {}\n  Name: {}\n  ArgumentsJson:\n{}  {member}:\n{}",
+        "- CallId: {}\n  Name: {}\n  ArgumentsJson:\n{}\n  {member}:\n{}\n",
         one_line(&call.call_id),
         one_line(&call.name),
         indented(&shortened(&call.arguments)),
         indented(&shortened(value)),
     )
-}
-
-/// Every line is indented, so that no value can pass for the block's own structure (I15).
-fn indented(value: &str) -> String {
-    let value = value.replace("\r\n", "\n").replace('\r', "\n");
-    value.split('\n').map(|line| format!("    {line}\n")).collect()
 }
 
 fn one_line(value: &str) -> String {

@@ -57,7 +57,7 @@ fn turn(state: State) -> Turn {
             suspended_by: attempt("a"),
             resumed_by: attempt("b"),
         }),
-        recorded: Some(Recorded { by: attempt("b"), rounds: 4 }),
+        recorded: Some(Recorded { by: attempt("b"), step: 4 }),
         state,
     }
 }

@@ -107,7 +107,9 @@ struct AnsweredAttribute {
 #[serde(rename_all = "PascalCase")]
 struct RecordedAttribute {
     by: AttemptId,
-    rounds: u32,
+    // Named before a step could be anything but a tool round.
+    #[serde(rename = "Rounds")]
+    step: u32,
 }
 
 impl From<&Turn> for TurnItem {
@@ -145,7 +147,7 @@ impl From<&Turn> for TurnItem {
             takeovers: Some(turn.takeovers).filter(|takeovers| *takeovers > 0),
             suspended_by: turn.suspended_by.clone(),
             answered: turn.accepted.clone().map(AnsweredAttribute::from),
-            recorded: turn.recorded.clone().map(|Recorded { by, rounds }| RecordedAttribute { by, rounds }),
+            recorded: turn.recorded.clone().map(|Recorded { by, step }| RecordedAttribute { by, step }),
         };
         match &turn.state {
             State::Running { lease_ends, stage } => {
@@ -229,7 +231,7 @@ impl TurnItem {
             takeovers,
             suspended_by: self.suspended_by,
             accepted: self.answered.map(AcceptedResults::from),
-            recorded: self.recorded.map(|RecordedAttribute { by, rounds }| Recorded { by, rounds }),
+            recorded: self.recorded.map(|RecordedAttribute { by, step }| Recorded { by, step }),
         })
     }
 }

@@ -95,7 +95,7 @@ impl Evidence<'_> {
                 Some(Step { progress, ..step }.findings())
             }
             KnownBy::Step(recorded) => {
-                let step = self.object(&turn.key, Kind::Step(recorded.by.clone(), recorded.rounds))?;
+                let step = self.object(&turn.key, Kind::Step(recorded.by.clone(), recorded.step))?;
                 serde_json::from_slice(step).ok().map(|step: Step| step.findings())
             }
         }

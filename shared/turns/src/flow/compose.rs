@@ -51,7 +51,7 @@ impl<D: AgentDeps> Executor<D> {
 
     /// The completed turns before this one, back to where their telling begins or has no room.
     async fn earlier(&self, turn: &Turn, walk: Walk, latched: Option<&SolutionContext>) -> Earlier {
-        let mut earlier = self.walk(turn, walk).await;
+        let mut earlier = self.walk(turn, turn.sequence, walk).await;
         // What the system message tells was brought by a turn that may lie before those.
         let began_with = earlier.window.as_ref().and_then(|window| window.solution.clone());
         let is_at_hand = |named: &SolutionContext| {
@@ -67,8 +67,8 @@ impl<D: AgentDeps> Executor<D> {
         earlier
     }
 
-    async fn walk(&self, turn: &Turn, mut walk: Walk) -> Earlier {
-        let mut before = turn.sequence;
+    /// The completed turns of the turn's session before a sequence number.
+    pub(super) async fn walk(&self, turn: &Turn, mut before: u64, mut walk: Walk) -> Earlier {
         while before > walk.first() {
             let page = self.page(turn, before).await;
             let Some(page) = logged(page, "the session's history can't be read") else {

@@ -21,6 +21,7 @@ mod salvage;
 mod settle;
 mod setup;
 mod steps;
+mod sum_up;
 mod sweep;
 mod tool_results;
 mod turn_event;

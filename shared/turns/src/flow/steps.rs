@@ -55,7 +55,7 @@ pub(super) async fn known(payloads: &impl PayloadReads, turn: &Turn) -> Result<O
             answered(payloads, turn, accepted).await?.map(|step| Known::Step(Box::new(step)))
         }
         KnownBy::Step(recorded) => {
-            let step = step(payloads, turn, &recorded.by, recorded.rounds).await?;
+            let step = step(payloads, turn, &recorded.by, recorded.step).await?;
             step.map(|step| Known::Step(Box::new(step)))
         }
     })
@@ -90,8 +90,8 @@ pub(super) async fn last(payloads: &impl PayloadReads, turn: &Turn) -> Result<Op
         Some(accepted) => answered(payloads, turn, accepted).await?,
         None => None,
     };
-    let rounds = begun.as_ref().map_or(0, |step| step.progress.rounds);
-    let found = furthest(payloads, turn, stage, rounds).await?;
+    let began = begun.as_ref().map_or(0, |step| step.progress.steps());
+    let found = furthest(payloads, turn, stage, began).await?;
     Ok(found.or(begun.map(|step| Found { recorded: None, step })))
 }
 
@@ -100,13 +100,13 @@ async fn furthest(
     payloads: &impl PayloadReads,
     turn: &Turn,
     stage: &Stage,
-    rounds: u32,
+    began: u32,
 ) -> Result<Option<Found>, Unavailable> {
     for writer in stage.attempts.iter().rev() {
         let mut last = None;
-        let mut from = rounds + 1;
+        let mut from = began + 1;
         loop {
-            let steps = (from..from + STEPS_AT_ONCE).map(|round| step(payloads, turn, writer, round));
+            let steps = (from..from + STEPS_AT_ONCE).map(|number| step(payloads, turn, writer, number));
             let found = try_join_all(steps).await?.into_iter().flatten().last();
             if found.is_none() {
                 break;
@@ -115,7 +115,7 @@ async fn furthest(
             from += STEPS_AT_ONCE;
         }
         if let Some(step) = last {
-            let recorded = Recorded { by: writer.clone(), rounds: step.progress.rounds };
+            let recorded = Recorded { by: writer.clone(), step: step.progress.steps() };
             return Ok(Some(Found { recorded: Some(recorded), step }));
         }
     }
@@ -126,9 +126,9 @@ async fn step(
     payloads: &impl PayloadReads,
     turn: &Turn,
     writer: &AttemptId,
-    round: u32,
+    number: u32,
 ) -> Result<Option<Step>, Unavailable> {
-    let payload = Payload { turn: turn.key.clone(), kind: Kind::Step(writer.clone(), round) };
+    let payload = Payload { turn: turn.key.clone(), kind: Kind::Step(writer.clone(), number) };
     let stored = payloads.get(&payload).await?;
     // A step that can't be read is done without: its tools run again.
     Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()))

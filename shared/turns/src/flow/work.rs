@@ -76,16 +76,18 @@ impl<D: AgentDeps> Executor<D> {
         let (turn, Step { mut plan, mut progress }) = (&owned.turn, work.step);
         let (config, host) = (self.deps.config(), self.deps.host());
         let mut conversation = self.conversation(turn, &plan, &progress, work.request.cloned());
-        let (mut unrecorded, mut raw) = (false, Vec::new());
+        let (began, mut raw) = (progress.steps(), Vec::new());
         loop {
-            let Composed { request, told_solution } =
-                self.compose(turn, &plan, &mut progress, &mut conversation).await?;
+            let (composed, of_summary) =
+                self.composed(owned, &plan, &mut progress, &mut conversation).await?;
+            let Composed { request, told_solution, due: _ } = composed;
+            raw.extend(of_summary);
             // Nobody may pay for a turn that is somebody else's, or decided.
             watch::still_owns(&self.deps, owned).await?;
             let mut deltas = |piece: &str| stream.text(&turn.key, piece);
             let mut observer = Observer::of(&mut deltas).keeping_raw(plan.store_raw_payloads);
             let reply = self.deps.model().reply(&request, self.time_left(owned), &mut observer);
-            let recorded = self.record(owned, &plan, &progress, unrecorded);
+            let recorded = self.record(owned, &plan, &progress, began);
             let reply = join3(reply, recorded, self.keep(&raw)).await.0;
             progress.model_calls += 1;
             progress.spent(observer.usage);
@@ -141,7 +143,6 @@ impl<D: AgentDeps> Executor<D> {
                 return Ok(answer::failed(error, progress, &plan, host.now()).beside(raw));
             }
             progress.rounds += 1;
-            unrecorded = true;
             let beside = Beside {
                 text: reply.text.clone(),
                 reasoning: reply.reasoning,
@@ -166,20 +167,20 @@ impl<D: AgentDeps> Executor<D> {
         settle_by.saturating_sub(self.deps.host().monotonic())
     }
 
-    /// Records how far the turn has come. It costs nobody a wait; should it fail, a takeover runs the
-    /// round's tools again.
-    async fn record(&self, owned: &OwnedTurn, plan: &Plan, progress: &Progress, wanted: bool) {
-        if !wanted {
+    /// Records how far the turn has come, if that is further than the attempt began. It costs nobody a wait;
+    /// should it fail, a takeover takes the step again.
+    async fn record(&self, owned: &OwnedTurn, plan: &Plan, progress: &Progress, began: u32) {
+        let (turn, number) = (&owned.turn, progress.steps());
+        if number == began {
             return;
         }
-        let (turn, rounds) = (&owned.turn, progress.rounds);
         let step = Step { plan: plan.clone(), progress: progress.clone() };
-        let kind = Kind::Step(turn.attempt.clone(), rounds);
+        let kind = Kind::Step(turn.attempt.clone(), number);
         let body = Bytes::from(serde_json::to_vec(&step).unwrap_or_default());
         let payload = Payload { turn: turn.key.clone(), kind };
         match self.deps.payloads().put(&payload, body).await {
-            Ok(()) => owned.has_recorded(Some(Recorded { by: turn.attempt.clone(), rounds })),
-            Err(error) => tracing::warn!(error = %causes(&error), "a tool round could not be recorded"),
+            Ok(()) => owned.has_recorded(Some(Recorded { by: turn.attempt.clone(), step: number })),
+            Err(error) => tracing::warn!(error = %causes(&error), "a step could not be recorded"),
         }
     }
 

@@ -1,0 +1,88 @@
+//! Whatever a file holds, it is contexts or faults.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+
+use super::{
+    parse_documents,
+    tests::{PROVIDERS, SERVER_TOOLS, agent, catalog, conversation, parse, with},
+};
+use crate::mode::Catalog;
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        // Decimals as people write them: the JSON reader takes those exactly, so they survive a round trip.
+        (-300i32..300).prop_map(|hundredths| Value::from(f64::from(hundredths) / 100.0)),
+        Just(Value::from(1e300)),
+        "\\PC{0,12}".prop_map(Value::from),
+        prop::sample::select(vec!["agent", "conversation", "object", "client", "general", "1.5"])
+            .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 32, 6, |inner| {
+        let name = prop_oneof![any_name(), "[a-zA-Z]{0,4}"];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((name, inner), 0..6)
+                .prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+fn any_name() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "Kind",
+        "Id",
+        "Key",
+        "Name",
+        "System",
+        "ClientTools",
+        "Temperature",
+        "Budgets",
+        "Prices",
+        "MaxRounds",
+        "Parameters",
+        "DefaultMode",
+        "DisplayName",
+        "RagScopeHints",
+        "AssociatedToolIds",
+        "IsDefault",
+        "Status",
+    ])
+    .prop_map(ToOwned::to_owned)
+}
+
+/// Nearly valid documents reach further than arbitrary ones.
+fn any_document() -> impl Strategy<Value = Value> {
+    let base = prop_oneof![Just(agent()), Just(conversation())];
+    let nearly = (base, any_name(), any_json()).prop_map(|(base, name, value)| with(base, &name, value));
+    prop_oneof![any_json(), nearly]
+}
+
+proptest! {
+    #[test]
+    fn any_json_is_contexts_or_faults(document in any_document()) {
+        match parse(&document) {
+            Ok(documents) => {
+                let written = serde_json::to_value(&documents).unwrap();
+                prop_assert_eq!(parse(&written).unwrap(), documents);
+            }
+            Err(faults) => prop_assert!(!faults.is_empty()),
+        }
+    }
+
+    #[test]
+    fn any_json_is_a_catalog_or_faults(json in any_json()) {
+        match Catalog::parse(&json.to_string(), SERVER_TOOLS) {
+            Ok(catalog) => prop_assert!(catalog.default_mode().is_default),
+            Err(faults) => prop_assert!(!faults.as_slice().is_empty()),
+        }
+    }
+
+    #[test]
+    fn any_text_is_contexts_or_faults(text in "\\PC{0,64}") {
+        let _ = parse_documents(&text, &catalog(), SERVER_TOOLS, PROVIDERS);
+    }
+}
