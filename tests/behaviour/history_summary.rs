@@ -1,10 +1,12 @@
 //! A model sums up the turns that go out of the window, where the context asks for it (`HistorySummary`).
 
+use std::time::Instant;
+
 use local::{Function, Options};
 use serde_json::{Value, json};
 
 use crate::cancel::cancel;
-use crate::support::{Client, LEASE, System, options, turn_in, turn_path, user_message};
+use crate::support::{Client, LEASE, PATIENCE, System, options, turn_in, turn_path, user_message};
 
 /// A system whose context `c` keeps nothing with the provider and tells a few turns again.
 async fn system(members: Value) -> (System, Client) {
@@ -132,6 +134,21 @@ async fn a_conversation_that_the_provider_lost_is_summed_up_where_it_does_not_fi
 }
 
 #[tokio::test]
+async fn a_turn_that_has_no_room_itself_is_summed_up_from_its_beginning() {
+    let (system, ada) = system(json!({"HistorySummary": true})).await;
+    let long = format!("First, [[summed: say \"They began.\"]] {}omega-9", "x".repeat(5_000));
+    ada.execute(&in_context(&long)).await.result();
+    ada.execute(&in_context("And now?")).await.result();
+    let calls = system.model_calls();
+    assert_eq!(calls.len(), 3);
+    let said = user_message(&calls[1]);
+    assert!(said.contains("First,") && said.contains("[cut here: ") && !said.contains("omega-9"), "{said}");
+    assert!(user_message(&calls[2]).contains("    They began."));
+    ada.execute(&in_context("And then?")).await.result();
+    assert_eq!(system.model_calls().len(), 4, "once");
+}
+
+#[tokio::test]
 async fn a_turn_goes_on_without_a_summary_that_cannot_be_made_and_does_not_ask_again() {
     let (system, ada) = system(json!({"HistorySummary": true})).await;
     let mut number = 0;
@@ -168,7 +185,15 @@ async fn a_retry_after_a_crash_does_not_pay_for_the_summary_again() {
     };
     let (died, ()) = futures::join!(ada.execute(&third), crash);
     assert_eq!(died.status, 502);
-    assert_eq!(ada.execute(&third).await.result()["PrimaryOutputText"], "Done.");
+    // As a client does that is told to come back while the dead attempt's lease lasts.
+    let give_up = Instant::now() + PATIENCE;
+    let answer = loop {
+        let answer = ada.execute(&third).await;
+        if answer.status != 409 || Instant::now() > give_up {
+            break answer;
+        }
+    };
+    assert_eq!(answer.result()["PrimaryOutputText"], "Done.");
     let calls = system.model_calls();
     assert_eq!(summaries(&calls).len(), 1, "once");
     assert!(calls.last().unwrap()["input"].to_string().contains("A model summed them up:"));

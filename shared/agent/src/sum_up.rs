@@ -11,7 +11,7 @@ use crate::{
     model::{Chain, Identifiers, Instruction, Message, Reply, Request},
     progress::{Plan, Progress},
     settings::Settings,
-    text::{cut, indented},
+    text::{BYTES_PER_TOKEN, cut, indented},
     window::Summary,
 };
 
@@ -44,18 +44,27 @@ impl Due {
     pub(crate) fn of(plan: &Plan, progress: &Progress, telling: &Telling, room: u32) -> Option<Self> {
         let stays = telling.kept.as_ref().is_some_and(|kept| kept.from == telling.window.from);
         let (first, until) = (telling.window.summed_up_until(), telling.window.from);
-        let wanted = plan.history_summary && !progress.summed_up && stays && first < until;
+        let wanted = plan.history_summary && !progress.summed_up && stays && first < until && room > 0;
         wanted.then_some(Self { first, until, room })
     }
 }
 
-/// The request for a summary of these turns, oldest first, and of the summary before them.
+/// The request for a summary of these turns, oldest first, and of the summary before them. A turn that has no room
+/// is told by its beginning.
 #[must_use]
-pub fn request(turn: &Turn, plan: &Plan, before: Option<&Summary>, exchanges: &[Exchange]) -> Request {
+pub fn request(
+    turn: &Turn,
+    plan: &Plan,
+    before: Option<&Summary>,
+    exchanges: &[Exchange],
+    room: u32,
+) -> Request {
+    let most = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
     let before = before.filter(|summary| !summary.text.is_empty());
     let before = before
         .map(|Summary { text, .. }| format!("A summary of the turns before these:\n{}", indented(text)));
-    let told: Vec<String> = before.into_iter().chain(exchanges.iter().map(Exchange::in_words)).collect();
+    let told: Vec<String> =
+        before.into_iter().chain(exchanges.iter().map(|exchange| cut(exchange.in_words(), most))).collect();
     // Nothing is chosen, called or laid out as an answer would be: text is all that is wanted.
     let settings = Settings {
         text_format: None,

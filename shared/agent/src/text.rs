@@ -20,8 +20,11 @@ const CUT: &str = "…";
 /// ```
 #[must_use]
 pub fn tokens(text: &str) -> u32 {
-    u32::try_from(text.len().div_ceil(3)).unwrap_or(u32::MAX)
+    u32::try_from(text.len().div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX)
 }
+
+/// About how many bytes of UTF-8 a token has at least.
+pub const BYTES_PER_TOKEN: usize = 3;
 
 /// The head of a text: at most so many Unicode scalar values, cut at a grapheme boundary.
 #[must_use]

@@ -40,6 +40,8 @@ pub const HOUSE_MODEL: &str = "model-2";
 
 /// A conversation context of the org that leaves nothing with the provider.
 pub const LOCAL: &str = "local";
+/// A conversation context that leaves nothing either, and whose earlier turns are summed up.
+pub const SUMMED_UP: &str = "summed-up";
 
 /// Who answers every test turn.
 pub const PROVIDER: &str = "provider.example.com";
@@ -143,14 +145,15 @@ pub fn contexts() -> Vec<Document> {
         fallbacks: vec![Fallback { provider: None, model_name: Some(MODEL.to_owned()), prices: None }],
         ..conversation(HOUSE)
     };
-    // Room for two turns or so: those before them are summed up.
-    let local = ConversationContext {
+    let local = ConversationContext { chain: Some(ChainPolicy::Local), ..conversation(LOCAL) };
+    // Room for a tool round and a little more.
+    let summed_up = ConversationContext {
         chain: Some(ChainPolicy::Local),
         history_summary: true,
-        budgets: Budgets { history_tokens: 64, ..Budgets::default() },
-        ..conversation(LOCAL)
+        budgets: Budgets { history_tokens: 400, ..Budgets::default() },
+        ..conversation(SUMMED_UP)
     };
-    let conversations = [house, local].map(Document::ConversationContext);
+    let conversations = [house, local, summed_up].map(Document::ConversationContext);
     [Document::AgentContext(agent)].into_iter().chain(conversations).collect()
 }
 

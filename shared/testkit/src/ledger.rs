@@ -65,6 +65,8 @@ pub struct SentRequest {
     pub previous_response_id: Option<String>,
     /// The earlier turns that it tells: what the user said, and what was answered.
     pub told: Vec<(String, String)>,
+    /// Whether it asks for a summary of those that are left out.
+    pub sums_up: bool,
 }
 
 impl SentRequest {
@@ -74,7 +76,9 @@ impl SentRequest {
             Chain::Initial { told, .. } => (None, turns(told)),
             Chain::Continues { previous_response_id } => (Some(previous_response_id.clone()), Vec::new()),
         };
-        Self { model: request.model.clone(), store: request.store, previous_response_id, told }
+        // Every turn has tools, and tells what it leaves out in its first message alone.
+        let sums_up = request.tools.is_empty() && request.message.earlier_block.is_some();
+        Self { model: request.model.clone(), store: request.store, previous_response_id, told, sums_up }
     }
 }
 

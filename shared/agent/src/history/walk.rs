@@ -51,7 +51,7 @@ impl Walk {
         Self { room, first: None, window, newest_first: Vec::new(), brief: 0, whole: 0, left: None }
     }
 
-    /// A walk back to a turn, wherever the telling begins.
+    /// A walk back to a turn, wherever the telling begins. It takes the newest one even if there is no room for it.
     #[must_use]
     pub fn back_to(first: u64, room: u32) -> Self {
         Self { first: Some(first), ..Self::new(room, None) }
@@ -70,7 +70,8 @@ impl Walk {
         }
         self.brief = self.brief.saturating_add(exchange.tokens(false));
         self.whole = self.whole.saturating_add(exchange.tokens(true));
-        if self.brief > self.room || self.newest_first.len() == MOST_TURNS {
+        let is_taken = self.first.is_some() && self.newest_first.is_empty();
+        if !is_taken && self.brief > self.room || self.newest_first.len() == MOST_TURNS {
             self.left = Some((exchange.sequence, exchange.files));
             return false;
         }

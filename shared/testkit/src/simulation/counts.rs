@@ -37,7 +37,7 @@ counts! {
     suspended, superseded, cancelled, abandoned, past_tool_deadline, storage_unavailable, completed,
     failed, folded, moved_due, resumed, continued, mismatches,
     answered_calls, mixed_replies,
-    sessions_of_an_agent, sessions_with_a_context, told_earlier_turns, unkept_replies, other_contexts,
+    sessions_of_an_agent, sessions_with_a_context, told_earlier_turns, sums_up, unkept_replies, other_contexts,
     fell_back,
 }
 
@@ -68,6 +68,7 @@ pub(super) fn count(driver: &Driver) -> Counts {
             Event::ModelCalled { sent, .. } => {
                 counts.model_calls += 1;
                 counts.told_earlier_turns += u64::from(!sent.told.is_empty());
+                counts.sums_up += u64::from(sent.sums_up);
                 counts.unkept_replies += u64::from(!sent.store);
             }
             Event::Session { before: None, after } => {

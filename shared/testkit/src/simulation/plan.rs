@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::timing::Timing;
 
 use crate::{
-    build::{AGENT, HOUSE, LOCAL},
+    build::{AGENT, HOUSE, LOCAL, SUMMED_UP},
     client::Mutation,
     deployment::{Sent, Temper},
     fault::Rates,
@@ -160,7 +160,7 @@ fn contexts(chance: &mut fastrand::Rng) -> Named {
         0..6 => (None, None),
         6 => (Some(AGENT), None),
         7 => (None, Some(LOCAL)),
-        8 => (Some(AGENT), Some(LOCAL)),
+        8 => (Some(AGENT), Some(SUMMED_UP)),
         _ => (Some(AGENT), Some(HOUSE)),
     }
 }

@@ -7,8 +7,7 @@
 use std::time::Duration;
 
 use agent::{
-    answer,
-    answer::File,
+    answer::{self, File},
     compose::Composed,
     conversation::Conversation,
     history::{LeftOut, Walk},
@@ -55,14 +54,14 @@ impl<D: AgentDeps> Executor<D> {
         let (turn, Due { first, until, room }) = (&owned.turn, due);
         let left_out = self.walk(turn, until, Walk::back_to(first, room)).await;
         if left_out.exchanges.is_empty() {
-            // Turns without an answer are no reason to look again.
-            if matches!(left_out.left_out, LeftOut::Nothing) {
+            // Turns without an answer are no reason to look again; what can't be read may be read tomorrow.
+            if left_out.left_out != LeftOut::Unreadable {
                 progress.summed_up_until(until, None);
             }
             return Ok(Vec::new());
         }
         let before = progress.window.as_ref().and_then(|window| window.summary.as_ref());
-        let request = sum_up::request(turn, plan, before, &left_out.exchanges);
+        let request = sum_up::request(turn, plan, before, &left_out.exchanges, room);
         watch::still_owns(&self.deps, owned).await?;
         let patience = LONGEST.min(self.time_left(owned) / 4);
         let mut unseen = |_: &str| {};

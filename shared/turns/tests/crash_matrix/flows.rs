@@ -55,6 +55,12 @@ pub(crate) const FLOWS: &[Flow] = &[
     flow("execute a new session of an agent", |_| {}, send_first_of_agent, first_of_agent),
     flow("execute after a turn that left nothing behind", finalized_local, send_second, second),
     flow("take over a dead turn of an agent", died_of_agent, send_first_of_agent, first_of_agent),
+    flow(
+        "execute, summing up what is left out",
+        finalized_to_be_summed_up,
+        send_third_summed_up,
+        third_summed_up,
+    ),
     flow("execute, folding a settled turn", answered, send_second, second),
     flow("execute after a finalized turn", finalized, send_second, second),
     flow("execute as another user", finalized, send_third, third),
@@ -109,6 +115,11 @@ fn first_of_agent() -> Sent {
 /// Its calls are told again with the instruction, since the provider keeps nothing.
 fn first_local() -> Sent {
     served().naming(None, Some(build::LOCAL))
+}
+
+/// Its session's budget has no room for both turns before it.
+fn third_summed_up() -> Sent {
+    Sent::new("ann", "s", "t3", "three").naming(None, Some(build::SUMMED_UP))
 }
 
 fn third() -> Sent {
@@ -205,6 +216,17 @@ fn finalized(deployment: &mut Deployment) {
 fn finalized_local(deployment: &mut Deployment) {
     finishes(deployment, &first_local());
     deployment.wait(Duration::from_secs(5));
+}
+
+fn finalized_to_be_summed_up(deployment: &mut Deployment) {
+    for sent in [served(), Sent::new("ann", "s", "t2", "two calls: s")] {
+        finishes(deployment, &sent.naming(None, Some(build::SUMMED_UP)));
+        deployment.wait(Duration::from_secs(5));
+    }
+}
+
+fn send_third_summed_up(deployment: &mut Deployment, faults: Faults) -> Process {
+    send(deployment, &third_summed_up(), faults)
 }
 
 fn died_of_agent(deployment: &mut Deployment) {
