@@ -1,12 +1,10 @@
 //! A model sums up the turns that go out of the window, where the context asks for it (`HistorySummary`).
 
-use std::time::Instant;
-
 use local::{Function, Options};
 use serde_json::{Value, json};
 
 use crate::cancel::cancel;
-use crate::support::{Client, LEASE, PATIENCE, System, options, turn_in, turn_path, user_message};
+use crate::support::{Client, LEASE, System, options, turn_in, turn_path, user_message};
 
 /// A system whose context `c` keeps nothing with the provider and tells a few turns again.
 async fn system(members: Value) -> (System, Client) {
@@ -185,15 +183,7 @@ async fn a_retry_after_a_crash_does_not_pay_for_the_summary_again() {
     };
     let (died, ()) = futures::join!(ada.execute(&third), crash);
     assert_eq!(died.status, 502);
-    // As a client does that is told to come back while the dead attempt's lease lasts.
-    let give_up = Instant::now() + PATIENCE;
-    let answer = loop {
-        let answer = ada.execute(&third).await;
-        if answer.status != 409 || Instant::now() > give_up {
-            break answer;
-        }
-    };
-    assert_eq!(answer.result()["PrimaryOutputText"], "Done.");
+    assert_eq!(ada.execute_once_over(&third).await.result()["PrimaryOutputText"], "Done.");
     let calls = system.model_calls();
     assert_eq!(summaries(&calls).len(), 1, "once");
     assert!(calls.last().unwrap()["input"].to_string().contains("A model summed them up:"));

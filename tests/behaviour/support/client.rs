@@ -34,14 +34,23 @@ impl Client {
 
     /// As a client does that is told to come back while the session is busy.
     pub async fn execute_once_free(&self, turn: &Value) -> Answer {
+        self.execute_past(turn, "SessionBusy").await
+    }
+
+    /// As a client does that is told to come back while its own turn is worked on.
+    pub async fn execute_once_over(&self, turn: &Value) -> Answer {
+        self.execute_past(turn, "TurnInProgress").await
+    }
+
+    async fn execute_past(&self, turn: &Value, what: &str) -> Answer {
         let give_up = Instant::now() + PATIENCE;
         loop {
             let answer = self.execute(turn).await;
             if answer.status != 409 {
                 return answer;
             }
-            assert_eq!(answer.error(), "SessionBusy");
-            assert!(Instant::now() < give_up, "the session stays busy");
+            assert_eq!(answer.error(), what);
+            assert!(Instant::now() < give_up, "{what} does not pass");
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
     }
