@@ -14,21 +14,25 @@ use serde_json::Value;
 /// What each room may depend on. A room that is not named here has to be added on purpose.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("contracts", &[]),
+    ("settings", &[]),
     ("protocol", &["contracts"]),
     ("agent", &["contracts", "protocol"]),
     ("turns", &["contracts", "protocol", "agent"]),
-    ("storage", &["contracts", "protocol", "agent", "turns"]),
+    ("storage", &["contracts", "protocol", "agent", "turns", "settings"]),
     ("llm", &["contracts", "agent"]),
     ("retrieval", &["contracts", "agent", "llm"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("indexing", &["contracts", "agent", "llm", "retrieval"]),
-    ("runtime", &["contracts", "protocol"]),
-    ("service", &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime"]),
+    ("runtime", &["contracts", "protocol", "settings"]),
+    (
+        "service",
+        &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime", "settings"],
+    ),
     ("scripted-model", &[]),
     ("execute", &["contracts", "runtime", "service"]),
     ("tool-continuation", &["contracts", "runtime", "service"]),
-    ("session-read", &["contracts", "protocol", "turns", "storage", "runtime"]),
-    ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime"]),
+    ("session-read", &["contracts", "protocol", "turns", "storage", "runtime", "settings"]),
+    ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime", "settings"]),
     (
         "local",
         &[
@@ -45,6 +49,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "session-read",
             "turn-finalizer",
             "scripted-model",
+            "settings",
         ],
     ),
 ];
@@ -55,7 +60,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    ("reqwest", &["llm", "local"]),
+    ("reqwest", &["llm", "runtime", "local"]),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 

@@ -101,8 +101,11 @@ fn a_user_can_write_no_claim_that_gives_rights() {
     assert_eq!(client["AllowedOAuthFlowsUserPoolClient"], false, "and so has no scopes");
     let (_, pool) = of_type(&template, "AWS::Cognito::UserPool").remove(0);
     assert_eq!(pool["AdminCreateUserConfig"]["AllowAdminCreateUserOnly"], true);
-    let audiences = &template["Globals"]["Function"]["Environment"]["Variables"]["TOKEN_AUDIENCES"];
-    assert_eq!(all_texts(audiences), ["MakesUserPool", "UserPoolClient", "TokenAudiences"]);
+    for name in ["ExecuteFunction", "ToolContinuationFunction", "SessionReadFunction"] {
+        let function = &template["Resources"][name]["Properties"];
+        let audiences = &function["Environment"]["Variables"]["TOKEN_AUDIENCES"];
+        assert_eq!(all_texts(audiences), ["MakesUserPool", "UserPoolClient", "TokenAudiences"], "{name}");
+    }
 }
 
 #[test]
@@ -132,5 +135,30 @@ fn every_parameter_is_used_and_says_what_it_is_for() {
         let in_sub = format!("${{{name}}}");
         assert!(used.iter().any(|text| text == name || text.contains(&in_sub)), "{name} is not used");
         assert!(parameter["Description"].as_str().is_some_and(|text| text.len() > 10), "{name}");
+    }
+}
+
+#[test]
+fn each_function_is_given_the_settings_that_it_reads() {
+    let template = template();
+    let variables = |function: &Value| -> BTreeSet<String> {
+        let Some(variables) = function["Environment"]["Variables"].as_mapping() else {
+            return BTreeSet::new();
+        };
+        variables.keys().map(|name| name.as_str().unwrap().to_owned()).collect()
+    };
+    let shared = variables(&template["Globals"]["Function"]);
+    let functions = of_type(&template, "AWS::Serverless::Function");
+    assert_eq!(functions.len(), settings::FUNCTIONS.len());
+    for (name, function) in functions {
+        let code = function["CodeUri"].as_str().unwrap().trim_start_matches("functions/").to_owned();
+        let all = settings::ALL.iter().flat_map(|(_, settings)| *settings);
+        let reads: BTreeSet<String> = all
+            .filter(|setting| setting.given() == settings::Given::Template)
+            .filter(|setting| setting.readers().contains(&code.as_str()))
+            .map(|setting| setting.name().to_owned())
+            .collect();
+        let given: BTreeSet<String> = shared.union(&variables(&function)).cloned().collect();
+        assert_eq!(given, reads, "{name}");
     }
 }

@@ -298,7 +298,7 @@ async fn a_function_that_can_t_start_names_every_setting_that_is_wrong() {
     for wrong in [
         "TABLE_NAME must be set",
         "TOKEN_AUDIENCES must be set",
-        "LEASE_SECONDS must be a positive number of seconds",
+        "LEASE_SECONDS must be 0.05 to 3600 seconds",
     ] {
         assert!(named.contains(&wrong), "{wrong}: {named:?}");
     }

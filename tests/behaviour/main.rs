@@ -47,4 +47,5 @@ mod streaming;
 mod support;
 mod tenancy;
 mod tool_results;
+mod traces;
 mod units;

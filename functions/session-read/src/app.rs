@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use protocol::timing::Timing;
-use runtime::{ClaimNames, Env, Reply, stream::Pace};
+use runtime::{ClaimNames, Reply, stream::Pace};
+use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{flow::SessionReader, refusal::Refusal};
 
@@ -19,11 +20,10 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) async fn start() -> Result<Self, lambda_http::Error> {
-        let mut env = Env::default();
-        let storage = storage::Settings::read(|name| env.required(name));
+        let mut env = Env::of_process();
+        let storage = storage::Settings::read(&mut env);
         let pace = Pace::read(&mut env);
-        let timing =
-            Timing::configured(env.seconds("LEASE_SECONDS"), env.seconds("ABANDON_GRACE_SECONDS"), None);
+        let timing = runtime::timing(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
         env.finish()?;
         let Clients { table, objects, .. } = Clients::load(&storage).await;

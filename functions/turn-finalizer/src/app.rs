@@ -1,8 +1,7 @@
 //! The wiring: settings to adapters to the finalizing flow, once per process.
 
 use lambda_runtime::Error;
-use protocol::timing::Timing;
-use runtime::Env;
+use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{flow::Finalizer, ports::Adapters, system::System};
 
@@ -10,13 +9,9 @@ use turns::{flow::Finalizer, ports::Adapters, system::System};
 pub(crate) type TurnFinalizer = Finalizer<Adapters<Table, Objects, System>>;
 
 pub(crate) async fn start() -> Result<TurnFinalizer, Error> {
-    let mut env = Env::default();
-    let storage = storage::Settings::read(|name| env.required(name));
-    let timing = Timing::configured(
-        env.seconds("LEASE_SECONDS"),
-        env.seconds("ABANDON_GRACE_SECONDS"),
-        env.seconds("TOOL_WAIT_SECONDS"),
-    );
+    let mut env = Env::of_process();
+    let storage = storage::Settings::read(&mut env);
+    let timing = runtime::timing(&mut env);
     env.finish()?;
     let Clients { table, objects, .. } = Clients::load(&storage).await;
     Ok(Finalizer::new(Adapters { store: table, payloads: objects, host: System::new(), timing }))

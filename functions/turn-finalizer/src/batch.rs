@@ -47,6 +47,8 @@ fn span_of(message: &SqsMessage, request_id: &str) -> Span {
     let message_id = message.message_id.as_deref().unwrap_or_default();
     tracing::error_span!(
         "message",
+        otel.name = "process a finalize message",
+        otel.kind = "consumer",
         correlation = message_id,
         request_id,
         message_id,

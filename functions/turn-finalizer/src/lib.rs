@@ -21,7 +21,11 @@ async fn serve() -> Result<(), Error> {
     let finalizer = Arc::new(app::start().await?);
     let serve = service_fn(move |event: LambdaEvent<SqsEvent>| {
         let finalizer = Arc::clone(&finalizer);
-        async move { Ok::<_, Error>(batch::handle(&finalizer, event).await) }
+        async move {
+            let handled = batch::handle(&finalizer, event).await;
+            runtime::telemetry::traces::flush().await;
+            Ok::<_, Error>(handled)
+        }
     });
     lambda_runtime::run(serve).await
 }

@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Search(Search),
     /// Index a folder and count how often the file that answers a question is found.
     Evaluate(Evaluate),
+    /// Print the functions' settings, as `docs/settings.md` holds them.
+    Settings,
     /// Print the API's OpenAPI document, as `infra/openapi.yaml` holds it.
     Openapi,
     /// Be a function: how the local cloud starts its processes.

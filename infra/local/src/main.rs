@@ -48,6 +48,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Index(arguments)) => index(arguments).await?,
         Some(Command::Search(arguments)) => search(arguments).await?,
         Some(Command::Evaluate(arguments)) => evaluate(arguments).await?,
+        Some(Command::Settings) => print!("{}", settings::page()),
         Some(Command::Openapi) => print!("{}", local::docs::openapi()?),
     }
     Ok(ExitCode::SUCCESS)

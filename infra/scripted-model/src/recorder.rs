@@ -20,8 +20,15 @@ const MOMENTS: usize = 100_000;
 const KEYS: [&str; 2] = ["authorization", "api-key"];
 
 /// The headers worth looking at.
-const HEADERS: [&str; 6] =
-    ["accept", "content-type", "openai-organization", "openai-project", "user-agent", "x-client-request-id"];
+const HEADERS: [&str; 7] = [
+    "accept",
+    "content-type",
+    "openai-organization",
+    "openai-project",
+    "traceparent",
+    "user-agent",
+    "x-client-request-id",
+];
 
 /// Something that took time, for whoever measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

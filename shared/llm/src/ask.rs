@@ -20,6 +20,7 @@ use crate::refusal::Refusal;
 use crate::retry::Attempt;
 use crate::retrying::Retrying;
 use crate::told::Told;
+use crate::trace;
 use crate::wait::Wait;
 
 /// The end of a stream follows its terminal event at once, and reading it lets the connection be used
@@ -86,6 +87,7 @@ impl<K: Keys, W: Wait> Upstream<K, W> {
             .http
             .post(self.url.clone())
             .headers(self.config.headers(key).map_err(failed)?)
+            .headers(trace::headers())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream")
             .body(call.body.clone());

@@ -5,6 +5,7 @@ use std::time::Duration;
 use agent::model::{Error, Model, Observer, Reply, Request};
 use bytes::Bytes;
 use tokio::time::timeout_at;
+use tracing::Instrument;
 
 pub use crate::config::{Config, Timeouts, Unusable};
 
@@ -13,7 +14,7 @@ use crate::breaker::{Breaker, is_outage};
 use crate::fold::Memory;
 use crate::key::{ApiKey, Keys};
 use crate::wait::{Real, Wait};
-use crate::{builder, raw};
+use crate::{builder, raw, trace};
 
 /// The model behind a Responses API. One client keeps one pool of connections.
 #[derive(Debug)]
@@ -60,9 +61,10 @@ impl<K: Keys, W: Wait> Model for Client<K, W> {
         raw::sent(observer, &call.body);
         let until = now + deadline.min(self.upstream.config.timeouts.total);
         // Time that the caller had too little of says nothing of the provider.
-        let reply = timeout_at(until, self.upstream.ask(&call, until, observer))
-            .await
-            .map_err(|_| Error::TimedOut)?;
+        let span = trace::of_call("chat", &request.model, self.upstream.url.host_str());
+        let asked = timeout_at(until, self.upstream.ask(&call, until, observer)).instrument(span.clone());
+        let reply = asked.await.map_err(|_| Error::TimedOut)?;
+        trace::ended(&span, reply.as_ref(), observer.usage);
         admission.ended(reply.as_ref().is_err_and(is_outage), self.upstream.wait.now());
         reply
     }

@@ -29,6 +29,7 @@ pub mod retry;
 mod retrying;
 pub mod sse;
 pub mod told;
+mod trace;
 pub mod wait;
 pub mod wire;
 

@@ -62,32 +62,10 @@ impl Timing {
         }
     }
 
-    /// Timing from the settings, where the defaults are to be changed: the lease, what the sweep leaves
-    /// after it, and the longest wait for the client's tools.
-    #[must_use]
-    pub fn configured(
-        lease: Option<Duration>,
-        abandon_grace: Option<Duration>,
-        longest_tool_wait: Option<Duration>,
-    ) -> Self {
-        let timing = lease.map_or_else(Self::default, Self::with_lease);
-        Self {
-            abandon_grace: abandon_grace.unwrap_or(timing.abandon_grace),
-            longest_tool_wait: longest_tool_wait.unwrap_or(timing.longest_tool_wait),
-            ..timing
-        }
-    }
-
     /// The same, for a connection that can wait for another one's turn no longer than this.
     #[must_use]
     pub fn for_at_most(&self, left: Duration) -> Self {
         Self { stream_hold: self.stream_hold.min(left), ..*self }
-    }
-
-    /// The same for a provider that keeps its responses for another time than the usual one.
-    #[must_use]
-    pub fn with_chain_life(self, chain_life: Option<Duration>) -> Self {
-        Self { chain_life: chain_life.unwrap_or(self.chain_life), ..self }
     }
 
     /// How often a holder renews: three times a lease.

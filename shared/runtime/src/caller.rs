@@ -18,8 +18,9 @@ use http::request::Parts;
 use lambda_http::{RequestExt, request::RequestContext};
 use protocol::{Caller, caller::User};
 use serde_json::{Map, Value};
+use settings::Env;
 
-use crate::{Env, Reply, span};
+use crate::{Reply, span};
 
 /// Which claims say what, and whose tokens count.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,16 +60,12 @@ impl ClaimNames {
     /// The names from the settings, with Cognito's as defaults.
     pub fn read(env: &mut Env) -> Self {
         Self {
-            org: env.or("ORG_CLAIM", "custom:org"),
-            user: env.or("USER_CLAIM", "sub"),
-            user_name: env.or("USER_NAME_CLAIM", "name"),
-            org_name: env.or("ORG_NAME_CLAIM", "custom:org_name"),
-            operator: env.or("OPERATOR_CLAIM", "custom:operator"),
-            audiences: env
-                .required("TOKEN_AUDIENCES")
-                .split(',')
-                .map(|name| name.trim().to_owned())
-                .collect(),
+            org: env.read(&settings::ORG_CLAIM),
+            user: env.read(&settings::USER_CLAIM),
+            user_name: env.read(&settings::USER_NAME_CLAIM),
+            org_name: env.read(&settings::ORG_NAME_CLAIM),
+            operator: env.read(&settings::OPERATOR_CLAIM),
+            audiences: env.read(&settings::TOKEN_AUDIENCES),
         }
     }
 
@@ -162,10 +159,7 @@ mod tests {
     use super::*;
 
     fn names() -> ClaimNames {
-        ClaimNames {
-            audiences: vec!["web".to_owned(), "cli".to_owned()],
-            ..ClaimNames::read(&mut Env::default())
-        }
+        ClaimNames::read(&mut Env::of([("TOKEN_AUDIENCES", "web,cli")]))
     }
 
     fn caller(claims: Value) -> Result<Caller, Unusable> {

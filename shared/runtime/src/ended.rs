@@ -3,8 +3,7 @@
 use std::{error::Error, process::ExitCode};
 
 use contracts::error::causes;
-
-use crate::env::Invalid;
+use settings::Invalid;
 
 /// Logs what ended the process, a line for each setting that is wrong, and says how it ended.
 ///

@@ -17,7 +17,7 @@ use http::{
 };
 use tokio::time::timeout;
 
-use crate::Env;
+use settings::Env;
 
 /// After a connection that ended without a `result` a client comes back in a second. Also the first bytes
 /// of every stream, so that whatever is in between passes the headers on at once.
@@ -54,11 +54,10 @@ impl Default for Pace {
 impl Pace {
     /// The pace from the settings, with the defaults above.
     pub fn read(env: &mut Env) -> Self {
-        let default = Self::default();
         Self {
-            heartbeat: env.seconds("STREAM_HEARTBEAT_SECONDS").unwrap_or(default.heartbeat),
-            patience: env.seconds("LATE_ANSWER_AFTER_SECONDS").unwrap_or(default.patience),
-            whitespace: env.seconds("LATE_ANSWER_WHITESPACE_SECONDS").unwrap_or(default.whitespace),
+            heartbeat: env.read(&settings::STREAM_HEARTBEAT_SECONDS),
+            patience: env.read(&settings::LATE_ANSWER_AFTER_SECONDS),
+            whitespace: env.read(&settings::LATE_ANSWER_WHITESPACE_SECONDS),
         }
     }
 }

@@ -14,11 +14,9 @@ use agent::{
     },
 };
 use axum::extract::FromRef;
-use protocol::{
-    chain::{ChainPolicy, provider_id},
-    timing::Timing,
-};
-use runtime::{ClaimNames, Env, Reply, stream::Pace};
+use protocol::chain::{ChainPolicy, provider_id};
+use runtime::{ClaimNames, Reply, stream::Pace};
+use settings::Env;
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
     flow::{Executor, SessionReader},
@@ -58,19 +56,14 @@ impl App {
     /// # Errors
     /// When a setting, the mode catalog, a tool or a default context is wrong: with every fault named.
     pub async fn start() -> Result<Self, lambda_http::Error> {
-        let mut env = Env::default();
-        let storage = storage::Settings::read(|name| env.required(name));
-        let timing = Timing::configured(
-            env.seconds("LEASE_SECONDS"),
-            env.seconds("ABANDON_GRACE_SECONDS"),
-            env.seconds("TOOL_WAIT_SECONDS"),
-        )
-        .with_chain_life(env.seconds("CHAIN_LIFE_SECONDS"));
+        let mut env = Env::of_process();
+        let storage = storage::Settings::read(&mut env);
+        let timing = runtime::timing(&mut env);
         let model_providers = providers::Settings::read(&mut env);
         let sources = sources::Settings::read(&mut env);
-        let model = env.or("OPENAI_MODEL", "gpt-5");
-        let chain = env.parsed("OPENAI_CHAIN", "auto, provider or local").unwrap_or_default();
-        let with_diagnostics = env.optional("DIAGNOSTIC_TOOLS").is_some_and(|on| on == "true");
+        let model = env.read(&settings::OPENAI_MODEL);
+        let chain = env.read(&settings::OPENAI_CHAIN).parse().unwrap_or_default();
+        let with_diagnostics = env.read(&settings::DIAGNOSTIC_TOOLS);
         let pace = Pace::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
         env.finish()?;

@@ -1,51 +1,29 @@
-//! How the model provider is reached, from the function's settings.
-//!
-//! | setting | meaning | bounds | default |
-//! |---|---|---|---|
-//! | `OPENAI_BASE_URL` | the API's base URL; `/responses` is added | http or https | `https://api.openai.com/v1` |
-//! | `OPENAI_CONNECT_TIMEOUT_SECONDS` | patience for a connection | 0.1 to 60 | 5 |
-//! | `OPENAI_FIRST_BYTE_TIMEOUT_SECONDS` | patience for a response, and until the model writes | 0.1 to 840 | 120 |
-//! | `OPENAI_IDLE_TIMEOUT_SECONDS` | patience for each next byte once the model writes | 0.1 to 840 | 60 |
-//! | `OPENAI_TOTAL_TIMEOUT_SECONDS` | patience for a whole call, retries included | 0.1 to 840 | 840 |
-//! | `OPENAI_RETRIES` | further attempts while nothing of an answer was there | 0 to 10 | 2 |
-//! | `OPENAI_BREAKER_FAILURES` | calls in a row that ended in an overload or outage before the provider is not asked for a while; 0 is never | 0 to 1000 | 10 |
-//! | `OPENAI_BREAKER_PAUSE_SECONDS` | for so long | 0.1 to 600 | 10 |
+//! How the model provider is reached, from the function's settings (`OPENAI_…` in docs/settings.md).
 //!
 //! A turn's own deadline bounds all of it, and no function lives longer than 840 s.
 
 use std::time::Duration;
 
 use llm::{Config, breaker, client::Timeouts, retry::Policy};
-use runtime::Env;
-
-pub(crate) const LONGEST_CONNECT_SECONDS: f64 = 60.0;
-pub(crate) const LONGEST_SECONDS: f64 = 840.0;
-const SHORTEST_SECONDS: f64 = 0.1;
-const MOST_RETRIES: u32 = 10;
-const MOST_FAILURES: u32 = 1_000;
-const LONGEST_PAUSE_SECONDS: f64 = 600.0;
+use settings::{Env, SHORTEST_SECONDS};
 
 /// Reads the settings; what is wrong is named when `env` finishes.
 pub(crate) fn config(env: &mut Env) -> Config {
-    let defaults = Config::default();
-    let (timeouts, retry, breaker) = (defaults.timeouts, defaults.retry, defaults.breaker);
-    let mut seconds = |name, longest, default| {
-        let set = env.between(name, SHORTEST_SECONDS..=longest, "seconds");
-        set.map_or(default, Duration::from_secs_f64)
-    };
-    let timeouts = Timeouts {
-        connect: seconds("OPENAI_CONNECT_TIMEOUT_SECONDS", LONGEST_CONNECT_SECONDS, timeouts.connect),
-        first_byte: seconds("OPENAI_FIRST_BYTE_TIMEOUT_SECONDS", LONGEST_SECONDS, timeouts.first_byte),
-        idle: seconds("OPENAI_IDLE_TIMEOUT_SECONDS", LONGEST_SECONDS, timeouts.idle),
-        total: seconds("OPENAI_TOTAL_TIMEOUT_SECONDS", LONGEST_SECONDS, timeouts.total),
-    };
-    let pause = seconds("OPENAI_BREAKER_PAUSE_SECONDS", LONGEST_PAUSE_SECONDS, breaker.pause);
-    let failures =
-        env.between("OPENAI_BREAKER_FAILURES", 0..=MOST_FAILURES, "calls").unwrap_or(breaker.failures);
-    let retries = env.between("OPENAI_RETRIES", 0..=MOST_RETRIES, "times").unwrap_or(retry.retries);
-    let base = env.or("OPENAI_BASE_URL", &defaults.base);
-    let breaker = breaker::Policy { failures, pause };
-    Config { base, timeouts, retry: Policy { retries, ..retry }, breaker, ..defaults }
+    Config {
+        base: env.read(&settings::OPENAI_BASE_URL),
+        timeouts: Timeouts {
+            connect: env.read(&settings::OPENAI_CONNECT_TIMEOUT_SECONDS),
+            first_byte: env.read(&settings::OPENAI_FIRST_BYTE_TIMEOUT_SECONDS),
+            idle: env.read(&settings::OPENAI_IDLE_TIMEOUT_SECONDS),
+            total: env.read(&settings::OPENAI_TOTAL_TIMEOUT_SECONDS),
+        },
+        retry: Policy { retries: env.read(&settings::OPENAI_RETRIES), ..Policy::default() },
+        breaker: breaker::Policy {
+            failures: env.read(&settings::OPENAI_BREAKER_FAILURES),
+            pause: env.read(&settings::OPENAI_BREAKER_PAUSE_SECONDS),
+        },
+        ..Config::default()
+    }
 }
 
 /// So many seconds of patience.
@@ -57,5 +35,16 @@ pub(crate) fn seconds(count: f64, longest: f64) -> Result<Duration, String> {
     match bounds.contains(&count) {
         true => Ok(Duration::from_secs_f64(count)),
         false => Err(format!("{SHORTEST_SECONDS} to {longest}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_settings_a_provider_is_reached_as_the_client_does_by_default() {
+        let read = config(&mut Env::of::<String, String>([]));
+        assert_eq!(format!("{read:?}"), format!("{:?}", Config::default()));
     }
 }

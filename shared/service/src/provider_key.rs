@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use contracts::error::causes;
 use llm::{ApiKey, Error, key::Keys};
-use runtime::Env;
+use settings::{Env, Nothing, Setting, Text};
 use storage::Secrets;
 use tokio::sync::Mutex;
+
+/// A setting that says something of a key.
+type Key = Setting<Text, Nothing>;
 
 /// Where the key comes from.
 #[derive(Debug, Clone)]
@@ -22,17 +25,17 @@ pub enum Source {
 
 impl Source {
     /// A key that has to be there: the setting itself, or the secret that the other one names.
-    pub(crate) fn read(env: &mut Env, setting: &'static str, secret: &'static str) -> Self {
-        match env.optional(setting) {
-            Some(key) => Self::Setting(ApiKey::new(key)),
-            None => Self::Secret(env.required(secret)),
-        }
+    pub(crate) fn read(env: &mut Env, setting: &Key, secret: &Key) -> Self {
+        Self::optional(env, setting, secret).unwrap_or_else(|| {
+            env.fault(format!("{} must be set", secret.name));
+            Self::Keyless
+        })
     }
 
     /// A key that may be left out.
-    pub(crate) fn optional(env: &mut Env, setting: &'static str, secret: &'static str) -> Option<Self> {
-        let key = env.optional(setting).map(|key| Self::Setting(ApiKey::new(key)));
-        key.or_else(|| env.optional(secret).map(Self::Secret))
+    pub(crate) fn optional(env: &mut Env, setting: &Key, secret: &Key) -> Option<Self> {
+        let key = env.read(setting).map(|key| Self::Setting(ApiKey::new(key)));
+        key.or_else(|| env.read(secret).map(Self::Secret))
     }
 }
 

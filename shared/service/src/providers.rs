@@ -12,18 +12,18 @@ use std::collections::BTreeMap;
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use llm::{ApiKey, Config, client::Timeouts, key::KeyPlace};
-use runtime::Env;
 use serde::Deserialize;
 use serde_json::Value;
+use settings::{Env, LONGEST_CALL_SECONDS, LONGEST_CONNECT_SECONDS};
 use storage::Secrets;
 
 use crate::{
-    provider::{self, LONGEST_CONNECT_SECONDS, LONGEST_SECONDS},
+    provider,
     provider_key::{ProviderKey, Source},
 };
 
-const SETTING: &str = "MODEL_PROVIDERS";
-const DEFAULT: &str = "MODEL_PROVIDER";
+const SETTING: &str = settings::MODEL_PROVIDERS.name;
+const DEFAULT: &str = settings::MODEL_PROVIDER.name;
 
 /// How many providers a deployment may declare.
 const MOST: usize = 16;
@@ -87,9 +87,9 @@ impl Settings {
     pub(crate) fn read(env: &mut Env) -> Self {
         let shared = provider::config(env);
         let mut providers = declared(env, &shared);
-        let default = env.optional(DEFAULT).unwrap_or_default();
+        let default = env.read(&settings::MODEL_PROVIDER).unwrap_or_default();
         if default.is_empty() {
-            let key = Source::read(env, "OPENAI_API_KEY", "OPENAI_API_KEY_SECRET_ARN");
+            let key = Source::read(env, &settings::OPENAI_API_KEY, &settings::OPENAI_API_KEY_SECRET_ARN);
             providers.insert(String::new(), Provider { config: shared, key });
         } else if !providers.contains_key(&default) {
             let names: Vec<&str> = providers.keys().map(String::as_str).collect();
@@ -129,7 +129,7 @@ impl Keyed {
 
 fn declared(env: &mut Env, shared: &Config) -> BTreeMap<String, Provider> {
     let mut providers = BTreeMap::new();
-    let Some(text) = env.optional(SETTING) else { return providers };
+    let Some(text) = env.read(&settings::MODEL_PROVIDERS) else { return providers };
     let list: Vec<Value> = match serde_json::from_str(&text) {
         Ok(list) => list,
         Err(error) => {
@@ -192,8 +192,12 @@ impl Checked<'_> {
         match (secret, setting) {
             (None, None) => Source::Keyless,
             (Some(arn), None) => Source::Secret(arn),
-            (None, Some(setting)) => match self.env.optional(&setting) {
-                Some(key) => Source::Setting(ApiKey::new(key)),
+            (None, Some(_)) if self.env.is_on_aws() => {
+                self.fault("KeySetting", "is for a developer's machine; on AWS name a KeySecretArn");
+                Source::Keyless
+            }
+            (None, Some(setting)) => match self.env.named(&setting).map(ApiKey::new) {
+                Some(key) => Source::Setting(key),
                 None => {
                     self.fault("KeySetting", "must name an environment variable that holds the key");
                     Source::Keyless
@@ -259,14 +263,19 @@ impl Checked<'_> {
             first_byte: seconds(
                 "FirstByteTimeoutSeconds",
                 declared.first_byte_timeout_seconds,
-                LONGEST_SECONDS,
+                LONGEST_CALL_SECONDS,
                 shared.first_byte,
             ),
-            idle: seconds("IdleTimeoutSeconds", declared.idle_timeout_seconds, LONGEST_SECONDS, shared.idle),
+            idle: seconds(
+                "IdleTimeoutSeconds",
+                declared.idle_timeout_seconds,
+                LONGEST_CALL_SECONDS,
+                shared.idle,
+            ),
             total: seconds(
                 "TotalTimeoutSeconds",
                 declared.total_timeout_seconds,
-                LONGEST_SECONDS,
+                LONGEST_CALL_SECONDS,
                 shared.total,
             ),
         }

@@ -1,16 +1,5 @@
 //! How an org's indexed sources are reached, from the function's settings.
 //!
-//! | setting | meaning | bounds | default |
-//! |---|---|---|---|
-//! | `QDRANT_URL` | the vector database's gRPC port; blank: nothing is retrieved | http or https | |
-//! | `QDRANT_API_KEY` | its key: on a developer's machine | | none is sent |
-//! | `QDRANT_API_KEY_SECRET_ARN` | the secret that holds it | | none is sent |
-//! | `QDRANT_COLLECTION` | the collection where no context names one | | `sources` |
-//! | `EMBEDDING_MODEL` | the model where no context names one | | `text-embedding-3-small` |
-//! | `EMBEDDING_DIMENSIONS` | the length of its vectors, where it can choose | 1 to 8192 | its own |
-//! | `EMBEDDING_BASE_URL` | the provider of embeddings; `/embeddings` is added | http or https | the default provider of models, with its key |
-//! | `EMBEDDING_API_KEY`, `EMBEDDING_API_KEY_SECRET_ARN` | its key, of a base URL of its own alone | | |
-//!
 //! Nothing is connected to before the first question.
 
 use agent::retrieval::{Configured, EmbeddingModel};
@@ -20,14 +9,12 @@ use llm::{
     embeddings::{Embeddings, Limits},
     retry::Policy,
 };
-use retrieval::{Connection, Retriever, collection, connection::Patience, retriever::BREAKER};
-use runtime::Env;
+use retrieval::{Connection, Retriever, connection::Patience, retriever::BREAKER};
+use settings::Env;
 use std::time::Duration;
 use storage::Secrets;
 
 use crate::provider_key::{ProviderKey, Source};
-
-const LONGEST_VECTOR: u32 = 8_192;
 
 /// What turns search, and through what.
 pub type Sources = Retriever<ProviderKey, ProviderKey>;
@@ -45,20 +32,20 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads the settings; none where nothing is indexed. What is wrong is named when `env` finishes.
     pub(crate) fn read(env: &mut Env) -> Option<Self> {
-        let url = env.optional("QDRANT_URL")?;
-        let provider = env.optional("EMBEDDING_BASE_URL").map(|base| {
+        let url = env.read(&settings::QDRANT_URL)?;
+        let provider = env.read(&settings::EMBEDDING_BASE_URL).map(|base| {
             // The model's key is not for another host.
-            (base, Source::read(env, "EMBEDDING_API_KEY", "EMBEDDING_API_KEY_SECRET_ARN"))
+            (base, Source::read(env, &settings::EMBEDDING_API_KEY, &settings::EMBEDDING_API_KEY_SECRET_ARN))
         });
         Some(Self {
             url,
-            key: Source::optional(env, "QDRANT_API_KEY", "QDRANT_API_KEY_SECRET_ARN"),
+            key: Source::optional(env, &settings::QDRANT_API_KEY, &settings::QDRANT_API_KEY_SECRET_ARN),
             provider,
             configured: Configured {
-                collection: env.or("QDRANT_COLLECTION", collection::DEFAULT_NAME),
+                collection: env.read(&settings::QDRANT_COLLECTION),
                 embedding: EmbeddingModel {
-                    name: env.or("EMBEDDING_MODEL", "text-embedding-3-small"),
-                    dimensions: env.between("EMBEDDING_DIMENSIONS", 1..=LONGEST_VECTOR, "numbers"),
+                    name: env.read(&settings::EMBEDDING_MODEL),
+                    dimensions: env.read(&settings::EMBEDDING_DIMENSIONS),
                 },
             },
         })

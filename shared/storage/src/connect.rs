@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_config::{BehaviorVersion, retry::RetryConfig, timeout::TimeoutConfig};
+use settings::Env;
 
 use crate::{Objects, Queue, Secrets, Table};
 
@@ -20,13 +21,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Where things are, as the environment's settings say. `setting` returns the value of a name.
-    pub fn read(mut setting: impl FnMut(&'static str) -> String) -> Self {
+    /// Where things are, as the environment says. What is wrong is named when `env` finishes.
+    pub fn read(env: &mut Env) -> Self {
         Self {
-            table: setting("TABLE_NAME"),
-            bucket: setting("PAYLOAD_BUCKET"),
-            queue_url: setting("FINALIZE_QUEUE_URL"),
-            path_style: std::env::var("PAYLOAD_PATH_STYLE").is_ok_and(|value| value == "true"),
+            table: env.read(&settings::TABLE_NAME),
+            bucket: env.read(&settings::PAYLOAD_BUCKET),
+            queue_url: env.read(&settings::FINALIZE_QUEUE_URL),
+            path_style: env.read(&settings::PAYLOAD_PATH_STYLE),
         }
     }
 }

@@ -59,6 +59,8 @@ where
         let mut own = String::new();
         context.format_fields(Writer::new(&mut own), event)?;
         fields.extend(read(&own));
+        // What only traces tell.
+        fields.retain(|name, _| !name.starts_with("otel."));
         let mut timestamp = String::new();
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
         let level = event.metadata().level().as_str();

@@ -1,13 +1,16 @@
 //! Logs: JSON lines on standard output, as Lambda collects them (docs/logs.md).
 //!
-//! Ids, sizes and durations are logged; prompts, answers and secrets never are (I14).
+//! Ids, sizes and durations are logged; prompts, answers and secrets never are (I14). [`traces`] says what becomes of spans.
 
 mod line;
 mod metrics;
 #[cfg(test)]
 mod tests;
+pub mod traces;
 
 use metrics::Metrics;
+use opentelemetry_sdk::trace::SdkTracer;
+use settings::Env;
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{
     EnvFilter,
@@ -18,7 +21,7 @@ use tracing_subscriber::{
 };
 
 /// The crates of this repository that a function is made of.
-const OURS: [&str; 14] = [
+const OURS: [&str; 15] = [
     "agent",
     "contracts",
     "execute",
@@ -29,6 +32,7 @@ const OURS: [&str; 14] = [
     "runtime",
     "service",
     "session_read",
+    "settings",
     "storage",
     "tool_continuation",
     "turn_finalizer",
@@ -38,17 +42,19 @@ const OURS: [&str; 14] = [
 /// Starts logging. The level is `AWS_LAMBDA_LOG_LEVEL` or `RUST_LOG`; `info` by default. With `METRICS_NAMESPACE`
 /// CloudWatch counts what the log of `function` says.
 pub fn start(function: &'static str) {
-    let namespace = std::env::var("METRICS_NAMESPACE").ok().filter(|namespace| !namespace.trim().is_empty());
-    let metrics = namespace.map(|namespace| Metrics { namespace, function });
-    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
+    let mut env = Env::of_process();
+    let metrics = env.read(&settings::METRICS_NAMESPACE).map(|namespace| Metrics { namespace, function });
+    let level = env.read(&settings::AWS_LAMBDA_LOG_LEVEL).or_else(|| env.read(&settings::RUST_LOG));
     // A second start in one process is harmless: the first one stays.
-    let _ = subscriber(level.as_deref().unwrap_or("info"), metrics, std::io::stdout).try_init();
+    let tracer = traces::tracer(function, &mut env);
+    let _ = subscriber(level.as_deref().unwrap_or("info"), metrics, tracer, std::io::stdout).try_init();
 }
 
 /// What writes the log of this level: a directive of `EnvFilter`, or `info` in place of one that is none.
 pub(crate) fn subscriber<W>(
     level: &str,
     metrics: Option<Metrics>,
+    tracer: SdkTracer,
     writer: W,
 ) -> impl Subscriber + Send + Sync + use<W>
 where
@@ -63,6 +69,14 @@ where
         .with_writer(writer)
         .with_env_filter(filter)
         .finish()
+        .with(
+            tracing_opentelemetry::layer()
+                .with_tracer(tracer)
+                .with_location(false)
+                .with_threads(false)
+                .with_target(false)
+                .with_tracked_inactivity(false),
+        )
         .with(FilterFn::new(may_be_written).with_max_level_hint(LevelFilter::DEBUG))
 }
 

@@ -18,15 +18,16 @@ use lambda_http::{
     RequestExt, aws_lambda_events::apigw::ApiGatewayProxyRequestContext, request::RequestContext,
 };
 use serde_json::{Value, json};
+use settings::Env;
 use tower::ServiceExt;
 use tracing::Span;
 
 use super::{
     metrics::{self, Metrics},
-    subscriber,
+    subscriber, traces,
 };
 use crate::{
-    ClaimNames, Correlation, Env, Identified, Reply, api::around, path::OfTurn, request_body::ExecuteBody,
+    ClaimNames, Correlation, Identified, Reply, api::around, path::OfTurn, request_body::ExecuteBody,
 };
 
 /// What was written, shared with the one who writes it.
@@ -52,8 +53,9 @@ impl Log {
     fn counted<T>(level: &str, metrics: Option<Metrics>, done: impl FnOnce() -> T) -> (T, Vec<Value>) {
         let log = Self::default();
         let writer = log.clone();
-        let done =
-            tracing::subscriber::with_default(subscriber(level, metrics, move || writer.clone()), done);
+        let tracer = traces::tracer("test", &mut Env::of::<String, String>([]));
+        let subscriber = subscriber(level, metrics, tracer, move || writer.clone());
+        let done = tracing::subscriber::with_default(subscriber, done);
         let written = log.0.lock().unwrap();
         let lines = written.split_inclusive(|byte| *byte == b'\n');
         (done, lines.map(|line| serde_json::from_slice(line).unwrap()).collect())
@@ -92,7 +94,7 @@ fn send(mut request: Request) -> (http::response::Parts, String) {
     lambda.request_id = "lambda-1".to_owned();
     request = request.with_request_context(RequestContext::ApiGatewayV1(gateway));
     let request = request.with_lambda_context(lambda);
-    let names = ClaimNames { audiences: vec!["web".to_owned()], ..ClaimNames::read(&mut Env::default()) };
+    let names = ClaimNames::read(&mut Env::of([("TOKEN_AUDIENCES", "web")]));
     let routes = Router::new()
         .route("/sessions/{SessionId}/turns/{TurnId}", get(turn))
         .route("/execute", post(run))
@@ -107,8 +109,13 @@ fn send(mut request: Request) -> (http::response::Parts, String) {
     (head, String::from_utf8(body.to_vec()).unwrap())
 }
 
+/// The trace of a caller.
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
 fn get_turn() -> Request {
-    let request = Request::get("/sessions/s1/turns/t1").header("x-correlation-id", "joined-1");
+    let request = Request::get("/sessions/s1/turns/t1")
+        .header("x-correlation-id", "joined-1")
+        .header("traceparent", format!("00-{TRACE}-00f067aa0ba902b7-01"));
     request.body(Body::empty()).unwrap()
 }
 
@@ -134,13 +141,15 @@ fn a_line_within_a_request_says_whose_it_is_and_what_it_is_about() {
         "error": "outer: an error occurred when formatting an argument",
         "correlation": "joined-1", "request_id": "lambda-1", "method": "GET",
         "path": "/sessions/{SessionId}/turns/{TurnId}", "org": "acme", "user": "ada",
-        "session": "s1", "turn": "t1", "attempt": "nonce-1",
+        "session": "s1", "turn": "t1", "attempt": "nonce-1", "trace_id": TRACE,
     });
     assert_eq!(line(&lines, "request refused"), expected);
     let request = line(&lines, "request");
-    assert!(request["elapsed_ms"].is_u64(), "{request}");
+    assert!(request["total_ms"].as_u64() >= request["elapsed_ms"].as_u64(), "{request}");
+    assert!(request["bytes"].as_u64() > Some(100), "{request}");
     let own = [("level", "INFO".into()), ("message", "request".into()), ("status", 503.into())];
-    let own = own.into_iter().chain([("elapsed_ms", request["elapsed_ms"].clone())]);
+    let measured = ["elapsed_ms", "total_ms", "bytes"].map(|name| (name, request[name].clone()));
+    let own = own.into_iter().chain(measured);
     expected.as_object_mut().unwrap().retain(|name, _| !["code", "error"].contains(&name.as_str()));
     expected.as_object_mut().unwrap().extend(own.map(|(name, value)| (name.to_owned(), value)));
     assert_eq!(request, expected);
@@ -149,6 +158,22 @@ fn a_line_within_a_request_says_whose_it_is_and_what_it_is_about() {
         (&line(&lines, "worked")["session"], &line(&lines, "worked")["sized"]),
         (&json!("its own"), &json!(7))
     );
+}
+
+#[test]
+fn a_request_without_a_trace_of_its_callers_begins_one() {
+    let trace = |header: Option<&str>| {
+        let request = Request::get("/nowhere").header("traceparent", header.unwrap_or_default());
+        let (_, lines) = Log::of("info", || send(request.body(Body::empty()).unwrap()));
+        line(&lines, "request")["trace_id"].as_str().unwrap().to_owned()
+    };
+    let (one, other) = (trace(None), trace(Some("00-none-of-it-01")));
+    assert_eq!([one.len(), other.len()], [32, 32]);
+    assert_ne!(one, other);
+    let at_the_end = Log::of("info", || send(get_turn())).1;
+    let mut unnamed = at_the_end.iter().filter(|line| line["trace_id"] != TRACE);
+    assert_eq!(unnamed.next(), None, "every line names the trace, and none what is for the collector alone");
+    assert!(!format!("{at_the_end:?}").contains("otel."));
 }
 
 #[test]

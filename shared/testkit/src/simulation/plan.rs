@@ -105,7 +105,7 @@ pub(super) fn draw(seed: u64) -> Plan {
         faults_stop: SECOND * chance.u32(90..180),
         recovery: [Recovery::ClientsReturn, Recovery::NewTurnAfterPowerCut, Recovery::SweepAlone]
             [chance.usize(0..3)],
-        timing: Timing::configured(None, short_grace.then_some(SECOND * 5), tool_wait),
+        timing: timing(short_grace, tool_wait),
         script: Script {
             slowest: SECOND * if chance.u32(0..4) == 0 { 100 } else { 20 },
             errors: 8,
@@ -117,6 +117,16 @@ pub(super) fn draw(seed: u64) -> Plan {
             latest: SECOND * chance.u32(0..60),
         },
         clients,
+    }
+}
+
+/// The usual times, but for what a simulation shortens.
+fn timing(short_grace: bool, tool_wait: Option<Duration>) -> Timing {
+    let usual = Timing::default();
+    Timing {
+        abandon_grace: if short_grace { SECOND * 5 } else { usual.abandon_grace },
+        longest_tool_wait: tool_wait.unwrap_or(usual.longest_tool_wait),
+        ..usual
     }
 }
 

@@ -1,0 +1,141 @@
+//! What the value of a setting may be.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use http::Uri;
+
+/// A kind of value.
+pub trait Kind {
+    /// What it is for the program.
+    type Value: Default;
+
+    /// Reads a value that is not blank; none when it breaks the rule.
+    fn parse(&self, text: &str) -> Option<Self::Value>;
+
+    /// The rule, to stand behind "must be".
+    fn rule(&self) -> String;
+}
+
+/// Any text.
+#[derive(Debug, Clone, Copy)]
+pub struct Text;
+
+/// Texts with commas between them.
+#[derive(Debug, Clone, Copy)]
+pub struct Names;
+
+/// Yes or no.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag;
+
+/// One of these words.
+#[derive(Debug, Clone, Copy)]
+pub struct OneOf(pub &'static [&'static str]);
+
+/// A whole number.
+#[derive(Debug, Clone)]
+pub struct Count {
+    /// What it may be.
+    pub bounds: RangeInclusive<u32>,
+    /// What is counted.
+    pub unit: &'static str,
+}
+
+/// A time in seconds, fractions allowed.
+#[derive(Debug, Clone)]
+pub struct Seconds(pub RangeInclusive<f64>);
+
+/// The address of a service.
+#[derive(Debug, Clone, Copy)]
+pub struct Url;
+
+impl Kind for Text {
+    type Value = String;
+
+    fn parse(&self, text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    fn rule(&self) -> String {
+        "a text".to_owned()
+    }
+}
+
+impl Kind for Names {
+    type Value = Vec<String>;
+
+    fn parse(&self, text: &str) -> Option<Vec<String>> {
+        let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+        names.iter().all(|name| !name.is_empty()).then_some(names)
+    }
+
+    fn rule(&self) -> String {
+        "one or more names with a comma between two".to_owned()
+    }
+}
+
+impl Kind for Flag {
+    type Value = bool;
+
+    fn parse(&self, text: &str) -> Option<bool> {
+        text.parse().ok()
+    }
+
+    fn rule(&self) -> String {
+        "true or false".to_owned()
+    }
+}
+
+impl Kind for OneOf {
+    type Value = &'static str;
+
+    fn parse(&self, text: &str) -> Option<&'static str> {
+        self.0.iter().copied().find(|word| *word == text)
+    }
+
+    fn rule(&self) -> String {
+        match self.0 {
+            [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+            words => words.concat(),
+        }
+    }
+}
+
+impl Kind for Count {
+    type Value = u32;
+
+    fn parse(&self, text: &str) -> Option<u32> {
+        text.parse().ok().filter(|count| self.bounds.contains(count))
+    }
+
+    fn rule(&self) -> String {
+        format!("{} to {} {}", self.bounds.start(), self.bounds.end(), self.unit)
+    }
+}
+
+impl Kind for Seconds {
+    type Value = Duration;
+
+    fn parse(&self, text: &str) -> Option<Duration> {
+        let seconds = text.parse().ok().filter(|seconds| self.0.contains(seconds))?;
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    fn rule(&self) -> String {
+        format!("{} to {} seconds", self.0.start(), self.0.end())
+    }
+}
+
+impl Kind for Url {
+    type Value = String;
+
+    fn parse(&self, text: &str) -> Option<String> {
+        let url: Uri = text.parse().ok()?;
+        let known = matches!(url.scheme_str(), Some("http" | "https"));
+        (known && url.host().is_some_and(|host| !host.is_empty())).then(|| text.to_owned())
+    }
+
+    fn rule(&self) -> String {
+        "an http or https URL".to_owned()
+    }
+}

@@ -1,0 +1,111 @@
+//! Traces: a request's spans are of its caller's trace, reach the collector before the answer ends, and name what
+//! OpenTelemetry names, ids and counts alone (docs/logs.md).
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use axum::{Router, body::Bytes, extract::State, routing::post};
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value as Told, trace::v1::Span,
+};
+use prost::Message;
+use reqwest::Method;
+use tokio::net::TcpListener;
+
+use crate::support::{System, options, turn};
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const PARENT: &str = "00f067aa0ba902b7";
+
+/// A collector of this test's own: what OTLP over HTTP brings it.
+#[derive(Clone, Default)]
+struct Collector(Arc<Mutex<Vec<Span>>>);
+
+impl Collector {
+    async fn start() -> (Self, String) {
+        let collector = Self::default();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let routes = Router::new().route("/v1/traces", post(take)).with_state(collector.clone());
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        (collector, url)
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        self.0.lock().unwrap().clone()
+    }
+
+    #[track_caller]
+    fn span(&self, name: &str) -> Span {
+        let spans = self.spans();
+        let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+        spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("{name}: {names:?}")).clone()
+    }
+}
+
+async fn take(State(collector): State<Collector>, body: Bytes) {
+    let request = ExportTraceServiceRequest::decode(body).unwrap();
+    let spans = request.resource_spans.into_iter().flat_map(|of| of.scope_spans).flat_map(|of| of.spans);
+    collector.0.lock().unwrap().extend(spans);
+}
+
+fn attributes(span: &Span) -> BTreeMap<&str, String> {
+    let told = |value: &Told| match value {
+        Told::StringValue(text) => text.clone(),
+        Told::IntValue(count) => count.to_string(),
+        other => format!("{other:?}"),
+    };
+    let attributes = span.attributes.iter();
+    attributes.filter_map(|one| Some((one.key.as_str(), told(one.value.as_ref()?.value.as_ref()?)))).collect()
+}
+
+fn traced(url: &str) -> local::Options {
+    let mut options = options();
+    options.environment.insert("OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(), url.to_owned());
+    options
+}
+
+#[tokio::test]
+async fn a_turns_spans_are_in_its_callers_trace_and_sent_before_its_answer_ends() {
+    let (collector, url) = Collector::start().await;
+    let system = System::with(traced(&url)).await;
+    let request = turn("Say nothing of Xanadu.");
+    let traceparent = format!("00-{TRACE}-{PARENT}-01");
+    let headers = [("content-type", "application/json"), ("traceparent", traceparent.as_str())];
+    let ada = system.client("acme", "ada");
+    ada.raw(Method::POST, "/api/ai/agent/execute", &headers, request.to_string().into_bytes()).await.result();
+
+    // The answer is there, so the spans are.
+    let (server, call) = (collector.span("POST /api/ai/agent/execute"), collector.span("chat scripted"));
+    assert_eq!([&server.trace_id, &call.trace_id].map(hex::encode), [TRACE, TRACE]);
+    assert_eq!(hex::encode(&server.parent_span_id), PARENT);
+    assert_eq!(call.parent_span_id, server.span_id);
+    let told = attributes(&server);
+    assert_eq!(
+        ["http.route", "http.response.status_code", "org", "session"].map(|name| told[name].as_str()),
+        ["/api/ai/agent/execute", "200", "acme", request["SessionId"].as_str().unwrap()]
+    );
+    let told = attributes(&call);
+    assert_eq!(
+        ["gen_ai.operation.name", "gen_ai.request.model"].map(|name| told[name].as_str()),
+        ["chat", "scripted"]
+    );
+    for name in ["gen_ai.response.id", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"] {
+        assert!(!told[name].is_empty(), "{told:?}");
+    }
+    // The provider is told which span it works for.
+    let sent = system.cloud.model().unwrap().requests().pop().unwrap()["headers"]["traceparent"].clone();
+    assert_eq!(sent, format!("00-{TRACE}-{}-01", hex::encode(&call.span_id)));
+    assert!(!format!("{:?}", collector.spans()).contains("Xanadu"), "no span tells contents (I14)");
+}
+
+#[tokio::test]
+async fn a_collector_that_is_away_costs_no_turn() {
+    // Nothing listens on the discard port.
+    let system = System::with(traced("http://127.0.0.1:9")).await;
+    system.client("acme", "ada").execute(&turn("Hello.")).await.result();
+    let lines = system.logged(local::Function::Execute, "traces could not be sent", |_| true).await;
+    assert!(!lines.is_empty());
+}
