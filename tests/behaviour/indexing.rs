@@ -1,19 +1,33 @@
 //! `local index` and `local search`: a folder becomes points, stays current, and is found by its own org alone.
 
-use std::{fs, path::Path, process::Output};
+use std::{
+    fs,
+    path::Path,
+    process::{Output, Stdio},
+    time::{Duration, Instant},
+};
 
 use local::{Data, Options};
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::Command,
+};
 
-use crate::support::{System, options, said, turn};
+use crate::support::{PATIENCE, System, options, said, turn};
 
-/// What a command wrote.
-async fn local(arguments: &[&str]) -> Output {
+/// A command whose surroundings name no services.
+fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
     for variable in ["QDRANT_URL", "EMBEDDING_BASE_URL", "OPENAI_BASE_URL", "EMBEDDING_MODEL"] {
         command.env_remove(variable);
     }
-    command.args(arguments).output().await.expect("it runs")
+    command.args(arguments);
+    command
+}
+
+/// What a command wrote.
+async fn local(arguments: &[&str]) -> Output {
+    command(arguments).output().await.expect("it runs")
 }
 
 async fn told(arguments: &[&str]) -> String {
@@ -115,6 +129,36 @@ async fn a_folder_is_indexed_once_found_by_its_org_alone_and_kept_current() {
     assert!(again.starts_with("0 files indexed, 3 unchanged, 0 gone"), "{again}");
     let found = system.search("read the cookie", "acme").await;
     assert_eq!(found.matches("parser.py").count(), 1, "{found}");
+}
+
+#[tokio::test]
+async fn a_folder_that_is_watched_is_indexed_again_when_it_changes() {
+    let system = System::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &[("src/lease.rs", "fn renew_lease() {}\n"), ("src/turn.rs", "fn end_turn() {}\n")]);
+    let mut watching = command(&["index", folder.path().to_str().unwrap(), "--watch"])
+        .args(["--org", "acme", "--repo", "core", "--data", system.folder()])
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(watching.stderr.take().unwrap()).lines();
+    while !told.next_line().await.unwrap().expect("it watches").starts_with("Watching ") {}
+    let found = system.search("renew the lease", "acme").await;
+    assert!(found.starts_with("src/lease.rs:1-1  "), "{found}");
+
+    write(folder.path(), &[("src/turn.rs", "fn read_cookie() {}\n")]);
+    fs::remove_file(folder.path().join("src/lease.rs")).unwrap();
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        let found = system.search("read the cookie", "acme").await;
+        if found.starts_with("src/turn.rs:1-1  ") && found.contains("read_cookie") && !found.contains("lease")
+        {
+            break;
+        }
+        assert!(Instant::now() < give_up, "what changed is not found: {found}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 #[tokio::test]

@@ -35,6 +35,8 @@ mod providers;
 mod reconcile;
 mod restart;
 mod retrieval;
+mod retrieval_key;
+mod retrieved;
 mod roles;
 mod server_tools;
 mod sessions;

@@ -1,43 +1,67 @@
 //! How the database is reached: gRPC over one connection, which is made when it is first needed.
 
 use std::fmt;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use llm::key::{ApiKey, Keys};
-use qdrant_client::{Qdrant, QdrantError, config::QdrantConfig};
+use qdrant_client::qdrant::{
+    CollectionInfo, GetCollectionInfoRequest, collections_client::CollectionsClient,
+    points_client::PointsClient,
+};
+use tonic::{
+    Code, Request, Response, Status,
+    metadata::AsciiMetadataValue,
+    service::{Interceptor, interceptor::InterceptedService},
+    transport::Channel,
+};
 
-/// How long to wait for what. A request that got nowhere is sent once more over a new connection, since one that the
-/// platform froze and thawed may be dead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// For a connection.
-    pub connect: Duration,
-    /// For one attempt of a request.
-    pub attempt: Duration,
-}
+use crate::channel::Server;
+pub use crate::channel::{Patience, Unusable};
 
-impl Patience {
-    /// For a turn, which waits for all of retrieval no longer than two seconds.
-    pub const OF_A_TURN: Self =
-        Self { connect: Duration::from_millis(700), attempt: Duration::from_millis(900) };
-    /// For an indexer, which has time.
-    pub const OF_AN_INDEXER: Self =
-        Self { connect: Duration::from_secs(10), attempt: Duration::from_secs(60) };
-}
+/// The most that one answer may have, in bytes: some ten times what a search of ours comes to.
+pub const MOST_ANSWER_BYTES: usize = 16 << 20;
 
 /// A database that has not been connected to yet. Clones share the connection.
 #[derive(Clone)]
 pub struct Connection<K = ApiKey> {
-    qdrant: Qdrant,
+    server: Arc<Server>,
+    /// None before the first request, and after one that got nowhere.
+    channel: Arc<Mutex<Option<Channel>>>,
     key: Option<K>,
 }
 
-/// Why there is no database to ask.
-#[derive(Debug, thiserror::Error)]
-pub enum Unusable {
-    /// What is no URL of a gRPC server, such as `https://name.cloud.qdrant.io:6334`.
-    #[error("the vector database's URL is not an http or https URL")]
-    Url,
+/// What the database does for who has this key.
+#[derive(Debug, Clone)]
+pub struct Services(InterceptedService<Channel, WithKey>);
+
+/// A service's transport.
+pub type Transport = InterceptedService<Channel, WithKey>;
+
+impl Services {
+    /// What is done with collections.
+    #[must_use]
+    pub fn collections(&self) -> CollectionsClient<Transport> {
+        CollectionsClient::new(self.0.clone()).max_decoding_message_size(MOST_ANSWER_BYTES)
+    }
+
+    /// What is done with points.
+    #[must_use]
+    pub fn points(&self) -> PointsClient<Transport> {
+        PointsClient::new(self.0.clone()).max_decoding_message_size(MOST_ANSWER_BYTES)
+    }
+}
+
+/// Sends a key with each request.
+#[derive(Debug, Clone)]
+pub struct WithKey(Option<AsciiMetadataValue>);
+
+impl Interceptor for WithKey {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(key) = &self.0 {
+            request.metadata_mut().insert("api-key", key.clone());
+        }
+        Ok(request)
+    }
 }
 
 impl<K: Keys> Connection<K> {
@@ -48,26 +72,8 @@ impl<K: Keys> Connection<K> {
     ///
     /// [`Unusable`], which says what is wrong.
     pub fn new(url: &str, key: Option<K>, patience: Patience) -> Result<Self, Unusable> {
-        if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
-            return Err(Unusable::Url);
-        }
-        let mut config = QdrantConfig::from_url(url)
-            .skip_compatibility_check()
-            .connect_timeout(patience.connect)
-            .timeout(patience.attempt);
-        // One connection carries any number of requests.
-        config.set_pool_size(1);
-        let qdrant = config.build().map_err(|_| Unusable::Url)?;
-        Ok(Self { qdrant, key })
-    }
-
-    /// The database's client, with the key as it is now.
-    ///
-    /// # Errors
-    ///
-    /// What the source of the key says when there is none to be had.
-    pub async fn client(&self) -> Result<Qdrant, agent::model::Error> {
-        self.with_key(None).await
+        let server = Arc::new(Server::at(url, patience)?);
+        Ok(Self { server, channel: Arc::default(), key })
     }
 
     /// Asks the database. If it refuses the key, and the source of keys has another by now, it is asked again.
@@ -75,30 +81,73 @@ impl<K: Keys> Connection<K> {
     /// # Errors
     ///
     /// [`Failure`], as the last attempt ended.
-    pub async fn ask<T, F: Future<Output = Result<T, QdrantError>>>(
+    pub async fn ask<T, F: Future<Output = Result<Response<T>, Status>>>(
         &self,
-        question: impl Fn(Qdrant) -> F,
+        question: impl Fn(Services) -> F,
     ) -> Result<T, Failure> {
-        let client = self.client().await?;
-        let used = client.config.api_key.clone().map(ApiKey::new);
-        match question(client).await.map_err(Failure::from) {
-            Err(Failure::Refused) if used.is_some() => {
-                let fresh = self.with_key(used.as_ref()).await?;
-                if fresh.config.api_key.clone().map(ApiKey::new) == used {
+        let key = self.key(None).await?;
+        match self.ask_with(key.as_ref(), &question).await {
+            Err(Failure::Refused) if key.is_some() => {
+                let fresh = self.key(key.as_ref()).await?;
+                if fresh == key {
                     return Err(Failure::Refused);
                 }
-                Ok(question(fresh).await?)
+                self.ask_with(fresh.as_ref(), &question).await
             }
             answer => answer,
         }
     }
 
-    async fn with_key(&self, refused: Option<&ApiKey>) -> Result<Qdrant, agent::model::Error> {
-        let mut qdrant = self.qdrant.clone();
-        if let Some(keys) = &self.key {
-            qdrant.config.set_api_key(keys.key(refused).await?.reveal());
+    /// How a collection is laid out.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`], which is [`Failure::NoCollection`] where there is none.
+    pub async fn collection(&self, name: &str) -> Result<CollectionInfo, Failure> {
+        let asked = GetCollectionInfoRequest { collection_name: name.to_owned() };
+        let answer = self.ask(|qdrant| {
+            let asked = asked.clone();
+            async move { qdrant.collections().get(asked).await }
+        });
+        answer.await?.result.ok_or(Failure::NoCollection)
+    }
+
+    /// Asks with this key, and once more over a new connection if that one led nowhere.
+    async fn ask_with<T, F: Future<Output = Result<Response<T>, Status>>>(
+        &self,
+        key: Option<&ApiKey>,
+        question: &impl Fn(Services) -> F,
+    ) -> Result<T, Failure> {
+        let once = async || {
+            let answer = question(self.services(key)?).await;
+            answer.map(Response::into_inner).map_err(Failure::from)
+        };
+        match once().await {
+            Err(Failure::Unavailable | Failure::TimedOut) => {
+                *self.channel.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                once().await
+            }
+            answer => answer,
         }
-        Ok(qdrant)
+    }
+
+    fn services(&self, key: Option<&ApiKey>) -> Result<Services, Failure> {
+        let key = key.map(|key| AsciiMetadataValue::try_from(key.reveal())).transpose();
+        let mut key = key.map_err(|_| Failure::Refused)?;
+        key.iter_mut().for_each(|key| key.set_sensitive(true));
+        let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
+        let channel = match channel.as_ref() {
+            Some(open) => open.clone(),
+            None => channel.insert(self.server.channel().map_err(|_| Failure::Unavailable)?).clone(),
+        };
+        Ok(Services(InterceptedService::new(channel, WithKey(key))))
+    }
+
+    async fn key(&self, refused: Option<&ApiKey>) -> Result<Option<ApiKey>, Failure> {
+        match &self.key {
+            Some(keys) => Ok(Some(keys.key(refused).await?)),
+            None => Ok(None),
+        }
     }
 }
 
@@ -126,21 +175,20 @@ pub enum Failure {
     /// It does not take the request as it is: another dimension, for example.
     #[error("the vector database rejected the request")]
     Rejected,
+    /// What it was sent or sends back is larger than either side takes.
+    #[error("a message to or from the vector database is too large")]
+    TooLarge,
 }
 
-impl From<QdrantError> for Failure {
-    fn from(error: QdrantError) -> Self {
-        use tonic_code::{
-            CANCELLED, DEADLINE_EXCEEDED, INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE, PERMISSION_DENIED,
-            UNAUTHENTICATED, UNIMPLEMENTED,
-        };
-        let QdrantError::ResponseError { status } = error else { return Self::Unavailable };
-        match i32::from(status.code()) {
-            NOT_FOUND => Self::NoCollection,
-            UNAUTHENTICATED | PERMISSION_DENIED => Self::Refused,
-            INVALID_ARGUMENT | OUT_OF_RANGE | UNIMPLEMENTED => Self::Rejected,
-            // What the client's own patience ends in.
-            CANCELLED | DEADLINE_EXCEEDED => Self::TimedOut,
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        match status.code() {
+            Code::NotFound => Self::NoCollection,
+            Code::Unauthenticated | Code::PermissionDenied => Self::Refused,
+            Code::InvalidArgument | Code::Unimplemented => Self::Rejected,
+            Code::OutOfRange => Self::TooLarge,
+            // What our own patience ends in.
+            Code::Cancelled | Code::DeadlineExceeded => Self::TimedOut,
             _ => Self::Unavailable,
         }
     }
@@ -152,18 +200,6 @@ impl From<agent::model::Error> for Failure {
     }
 }
 
-/// The codes of gRPC that mean something here, since the client does not pass on the type that names them.
-mod tonic_code {
-    pub(super) const CANCELLED: i32 = 1;
-    pub(super) const INVALID_ARGUMENT: i32 = 3;
-    pub(super) const DEADLINE_EXCEEDED: i32 = 4;
-    pub(super) const NOT_FOUND: i32 = 5;
-    pub(super) const PERMISSION_DENIED: i32 = 7;
-    pub(super) const OUT_OF_RANGE: i32 = 11;
-    pub(super) const UNIMPLEMENTED: i32 = 12;
-    pub(super) const UNAUTHENTICATED: i32 = 16;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,13 +207,12 @@ mod tests {
     #[tokio::test]
     async fn a_database_that_is_not_there_is_unavailable_and_only_when_it_is_asked() {
         let connection = Connection::<ApiKey>::new("http://127.0.0.1:1", None, Patience::OF_A_TURN).unwrap();
-        let asked = connection.ask(|qdrant| async move { qdrant.collection_exists("c").await }).await;
-        assert_eq!(asked, Err(Failure::Unavailable));
+        assert_eq!(connection.collection("c").await, Err(Failure::Unavailable));
     }
 
     #[test]
     fn what_is_no_url_is_refused_and_a_key_never_shows() {
-        for url in ["", "localhost:6334", "ftp://host", "http://a b"] {
+        for url in ["", "localhost:6334", "ftp://host", "http://a b", "http://", "/path"] {
             assert!(Connection::<ApiKey>::new(url, None, Patience::OF_A_TURN).is_err(), "{url}");
         }
         let key = Some(ApiKey::new("secret"));

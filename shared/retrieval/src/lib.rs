@@ -7,6 +7,7 @@
 //! vector of a text, [`connection`] how the database is reached. Whoever writes points and whoever searches them
 //! use these and no others, so both mean the same.
 
+mod channel;
 pub mod collection;
 pub mod connection;
 pub mod filter;

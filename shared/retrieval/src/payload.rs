@@ -6,6 +6,19 @@ use agent::retrieval::key;
 use contracts::{hash::ContentHash, id::OrgId};
 use qdrant_client::qdrant::{Value, value::Kind};
 
+/// The keys that a search asks for: what a chunk is told by. Whatever else another indexer keeps stays where it is.
+pub const TOLD: [&str; 9] = [
+    key::ORG_ID,
+    key::REPO,
+    key::PATH,
+    key::DOC_ID,
+    key::LANGUAGE,
+    key::LINE_START,
+    key::LINE_END,
+    key::CONTENT_HASH,
+    key::TEXT,
+];
+
 /// The payload of a point. What is absent is not written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
@@ -160,7 +173,10 @@ fn number(kind: Option<Kind>) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use qdrant_client::qdrant::ScoredPoint;
+
     use super::*;
+    use crate::retriever::chunk;
 
     fn whole() -> Payload {
         let some = |text: &str| Some(text.to_owned());
@@ -195,6 +211,16 @@ mod tests {
         let map = whole().into_map();
         assert_eq!(map.len(), 22);
         assert_eq!(Payload::read(map), Some(whole()));
+    }
+
+    #[test]
+    fn what_a_search_asks_for_is_all_that_a_chunk_is_told_by() {
+        let chunk = |asked: fn(&str) -> bool| {
+            let mut payload = whole().into_map();
+            payload.retain(|key, _| asked(key));
+            chunk(ScoredPoint { id: Some(1.into()), payload, ..ScoredPoint::default() }).unwrap()
+        };
+        assert_eq!(chunk(|_| true), chunk(|key| TOLD.contains(&key)));
     }
 
     #[test]

@@ -7,11 +7,13 @@
 
 use agent::retrieval::{MOST_CHUNKS, Search};
 use qdrant_client::qdrant::{
-    Fusion, PrefetchQuery, PrefetchQueryBuilder, Query, QueryPoints, QueryPointsBuilder, VectorInput,
+    Fusion, PayloadIncludeSelector, PrefetchQuery, PrefetchQueryBuilder, Query, QueryPoints,
+    QueryPointsBuilder, VectorInput, with_payload_selector::SelectorOptions,
 };
 
 use crate::collection::{Layout, TERMS};
 use crate::filter::{Filters, filters};
+use crate::payload::TOLD;
 use crate::terms::Terms;
 
 /// So many more candidates are asked for than are wanted: of some the lines are told already, others are too long.
@@ -29,7 +31,9 @@ pub fn query(search: &Search<'_>, layout: &Layout, vector: &[f32]) -> QueryPoint
         let terms = Query::new_nearest(VectorInput::new_sparse(terms.indices, terms.values));
         ways.push((terms, Some(TERMS.to_owned())));
     }
-    let asked = QueryPointsBuilder::new(search.collection).limit(limit).with_payload(true);
+    let told = PayloadIncludeSelector { fields: TOLD.map(str::to_owned).to_vec() };
+    let asked =
+        QueryPointsBuilder::new(search.collection).limit(limit).with_payload(SelectorOptions::Include(told));
     if let ([(dense, using)], None) = (ways.as_slice(), &hinted) {
         let asked = asked.query(dense.clone()).filter(plain);
         return match using {

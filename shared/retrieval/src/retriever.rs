@@ -61,7 +61,7 @@ impl<E: Keys, Q: Keys + 'static> Retriever<E, Q> {
         let asked = query(search, &layout, vector);
         let found = self.database.connection.ask(|qdrant| {
             let asked = asked.clone();
-            async move { qdrant.query(asked).await }
+            async move { qdrant.points().query(asked).await }
         });
         let found = found.await?.result.into_iter();
         // The filter keeps other orgs' points away. What came all the same is nobody's.
@@ -132,13 +132,8 @@ impl<Q: Keys + 'static> Database<Q> {
         if let Some(layout) = known(&layouts, collection) {
             return Ok(layout);
         }
-        let ask = || self.connection.ask(|qdrant| async move { qdrant.collection_info(collection).await });
-        let answer = match ask().await {
-            // The client makes a new connection for the next request: the one that it had may be long dead.
-            Err(Failure::Unavailable | Failure::TimedOut) => ask().await?,
-            answer => answer?,
-        };
-        let layout = answer.result.and_then(Layout::of).ok_or(Error::NoCollection)?;
+        let info = self.connection.collection(collection).await?;
+        let layout = Layout::of(info).ok_or(Error::NoCollection)?;
         layouts.retain(|_, (at, _)| at.elapsed() < LAYOUT_LASTS);
         layouts.insert(collection.to_owned(), (Instant::now(), layout.clone()));
         Ok(layout)
@@ -179,6 +174,7 @@ impl From<Failure> for Error {
             Failure::Refused => Self::Refused,
             Failure::NoCollection => Self::NoCollection,
             Failure::Rejected => Self::Rejected,
+            Failure::TooLarge => Self::TooLarge,
         }
     }
 }

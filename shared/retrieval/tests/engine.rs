@@ -31,7 +31,11 @@ use llm::{
 };
 use qdrant_client::qdrant::{NamedVectors, PointStruct, UpsertPointsBuilder, Value, Vector};
 use retrieval::{
-    Connection, Payload, Retriever, collection, connection::Patience, point, retriever::BREAKER, terms::Terms,
+    Connection, Payload, Retriever, collection,
+    connection::{Patience, Services},
+    point,
+    retriever::BREAKER,
+    terms::Terms,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -159,10 +163,16 @@ fn chunk(org: &str, name: &str, towards: f32, more: &[(&str, Value)]) -> PointSt
 /// Three chunks of `acme corp`, and the same of another org whose name has the same words.
 async fn filled(engine: &Engine) -> Retriever<ApiKey, ApiKey> {
     let connection = Connection::<ApiKey>::new(&engine.url, None, Patience::OF_AN_INDEXER).unwrap();
-    let qdrant = connection.client().await.unwrap();
-    qdrant.create_collection(collection::create(COLLECTION, 3)).await.unwrap();
+    let create = |qdrant: Services| async move {
+        qdrant.collections().create(collection::create(COLLECTION, 3)).await
+    };
+    connection.ask(create).await.unwrap();
     for index in collection::indexes(COLLECTION) {
-        qdrant.create_field_index(index).await.unwrap();
+        let make = |qdrant: Services| {
+            let index = index.clone();
+            async move { qdrant.points().create_field_index(index).await }
+        };
+        connection.ask(make).await.unwrap();
     }
     let words =
         |words: &[&str]| Value::from(words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>());
@@ -198,7 +208,12 @@ async fn filled(engine: &Engine) -> Retriever<ApiKey, ApiKey> {
         ));
         points.push(chunk(org, "c", 0.2, &[("LabelSlugs", words(&["dataset"])), ("Text", "nothing".into())]));
     }
-    qdrant.upsert_points(UpsertPointsBuilder::new(COLLECTION, points).wait(true)).await.unwrap();
+    let put = UpsertPointsBuilder::new(COLLECTION, points).wait(true).build();
+    let put = |qdrant: Services| {
+        let put = put.clone();
+        async move { qdrant.points().upsert(put).await }
+    };
+    connection.ask(put).await.unwrap();
     let embeddings = Embeddings::new(Config::default(), Limits::default(), ApiKey::new("")).unwrap();
     Retriever::new(embeddings, connection, COLLECTION.to_owned(), BREAKER)
 }

@@ -5,6 +5,7 @@ mod contexts;
 mod events;
 mod logs;
 mod roles;
+mod sources;
 mod stored;
 mod upstream;
 
@@ -19,6 +20,7 @@ pub use client::{Answer, Client};
 pub use events::{Event, Events, amounts_to, answer_of};
 pub use logs::line;
 pub use roles::Roles;
+pub use sources::{Indexed, embedding, embeddings, serve, set};
 pub use upstream::{Beside, declaring, history, is_chained, items, system_message, user_message};
 
 /// A running system.

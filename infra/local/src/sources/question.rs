@@ -62,9 +62,8 @@ pub(super) struct Searcher<'a> {
 
 impl<'a> Searcher<'a> {
     pub(super) async fn new(place: &'a Place, collection: &str) -> Result<Self, Error> {
-        let info =
-            place.connection.ask(|qdrant| async move { qdrant.collection_info(collection).await }).await?;
-        let layout = info.result.and_then(Layout::of).ok_or_else(|| Error::Layout(collection.to_owned()))?;
+        let info = place.connection.collection(collection).await?;
+        let layout = Layout::of(info).ok_or_else(|| Error::Layout(collection.to_owned()))?;
         Ok(Self { place, embeddings: place.embeddings()?, layout })
     }
 
@@ -98,7 +97,7 @@ impl<'a> Searcher<'a> {
         let query = query(&search, &layout, vector);
         let found = self.place.connection.ask(|qdrant| {
             let query = query.clone();
-            async move { qdrant.query(query).await }
+            async move { qdrant.points().query(query).await }
         });
         let found = found.await?.result.into_iter().filter_map(chunk);
         let found: Vec<Chunk> = found.map(|(_, chunk)| chunk).collect();

@@ -213,4 +213,7 @@ pub enum Error {
     /// The database did not take the search.
     #[error("the vector database rejected the search")]
     Rejected,
+    /// What was found is more than is taken.
+    #[error("the vector database's answer is too large")]
+    TooLarge,
 }

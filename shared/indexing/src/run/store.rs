@@ -43,10 +43,8 @@ impl<K: Keys> Store<K> {
 
     /// What there is of a repository: nothing, where there is no collection.
     pub(super) async fn known(&self, source: &Source) -> Result<Known, Error> {
-        let asked =
-            self.connection.ask(|qdrant| async move { qdrant.collection_info(&self.collection).await });
-        let info = match asked.await {
-            Ok(info) => info.result.unwrap_or_default(),
+        let info = match self.connection.collection(&self.collection).await {
+            Ok(info) => info,
             Err(Failure::NoCollection) => return Ok(Known::default()),
             Err(failure) => return Err(failure.into()),
         };
@@ -82,9 +80,10 @@ impl<K: Keys> Store<K> {
         if let Some(from) = from {
             scroll = scroll.offset(from);
         }
+        let scroll = scroll.build();
         let asked = self.connection.ask(|qdrant| {
             let scroll = scroll.clone();
-            async move { qdrant.scroll(scroll).await }
+            async move { qdrant.points().scroll(scroll).await }
         });
         asked.await
     }
@@ -99,7 +98,7 @@ impl<K: Keys> Store<K> {
         };
         let asked = self.connection.ask(|qdrant| {
             let create = create.clone();
-            async move { qdrant.create_collection(create).await }
+            async move { qdrant.collections().create(create).await }
         });
         asked.await?;
         Ok(self.layout.get_or_init(|| async { layout }).await.clone())
@@ -107,14 +106,12 @@ impl<K: Keys> Store<K> {
 
     /// Makes the indexes of payload fields that are not there yet.
     pub(super) async fn index_fields(&self) -> Result<(), Failure> {
-        let asked =
-            self.connection.ask(|qdrant| async move { qdrant.collection_info(&self.collection).await });
-        let there = asked.await?.result.unwrap_or_default().payload_schema;
+        let there = self.connection.collection(&self.collection).await?.payload_schema;
         let missing = collection::indexes(&self.collection).into_iter();
         for index in missing.filter(|index| !there.contains_key(&index.field_name)) {
             let make = self.connection.ask(|qdrant| {
                 let index = index.clone();
-                async move { qdrant.create_field_index(index).await }
+                async move { qdrant.points().create_field_index(index).await }
             });
             make.await?;
         }
@@ -128,10 +125,11 @@ impl<K: Keys> Store<K> {
             let vectors = vectors_of(layout, dense, &piece.weighed);
             PointStruct::new(piece.id, vectors, piece.payload.into_map())
         });
-        let upsert = UpsertPointsBuilder::new(&self.collection, points.collect::<Vec<_>>()).wait(true);
+        let upsert =
+            UpsertPointsBuilder::new(&self.collection, points.collect::<Vec<_>>()).wait(true).build();
         let put = self.connection.ask(|qdrant| {
             let upsert = upsert.clone();
-            async move { qdrant.upsert_points(upsert).await }
+            async move { qdrant.points().upsert(upsert).await }
         });
         put.await.map(drop)
     }
@@ -141,10 +139,10 @@ impl<K: Keys> Store<K> {
         let ids: Vec<PointId> = ids.iter().map(|id| id.clone().into()).collect();
         for page in ids.chunks(usize::try_from(PAGE).unwrap_or(usize::MAX)) {
             let list = PointsIdsList { ids: page.to_vec() };
-            let delete = DeletePointsBuilder::new(&self.collection).points(list).wait(true);
+            let delete = DeletePointsBuilder::new(&self.collection).points(list).wait(true).build();
             let removed = self.connection.ask(|qdrant| {
                 let delete = delete.clone();
-                async move { qdrant.delete_points(delete).await }
+                async move { qdrant.points().delete(delete).await }
             });
             removed.await?;
         }

@@ -1,0 +1,201 @@
+//! What is found: chunks of the caller's org, within the request's scope, told and listed.
+
+use qdrant_client::qdrant::Value as PayloadValue;
+use serde_json::{Value, json};
+
+use crate::support::{Indexed, System, embedding, embeddings, options, said, set, turn, turn_in, turn_path};
+
+/// What a user is told of a turn whose sources could not be searched.
+const SKIPPED: &str =
+    "The indexed sources could not be searched just now, so this turn was worked on without them.";
+
+fn words(words: &[&str]) -> PayloadValue {
+    PayloadValue::from(words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>())
+}
+
+fn chunk(
+    org: &'static str,
+    path: &'static str,
+    text: &'static str,
+    east: f32,
+    more: Vec<(&'static str, PayloadValue)>,
+) -> Indexed {
+    Indexed { org, path, text, at: [1.0, east, 0.0], more }
+}
+
+/// Three chunks of each of two orgs, further and further from the north.
+fn chunks() -> Vec<Indexed> {
+    let of = |org: &'static str| {
+        let (labels, level) =
+            (|slugs: &[&str]| ("LabelSlugs", words(slugs)), |level: i64| ("Level", level.into()));
+        let subtype = |subtype: &'static str| ("Subtype", subtype.into());
+        [
+            chunk(
+                org,
+                "a",
+                "fn keep_lease() {\n}",
+                0.1,
+                vec![subtype("plan"), labels(&["api", "ddr"]), level(3)],
+            ),
+            chunk(org, "b", "fn sweep_turns() {}", 0.2, vec![subtype("guide"), labels(&["api"]), level(5)]),
+            chunk(org, "c", "fn read_session() {}", 9.0, vec![labels(&["dataset"])]),
+        ]
+    };
+    [of("acme"), of("other")].into_iter().flatten().collect()
+}
+
+async fn system(more: &[(&str, &str)]) -> System {
+    let system = System::with(set(embedding(options(), &embeddings().await), more)).await;
+    system.indexed("sources", 3, &chunks()).await;
+    system
+}
+
+/// The paths of what the model was told, in order.
+fn told(call: &Value) -> String {
+    said(call).lines().filter_map(|line| line.strip_prefix("Path: ")).collect()
+}
+
+fn paths(refs: &Value) -> String {
+    refs.as_array().unwrap().iter().map(|chunk| chunk["Path"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn what_is_nearest_is_told_to_the_letter_and_listed_with_path_lines_score_and_hash() {
+    let system = system(&[]).await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Where?");
+    let answer = ada.execute(&request).await.result();
+    assert_eq!(answer.get("UserWarnings"), None, "{answer}");
+    let chunks = chunks();
+    let entries: String = (1..).zip(&chunks[..3]).map(|(number, chunk)| chunk.told(number)).collect();
+    let call = said(&system.last_call());
+    assert!(call.contains(&format!("[CONTEXT]\n\n{entries}")), "{call}");
+
+    let read = ada.get(&turn_path(&request)).await.result();
+    let refs = read["ChunkRefs"].as_array().unwrap();
+    assert_eq!(refs.len(), 3, "{read}");
+    for (found, chunk) in refs.iter().zip(&chunks) {
+        assert_eq!((&found["ChunkId"], &found["Path"]), (&json!(chunk.id()), &json!(chunk.path)));
+        let lines = 9 + chunk.text.lines().count();
+        assert_eq!((&found["StartLine"], &found["EndLine"]), (&json!(10), &json!(lines)));
+        assert_eq!(found["ContentHash"], json!(contracts::ContentHash::of_text(chunk.text).to_string()));
+    }
+    let scores: Vec<f64> = refs.iter().map(|found| found["Score"].as_f64().unwrap()).collect();
+    assert!(scores.is_sorted_by(|a, b| a > b) && scores.iter().all(|score| *score > 0.0), "{scores:?}");
+}
+
+#[tokio::test]
+async fn each_operator_of_a_scope_holds_on_words_lists_numbers_and_texts() {
+    let system = system(&[]).await;
+    let ada = system.client("acme", "ada");
+    let cases = [
+        ("Subtype", "==", json!(["plan"]), "a"),
+        ("Subtype", "==", json!(["plan", "guide", "plan"]), "ab"),
+        ("Subtype", "!=", json!(["plan"]), "bc"),
+        ("Subtype", "contains", json!(["guide"]), "b"),
+        ("Subtype", "does_not_contain", json!(["guide"]), "ac"),
+        ("LabelSlugs", "==", json!(["ddr", "dataset"]), "ac"),
+        ("LabelSlugs", "!=", json!(["ddr"]), "bc"),
+        ("LabelSlugs", "contains", json!(["api"]), "ab"),
+        ("LabelSlugs", "does_not_contain", json!(["api"]), "c"),
+        ("Level", "==", json!([3]), "a"),
+        ("Level", "!=", json!([3]), "bc"),
+        ("Level", "contains", json!([5, 3]), "ab"),
+        ("Level", "does_not_contain", json!([5]), "ac"),
+        ("Text", "==", json!(["fn sweep_turns() {}"]), "b"),
+        ("Text", "!=", json!(["fn sweep_turns() {}"]), "ac"),
+        ("Text", "contains", json!(["read_session"]), "c"),
+        ("Text", "does_not_contain", json!(["KEEP_LEASE"]), "bc"),
+        ("Unheard", "==", json!(["x"]), ""),
+        // The tenant is nobody's to ask for, in any spelling.
+        ("OrgId", "==", json!(["other"]), "abc"),
+        ("org_id", "!=", json!(["acme"]), "abc"),
+    ];
+    for (key, operator, values, expected) in cases {
+        let mut request = turn("Where?");
+        request["RagScope"] = json!({"Conditions": [{"Key": key, "Operator": operator, "Values": values}]});
+        let answer = ada.execute(&request).await.result();
+        let case = format!("{key} {operator} {values}");
+        assert_eq!(answer.get("UserWarnings"), None, "{case}");
+        let call = system.last_call();
+        assert_eq!(told(&call), expected, "{case}");
+        assert_eq!(said(&call).contains("[CONTEXT]"), !expected.is_empty(), "{case}");
+        let read = ada.get(&turn_path(&request)).await.result();
+        assert_eq!(paths(&read["ChunkRefs"]), expected, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn a_search_of_the_models_own_adds_its_chunks_and_reaches_no_other_org() {
+    let system = system(&[]).await;
+    system.put_context(json!({"Budgets": {"ContextChunks": 1}})).await;
+    let ada = system.client("acme", "ada");
+    let mut request = turn(
+        "Where? [[script: call search_context {\"query\":\"east\"}; \
+         call search_context {\"query\":\"OrgId other\"}; \
+         call search_context {\"query\":\"north\",\"OrgId\":\"other\",\"org_id\":\"other\"}; then; say \"Done.\"]]",
+    );
+    request["ConversationContextId"] = json!("c");
+    let answer = ada.execute(&request).await.result();
+    assert_eq!(
+        (&answer["PrimaryOutputText"], answer.get("UserWarnings")),
+        (&json!("Done."), None),
+        "{answer}"
+    );
+    let calls = system.model_calls();
+    assert_eq!(told(&calls[0]), "a");
+
+    let results = answer["ToolResults"].as_array().unwrap();
+    let own: Vec<String> = chunks().iter().take(3).map(Indexed::id).collect();
+    let found = |result: &Value| -> Vec<String> {
+        let result: Value = serde_json::from_str(result["ResultJson"].as_str().unwrap()).unwrap();
+        let chunks = result["chunks"].as_array().unwrap().iter();
+        chunks.map(|chunk| chunk["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        (found(&results[0]), found(&results[1])),
+        (vec![own[2].clone()], vec![own[0].clone()]),
+        "{answer}"
+    );
+    let refused = results[2]["ErrorMessage"].as_str().unwrap();
+    assert!(refused.contains("'OrgId', 'org_id' were unexpected"), "{refused}");
+
+    let read = ada.get(&turn_path(&request)).await.result();
+    assert_eq!(paths(&read["ChunkRefs"]), "ac", "what it was told first, and what it found: {read}");
+}
+
+/// The next turn of a session is told what it asks for, and not what an earlier one did.
+#[tokio::test]
+async fn each_turn_of_a_session_is_told_what_is_near_to_its_own_instruction() {
+    let system = system(&[]).await;
+    system.put_context(json!({"Budgets": {"ContextChunks": 1}})).await;
+    let ada = system.client("acme", "ada");
+    let mut request = turn("Where?");
+    request["ConversationContextId"] = json!("c");
+    ada.execute(&request).await.result();
+    let next = turn_in(request["SessionId"].as_str().unwrap(), "east?");
+    ada.execute_once_free(&next).await.result();
+    let refs = async |turn: &Value| paths(&ada.get(&turn_path(turn)).await.result()["ChunkRefs"]);
+    assert_eq!((refs(&request).await, refs(&next).await), ("a".to_owned(), "c".to_owned()));
+}
+
+#[tokio::test]
+async fn a_collection_of_other_dimensions_or_none_is_one_warning_an_empty_block_and_a_turn_all_the_same() {
+    let cases = [("sources", "other dimensions"), ("missing", "no such collection")];
+    for (collection, why) in cases {
+        let settings = set(embedding(options(), &embeddings().await), &[("QDRANT_COLLECTION", collection)]);
+        let system = System::with(settings).await;
+        system.indexed("sources", 4, &[]).await;
+        let ada = system.client("acme", "ada");
+        let request = turn("Where? [[script: call search_context {\"query\":\"x\"}; then; say \"Done.\"]]");
+        let answer = ada.execute(&request).await.result();
+        let shown = (&answer["PrimaryOutputText"], &answer["UserWarnings"]);
+        assert_eq!(shown, (&json!("Done."), &json!([SKIPPED])), "{why}");
+        assert!(!said(&system.model_calls()[0]).contains("[CONTEXT]"));
+        assert_eq!(ada.get(&turn_path(&request)).await.result()["ChunkRefs"], json!([]));
+        let logs = system.until_logs(|logs| logs.contains("retrieval was skipped")).await;
+        let line = logs.lines().find(|line| line.contains("retrieval was skipped")).unwrap();
+        assert!(line.contains(why), "{why}: {line}");
+        system.cloud.shutdown().await;
+    }
+}

@@ -1,0 +1,148 @@
+//! Sources that were indexed: points of a vector database, and a provider of vectors for questions about them.
+
+use std::collections::HashMap;
+
+use axum::{Json, Router, routing::post};
+use contracts::{ContentHash, id::OrgId};
+use llm::ApiKey;
+use local::Options;
+use qdrant_client::qdrant::{NamedVectors, PointStruct, UpsertPointsBuilder, Value as PayloadValue, Vector};
+use retrieval::{
+    Connection, Payload, collection,
+    connection::{Patience, Services},
+    point,
+    terms::Terms,
+};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::System;
+
+/// Serves on a port of its own.
+pub async fn serve(router: Router) -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+/// A provider of embeddings: every text points north, unless it begins with `east`.
+pub async fn embeddings() -> String {
+    let embed = |Json(asked): Json<Value>| async move {
+        let texts = asked["input"].as_array().unwrap();
+        let towards = |text: &Value| match text.as_str().unwrap().starts_with("east") {
+            true => json!([0.0, 1.0, 0.0]),
+            false => json!([1.0, 0.0, 0.0]),
+        };
+        let data: Vec<Value> = (0..)
+            .zip(texts)
+            .map(|(index, text): (u32, _)| json!({"index": index, "embedding": towards(text)}))
+            .collect();
+        Json(json!({ "data": data, "usage": { "prompt_tokens": texts.len() } }))
+    };
+    serve(Router::new().route("/v1/embeddings", post(embed))).await
+}
+
+/// Settings beside those that are there.
+pub fn set(mut options: Options, settings: &[(&str, &str)]) -> Options {
+    let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    options.environment.extend(settings);
+    options
+}
+
+/// A system whose questions this provider makes vectors of.
+pub fn embedding(options: Options, provider: &str) -> Options {
+    let base = format!("{provider}/v1");
+    set(options, &[("EMBEDDING_BASE_URL", base.as_str()), ("EMBEDDING_API_KEY", "key")])
+}
+
+/// A chunk to be found: the further a question is from where it stands, the later.
+pub struct Indexed {
+    pub org: &'static str,
+    pub path: &'static str,
+    pub text: &'static str,
+    pub at: [f32; 3],
+    /// What its payload has beside what every payload has.
+    pub more: Vec<(&'static str, PayloadValue)>,
+}
+
+impl Indexed {
+    pub fn id(&self) -> String {
+        point::id(&OrgId::new(self.org).unwrap(), "core", self.path, 0).to_string()
+    }
+
+    /// Its block as the model is told it.
+    pub fn told(&self, number: usize) -> String {
+        format!(
+            "=== CHUNK {number} ===\nId: {}\nPath: {}\nLines: 10-{}\nLanguage: rust\n```rust\n{}\n```\n\n",
+            self.id(),
+            self.path,
+            9 + self.text.lines().count(),
+            self.text,
+        )
+    }
+
+    fn point(&self) -> PointStruct {
+        let payload = Payload {
+            org_id: OrgId::new(self.org).unwrap(),
+            project_id: None,
+            doc_id: format!("core:{}", self.path),
+            semantic_id: None,
+            content_type: None,
+            subtype: None,
+            section_key: None,
+            part_index: 0,
+            part_total: 1,
+            title: None,
+            language: Some("rust".to_owned()),
+            repo: Some("core".to_owned()),
+            path: self.path.to_owned(),
+            line_start: 10,
+            line_end: 9 + u32::try_from(self.text.lines().count()).unwrap(),
+            symbol: None,
+            symbol_type: None,
+            label_slugs: Vec::new(),
+            source_sha256: None,
+            content_hash: ContentHash::of_text(self.text),
+            embedding_model: "m".to_owned(),
+            text: self.text.to_owned(),
+        };
+        let mut payload = payload.into_map();
+        payload.extend(self.more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        let terms = Terms::of_chunk(self.text);
+        let vectors = HashMap::from([
+            (collection::DENSE.to_owned(), Vector::from(self.at.to_vec())),
+            (collection::TERMS.to_owned(), Vector::new_sparse(terms.indices, terms.values)),
+        ]);
+        PointStruct::new(self.id(), NamedVectors { vectors }, payload)
+    }
+}
+
+impl System {
+    /// Makes a collection whose vectors have so many dimensions, with these chunks in it.
+    pub async fn indexed(&self, collection: &str, dimensions: u64, chunks: &[Indexed]) {
+        let url = self.cloud.qdrant().await.unwrap();
+        let database = Connection::<ApiKey>::new(url, None, Patience::OF_AN_INDEXER).unwrap();
+        let create = |qdrant: Services| async move {
+            qdrant.collections().create(collection::create(collection, dimensions)).await
+        };
+        database.ask(create).await.unwrap();
+        for index in collection::indexes(collection) {
+            let make = |qdrant: Services| {
+                let index = index.clone();
+                async move { qdrant.points().create_field_index(index).await }
+            };
+            database.ask(make).await.unwrap();
+        }
+        let points: Vec<PointStruct> = chunks.iter().map(Indexed::point).collect();
+        if points.is_empty() {
+            return;
+        }
+        let put = UpsertPointsBuilder::new(collection, points).wait(true).build();
+        let put = |qdrant: Services| {
+            let put = put.clone();
+            async move { qdrant.points().upsert(put).await }
+        };
+        database.ask(put).await.unwrap();
+    }
+}
