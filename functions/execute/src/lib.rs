@@ -19,8 +19,9 @@ pub async fn run() -> ExitCode {
 
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
+    let answers = app.answers;
     let routes = Router::new()
         .route(paths::EXECUTE, post(run_turn::run_turn))
         .route(paths::CANCEL.template(), post(cancel_turn::cancel_turn));
-    runtime::api::serve(routes.with_state(app)).await
+    runtime::api::serve(routes.with_state(app), answers).await
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use protocol::timing::Timing;
-use runtime::{ClaimNames, Reply, stream::Pace};
+use runtime::{ClaimNames, Reply, api::Answers, stream::Pace};
 use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{flow::SessionReader, refusal::Refusal};
@@ -15,6 +15,7 @@ pub(crate) struct App {
     pub(crate) reader: Arc<SessionReader<Table, Objects>>,
     pub(crate) pace: Pace,
     pub(crate) timing: Timing,
+    pub(crate) answers: Answers,
     claims: Arc<ClaimNames>,
 }
 
@@ -25,10 +26,11 @@ impl App {
         let pace = Pace::read(&mut env);
         let timing = runtime::timing(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
+        let answers = Answers::read(&mut env);
         env.finish()?;
         let Clients { table, objects, .. } = Clients::load(&storage).await;
         let reader = Arc::new(SessionReader::new(table, objects));
-        Ok(Self { reader, pace, timing, claims })
+        Ok(Self { reader, pace, timing, answers, claims })
     }
 }
 

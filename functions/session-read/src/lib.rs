@@ -22,7 +22,8 @@ pub async fn run() -> ExitCode {
 
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = app::App::start().await?;
-    runtime::api::serve(routes().with_state(app)).await
+    let answers = app.answers;
+    runtime::api::serve(routes().with_state(app), answers).await
 }
 
 fn routes() -> Router<app::App> {

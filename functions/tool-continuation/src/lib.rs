@@ -19,7 +19,8 @@ pub async fn run() -> ExitCode {
 
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
+    let answers = app.answers;
     let routes =
         Router::new().route(paths::TOOL_RESULTS, post(submit_results::submit_results)).with_state(app);
-    runtime::api::serve(routes).await
+    runtime::api::serve(routes, answers).await
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -41,6 +42,10 @@ pub(crate) enum Command {
     Evaluate(Evaluate),
     /// Print the functions' settings, as `docs/settings.md` holds them.
     Settings,
+    /// Write what `sam local` and `cargo lambda` need to run the functions against a running local cloud.
+    SamEnv(SamEnv),
+    /// Try a deployment: a turn, a stream, reads, and what the gateway refuses.
+    Smoke(Smoke),
     /// Print the API's OpenAPI document, as `infra/openapi.yaml` holds it.
     Openapi,
     /// Be a function: how the local cloud starts its processes.
@@ -56,6 +61,12 @@ pub(crate) struct Serve {
     /// The API's port on 127.0.0.1; 0 is any free one.
     #[arg(long, default_value_t = 9000)]
     port: u16,
+    /// Where the services listen; an address of this machine that containers reach, to run functions in those.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    services_host: IpAddr,
+    /// The port of DynamoDB; S3, SQS, the model and Qdrant have the next ones. 0 is any free ports.
+    #[arg(long, value_name = "PORT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=65_531))]
+    services_port: u16,
     #[command(flatten)]
     pub(crate) folder: Folder,
     /// Keep nothing: all state is gone at the end.
@@ -70,6 +81,9 @@ pub(crate) struct Serve {
     /// Processes per function, at most; past it the API answers 429.
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
+    /// Write each event that a function gets into this folder, a file each.
+    #[arg(long, value_name = "FOLDER")]
+    events: Option<PathBuf>,
     /// Print the functions' logs here too.
     #[arg(long)]
     logs: bool,
@@ -147,6 +161,36 @@ pub(crate) struct Reconcile {
     pub(crate) folder: Folder,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct SamEnv {
+    /// How a container reaches this machine, if not as the services say: `host.docker.internal` with Docker Desktop.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) host: Option<String>,
+    /// The template.
+    #[arg(long, value_name = "FILE", default_value = "template.yaml")]
+    pub(crate) template: PathBuf,
+    /// Where the functions were built: a folder for each, with the name of its resource.
+    #[arg(long, value_name = "FOLDER", default_value = ".aws-sam/build")]
+    pub(crate) built: PathBuf,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Smoke {
+    /// The API's URL, as the stack's output `ApiUrl` says it.
+    #[arg(long, value_name = "URL")]
+    pub(crate) api_url: String,
+    /// A token of a user. Others can see a command line: better only from the environment.
+    #[arg(long, env = "API_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    pub(crate) token: String,
+    /// What its two turns ask.
+    #[arg(long, value_name = "TEXT", default_value = local::smoke::INSTRUCTION)]
+    pub(crate) instruction: String,
+}
+
 /// A function's name on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum FunctionName {
@@ -172,6 +216,8 @@ impl Serve {
     pub(crate) fn options(self) -> Options {
         Options {
             port: self.port,
+            services_host: self.services_host,
+            services_port: self.services_port,
             data: if self.ephemeral { Data::Ephemeral } else { Data::Folder(self.folder.data) },
             concurrency: usize::from(self.concurrency),
             lease: self.lease.map(Duration::from_secs),
@@ -182,6 +228,7 @@ impl Serve {
                 None => Vectors::Embedded,
             },
             environment: embedding().chain(self.environment).collect(),
+            events: self.events,
             echo_logs: self.logs,
             ..Options::default()
         }

@@ -1,11 +1,13 @@
 //! A running local cloud: everything started, wired and, in the end, stopped.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use dynoxide::Database;
 use scripted_model::Recorder;
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::data_folder::{self, DataFolder};
@@ -14,11 +16,11 @@ use crate::endpoints::Endpoints;
 use crate::event_source::{self, Mapping, Switch};
 use crate::gateway::{self, Gateway};
 use crate::http_server::serve;
-use crate::lambda::{self, Function, Lambda, Launcher};
+use crate::lambda::{self, Function, Lambda, Launcher, Recording};
 use crate::options::{Model, Options, Vectors};
 use crate::services::provision::{self, BUCKET, Clients, DEAD_LETTERS, QUEUE, TABLE};
 use crate::services::qdrant::{self, Embedded};
-use crate::services::{dynamodb, listen, s3, sqs};
+use crate::services::{dynamodb, here, listen, s3, sqs};
 use crate::token::{self, Identity, Tokens};
 use crate::{environment, open_files, running, sweep_timer};
 
@@ -33,6 +35,14 @@ pub enum Error {
     Port {
         /// The port.
         port: u16,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A port of the services can't be had.
+    #[error("cannot listen on {address}: {source}")]
+    Service {
+        /// The address.
+        address: SocketAddr,
         /// Why.
         source: std::io::Error,
     },
@@ -103,12 +113,12 @@ impl Cloud {
         let folder = DataFolder::open(&options.data)?;
         let tokens = folder.tokens()?;
         let port = options.port;
-        let (api, api_url) = listen(port).await.map_err(|source| Error::Port { port, source })?;
+        let (api, api_url) = listen(here(port)).await.map_err(|source| Error::Port { port, source })?;
         let address = api.local_addr()?;
 
         let mut tasks = JoinSet::new();
         let database = dynamodb::open(folder.database().as_deref())?;
-        let (qdrant, vectors) = start_vectors(&options.vectors, &folder, &executable, &mut tasks).await?;
+        let (qdrant, vectors) = start_vectors(&options, &folder, &executable, &mut tasks).await?;
         let (endpoints, recorder) =
             start_services(&options, &folder, (api_url, qdrant), database.clone(), &mut tasks).await?;
         let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
@@ -117,7 +127,7 @@ impl Cloud {
         running::announce(folder.root(), &endpoints)?;
         running::announce_providers(folder.root(), options.environment.get("MODEL_PROVIDERS"))?;
 
-        let (runtime_api, runtime_api_url) = listen(0).await?;
+        let (runtime_api, runtime_api_url) = listen(here(0)).await?;
         let launcher = Arc::new(Launcher {
             executable,
             runtime_api: runtime_api_url,
@@ -125,7 +135,9 @@ impl Cloud {
             environment: environment::of_functions(&options, &endpoints),
             vectors: vectors.clone(),
         });
-        let lambda = Lambda::new(&launcher, options.concurrency, &folder.logs(), options.echo_logs)?;
+        let recording = options.events.clone().map(Recording::new).transpose()?;
+        let lambda =
+            Lambda::new(&launcher, options.concurrency, &folder.logs(), options.echo_logs, recording)?;
         let lambda = Arc::new(lambda);
         tasks.spawn(serve(runtime_api, lambda::router(Arc::clone(&lambda))));
         tasks.spawn(Arc::clone(&lambda).reap());
@@ -274,17 +286,17 @@ async fn start_services(
     database: Database,
     tasks: &mut JoinSet<()>,
 ) -> Result<(Endpoints, Option<Recorder>), Error> {
-    let (listener, dynamodb) = listen(0).await?;
+    let (listener, dynamodb) = service(options, 0).await?;
     tasks.spawn(dynoxide::server::serve_on(listener, database));
-    let (listener, s3) = listen(0).await?;
+    let (listener, s3) = service(options, 1).await?;
     tasks.spawn(serve(listener, s3::router(&folder.objects(), Function::ALL.map(Function::access_key))?));
-    let (listener, sqs) = listen(0).await?;
+    let (listener, sqs) = service(options, 2).await?;
     tasks.spawn(serve(listener, sqs::router()));
     let (model, recorder) = match &options.model {
         Model::Provider { base_url, .. } => (base_url.clone(), None),
         Model::Scripted(provider) => {
             let recorder = Recorder::default();
-            let (listener, url) = listen(0).await?;
+            let (listener, url) = service(options, 3).await?;
             tasks.spawn(serve(listener, scripted_model::router(*provider, recorder.clone())));
             (format!("{url}/v1"), Some(recorder))
         }
@@ -302,17 +314,23 @@ async fn start_services(
     Ok((endpoints, recorder))
 }
 
+/// A listener of one of the services.
+async fn service(options: &Options, place: u16) -> Result<(TcpListener, String), Error> {
+    let address = options.service(place);
+    listen(address).await.map_err(|source| Error::Service { address, source })
+}
+
 /// The vector database: its URL, and the engine where it is embedded.
 async fn start_vectors(
-    vectors: &Vectors,
+    options: &Options,
     folder: &DataFolder,
     executable: &Path,
     tasks: &mut JoinSet<()>,
 ) -> Result<(String, Option<Arc<Embedded>>), Error> {
-    match vectors {
+    match &options.vectors {
         Vectors::Server { url, .. } => Ok((url.clone(), None)),
         Vectors::Embedded => {
-            let (listener, url) = listen(0).await?;
+            let (listener, url) = service(options, 4).await?;
             let embedded = Arc::new(Embedded::new(folder.vectors(), executable, url.clone()));
             tasks.spawn(Arc::clone(&embedded).relay(listener));
             Ok((url, Some(embedded)))

@@ -9,12 +9,13 @@ mod vector_args;
 use std::process::ExitCode;
 
 use clap::Parser;
+use local::smoke::Deployment;
 use local::sources::{self, Place};
 use local::token::Identity;
-use local::{Cloud, Data, Model, Options};
+use local::{Cloud, Data, Model, Options, sam_env};
 use uuid::Uuid;
 
-use cli::{Cli, Command, Contexts, Evaluate, Index, Reconcile, Search, Serve, Token};
+use cli::{Cli, Command, Contexts, Evaluate, Index, Reconcile, SamEnv, Search, Serve, Smoke, Token};
 
 /// Whatever ends the command early. It is one line.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -49,6 +50,8 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Some(Command::Search(arguments)) => search(arguments).await?,
         Some(Command::Evaluate(arguments)) => evaluate(arguments).await?,
         Some(Command::Settings) => print!("{}", settings::page()),
+        Some(Command::SamEnv(arguments)) => write_sam_env(arguments)?,
+        Some(Command::Smoke(arguments)) => return smoke(arguments).await,
         Some(Command::Openapi) => print!("{}", local::docs::openapi()?),
     }
     Ok(ExitCode::SUCCESS)
@@ -125,6 +128,28 @@ async fn demo(model: Model) -> Result<(), Failure> {
     };
     cloud.shutdown().await;
     Ok(done?)
+}
+
+fn write_sam_env(arguments: SamEnv) -> Result<(), Failure> {
+    let SamEnv { host, template, built, folder, model } = arguments;
+    let asked = sam_env::Asked { data: folder.data, host, template, built, model: model.model() };
+    let sam_env::Written { template, variables, env_file } = sam_env::write(&asked)?;
+    let (template, variables) = (template.display(), variables.display());
+    println!(
+        "sam local start-api --template {template} --env-vars {variables}
+sam local invoke ExecuteFunction --event events/execute.json --template {template} --env-vars {variables}
+cargo lambda watch --invoke-address 127.0.0.1 --invoke-port 9001 --ignore-changes --env-file {env_file}",
+        env_file = env_file.display()
+    );
+    Ok(())
+}
+
+async fn smoke(arguments: Smoke) -> Result<ExitCode, Failure> {
+    let Smoke { api_url, token, instruction } = arguments;
+    let api_url = api_url.trim_end_matches('/').to_owned();
+    let report = local::smoke::run(&Deployment { api_url, token, instruction }).await;
+    print!("{report}");
+    Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print_token(token: &Token) -> Result<(), Failure> {

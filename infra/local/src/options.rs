@@ -1,6 +1,7 @@
 //! How a local cloud is to be started.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +11,11 @@ use std::time::Duration;
 pub struct Options {
     /// The API's port on 127.0.0.1; 0 is any free port.
     pub port: u16,
+    /// Where the services and the model listen. What has an address of its own, a container as a rule, reaches another
+    /// than 127.0.0.1 alone.
+    pub services_host: IpAddr,
+    /// The port of DynamoDB; S3, SQS, the model and Qdrant have the next ones, in this order. 0 is any free ports.
+    pub services_port: u16,
     /// Where state is kept.
     pub data: Data,
     /// The executable that is started as the functions: the `local` binary. The running one if not set.
@@ -32,6 +38,8 @@ pub struct Options {
     pub vectors: Vectors,
     /// More environment for every function; wins over what the local cloud sets itself.
     pub environment: BTreeMap<String, String>,
+    /// A folder that gets each event that a function gets, a file each.
+    pub events: Option<PathBuf>,
     /// Whether the functions' logs are printed to the terminal too.
     pub echo_logs: bool,
 }
@@ -80,6 +88,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             port: 0,
+            services_host: Ipv4Addr::LOCALHOST.into(),
+            services_port: 0,
             data: Data::Ephemeral,
             executable: None,
             concurrency: 8,
@@ -90,12 +100,19 @@ impl Default for Options {
             model: Model::Scripted(scripted_model::Provider::default()),
             vectors: Vectors::default(),
             environment: BTreeMap::new(),
+            events: None,
             echo_logs: false,
         }
     }
 }
 
 impl Options {
+    /// Where one of the services listens: so many ports after the first.
+    pub(crate) fn service(&self, place: u16) -> SocketAddr {
+        let port = if self.services_port == 0 { 0 } else { self.services_port.saturating_add(place) };
+        (self.services_host, port).into()
+    }
+
     /// The visibility timeout of the finalize queue, in seconds.
     pub(crate) fn visibility_seconds(&self) -> u32 {
         /// Six times the function's timeout, as on AWS.

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use crate::endpoints::Endpoints;
-use crate::services::provision::Clients;
+use crate::services::provision::{self, Clients, DEAD_LETTERS, QUEUE};
 
-/// Where a running local cloud says how to reach its table, its bucket, its vector database and its model.
-const FILES: [&str; 4] = ["dynamodb-endpoint", "s3-endpoint", "qdrant-endpoint", "model-endpoint"];
+/// Where a running local cloud says how to reach its API and each of its services.
+const FILES: [&str; 6] =
+    ["api-endpoint", "dynamodb-endpoint", "s3-endpoint", "sqs-endpoint", "qdrant-endpoint", "model-endpoint"];
 
 /// No local cloud uses this folder.
 #[derive(Debug, thiserror::Error)]
@@ -15,10 +16,10 @@ pub struct NotRunning(String);
 
 /// Leaves word of how to reach what commands ask for.
 pub(crate) fn announce(folder: &Path, endpoints: &Endpoints) -> std::io::Result<()> {
-    let Endpoints { dynamodb, s3, qdrant, model, .. } = endpoints;
+    let Endpoints { api, dynamodb, s3, sqs, qdrant, model, .. } = endpoints;
     FILES
         .iter()
-        .zip([dynamodb, s3, qdrant, model])
+        .zip([api, dynamodb, s3, sqs, qdrant, model])
         .try_for_each(|(file, endpoint)| std::fs::write(folder.join(file), endpoint))
 }
 
@@ -44,18 +45,30 @@ pub(crate) fn providers(folder: &Path) -> Vec<String> {
 
 /// Clients of the cloud on this folder, for its table and its bucket.
 pub(crate) fn clients(folder: &Path) -> Result<Clients, NotRunning> {
-    let [dynamodb, s3, ..] = FILES;
-    let (dynamodb, s3) = (endpoint(folder, dynamodb)?, endpoint(folder, s3)?);
-    // The queues are no command's business.
-    Ok(Clients::new(&dynamodb, &s3, &dynamodb))
+    let Endpoints { dynamodb, s3, sqs, .. } = endpoints(folder)?;
+    Ok(Clients::new(&dynamodb, &s3, &sqs))
 }
 
 /// The vector database and the model of the cloud on this folder.
 pub(crate) fn sources(folder: &Path) -> Result<(String, String), NotRunning> {
-    let [.., qdrant, model] = FILES;
-    Ok((endpoint(folder, qdrant)?, endpoint(folder, model)?))
+    let Endpoints { qdrant, model, .. } = endpoints(folder)?;
+    Ok((qdrant, model))
 }
 
-fn endpoint(folder: &Path, file: &str) -> Result<String, NotRunning> {
-    std::fs::read_to_string(folder.join(file)).map_err(|_| NotRunning(folder.display().to_string()))
+/// Where everything of the cloud on this folder is.
+pub(crate) fn endpoints(folder: &Path) -> Result<Endpoints, NotRunning> {
+    let read = |file: &str| std::fs::read_to_string(folder.join(file));
+    let read = |file| read(file).map_err(|_| NotRunning(folder.display().to_string()));
+    let [api, dynamodb, s3, sqs, qdrant, model] = FILES;
+    let sqs = read(sqs)?;
+    Ok(Endpoints {
+        api: read(api)?,
+        dynamodb: read(dynamodb)?,
+        s3: read(s3)?,
+        finalize_queue: provision::queue_url(&sqs, QUEUE),
+        dead_letter_queue: provision::queue_url(&sqs, DEAD_LETTERS),
+        sqs,
+        model: read(model)?,
+        qdrant: read(qdrant)?,
+    })
 }

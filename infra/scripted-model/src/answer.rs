@@ -189,7 +189,8 @@ pub(crate) fn refusal(status: &Status) -> Refusal {
 fn issue(asked: &Asked, reply: &Reply) -> Issued {
     let before = asked.previous.map_or(0, |previous| previous.turns);
     let turn = u16::from(asked.outputs.is_empty());
-    Issued::new(before.saturating_add(turn), plan::calls(reply), asked.store)
+    let issued = Issued::new(before.saturating_add(turn), plan::calls(reply), asked.store);
+    reply.id.map_or(issued, |number| issued.numbered(number))
 }
 
 fn now() -> u64 {

@@ -24,6 +24,11 @@ impl Issued {
         Self { nonce, turns, calls, stored }
     }
 
+    /// The same with this number: an id that can be known before.
+    pub(crate) fn numbered(self, nonce: u64) -> Self {
+        Self { nonce, ..self }
+    }
+
     /// Reads an id; nothing when this server did not issue it.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let hex = text.strip_prefix(PREFIX)?;

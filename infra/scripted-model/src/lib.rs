@@ -82,6 +82,7 @@
 //! | `usage 100 20 [cached 5] [written 3] [reasoning 7]` | usage as stated |
 //! | `no usage` | a null `usage` |
 //! | `quirk odd-usage`, `no-id`, `null-content`, `object-arguments`, `no-call-id`, `same-call-id`, `no-type`, `no-blank-line`, `json`, `nothing` | a detail in which the response differs from the published one; `nothing` says nothing |
+//! | `id 7` | the reply's ids hold this number, so its first call is `call_000000000000000700` |
 //! | `finally "text"` | ends with another text than was streamed |
 //! | `as "gpt-5-2026"` | the model's own name |
 //!

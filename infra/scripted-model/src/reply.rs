@@ -18,6 +18,8 @@ pub(crate) struct Reply {
     /// Sends the headers and then nothing.
     pub(crate) silent: bool,
     pub(crate) usage: Usage,
+    /// The number that its ids hold in place of a random one.
+    pub(crate) id: Option<u64>,
     /// In what its response differs from the published one.
     pub(crate) quirks: Vec<Quirk>,
 }

@@ -16,16 +16,36 @@ use axum::{
 };
 use contracts::{Error, ErrorCode, request::limits::MAX_BODY_BYTES};
 use lambda_http::RequestExt;
+use settings::Env;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
 use crate::{Reply, correlation, plain, query, span};
+
+/// How answers leave a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// As they come.
+    Streamed,
+    /// Whole, for what reads no others on a developer's machine.
+    Whole,
+}
+
+impl Answers {
+    /// As the settings say.
+    pub fn read(env: &mut Env) -> Self {
+        if env.read(&settings::BUFFERED_RESPONSES) { Self::Whole } else { Self::Streamed }
+    }
+}
 
 /// Runs an API function until the Lambda service ends the process.
 ///
 /// # Errors
 /// When the Runtime API is gone.
-pub async fn serve(routes: Router) -> Result<(), lambda_http::Error> {
-    lambda_http::run_with_streaming_response(around(routes)).await
+pub async fn serve(routes: Router, answers: Answers) -> Result<(), lambda_http::Error> {
+    match answers {
+        Answers::Streamed => lambda_http::run_with_streaming_response(around(routes)).await,
+        Answers::Whole => lambda_http::run(around(routes)).await,
+    }
 }
 
 /// Wraps the routes.

@@ -37,6 +37,8 @@ pub struct ClaimNames {
     pub operator: String,
     /// The clients whose tokens count: an ID token's audience, an access token's `client_id`.
     pub audiences: Vec<String>,
+    /// Who calls where no authorizer stands before the function: on a developer's machine.
+    development: Map<String, Value>,
 }
 
 /// Why claims describe no caller.
@@ -66,6 +68,7 @@ impl ClaimNames {
             org_name: env.read(&settings::ORG_NAME_CLAIM),
             operator: env.read(&settings::OPERATOR_CLAIM),
             audiences: env.read(&settings::TOKEN_AUDIENCES),
+            development: development(env),
         }
     }
 
@@ -110,6 +113,16 @@ impl ClaimNames {
     }
 }
 
+/// The claims from the settings.
+fn development(env: &mut Env) -> Map<String, Value> {
+    let setting = &settings::DEVELOPMENT_CLAIMS;
+    let claims = env.read(setting).map_or(Ok(Map::new()), |text| serde_json::from_str(&text));
+    claims.unwrap_or_else(|_| {
+        env.fault(format!("{} must be a JSON object", setting.name));
+        Map::new()
+    })
+}
+
 /// The claims of a request, wherever its authorizer put them.
 fn claims(context: &RequestContext) -> Option<Map<String, Value>> {
     let authorizer = match context {
@@ -142,9 +155,9 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let names = Arc::<ClaimNames>::from_ref(state);
         let context = parts.request_context_ref();
-        let claims = context.and_then(claims).unwrap_or_default();
+        let verified = context.and_then(claims).filter(|claims| !claims.is_empty());
         let caller = names
-            .caller(&claims)
+            .caller(verified.as_ref().unwrap_or(&names.development))
             .map_err(|fault| Reply::error(Error::new(ErrorCode::Unauthenticated, fault.to_string())))?;
         span::called_by(&caller);
         Ok(Self(caller))
@@ -226,6 +239,43 @@ mod tests {
         ] {
             assert_eq!(issued(not_ours), Err(fault));
         }
+    }
+
+    #[test]
+    fn development_claims_are_a_json_object_and_never_on_aws() {
+        let read = |more: &[(&str, &str)]| {
+            let set = [("TOKEN_AUDIENCES", "web"), ("DEVELOPMENT_CLAIMS", "{\"sub\":\"ada\"}")];
+            let mut env = Env::of([&set, more].concat());
+            let names = ClaimNames::read(&mut env);
+            env.finish().map(|()| names.development).map_err(|invalid| invalid.to_string())
+        };
+        assert_eq!(Value::from(read(&[]).unwrap()), json!({"sub": "ada"}));
+        let wrong = read(&[("DEVELOPMENT_CLAIMS", "ada")]).unwrap_err();
+        assert!(wrong.ends_with("DEVELOPMENT_CLAIMS must be a JSON object"), "{wrong}");
+        let on_aws = read(&[("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand")]).unwrap_err();
+        assert!(on_aws.ends_with("DEVELOPMENT_CLAIMS is for a developer's machine, and is refused on AWS"));
+    }
+
+    #[tokio::test]
+    async fn development_claims_count_where_nobody_was_verified() {
+        let claims = json!({"aud": "web", "sub": "ada", "custom:org": "acme"}).to_string();
+        let set = [("TOKEN_AUDIENCES", "web"), ("DEVELOPMENT_CLAIMS", &claims)];
+        let names = Arc::new(ClaimNames::read(&mut Env::of(set)));
+        let of = async |authorizer: Value| {
+            let event = json!({
+                "resource": "/", "path": "/", "httpMethod": "GET", "headers": {}, "multiValueHeaders": {},
+                "requestContext": {"httpMethod": "GET", "identity": {}, "authorizer": authorizer},
+                "body": null, "isBase64Encoded": false,
+            });
+            let event: LambdaRequest = serde_json::from_value(event).unwrap();
+            let (mut parts, _) = http::Request::<lambda_http::Body>::from(event).into_parts();
+            Identified::from_request_parts(&mut parts, &names).await.map(|Identified(caller)| caller.user.id)
+        };
+        assert_eq!(of(Value::Null).await.unwrap().as_str(), "ada");
+        let bob = json!({"claims": {"aud": "web", "sub": "bob", "custom:org": "acme"}});
+        assert_eq!(of(bob).await.unwrap().as_str(), "bob");
+        let nobody = json!({"claims": {"aud": "other", "sub": "bob", "custom:org": "acme"}});
+        assert!(of(nobody).await.is_err(), "a verified caller is refused on their own account");
     }
 
     /// The claims of an event as it comes to a function.

@@ -15,7 +15,7 @@ use agent::{
 };
 use axum::extract::FromRef;
 use protocol::chain::{ChainPolicy, provider_id};
-use runtime::{ClaimNames, Reply, stream::Pace};
+use runtime::{ClaimNames, Reply, api::Answers, stream::Pace};
 use settings::Env;
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
@@ -47,6 +47,8 @@ pub struct App {
     pub reader: Arc<SessionReader<Table, Objects>>,
     /// How long a client is left without a byte.
     pub pace: Pace,
+    /// How answers leave the function.
+    pub answers: Answers,
     claims: Arc<ClaimNames>,
 }
 
@@ -66,6 +68,7 @@ impl App {
         let with_diagnostics = env.read(&settings::DIAGNOSTIC_TOOLS);
         let pace = Pace::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
+        let answers = Answers::read(&mut env);
         env.finish()?;
 
         let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
@@ -83,7 +86,7 @@ impl App {
             model: model_providers,
             retrieval,
         });
-        Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, claims })
+        Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, answers, claims })
     }
 }
 

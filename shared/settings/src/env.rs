@@ -66,13 +66,14 @@ impl Env {
     }
 
     /// Whether the Lambda service itself runs this process: it says how it began. The Lambda of `sam local` says so too,
-    /// and whose it is; and nothing that runs on AWS has its services somewhere else.
+    /// and whose it is; and nothing that runs on AWS reaches its services without TLS.
     pub fn is_on_aws(&self) -> bool {
         let is_set = |name: &str| self.variables.contains_key(name);
+        let is_plain = |name: &str| self.named(name).is_some_and(|url| url.starts_with("http://"));
         is_set("AWS_LAMBDA_INITIALIZATION_TYPE")
             && !is_set("AWS_SAM_LOCAL")
-            && !is_set("AWS_ENDPOINT_URL")
-            && !is_set("AWS_ENDPOINT_URL_DYNAMODB")
+            && !is_plain("AWS_ENDPOINT_URL")
+            && !is_plain("AWS_ENDPOINT_URL_DYNAMODB")
     }
 
     /// Notes what is wrong with a setting that is read in more than one step.

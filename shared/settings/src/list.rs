@@ -49,6 +49,7 @@ settings! {
         FINALIZE_QUEUE_URL: Url, Needed = ("the SQS queue that triggers `turn-finalizer`", Url, Needed, FUNCTIONS, Given::Template);
         PAYLOAD_PATH_STYLE: Flag, Or = ("whether objects are addressed as `/bucket/key`, as many S3-compatible servers want it", Flag, Or("false"), FUNCTIONS, Given::Anyone);
         AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH: Flag, Or = ("whether the gateway's stage is no part of a path; the routes know nothing of stages", Flag, Or("false"), HTTP, Given::Template);
+        BUFFERED_RESPONSES: Flag, Or = ("whether answers leave whole: `sam local start-api` reads no others", Flag, Or("false"), HTTP, Given::Developer);
     }
     "Who calls" {
         TOKEN_AUDIENCES: Names, Needed = ("the applications whose tokens count: an ID token's `aud`, an access token's `client_id`", Names, Needed, HTTP, Given::Template);
@@ -57,6 +58,7 @@ settings! {
         USER_CLAIM: Text, Or = ("the claim with the user's id", Text, Or("sub"), HTTP, Given::Template);
         USER_NAME_CLAIM: Text, Or = ("the claim with the user's display name", Text, Or("name"), HTTP, Given::Template);
         OPERATOR_CLAIM: Text, Or = ("the claim that is `true` for operators", Text, Or("custom:operator"), HTTP, Given::Template);
+        DEVELOPMENT_CLAIMS: Text, Nothing = ("who calls where no authorizer stands before the function: claims, a JSON object", Text, Nothing("nobody is known there"), HTTP, Given::Developer);
     }
     "The model" {
         OPENAI_MODEL: Text, Or = ("the model where a context names none", Text, Or("gpt-5"), MODEL, Given::Template);

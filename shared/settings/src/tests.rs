@@ -2,6 +2,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crate::*;
 
+/// How the Lambda service starts a process.
+const BEGUN: (&str, &str) = ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand");
+
 fn faults(env: Env) -> Vec<String> {
     env.finish().err().map(|invalid| invalid.faults().to_vec()).unwrap_or_default()
 }
@@ -78,15 +81,48 @@ fn a_value_that_keeps_its_rule_is_read() {
 }
 
 #[test]
+fn every_setting_of_a_developer_is_refused_on_aws() {
+    fn read<K: Kind, A: Absent>(env: &mut Env, setting: &Setting<K, A>) -> Option<&'static str> {
+        env.read(setting);
+        Some(setting.name)
+    }
+    let of_developers: BTreeSet<_> = ALL
+        .iter()
+        .flat_map(|(_, settings)| *settings)
+        .filter(|setting| setting.given() == Given::Developer)
+        .map(|setting| setting.name())
+        .collect();
+    let mut env = Env::of(of_developers.iter().map(|name| (*name, "true")).chain([BEGUN]));
+    let read: BTreeSet<_> = [
+        read(&mut env, &BUFFERED_RESPONSES),
+        read(&mut env, &DEVELOPMENT_CLAIMS),
+        read(&mut env, &DIAGNOSTIC_TOOLS),
+        read(&mut env, &EMBEDDING_API_KEY),
+        read(&mut env, &OPENAI_API_KEY),
+        read(&mut env, &QDRANT_API_KEY),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    assert_eq!(read, of_developers);
+    let refused = faults(env);
+    assert_eq!(refused.len(), of_developers.len(), "{refused:?}");
+    assert!(refused.iter().all(|fault| fault.ends_with("refused on AWS")), "{refused:?}");
+}
+
+#[test]
 fn what_is_for_developers_is_refused_on_aws_alone() {
-    let begun = ("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand");
     let key = ("OPENAI_API_KEY", "sk-1");
     let read = |more: &[(&str, &str)]| {
-        let mut env = Env::of([&[begun, key], more].concat());
+        let mut env = Env::of([&[BEGUN, key], more].concat());
         env.read(&OPENAI_API_KEY);
         faults(env)
     };
     assert_eq!(read(&[]), ["OPENAI_API_KEY is for a developer's machine, and is refused on AWS"]);
+    // An endpoint of the company's own network.
+    let inside =
+        read(&[("AWS_ENDPOINT_URL_DYNAMODB", "https://vpce-1.dynamodb.us-east-1.vpce.amazonaws.com")]);
+    assert_eq!(inside.len(), 1);
     assert_eq!(read(&[("AWS_SAM_LOCAL", "true")]), Vec::<String>::new());
     assert_eq!(read(&[("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:8000")]), Vec::<String>::new());
 }

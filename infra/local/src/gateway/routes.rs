@@ -116,16 +116,10 @@ mod tests {
 
     #[test]
     fn the_table_is_what_the_template_deploys() {
-        let logical_id = |function| match function {
-            Function::Execute => "ExecuteFunction",
-            Function::ToolContinuation => "ToolContinuationFunction",
-            Function::SessionRead => "SessionReadFunction",
-            Function::TurnFinalizer => "TurnFinalizerFunction",
-        };
         let mut routes = BTreeSet::new();
         for Resource(path, functions) in &RESOURCES {
             for (method, function) in *functions {
-                routes.insert(((*path).to_owned(), (*method).to_owned(), logical_id(*function).to_owned()));
+                routes.insert(((*path).to_owned(), (*method).to_owned(), function.resource().to_owned()));
             }
         }
         assert_eq!(routes, deployed());

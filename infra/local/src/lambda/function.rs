@@ -30,6 +30,16 @@ impl Function {
         }
     }
 
+    /// The name of its resource in `template.yaml`.
+    pub(crate) fn resource(self) -> &'static str {
+        match self {
+            Self::Execute => "ExecuteFunction",
+            Self::ToolContinuation => "ToolContinuationFunction",
+            Self::SessionRead => "SessionReadFunction",
+            Self::TurnFinalizer => "TurnFinalizerFunction",
+        }
+    }
+
     /// The access key that stands for its role: a service can tell by it who calls.
     pub(crate) fn access_key(self) -> String {
         format!("local-cloud-{}", self.name())

@@ -9,6 +9,7 @@ mod invocation;
 mod logs;
 mod pool;
 mod process;
+mod recording;
 mod runtime_api;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use bytes::Bytes;
 pub use function::Function;
 pub(crate) use invocation::{InvokeError, Part, Reply};
 pub(crate) use process::{Launcher, RUNTIME_API_VARIABLE};
+pub(crate) use recording::Recording;
 pub(crate) use runtime_api::router;
 
 use instance::Instance;
@@ -35,6 +37,7 @@ const SHUTDOWN_POLL: Duration = Duration::from_millis(10);
 /// Every function of the cloud.
 pub(crate) struct Lambda {
     pools: BTreeMap<Function, Arc<Pool>>,
+    recording: Option<Recording>,
 }
 
 impl Lambda {
@@ -44,6 +47,7 @@ impl Lambda {
         cap: usize,
         logs: &Path,
         echo: bool,
+        recording: Option<Recording>,
     ) -> std::io::Result<Self> {
         let mut pools = BTreeMap::new();
         for function in Function::ALL {
@@ -51,11 +55,14 @@ impl Lambda {
             let pool = Pool::new(function, cap, Arc::clone(launcher), Arc::new(log));
             pools.insert(function, Arc::new(pool));
         }
-        Ok(Self { pools })
+        Ok(Self { pools, recording })
     }
 
     /// Invokes a function. The invocation goes on when the returned future or reply is dropped.
     pub(crate) async fn invoke(&self, function: Function, event: Bytes) -> Result<Reply, InvokeError> {
+        if let Some(recording) = &self.recording {
+            recording.note(function, &event);
+        }
         match self.pools.get(&function) {
             Some(pool) => pool.invoke(event).await,
             None => Err(InvokeError::Closed),

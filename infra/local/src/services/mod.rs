@@ -8,6 +8,8 @@ pub(crate) mod qdrant;
 pub(crate) mod s3;
 pub(crate) mod sqs;
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use s3s::crypto::{Checksum, Md5};
 use tokio::net::TcpListener;
 
@@ -27,9 +29,17 @@ fn md5(bytes: &[u8]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A listener on this machine alone, with the URL that reaches it. Port 0 is any free port.
-pub(crate) async fn listen(port: u16) -> std::io::Result<(TcpListener, String)> {
-    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
-    let url = format!("http://{}", listener.local_addr()?);
-    Ok((listener, url))
+/// An address that this machine alone reaches. Port 0 is any free port.
+pub(crate) fn here(port: u16) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, port).into()
+}
+
+/// A listener, with the URL that reaches it from this machine.
+pub(crate) async fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, String)> {
+    let listener = TcpListener::bind(address).await?;
+    let mut bound = listener.local_addr()?;
+    if bound.ip().is_unspecified() {
+        bound.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    Ok((listener, format!("http://{bound}")))
 }

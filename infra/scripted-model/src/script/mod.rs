@@ -153,6 +153,10 @@ impl<'a> Script<'a> {
             }
             "finally" => reply.quirks.push(Quirk::Finally(self.string()?)),
             "as" => reply.quirks.push(Quirk::As(self.string()?)),
+            "id" => {
+                let number = self.number("a number", usize::MAX)?;
+                reply.id = u64::try_from(number).ok();
+            }
             "no" => {
                 self.keyword("usage")?;
                 reply.usage = Usage::None;

@@ -1,0 +1,31 @@
+//! The events that functions get, each as a file: to be looked at, and to be sent again.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::Value;
+
+use super::function::Function;
+
+/// A folder of events.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    folder: PathBuf,
+    next: AtomicU32,
+}
+
+impl Recording {
+    /// A recording into this folder, made if it does not exist.
+    pub(crate) fn new(folder: PathBuf) -> std::io::Result<Self> {
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self { folder, next: AtomicU32::new(1) })
+    }
+
+    /// Keeps an event. One that can't be kept is no reason not to handle it.
+    pub(crate) fn note(&self, function: Function, event: &[u8]) {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let event: Value = serde_json::from_slice(event).unwrap_or_default();
+        let file = self.folder.join(format!("{number:04}-{}.json", function.name()));
+        let _ = std::fs::write(file, format!("{event:#}\n"));
+    }
+}

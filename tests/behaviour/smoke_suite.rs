@@ -1,0 +1,34 @@
+//! `local smoke`: the suite that anyone can run against a deployment, against the local cloud.
+
+use local::{
+    smoke::{Deployment, INSTRUCTION, run},
+    token::Identity,
+};
+
+use crate::support::System;
+
+#[tokio::test]
+async fn the_smoke_suite_passes_and_says_what_it_saw() {
+    let system = System::start().await;
+    let deployment = Deployment {
+        api_url: system.cloud.url().to_owned(),
+        token: system.cloud.token(&Identity::user("acme", "ada")).unwrap(),
+        instruction: INSTRUCTION.to_owned(),
+    };
+    let report = run(&deployment).await;
+    assert!(report.passed(), "{report}");
+    assert_eq!(report.to_string().lines().filter(|line| line.starts_with("ok ")).count(), 10, "{report}");
+}
+
+#[tokio::test]
+async fn the_smoke_suite_fails_where_the_answers_do() {
+    let system = System::start().await;
+    let deployment = Deployment {
+        api_url: system.cloud.url().to_owned(),
+        token: "none".to_owned(),
+        instruction: INSTRUCTION.to_owned(),
+    };
+    let report = run(&deployment).await;
+    assert!(!report.passed(), "{report}");
+    assert!(report.to_string().contains("FAILED  a turn, and the same again: 401"), "{report}");
+}
