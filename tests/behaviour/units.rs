@@ -108,6 +108,27 @@ async fn an_ordinary_turn_costs_at_most_25_write_units_and_4_read_units_finaliza
 }
 
 #[tokio::test]
+async fn an_ordinary_turn_asks_the_bucket_at_most_six_times_and_the_queue_once() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let first = turn("A question");
+    let second = turn_in(first["SessionId"].as_str().unwrap(), "Another question");
+    for (name, sent) in [("first turn of a session", &first), ("next turn", &second)] {
+        system.roles.take_counts();
+        ada.execute(sent).await.result();
+        let head = format!("TURN#{}", sent["TurnId"].as_str().unwrap());
+        system.until_attribute(&head, "Status", "completed").await;
+        let counts = system.roles.take_counts();
+        println!("{name}: {counts:?}");
+        let of = |prefix: &str| {
+            counts.iter().filter(|(action, _)| action.starts_with(prefix)).map(|(_, n)| n).sum()
+        };
+        let (objects, messages): (u32, u32) = (of("s3:"), of("sqs:"));
+        assert!((1..=6).contains(&objects) && messages == 1, "{name}: {counts:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_stream_costs_a_small_write_a_second_and_none_within_the_first() {
     let (meter, system) = Meter::system().await;
     let ada = system.client("acme", "ada");

@@ -46,6 +46,8 @@ pub type Used = (String, String, String);
 pub struct Roles {
     statements: Vec<Statement>,
     used: Mutex<BTreeSet<Used>>,
+    /// How often each action was.
+    counts: Mutex<BTreeMap<String, u32>>,
     targets: Mutex<BTreeMap<&'static str, String>>,
 }
 
@@ -84,6 +86,11 @@ impl Roles {
         self.used.lock().unwrap().clone()
     }
 
+    /// What was asked for since the last time, and how often.
+    pub fn take_counts(&self) -> BTreeMap<String, u32> {
+        std::mem::take(&mut *self.counts.lock().unwrap())
+    }
+
     pub fn statements(&self) -> &[Statement] {
         &self.statements
     }
@@ -101,6 +108,7 @@ impl Roles {
         let used =
             [action, pattern].map(|used| (function.to_owned(), statement.sid.clone(), used.to_owned()));
         self.used.lock().unwrap().extend(used);
+        *self.counts.lock().unwrap().entry(action.to_owned()).or_default() += 1;
         true
     }
 }
