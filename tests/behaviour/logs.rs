@@ -274,6 +274,11 @@ async fn each_turn_ends_with_one_line_that_says_what_became_of_it() {
         "{first}"
     );
     assert!(first["prompt_tokens"].as_u64() > Some(0) && first["turn_ms"].is_u64(), "{first}");
+    assert_eq!(first["model_calls"], 1, "{first}");
+    let [until_text, model, whole] =
+        ["first_text_ms", "model_ms", "turn_ms"].map(|name| first[name].as_u64());
+    assert!(until_text.is_some() && until_text <= model && model <= whole, "{first}");
+    assert_eq!(second.get("first_text_ms"), None, "nothing was written");
     assert_eq!(
         [&second["outcome"], &second["code"], &second["turns_failed"]],
         [&json!("failed"), &json!("ModelRejected"), &json!(1)],

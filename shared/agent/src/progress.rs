@@ -4,6 +4,8 @@
 //! suspension. Whoever goes on, after a crash or with the client's results, goes on from here: what was
 //! executed is recorded and does not run again, and no recorded model call is paid for twice.
 
+use std::time::Duration;
+
 use contracts::{
     Fingerprint, Timestamp, Usage,
     read::{AgentSessionActiveFileRef, AgentSessionChunkRef},
@@ -172,6 +174,9 @@ pub struct Progress {
     pub tool_results: Vec<ToolResult>,
     /// Files that were published.
     pub files: Vec<FileRef>,
+    /// How long models took together, and until the first of their text was there.
+    #[serde(skip_serializing_if = "Spent::is_nothing")]
+    pub model_time: Spent,
     /// How long the client's tools took together.
     pub client_tool_ms: u64,
     /// How long the server's tools took together.
@@ -190,6 +195,29 @@ pub struct Step {
     pub plan: Plan,
     /// How far it has come.
     pub progress: Progress,
+}
+
+/// How long models took, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct Spent {
+    /// All calls together, retries included.
+    pub ms: u64,
+    /// Until the first text was there, of what models took alone; none where they wrote none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_text_ms: Option<u64>,
+}
+
+impl Spent {
+    /// Whether no model was asked.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What the models that were asked before were paid, and what the one that is asked now used since.
@@ -286,6 +314,15 @@ impl Progress {
         if let Some(paid) = &mut self.paid {
             paid.usage_since = added(paid.usage_since, usage);
         }
+    }
+
+    /// Adds the time of a model call, and the time until the first of its text.
+    pub fn waited(&mut self, whole: Duration, first_text: Option<Duration>) {
+        let spent = &mut self.model_time;
+        if spent.first_text_ms.is_none() {
+            spent.first_text_ms = first_text.map(|time| spent.ms.saturating_add(millis(time)));
+        }
+        spent.ms = spent.ms.saturating_add(millis(whole));
     }
 
     /// Whether the provider that answers turned out to keep no chains.

@@ -93,6 +93,15 @@ pub struct Report {
     /// the writer of the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_payloads: Option<u32>,
+    /// How often models were asked; none of a turn from before this was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_calls: Option<u32>,
+    /// How long they took together, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_ms: Option<u64>,
+    /// How much of that it was until the first text; none where they wrote none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_text_ms: Option<u64>,
     /// How long the client's tools took together, in milliseconds; none when it ran none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_tool_ms: Option<u64>,

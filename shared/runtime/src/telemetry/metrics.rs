@@ -51,6 +51,8 @@ const COUNTED: [Counted; 6] = [
             count("cached_tokens"),
             count("cost_micros"),
             milliseconds("turn_ms"),
+            milliseconds("model_ms"),
+            milliseconds("first_text_ms"),
             milliseconds("client_tool_ms"),
             milliseconds("server_tool_ms"),
         ],

@@ -84,15 +84,22 @@ impl<D: AgentDeps> Executor<D> {
             raw.extend(of_summary);
             // Nobody may pay for a turn that is somebody else's, or decided.
             watch::still_owns(&self.deps, owned).await?;
-            let mut deltas = |piece: &str| stream.text(&turn.key, piece);
+            let asked = host.monotonic();
+            let mut first_text = None;
+            let mut deltas = |piece: &str| {
+                first_text.get_or_insert_with(|| host.monotonic().saturating_sub(asked));
+                stream.text(&turn.key, piece);
+            };
             let mut observer = Observer::of(&mut deltas).keeping_raw(plan.store_raw_payloads);
             let reply = self.deps.model().reply(&request, self.time_left(owned), &mut observer);
             let recorded = self.record(owned, &plan, &progress, began);
-            let reply = join3(reply, recorded, self.keep(&raw)).await.0;
+            let timed = async { (reply.await, host.monotonic().saturating_sub(asked)) };
+            let (reply, took) = join3(timed, recorded, self.keep(&raw)).await.0;
             progress.model_calls += 1;
             progress.spent(observer.usage);
             let (has_output, failed_id) = (observer.has_output, observer.failed_id);
             raw = observer.raw.map_or_else(Vec::new, |raw| answer::raw(turn, progress.model_calls, raw));
+            progress.waited(took, first_text);
             let reply = match reply {
                 Ok(reply) if conversation.is_forgotten(&plan, &request, &reply) => Err(Error::ChainLost),
                 other => other,
