@@ -124,3 +124,19 @@ impl Options {
         u32::try_from(seconds).unwrap_or(u32::MAX).max(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_stand_side_by_side_or_anywhere() {
+        let at = |services_port, place| {
+            let options =
+                Options { services_port, services_host: [172, 17, 0, 1].into(), ..Options::default() };
+            options.service(place).to_string()
+        };
+        assert_eq!([at(9100, 0), at(9100, 4)], ["172.17.0.1:9100", "172.17.0.1:9104"]);
+        assert_eq!([at(0, 0), at(0, 4)], ["172.17.0.1:0", "172.17.0.1:0"], "any free ports");
+    }
+}
