@@ -81,19 +81,29 @@ async fn each_request_of_a_local_conversation_begins_with_the_one_before() {
 #[tokio::test]
 async fn a_long_tool_result_stays_whole_on_the_next_rounds_and_in_the_next_turn() {
     let (system, ada) = local(json!({})).await;
-    let read = "Read [[script: call workspace_read_file {\"path\":\"a.rs\"}; then; call agent_list_modes {}; then; say \"Read.\"]]";
-    let suspended = ada.execute(&in_context(read)).await.result();
+    let path = format!("{}a.rs", "folder/".repeat(100));
+    let read = format!(
+        "Read [[script: call workspace_read_file {{\"path\":\"{path}\"}}; then; call agent_list_modes {{}}; then; say \"Read.\"]]"
+    );
+    let suspended = ada.execute(&in_context(&read)).await.result();
     let long = format!("{}omega-9", "x".repeat(40_000));
     submit(&ada, &results(&suspended, &long)).await.result();
     ada.execute(&in_context("And now?")).await.result();
     let calls = system.model_calls();
     assert_eq!(calls.len(), 4);
+    let block = calls[1].to_string();
+    let told = format!("[the first 256 of {} characters]", format!("{{\"path\":\"{path}\"}}").len());
+    assert!(block.contains(&told), "long arguments are told by their beginning: {block}");
     for call in &calls[1..] {
         let outputs =
             call["input"].as_array().unwrap().iter().filter(|item| item["type"] == "function_call_output");
         let outputs: Vec<&str> = outputs.map(|item| item["output"].as_str().unwrap()).collect();
         assert!(outputs[0].contains(&long), "whole in the call's output");
         assert_eq!(call.to_string().matches("omega-9").count(), 1, "and paid for once");
+        let arguments =
+            call["input"].as_array().unwrap().iter().filter(|item| item["type"] == "function_call");
+        let arguments: String = arguments.map(|item| item["arguments"].as_str().unwrap()).collect();
+        assert!(arguments.contains(&path), "so are the arguments");
         assert!(!call["input"].as_array().unwrap().iter().any(|item| {
             item["role"] == "assistant" && item["content"].to_string().contains("[TOOL_RESULTS]")
         }));

@@ -1,5 +1,7 @@
 //! What is known of providers, as turns meet it (docs/providers.md).
 
+use std::time::{Duration, Instant};
+
 use local::Function;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -168,6 +170,26 @@ async fn a_provider_that_is_out_is_left_alone_for_a_while() {
     let wait: u64 = refused.header("retry-after").and_then(|wait| wait.parse().ok()).expect("a wait");
     assert!((1..=600).contains(&wait), "{wait}");
     assert_eq!(system.model_calls().len(), 2, "it was not asked");
+}
+
+#[tokio::test]
+async fn a_provider_is_waited_for_as_long_as_the_settings_say() {
+    for (setting, script) in [
+        ("OPENAI_FIRST_BYTE_TIMEOUT_SECONDS", "delay 100s; say \"Late.\""),
+        ("OPENAI_FIRST_BYTE_TIMEOUT_SECONDS", "silent"),
+        ("OPENAI_IDLE_TIMEOUT_SECONDS", "say \"Now\"; hang 100s; say \" and then.\""),
+        ("OPENAI_TOTAL_TIMEOUT_SECONDS", "pace 500ms; words 200"),
+    ] {
+        let mut options = options();
+        for (name, value) in [("OPENAI_RETRIES", "0"), (setting, "2")] {
+            options.environment.insert(name.to_owned(), value.to_owned());
+        }
+        let system = System::with(options).await;
+        let began = Instant::now();
+        let answer = system.client("acme", "ada").execute(&turn(&format!("[[script: {script}]]"))).await;
+        assert_eq!(answer.error(), "ModelTimedOut", "{setting}");
+        assert!(began.elapsed() < Duration::from_secs(60), "{setting}");
+    }
 }
 
 #[tokio::test]
