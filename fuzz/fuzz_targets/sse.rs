@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use llm::{
     Observer,
-    fold::Progress,
+    fold::{Memory, Progress},
     reader::Reader,
     sse::{Decoder, Event, Limits},
 };
@@ -38,7 +38,7 @@ fn decoded(stream: &[u8], size: usize) -> (Vec<Event>, bool) {
 
 /// What was handed on, and how the reading ended.
 fn read(stream: &[u8], size: usize) -> (String, String) {
-    let mut reader = Reader::new(LIMITS);
+    let mut reader = Reader::new(LIMITS, Memory::default(), 7);
     let mut text = String::new();
     for piece in stream.chunks(size) {
         let mut deltas = |delta: &str| text.push_str(delta);
