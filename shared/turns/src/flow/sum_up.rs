@@ -22,7 +22,7 @@ use super::{
     watch::{self, Lost},
     work::Stopped,
 };
-use crate::ports::AgentDeps;
+use crate::ports::{AgentDeps, Timer};
 
 /// How long a summary is waited for: the turn's own answer needs the rest of its time.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -64,11 +64,13 @@ impl<D: AgentDeps> Executor<D> {
         let request = sum_up::request(turn, plan, before, &left_out.exchanges, room);
         watch::still_owns(&self.deps, owned).await?;
         let patience = LONGEST.min(self.time_left(owned) / 4);
-        let mut unseen = |_: &str| {};
+        let (host, mut unseen) = (self.deps.host(), |_: &str| {});
+        let asked = host.monotonic();
         let mut observer = Observer::of(&mut unseen).keeping_raw(plan.store_raw_payloads);
         let reply = self.deps.model().reply(&request, patience, &mut observer).await;
         progress.model_calls += 1;
         progress.spent(observer.usage);
+        progress.waited(host.monotonic().saturating_sub(asked), None);
         let made = match reply {
             Ok(reply) => sum_up::summary(reply),
             Err(error) => {
