@@ -2,7 +2,10 @@
 
 use utoipa::openapi::{
     Content, ContentBuilder, HeaderBuilder, ObjectBuilder, Ref, RefOr, Response, ResponseBuilder, Responses,
-    ResponsesBuilder, Schema, header::Header, link::LinkBuilder, schema::Type,
+    ResponsesBuilder, Schema,
+    header::Header,
+    link::LinkBuilder,
+    schema::{SchemaType, Type},
 };
 
 use super::{
@@ -110,9 +113,17 @@ fn seen() -> ResponseBuilder {
     identified("`Last-Event-ID` names the stream's latest `result`: there is nothing more yet.")
 }
 
-/// A stream, described by its events; see [`crate::stream`].
+/// A stream, described by one of its events, as readers of event streams have it; see [`crate::stream`]. The schema
+/// states no type, since OpenAPI 3.1 has no word for the items of a stream and the example is a whole one.
 fn events() -> Content {
-    let schema = text(
+    let kinds = ["delta", "reset", "result"];
+    let schema = ObjectBuilder::new()
+        .schema_type(SchemaType::AnyValue)
+        .property("id", text("Greater than that of the event before."))
+        .property("event", ObjectBuilder::new().schema_type(Type::String).enum_values(Some(kinds)))
+        .property("data", text("JSON, by the kind of the event."))
+        .property("retry", ObjectBuilder::new().schema_type(Type::Integer))
+        .description(Some(
         "Server-sent events (WHATWG), each with an `id` that is greater than the one before, over every \
          connection that the turn's stream is read from.\n\n\
          - `delta`: `{\"Index\", \"Text\"}`, more of the answer. `Index` is where the text begins, in UTF-16 code \
@@ -125,7 +136,7 @@ fn events() -> Content {
          no event of the turn.\n\n\
          A comment breaks a silence of 15 seconds. A stream that ends without a `result` is not over: its client \
          comes back with `Last-Event-ID`.",
-    );
+    ));
     ContentBuilder::new().schema(Some(schema)).example(examples::events()).build()
 }
 
