@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{results, submit},
-    support::{Client, System, items, turn_in, user_message},
+    support::{Client, System, in_context, items, turn_in, user_message},
 };
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1A\nrest";
@@ -22,12 +22,6 @@ async fn local(members: Value) -> (System, Client) {
     system.put_context(context).await;
     let ada = system.client("acme", "ada");
     (system, ada)
-}
-
-fn in_context(instruction: &str) -> Value {
-    let mut turn = turn_in("s", instruction);
-    turn["ConversationContextId"] = json!("c");
-    turn
 }
 
 fn with_file(mut turn: Value, path: &str, contents: &str) -> Value {

@@ -4,7 +4,7 @@ use local::{Function, Options};
 use serde_json::{Value, json};
 
 use crate::cancel::cancel;
-use crate::support::{Client, LEASE, System, options, turn_in, turn_path, user_message};
+use crate::support::{Client, LEASE, System, in_context, options, turn_path, user_message};
 
 /// A system whose context `c` keeps nothing with the provider and tells a few turns again.
 async fn system(members: Value) -> (System, Client) {
@@ -14,12 +14,6 @@ async fn system(members: Value) -> (System, Client) {
     system.put_context(context).await;
     let ada = system.client("acme", "ada");
     (system, ada)
-}
-
-fn in_context(instruction: &str) -> Value {
-    let mut turn = turn_in("s", instruction);
-    turn["ConversationContextId"] = json!("c");
-    turn
 }
 
 /// A turn that takes about a hundred tokens of the history's.

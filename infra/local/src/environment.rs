@@ -9,7 +9,7 @@ use crate::services::{REGION, SECRET_KEY};
 use crate::token::{AUDIENCE, claim};
 
 /// Where the vector database is.
-pub(crate) const QDRANT_URL: &str = "QDRANT_URL";
+pub(crate) const QDRANT_URL: &str = settings::QDRANT_URL.name;
 
 /// The environment of every function process.
 pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap<String, String> {
@@ -24,41 +24,41 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     set("AWS_ENDPOINT_URL_S3", &endpoints.s3);
     set("AWS_ENDPOINT_URL_SQS", &endpoints.sqs);
     // The routes of the functions know nothing of stages.
-    set("AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH", "true");
-    set("TABLE_NAME", TABLE);
-    set("PAYLOAD_BUCKET", BUCKET);
-    set("PAYLOAD_PATH_STYLE", "true");
-    set("FINALIZE_QUEUE_URL", &endpoints.finalize_queue);
-    set("ORG_CLAIM", claim::ORG);
-    set("ORG_NAME_CLAIM", claim::ORG_NAME);
-    set("USER_CLAIM", claim::USER);
-    set("USER_NAME_CLAIM", claim::USER_NAME);
-    set("OPERATOR_CLAIM", claim::OPERATOR);
-    set("TOKEN_AUDIENCES", AUDIENCE);
+    set(settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name, "true");
+    set(settings::TABLE_NAME.name, TABLE);
+    set(settings::PAYLOAD_BUCKET.name, BUCKET);
+    set(settings::PAYLOAD_PATH_STYLE.name, "true");
+    set(settings::FINALIZE_QUEUE_URL.name, &endpoints.finalize_queue);
+    set(settings::ORG_CLAIM.name, claim::ORG);
+    set(settings::ORG_NAME_CLAIM.name, claim::ORG_NAME);
+    set(settings::USER_CLAIM.name, claim::USER);
+    set(settings::USER_NAME_CLAIM.name, claim::USER_NAME);
+    set(settings::OPERATOR_CLAIM.name, claim::OPERATOR);
+    set(settings::TOKEN_AUDIENCES.name, AUDIENCE);
     // The embedded one's is set once there is something in it: until then nothing is searched.
     if let Vectors::Server { url, api_key } = &options.vectors {
         set(QDRANT_URL, url);
         if let Some(api_key) = api_key {
-            set("QDRANT_API_KEY", api_key);
+            set(settings::QDRANT_API_KEY.name, api_key);
         }
     }
-    set("OPENAI_BASE_URL", &endpoints.model);
+    set(settings::OPENAI_BASE_URL.name, &endpoints.model);
     match &options.model {
         Model::Scripted(_) => {
-            set("OPENAI_API_KEY", "scripted");
-            set("OPENAI_MODEL", "scripted");
+            set(settings::OPENAI_API_KEY.name, "scripted");
+            set(settings::OPENAI_MODEL.name, "scripted");
         }
         Model::Provider { api_key, name, .. } => {
-            set("OPENAI_API_KEY", api_key);
+            set(settings::OPENAI_API_KEY.name, api_key);
             if let Some(name) = name {
-                set("OPENAI_MODEL", name);
+                set(settings::OPENAI_MODEL.name, name);
             }
         }
     }
     if let Some(lease) = options.lease {
         let seconds = lease.as_secs_f64().to_string();
-        set("LEASE_SECONDS", &seconds);
-        set("ABANDON_GRACE_SECONDS", &seconds);
+        set(settings::LEASE_SECONDS.name, &seconds);
+        set(settings::ABANDON_GRACE_SECONDS.name, &seconds);
     }
     environment.extend(options.environment.clone());
     environment

@@ -98,7 +98,7 @@ fn environment(endpoints: Endpoints, model: &Model) -> BTreeMap<String, String> 
     let claims = json!({
         "aud": AUDIENCE, "token_use": "id", (claim::USER): "ada", (claim::USER_NAME): "ada", (claim::ORG): "acme",
     });
-    environment.insert("DEVELOPMENT_CLAIMS".to_owned(), claims.to_string());
+    environment.insert(settings::DEVELOPMENT_CLAIMS.name.to_owned(), claims.to_string());
     environment.insert("AWS_ACCESS_KEY_ID".to_owned(), ACCESS_KEY.to_owned());
     environment
 }
@@ -110,7 +110,7 @@ fn in_container(
     model: &Model,
 ) -> Result<BTreeMap<String, String>, Error> {
     let mut environment = environment(seen_from(endpoints, host)?, model);
-    environment.insert("BUFFERED_RESPONSES".to_owned(), "true".to_owned());
+    environment.insert(settings::BUFFERED_RESPONSES.name.to_owned(), "true".to_owned());
     Ok(environment)
 }
 

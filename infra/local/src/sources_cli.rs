@@ -22,7 +22,7 @@ pub(crate) struct Place {
     #[command(flatten)]
     vectors: VectorArgs,
     /// The collection.
-    #[arg(long, env = "QDRANT_COLLECTION", value_name = "NAME", default_value = retrieval::collection::DEFAULT_NAME)]
+    #[arg(long, env = "QDRANT_COLLECTION", value_name = "NAME", default_value = settings::QDRANT_COLLECTION.absent.0)]
     collection: String,
     /// The base URL of a provider of embeddings; the scripted model's if none.
     #[arg(long, env = "EMBEDDING_BASE_URL", value_name = "URL")]
@@ -31,7 +31,7 @@ pub(crate) struct Place {
     #[arg(skip = std::env::var("EMBEDDING_API_KEY").ok())]
     key: Option<String>,
     /// The model that makes vectors.
-    #[arg(long, env = "EMBEDDING_MODEL", value_name = "NAME", default_value = "text-embedding-3-small")]
+    #[arg(long, env = "EMBEDDING_MODEL", value_name = "NAME", default_value = settings::EMBEDDING_MODEL.absent.0)]
     model: String,
     /// How long its vectors shall be, where it can choose.
     #[arg(long, env = "EMBEDDING_DIMENSIONS", value_name = "COUNT")]

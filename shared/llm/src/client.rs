@@ -63,7 +63,10 @@ impl<K: Keys, W: Wait> Model for Client<K, W> {
         // Time that the caller had too little of says nothing of the provider.
         let span = trace::of_call("chat", &request.model, self.upstream.url.host_str());
         let asked = timeout_at(until, self.upstream.ask(&call, until, observer)).instrument(span.clone());
-        let reply = asked.await.map_err(|_| Error::TimedOut)?;
+        let Ok(reply) = asked.await else {
+            trace::failed(&span, &Error::TimedOut);
+            return Err(Error::TimedOut);
+        };
         trace::ended(&span, reply.as_ref(), observer.usage);
         admission.ended(reply.as_ref().is_err_and(is_outage), self.upstream.wait.now());
         reply

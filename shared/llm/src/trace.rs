@@ -27,7 +27,7 @@ pub(crate) fn ended(span: &Span, reply: Result<&Reply, &Error>, usage: Option<Us
             span.set_attribute("gen_ai.response.model", reply.model.clone());
             span.set_attribute("gen_ai.response.id", reply.response_id.clone());
         }
-        Err(error) => span.set_status(Status::error(error.to_string())),
+        Err(error) => failed(span, error),
     }
     let Some(usage) = usage else { return };
     let counted = [
@@ -40,6 +40,11 @@ pub(crate) fn ended(span: &Span, reply: Result<&Reply, &Error>, usage: Option<Us
             span.set_attribute(name, i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
+}
+
+/// The call came to nothing.
+pub(crate) fn failed(span: &Span, error: &Error) {
+    span.set_status(Status::error(error.to_string()));
 }
 
 /// The headers that name the trace; none where nobody makes spans.

@@ -10,9 +10,6 @@ use qdrant_client::qdrant::{
     TokenizerType, VectorParamsBuilder, VectorsConfigBuilder, vectors_config::Config,
 };
 
-/// What the collection is called where nobody says otherwise.
-pub const DEFAULT_NAME: &str = "sources";
-
 /// The name of the vector that an embedding model made.
 pub const DENSE: &str = "dense";
 

@@ -44,63 +44,207 @@ const CALL: Seconds = Seconds(SHORTEST_SECONDS..=LONGEST_CALL_SECONDS);
 
 settings! {
     "Where things are" {
-        TABLE_NAME: Text, Needed = ("the DynamoDB table of sessions and turns", Text, Needed, FUNCTIONS, Given::Template);
-        PAYLOAD_BUCKET: Text, Needed = ("the S3 bucket of payloads", Text, Needed, FUNCTIONS, Given::Template);
-        FINALIZE_QUEUE_URL: Url, Needed = ("the SQS queue that triggers `turn-finalizer`", Url, Needed, FUNCTIONS, Given::Template);
-        PAYLOAD_PATH_STYLE: Flag, Or = ("whether objects are addressed as `/bucket/key`, as many S3-compatible servers want it", Flag, Or("false"), FUNCTIONS, Given::Anyone);
-        AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH: Flag, Or = ("whether the gateway's stage is no part of a path; the routes know nothing of stages", Flag, Or("false"), HTTP, Given::Template);
-        BUFFERED_RESPONSES: Flag, Or = ("whether answers leave whole: `sam local start-api` reads no others", Flag, Or("false"), HTTP, Given::Developer);
+        TABLE_NAME: Text, Needed = (
+            "the DynamoDB table of sessions and turns",
+            Text, Needed, FUNCTIONS, Given::Template,
+        );
+        PAYLOAD_BUCKET: Text, Needed = (
+            "the S3 bucket of payloads",
+            Text, Needed, FUNCTIONS, Given::Template,
+        );
+        FINALIZE_QUEUE_URL: Url, Needed = (
+            "the SQS queue that triggers `turn-finalizer`",
+            Url, Needed, FUNCTIONS, Given::Template,
+        );
+        PAYLOAD_PATH_STYLE: Flag, Or = (
+            "whether objects are addressed as `/bucket/key`, as many S3-compatible servers want it",
+            Flag, Or("false"), FUNCTIONS, Given::Anyone,
+        );
+        AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH: Flag, Or = (
+            "whether the gateway's stage is no part of a path; the routes know nothing of stages",
+            Flag, Or("false"), HTTP, Given::Template,
+        );
+        BUFFERED_RESPONSES: Flag, Or = (
+            "whether answers leave whole: `sam local start-api` reads no others",
+            Flag, Or("false"), HTTP, Given::Developer,
+        );
     }
     "Who calls" {
-        TOKEN_AUDIENCES: Names, Needed = ("the applications whose tokens count: an ID token's `aud`, an access token's `client_id`", Names, Needed, HTTP, Given::Template);
-        ORG_CLAIM: Text, Or = ("the claim that names the tenant; its user must not be able to write it", Text, Or("custom:org"), HTTP, Given::Template);
-        ORG_NAME_CLAIM: Text, Or = ("the claim with the tenant's display name", Text, Or("custom:org_name"), HTTP, Given::Template);
-        USER_CLAIM: Text, Or = ("the claim with the user's id", Text, Or("sub"), HTTP, Given::Template);
-        USER_NAME_CLAIM: Text, Or = ("the claim with the user's display name", Text, Or("name"), HTTP, Given::Template);
-        OPERATOR_CLAIM: Text, Or = ("the claim that is `true` for operators", Text, Or("custom:operator"), HTTP, Given::Template);
-        DEVELOPMENT_CLAIMS: Text, Nothing = ("who calls where no authorizer stands before the function: claims, a JSON object", Text, Nothing("nobody is known there"), HTTP, Given::Developer);
+        TOKEN_AUDIENCES: Names, Needed = (
+            "the applications whose tokens count: an ID token's `aud`, an access token's `client_id`",
+            Names, Needed, HTTP, Given::Template,
+        );
+        ORG_CLAIM: Text, Or = (
+            "the claim that names the tenant; its user must not be able to write it",
+            Text, Or("custom:org"), HTTP, Given::Template,
+        );
+        ORG_NAME_CLAIM: Text, Or = (
+            "the claim with the tenant's display name",
+            Text, Or("custom:org_name"), HTTP, Given::Template,
+        );
+        USER_CLAIM: Text, Or = (
+            "the claim with the user's id",
+            Text, Or("sub"), HTTP, Given::Template,
+        );
+        USER_NAME_CLAIM: Text, Or = (
+            "the claim with the user's display name",
+            Text, Or("name"), HTTP, Given::Template,
+        );
+        OPERATOR_CLAIM: Text, Or = (
+            "the claim that is `true` for operators",
+            Text, Or("custom:operator"), HTTP, Given::Template,
+        );
+        DEVELOPMENT_CLAIMS: Text, Nothing = (
+            "who calls where no authorizer stands before the function: claims, a JSON object",
+            Text, Nothing("nobody is known there"), HTTP, Given::Developer,
+        );
     }
     "The model" {
-        OPENAI_MODEL: Text, Or = ("the model where a context names none", Text, Or("gpt-5"), MODEL, Given::Template);
-        OPENAI_CHAIN: OneOf, Or = ("who remembers conversations where a context does not say", OneOf(&["auto", "provider", "local"]), Or("auto"), MODEL, Given::Template);
-        OPENAI_BASE_URL: Url, Or = ("the API's base URL; `/responses` is added to its path, and a query stays", Url, Or("https://api.openai.com/v1"), MODEL, Given::Template);
-        OPENAI_API_KEY_SECRET_ARN: Text, Nothing = ("the secret with the provider's key; needed unless `MODEL_PROVIDER` is set", Text, Nothing("see there"), MODEL, Given::Template);
-        OPENAI_API_KEY: Text, Nothing = ("the key itself", Text, Nothing("`OPENAI_API_KEY_SECRET_ARN` counts"), MODEL, Given::Developer);
-        MODEL_PROVIDERS: Text, Nothing = ("more providers, a JSON list ([providers.md](providers.md))", Text, Nothing("there are none"), MODEL, Given::Template);
-        MODEL_PROVIDER: Text, Nothing = ("the one of them that a context gets which names none", Text, Nothing("that of the `OPENAI_…` settings"), MODEL, Given::Template);
-        OPENAI_CONNECT_TIMEOUT_SECONDS: Seconds, Or = ("patience for a connection", Seconds(SHORTEST_SECONDS..=LONGEST_CONNECT_SECONDS), Or("5"), MODEL, Given::Template);
-        OPENAI_FIRST_BYTE_TIMEOUT_SECONDS: Seconds, Or = ("patience for a response, and until the model writes", CALL, Or("120"), MODEL, Given::Template);
-        OPENAI_IDLE_TIMEOUT_SECONDS: Seconds, Or = ("patience for each next byte once the model writes", CALL, Or("60"), MODEL, Given::Template);
-        OPENAI_TOTAL_TIMEOUT_SECONDS: Seconds, Or = ("patience for a whole call, retries included", CALL, Or("840"), MODEL, Given::Template);
-        OPENAI_RETRIES: Count, Or = ("further attempts while nothing of an answer was there", Count { bounds: 0..=10, unit: "times" }, Or("2"), MODEL, Given::Template);
-        OPENAI_BREAKER_FAILURES: Count, Or = ("calls in a row that end in an overload or outage before the provider is not asked for a while; 0 is never", Count { bounds: 0..=1_000, unit: "calls" }, Or("10"), MODEL, Given::Template);
-        OPENAI_BREAKER_PAUSE_SECONDS: Seconds, Or = ("for so long", Seconds(SHORTEST_SECONDS..=600.0), Or("10"), MODEL, Given::Template);
+        OPENAI_MODEL: Text, Or = (
+            "the model where a context names none",
+            Text, Or("gpt-5"), MODEL, Given::Template,
+        );
+        OPENAI_CHAIN: OneOf, Or = (
+            "who remembers conversations where a context does not say",
+            OneOf(&["auto", "provider", "local"]), Or("auto"), MODEL, Given::Template,
+        );
+        OPENAI_BASE_URL: Url, Or = (
+            "the API's base URL; `/responses` is added to its path, and a query stays",
+            Url, Or("https://api.openai.com/v1"), MODEL, Given::Template,
+        );
+        OPENAI_API_KEY_SECRET_ARN: Text, Nothing = (
+            "the secret with the provider's key; needed unless `MODEL_PROVIDER` is set",
+            Text, Nothing("see there"), MODEL, Given::Template,
+        );
+        OPENAI_API_KEY: Text, Nothing = (
+            "the key itself",
+            Text, Nothing("`OPENAI_API_KEY_SECRET_ARN` counts"), MODEL, Given::Developer,
+        );
+        MODEL_PROVIDERS: Text, Nothing = (
+            "more providers, a JSON list ([providers.md](providers.md))",
+            Text, Nothing("there are none"), MODEL, Given::Template,
+        );
+        MODEL_PROVIDER: Text, Nothing = (
+            "the one of them that a context gets which names none",
+            Text, Nothing("that of the `OPENAI_…` settings"), MODEL, Given::Template,
+        );
+        OPENAI_CONNECT_TIMEOUT_SECONDS: Seconds, Or = (
+            "patience for a connection",
+            Seconds(SHORTEST_SECONDS..=LONGEST_CONNECT_SECONDS), Or("5"), MODEL, Given::Template,
+        );
+        OPENAI_FIRST_BYTE_TIMEOUT_SECONDS: Seconds, Or = (
+            "patience for a response, and until the model writes",
+            CALL, Or("120"), MODEL, Given::Template,
+        );
+        OPENAI_IDLE_TIMEOUT_SECONDS: Seconds, Or = (
+            "patience for each next byte once the model writes",
+            CALL, Or("60"), MODEL, Given::Template,
+        );
+        OPENAI_TOTAL_TIMEOUT_SECONDS: Seconds, Or = (
+            "patience for a whole call, retries included",
+            CALL, Or("840"), MODEL, Given::Template,
+        );
+        OPENAI_RETRIES: Count, Or = (
+            "further attempts while nothing of an answer was there",
+            Count { bounds: 0..=10, unit: "times" }, Or("2"), MODEL, Given::Template,
+        );
+        OPENAI_BREAKER_FAILURES: Count, Or = (
+            "calls in a row that end in an overload or outage before the provider is not asked for a while; 0 is never",
+            Count { bounds: 0..=1_000, unit: "calls" }, Or("10"), MODEL, Given::Template,
+        );
+        OPENAI_BREAKER_PAUSE_SECONDS: Seconds, Or = (
+            "for so long",
+            Seconds(SHORTEST_SECONDS..=600.0), Or("10"), MODEL, Given::Template,
+        );
     }
     "Retrieval" {
-        QDRANT_URL: Url, Nothing = ("the vector database's gRPC port", Url, Nothing("nothing is retrieved"), MODEL, Given::Template);
-        QDRANT_API_KEY_SECRET_ARN: Text, Nothing = ("the secret with its key", Text, Nothing("none is sent"), MODEL, Given::Template);
-        QDRANT_API_KEY: Text, Nothing = ("the key itself", Text, Nothing("`QDRANT_API_KEY_SECRET_ARN` counts"), MODEL, Given::Developer);
-        QDRANT_COLLECTION: Text, Or = ("the collection where no context names one", Text, Or("sources"), MODEL, Given::Template);
-        EMBEDDING_MODEL: Text, Or = ("the model of vectors where no context names one", Text, Or("text-embedding-3-small"), MODEL, Given::Template);
-        EMBEDDING_DIMENSIONS: Count, Nothing = ("the length of its vectors, where it can choose", Count { bounds: 1..=8_192, unit: "numbers" }, Nothing("its own"), MODEL, Given::Anyone);
-        EMBEDDING_BASE_URL: Url, Nothing = ("the provider of vectors; `/embeddings` is added", Url, Nothing("the default provider of models, with its key"), MODEL, Given::Anyone);
-        EMBEDDING_API_KEY_SECRET_ARN: Text, Nothing = ("the secret with its key; needed with `EMBEDDING_BASE_URL`", Text, Nothing("see there"), MODEL, Given::Anyone);
-        EMBEDDING_API_KEY: Text, Nothing = ("the key itself", Text, Nothing("`EMBEDDING_API_KEY_SECRET_ARN` counts"), MODEL, Given::Developer);
+        QDRANT_URL: Url, Nothing = (
+            "the vector database's gRPC port",
+            Url, Nothing("nothing is retrieved"), MODEL, Given::Template,
+        );
+        QDRANT_API_KEY_SECRET_ARN: Text, Nothing = (
+            "the secret with its key",
+            Text, Nothing("none is sent"), MODEL, Given::Template,
+        );
+        QDRANT_API_KEY: Text, Nothing = (
+            "the key itself",
+            Text, Nothing("`QDRANT_API_KEY_SECRET_ARN` counts"), MODEL, Given::Developer,
+        );
+        QDRANT_COLLECTION: Text, Or = (
+            "the collection where no context names one",
+            Text, Or("sources"), MODEL, Given::Template,
+        );
+        EMBEDDING_MODEL: Text, Or = (
+            "the model of vectors where no context names one",
+            Text, Or("text-embedding-3-small"), MODEL, Given::Template,
+        );
+        EMBEDDING_DIMENSIONS: Count, Nothing = (
+            "the length of its vectors, where it can choose",
+            Count { bounds: 1..=8_192, unit: "numbers" }, Nothing("its own"), MODEL, Given::Anyone,
+        );
+        EMBEDDING_BASE_URL: Url, Nothing = (
+            "the provider of vectors; `/embeddings` is added",
+            Url, Nothing("the default provider of models, with its key"), MODEL, Given::Anyone,
+        );
+        EMBEDDING_API_KEY_SECRET_ARN: Text, Nothing = (
+            "the secret with its key; needed with `EMBEDDING_BASE_URL`",
+            Text, Nothing("see there"), MODEL, Given::Anyone,
+        );
+        EMBEDDING_API_KEY: Text, Nothing = (
+            "the key itself",
+            Text, Nothing("`EMBEDDING_API_KEY_SECRET_ARN` counts"), MODEL, Given::Developer,
+        );
     }
     "Time" {
-        LEASE_SECONDS: Seconds, Or = ("how long an attempt owns a turn without renewing", Seconds(0.05..=3_600.0), Or("30"), FUNCTIONS, Given::Anyone);
-        ABANDON_GRACE_SECONDS: Seconds, Or = ("what the sweep leaves a running turn after its lease", Seconds(0.05..=3_600.0), Or("120"), FUNCTIONS, Given::Anyone);
-        TOOL_WAIT_SECONDS: Seconds, Or = ("the longest wait for a client's tools", Seconds(0.05..=2_592_000.0), Or("604800"), FUNCTIONS, Given::Anyone);
-        CHAIN_LIFE_SECONDS: Seconds, Or = ("how long a provider's stored response is relied on", Seconds(0.001..=31_536_000.0), Or("2505600"), FUNCTIONS, Given::Anyone);
-        STREAM_HEARTBEAT_SECONDS: Seconds, Or = ("how long a stream may be silent before it says that it is there", Seconds(0.01..=60.0), Or("15"), HTTP, Given::Anyone);
-        LATE_ANSWER_AFTER_SECONDS: Seconds, Or = ("when an answer that is not streamed begins with whitespace, since a gateway ends silent connections", Seconds(0.01..=280.0), Or("240"), HTTP, Given::Anyone);
-        LATE_ANSWER_WHITESPACE_SECONDS: Seconds, Or = ("how often it goes on so", Seconds(0.01..=280.0), Or("30"), HTTP, Given::Anyone);
+        LEASE_SECONDS: Seconds, Or = (
+            "how long an attempt owns a turn without renewing",
+            Seconds(0.05..=3_600.0), Or("30"), FUNCTIONS, Given::Anyone,
+        );
+        ABANDON_GRACE_SECONDS: Seconds, Or = (
+            "what the sweep leaves a running turn after its lease",
+            Seconds(0.05..=3_600.0), Or("120"), FUNCTIONS, Given::Anyone,
+        );
+        TOOL_WAIT_SECONDS: Seconds, Or = (
+            "the longest wait for a client's tools",
+            Seconds(0.05..=2_592_000.0), Or("604800"), FUNCTIONS, Given::Anyone,
+        );
+        CHAIN_LIFE_SECONDS: Seconds, Or = (
+            "how long a provider's stored response is relied on",
+            Seconds(0.001..=31_536_000.0), Or("2505600"), FUNCTIONS, Given::Anyone,
+        );
+        STREAM_HEARTBEAT_SECONDS: Seconds, Or = (
+            "how long a stream may be silent before it says that it is there",
+            Seconds(0.01..=60.0), Or("15"), HTTP, Given::Anyone,
+        );
+        LATE_ANSWER_AFTER_SECONDS: Seconds, Or = (
+            "when an answer that is not streamed begins with whitespace, since a gateway ends silent connections",
+            Seconds(0.01..=280.0), Or("240"), HTTP, Given::Anyone,
+        );
+        LATE_ANSWER_WHITESPACE_SECONDS: Seconds, Or = (
+            "how often it goes on so",
+            Seconds(0.01..=280.0), Or("30"), HTTP, Given::Anyone,
+        );
     }
     "What is seen" {
-        METRICS_NAMESPACE: Text, Nothing = ("the namespace of the metrics that CloudWatch takes from the log", Text, Nothing("there are no metrics"), FUNCTIONS, Given::Template);
-        AWS_LAMBDA_LOG_LEVEL: Text, Nothing = ("how much is logged; `LogLevel` of the stack", Text, Nothing("`RUST_LOG` counts"), FUNCTIONS, Given::Lambda);
-        RUST_LOG: Text, Nothing = ("the same, where Lambda says nothing", Text, Nothing("`info`"), FUNCTIONS, Given::Anyone);
-        OTEL_EXPORTER_OTLP_ENDPOINT: Url, Nothing = ("the collector that traces are sent to, over HTTP; `/v1/traces` is added", Url, Nothing("they are sent nowhere"), FUNCTIONS, Given::Template);
-        DIAGNOSTIC_TOOLS: Flag, Or = ("whether tools for tests are there", Flag, Or("false"), MODEL, Given::Developer);
+        METRICS_NAMESPACE: Text, Nothing = (
+            "the namespace of the metrics that CloudWatch takes from the log",
+            Text, Nothing("there are no metrics"), FUNCTIONS, Given::Template,
+        );
+        AWS_LAMBDA_LOG_LEVEL: Text, Nothing = (
+            "how much is logged; `LogLevel` of the stack",
+            Text, Nothing("`RUST_LOG` counts"), FUNCTIONS, Given::Lambda,
+        );
+        RUST_LOG: Text, Nothing = (
+            "the same, where Lambda says nothing",
+            Text, Nothing("`info`"), FUNCTIONS, Given::Anyone,
+        );
+        OTEL_EXPORTER_OTLP_ENDPOINT: Url, Nothing = (
+            "the collector that traces are sent to, over HTTP; `/v1/traces` is added",
+            Url, Nothing("they are sent nowhere"), FUNCTIONS, Given::Template,
+        );
+        DIAGNOSTIC_TOOLS: Flag, Or = (
+            "whether tools for tests are there",
+            Flag, Or("false"), MODEL, Given::Developer,
+        );
     }
 }

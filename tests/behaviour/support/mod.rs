@@ -116,6 +116,13 @@ pub fn turn_in(session: &str, instruction: &str) -> Value {
     json!({"SessionId": session, "TurnId": id(), "Instruction": instruction})
 }
 
+/// A user turn of the session `s` in the conversation context `c`; see [`System::put_context`].
+pub fn in_context(instruction: &str) -> Value {
+    let mut turn = turn_in("s", instruction);
+    turn["ConversationContextId"] = json!("c");
+    turn
+}
+
 /// A fresh id, as clients mint them.
 pub fn id() -> String {
     uuid::Uuid::new_v4().simple().to_string()

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Response, Url};
 use tokio::time::{timeout, timeout_at};
+use tracing::Instrument;
 
 use agent::model::Error;
 use contracts::error::causes;
@@ -22,6 +23,7 @@ use crate::key::{ApiKey, Keys};
 use crate::refusal::Refusal;
 use crate::retry::Attempt;
 use crate::retrying::Retrying;
+use crate::trace;
 use crate::wait::{Real, Wait};
 
 pub use agent::retrieval::EmbeddingModel;
@@ -84,12 +86,14 @@ impl<K: Keys, W: Wait> Embeddings<K, W> {
         deadline: Duration,
     ) -> Result<Embedded, Error> {
         let until = self.wait.now() + deadline.min(self.config.timeouts.total);
+        let span = trace::of_call("embeddings", &model.name, self.url.host_str());
         let mut embedded = Embedded { vectors: Vec::with_capacity(texts.len()), tokens: 0 };
         for range in batches(texts, self.limits) {
             let Some(batch) = texts.get(range) else { continue };
             let request = Bytes::from(body::request(model, batch)?);
-            let asked = timeout_at(until, self.ask(&request, batch.len(), until)).await;
-            let part = asked.map_err(|_| Error::TimedOut)??;
+            let asked = timeout_at(until, self.ask(&request, batch.len(), until)).instrument(span.clone());
+            let part = asked.await.unwrap_or(Err(Error::TimedOut));
+            let part = part.inspect_err(|error| trace::failed(&span, error))?;
             embedded.vectors.extend(part.vectors);
             embedded.tokens = embedded.tokens.saturating_add(part.tokens);
         }
@@ -128,6 +132,7 @@ impl<K: Keys, W: Wait> Embeddings<K, W> {
             .headers(self.config.headers(key).map_err(failed)?)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json")
+            .headers(trace::headers())
             .body(request.clone());
         let sent = timeout(self.config.timeouts.first_byte, request.send()).await;
         let sent = sent.map_err(|_| failed(Error::TimedOut))?;

@@ -48,6 +48,11 @@ pub fn start(function: &'static str) {
     // A second start in one process is harmless: the first one stays.
     let tracer = traces::tracer(function, &mut env);
     let _ = subscriber(level.as_deref().unwrap_or("info"), metrics, tracer, std::io::stdout).try_init();
+    if env.read(&settings::OTEL_EXPORTER_OTLP_ENDPOINT).is_some() && !traces::are_sent() {
+        tracing::warn!(
+            "traces can't be sent: the collector's address or this machine's certificates are of no use"
+        );
+    }
 }
 
 /// What writes the log of this level: a directive of `EnvFilter`, or `info` in place of one that is none.

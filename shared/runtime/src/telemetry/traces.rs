@@ -67,22 +67,27 @@ pub(super) fn tracer(function: &'static str, env: &mut Env) -> SdkTracer {
     let service = KeyValue::new("service.name", function);
     let resource = Resource::builder_empty().with_attribute(service).build();
     let mut provider = SdkTracerProvider::builder().with_resource(resource.clone());
-    if let Some(endpoint) = env.read(&settings::OTEL_EXPORTER_OTLP_ENDPOINT) {
-        let exporter = SpanExporter::builder()
-            .with_http()
-            .with_http_client(Client(reqwest::Client::new()))
-            .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
-            .with_timeout(PATIENCE)
-            .build();
-        if let Ok(mut exporter) = exporter {
-            exporter.set_resource(&resource);
-            let ended = Ended::default();
-            provider = provider.with_span_processor(ended.clone());
-            // A second start in one process is harmless: the first one stays.
-            let _ = COLLECTOR.set(Collector { exporter, ended });
-        }
+    if let Some(mut exporter) = exporter(env) {
+        exporter.set_resource(&resource);
+        let ended = Ended::default();
+        provider = provider.with_span_processor(ended.clone());
+        // A second start in one process is harmless: the first one stays.
+        let _ = COLLECTOR.set(Collector { exporter, ended });
     }
     provider.build().tracer("agent-backend")
+}
+
+/// What sends spans to the collector that the environment names; none without one, or without certificates to trust.
+fn exporter(env: &mut Env) -> Option<SpanExporter> {
+    let endpoint = env.read(&settings::OTEL_EXPORTER_OTLP_ENDPOINT)?;
+    let http = reqwest::Client::builder().build().ok()?;
+    SpanExporter::builder()
+        .with_http()
+        .with_http_client(Client(http))
+        .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
+        .with_timeout(PATIENCE)
+        .build()
+        .ok()
 }
 
 /// Whether spans are sent anywhere.

@@ -1,0 +1,56 @@
+use super::*;
+
+const AT: &str = "ClipboardImages[0]";
+
+#[test]
+fn the_three_members_are_required() {
+    for name in ["Id", "MimeType", "DataBase64"] {
+        refused(&image(json!({name: null})), ErrorCode::MemberRequired, &format!("{AT}.{name}"));
+    }
+}
+
+#[test]
+fn the_declared_type_matches_the_signature() {
+    for (mime_type, data, image_type) in [
+        ("image/png", PNG, ImageType::Png),
+        ("image/jpeg", "/9j/4AAQ", ImageType::Jpeg),
+        ("image/gif", "R0lGODlhAQAB", ImageType::Gif),
+        ("image/gif", "R0lGODdhAQAB", ImageType::Gif),
+        ("image/webp", "UklGRgAAAABXRUJQ", ImageType::Webp),
+    ] {
+        let turn = accepted_turn(&image(json!({"MimeType": mime_type, "DataBase64": data})));
+        assert_eq!(turn.clipboard_images[0].image_type, image_type);
+        let other = if mime_type == "image/png" { "image/gif" } else { "image/png" };
+        let body = image(json!({"MimeType": other, "DataBase64": data}));
+        refused(&body, ErrorCode::MemberInvalid, &format!("{AT}.DataBase64"));
+    }
+}
+
+#[test]
+fn bytes_that_are_no_image_are_refused() {
+    for data in ["", "aGVsbG8=", "PHN2Zz48L3N2Zz4=", "UklGRgAAAABXQVZF"] {
+        refused(&image(json!({"DataBase64": data})), ErrorCode::MemberInvalid, &format!("{AT}.DataBase64"));
+    }
+}
+
+#[test]
+fn data_is_bare_base64() {
+    for data in [&format!("data:image/png;base64,{PNG}"), "***", "iVBORw0K\n"] {
+        refused(&image(json!({"DataBase64": data})), ErrorCode::MemberInvalid, &format!("{AT}.DataBase64"));
+    }
+}
+
+#[test]
+fn other_types_are_refused() {
+    for mime_type in ["image/svg+xml", "image/bmp", "IMAGE/PNG", "text/plain", ""] {
+        refused(&image(json!({"MimeType": mime_type})), ErrorCode::MemberInvalid, &format!("{AT}.MimeType"));
+    }
+}
+
+#[test]
+fn there_are_at_most_16() {
+    let picture = image(json!({}))["ClipboardImages"][0].clone();
+    let pictures = |n: usize| user_turn(json!({"ClipboardImages": vec![picture.clone(); n]}));
+    assert_eq!(accepted_turn(&pictures(16)).clipboard_images.len(), 16);
+    refused(&pictures(17), ErrorCode::MemberTooLarge, "ClipboardImages");
+}

@@ -1,0 +1,16 @@
+use super::*;
+
+#[test]
+fn present_absent_and_present_but_empty_are_three_things() {
+    let of = |members| accepted_turn(&user_turn(members)).solution_context_text;
+    assert_eq!(of(json!({})), None);
+    assert_eq!(of(json!({"SolutionContextText": ""})), Some(String::new()));
+    assert_eq!(of(json!({"SolutionContextText": "a\nb"})), Some("a\nb".to_owned()));
+}
+
+#[test]
+fn has_a_length_limit() {
+    let more = "x".repeat(limits::MAX_SOLUTION_CONTEXT_CHARS + 1);
+    let body = user_turn(json!({"SolutionContextText": more}));
+    refused(&body, ErrorCode::MemberTooLarge, "SolutionContextText");
+}

@@ -1,0 +1,13 @@
+use super::*;
+
+#[test]
+fn are_lines_of_text() {
+    for name in ["WorkspaceId", "Repo", "Language"] {
+        accepted_turn(&user_turn(json!({name: "NuvOS.Design Playground/Kevin's"})));
+        for wrong in [json!(""), json!(" "), json!("a\nb"), json!("a\u{0}"), json!(1), json!([])] {
+            refused(&user_turn(json!({name: wrong})), ErrorCode::MemberInvalid, name);
+        }
+        let long = "x".repeat(limits::MAX_HINT_CHARS + 1);
+        refused(&user_turn(json!({name: long})), ErrorCode::MemberTooLarge, name);
+    }
+}
