@@ -33,6 +33,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tool-continuation", &["contracts", "runtime", "service"]),
     ("session-read", &["contracts", "protocol", "turns", "storage", "runtime", "settings"]),
     ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime", "settings"]),
+    ("authorizer", &["contracts", "runtime", "settings"]),
     (
         "local",
         &[
@@ -48,6 +49,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tool-continuation",
             "session-read",
             "turn-finalizer",
+            "authorizer",
             "scripted-model",
             "settings",
         ],
@@ -60,7 +62,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    ("reqwest", &["llm", "runtime", "local"]),
+    ("reqwest", &["llm", "runtime", "authorizer", "local"]),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 

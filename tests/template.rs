@@ -87,8 +87,9 @@ fn every_route_streams_and_a_function_has_the_last_word() {
     let template = template();
     for (name, function) in of_type(&template, "AWS::Serverless::Function") {
         let own = function["Timeout"].as_u64().unwrap() * 1000;
-        let events = function["Events"].as_mapping().unwrap().values();
-        for event in events.filter(|event| event["Type"] == "Api") {
+        // The authorizer has none: the gateway asks it.
+        let Some(events) = function["Events"].as_mapping() else { continue };
+        for event in events.values().filter(|event| event["Type"] == "Api") {
             let event = &event["Properties"];
             assert_eq!(event["ResponseTransferMode"], "RESPONSE_STREAM", "{name}");
             assert!(event["TimeoutInMillis"].as_u64().unwrap() > own, "{name}");

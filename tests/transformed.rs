@@ -24,9 +24,14 @@ use std::{
 use serde_json::Value;
 use settings::Given;
 
-static TRANSFORMED: LazyLock<Option<Value>> = LazyLock::new(|| {
+/// As it is deployed where nothing else is said.
+static TRANSFORMED: LazyLock<Option<Value>> = LazyLock::new(|| transformed(&[]));
+
+/// With these values of parameters.
+fn transformed(parameters: &[&str]) -> Option<Value> {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let Ok(ran) = Command::new("python3").arg(root.join("scripts/sam-transform")).output() else {
+    let Ok(ran) = Command::new("python3").arg(root.join("scripts/sam-transform")).args(parameters).output()
+    else {
         eprintln!("skipped: python3 is not installed");
         return None;
     };
@@ -39,7 +44,7 @@ static TRANSFORMED: LazyLock<Option<Value>> = LazyLock::new(|| {
         }
         _ => panic!("scripts/sam-transform failed: {told}"),
     }
-});
+}
 
 fn written() -> yaml_serde::Value {
     yaml_serde::from_str(include_str!("../template.yaml")).unwrap()
@@ -90,7 +95,7 @@ fn every_route_that_is_written_is_a_streaming_integration_with_a_caller() {
             assert_eq!(integration["responseTransferMode"], "STREAM", "{method} {path}");
             let own = functions[function]["Timeout"].as_u64().unwrap() * 1_000;
             assert!(integration["timeoutInMillis"].as_u64().unwrap() > own, "{method} {path}");
-            assert_eq!(operation["security"], serde_json::json!([{"UserPool": []}]), "{method} {path}");
+            assert_eq!(operation["security"], serde_json::json!([{"cognito": []}]), "{method} {path}");
             deployed.insert((path.clone(), method.to_uppercase(), function.to_owned()));
         }
         assert!(methods.get("options").is_some(), "{path}");
@@ -104,6 +109,30 @@ fn every_route_that_is_written_is_a_streaming_integration_with_a_caller() {
         }
     }
     assert_eq!(deployed, routes);
+}
+
+#[test]
+fn the_one_parameter_says_which_authorizer_every_route_asks() {
+    let oidc = ["AuthMode=oidc", "OidcIssuer=https://id.example.org", "TokenAudiences=api"];
+    let Some(template) = transformed(&oidc) else { return };
+    let body = &of_type(&template, "AWS::ApiGateway::RestApi")["Api"]["Body"];
+    for (path, methods) in body["paths"].as_object().unwrap() {
+        for (method, operation) in
+            methods.as_object().unwrap().iter().filter(|(method, _)| *method != "options")
+        {
+            assert_eq!(operation["security"], serde_json::json!([{"oidc": []}]), "{method} {path}");
+        }
+    }
+    let authorizer = &body["components"]["securitySchemes"]["oidc"]["x-amazon-apigateway-authorizer"];
+    assert_eq!(
+        (&authorizer["type"], &authorizer["authorizerResultTtlInSeconds"]),
+        (&"token".into(), &60.into())
+    );
+    for (name, resource) in template["Resources"].as_object().unwrap() {
+        if name.starts_with("Authorizer") {
+            assert_eq!(resource["Condition"], "UsesOidc", "{name} is there where it is asked");
+        }
+    }
 }
 
 #[test]
@@ -151,6 +180,11 @@ fn a_function_is_called_by_its_own_routes_alone() {
     for (name, permission) in permissions {
         assert_eq!(permission["Action"], "lambda:InvokeFunction", "{name}");
         assert_eq!(permission["Principal"], "apigateway.amazonaws.com", "{name}");
+        if name == "AuthorizerPermission" {
+            let source = permission["SourceArn"]["Fn::Sub"].as_str().unwrap();
+            assert!(source.ends_with(":${Api}/authorizers/*"), "{source}");
+            continue;
+        }
         let source = permission["SourceArn"]["Fn::Sub"][0].as_str().unwrap();
         let path = source.split_once("/${__Stage__}/").unwrap().1;
         let (method, path) = path.split_once('/').unwrap();

@@ -29,6 +29,7 @@ mod indexing;
 mod logs;
 mod modes;
 mod named_providers;
+mod oidc;
 mod payloads;
 mod provider_table;
 mod providers;

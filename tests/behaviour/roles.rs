@@ -17,12 +17,13 @@ use crate::{
 };
 
 /// What a role allows and no test can see used: a statement or an action, and why.
-const UNSEEN: [(&str, &str); 7] = [
+const UNSEEN: [(&str, &str); 8] = [
     // Lambda does these on the function's behalf.
     ("execute", "WriteLogs"),
     ("tool-continuation", "WriteLogs"),
     ("session-read", "WriteLogs"),
     ("turn-finalizer", "WriteLogs"),
+    ("authorizer", "WriteLogs"),
     ("turn-finalizer", "ConsumeAnnouncements"),
     // The local cloud's keys are settings.
     ("execute", "ReadProviderKey"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use local::{Data, Function, Model, Options, Vectors};
+use local::{Data, Function, Model, Oidc, Options, Vectors};
 use scripted_model::Provider;
 
 pub(crate) use crate::sources_cli::{Evaluate, Index, Search};
@@ -91,9 +91,23 @@ pub(crate) struct Serve {
     #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = assignment)]
     environment: Vec<(String, String)>,
     #[command(flatten)]
+    oidc: OidcArgs,
+    #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
     vectors: VectorArgs,
+}
+
+/// Whose tokens count, in the place of those that `local token` prints. How claims become a caller is said by the settings
+/// of the same function, with `--env`.
+#[derive(Debug, Args)]
+struct OidcArgs {
+    /// An OpenID Connect provider: the `iss` of its tokens, to the letter.
+    #[arg(long, value_name = "URL", requires = "token_audiences")]
+    oidc_issuer: Option<String>,
+    /// The clients or APIs whose tokens count, with commas between them.
+    #[arg(long, value_name = "NAMES", requires = "oidc_issuer")]
+    token_audiences: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -198,6 +212,7 @@ pub(crate) enum FunctionName {
     ToolContinuation,
     SessionRead,
     TurnFinalizer,
+    Authorizer,
 }
 
 impl From<FunctionName> for Function {
@@ -207,6 +222,7 @@ impl From<FunctionName> for Function {
             FunctionName::ToolContinuation => Self::ToolContinuation,
             FunctionName::SessionRead => Self::SessionRead,
             FunctionName::TurnFinalizer => Self::TurnFinalizer,
+            FunctionName::Authorizer => Self::Authorizer,
         }
     }
 }
@@ -227,6 +243,11 @@ impl Serve {
                 Some(server) => Vectors::Server { url: server.url, api_key: server.key },
                 None => Vectors::Embedded,
             },
+            oidc: self
+                .oidc
+                .oidc_issuer
+                .zip(self.oidc.token_audiences)
+                .map(|(issuer, audiences)| Oidc { issuer, audiences }),
             environment: embedding().chain(self.environment).collect(),
             events: self.events,
             echo_logs: self.logs,

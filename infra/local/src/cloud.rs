@@ -14,7 +14,7 @@ use crate::data_folder::{self, DataFolder};
 use crate::docs;
 use crate::endpoints::Endpoints;
 use crate::event_source::{self, Mapping, Switch};
-use crate::gateway::{self, Gateway};
+use crate::gateway::{self, Authorizer, Gateway};
 use crate::http_server::serve;
 use crate::lambda::{self, Function, Lambda, Launcher, Recording};
 use crate::options::{Model, Options, Vectors};
@@ -154,7 +154,9 @@ impl Cloud {
             let (sqs, queue) = (clients.sqs.clone(), endpoints.finalize_queue.clone());
             tasks.spawn(sweep_timer::run(sqs, queue, period));
         }
-        let gateway = Gateway::new(Arc::clone(&lambda), tokens.clone(), address)?;
+        let authorizer =
+            options.oidc.as_ref().map_or(Authorizer::Cognito(tokens.clone()), |_| Authorizer::Oidc);
+        let gateway = Gateway::new(Arc::clone(&lambda), authorizer, address)?;
         tasks.spawn(serve(api, docs::router()?.merge(gateway::router(gateway))));
         Ok(Self { endpoints, clients, tokens, lambda, finalizer, recorder, vectors, _tasks: tasks, folder })
     }

@@ -34,7 +34,10 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     set(settings::USER_CLAIM.name, claim::USER);
     set(settings::USER_NAME_CLAIM.name, claim::USER_NAME);
     set(settings::OPERATOR_CLAIM.name, claim::OPERATOR);
-    set(settings::TOKEN_AUDIENCES.name, AUDIENCE);
+    set(settings::TOKEN_AUDIENCES.name, options.oidc.as_ref().map_or(AUDIENCE, |oidc| &oidc.audiences));
+    if let Some(oidc) = &options.oidc {
+        set(settings::OIDC_ISSUER.name, &oidc.issuer);
+    }
     // The embedded one's is set once there is something in it: until then nothing is searched.
     if let Vectors::Server { url, api_key } = &options.vectors {
         set(QDRANT_URL, url);

@@ -14,6 +14,7 @@ pub async fn run(function: Function) -> ExitCode {
         Function::ToolContinuation => tool_continuation::run().await,
         Function::SessionRead => session_read::run().await,
         Function::TurnFinalizer => turn_finalizer::run().await,
+        Function::Authorizer => authorizer::run().await,
     }
 }
 

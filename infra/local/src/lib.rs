@@ -38,4 +38,4 @@ pub use demo::demo;
 pub use endpoints::Endpoints;
 pub use function_process::run as run_function;
 pub use lambda::Function;
-pub use options::{Data, Model, Options, Vectors};
+pub use options::{Data, Model, Oidc, Options, Vectors};

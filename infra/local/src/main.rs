@@ -12,7 +12,7 @@ use clap::Parser;
 use local::smoke::Deployment;
 use local::sources::{self, Place};
 use local::token::Identity;
-use local::{Cloud, Data, Model, Options, sam_env};
+use local::{Cloud, Data, Model, Oidc, Options, sam_env};
 use uuid::Uuid;
 
 use cli::{Cli, Command, Contexts, Evaluate, Index, Reconcile, SamEnv, Search, Serve, Smoke, Token};
@@ -109,9 +109,9 @@ async fn serve(arguments: Serve) -> Result<(), Failure> {
     // Asked for first, so that a signal during the start is not lost.
     let mut interrupted = Interruption::new()?;
     let options = arguments.options();
-    let (data, model) = (options.data.clone(), options.model.clone());
+    let (data, model, oidc) = (options.data.clone(), options.model.clone(), options.oidc.clone());
     let cloud = Cloud::start(options).await?;
-    println!("{}", welcome(&cloud, &data, &model)?);
+    println!("{}", welcome(&cloud, &data, &model, oidc.as_ref())?);
     interrupted.wait().await;
     println!("Ending.");
     cloud.shutdown().await;
@@ -160,7 +160,7 @@ fn print_token(token: &Token) -> Result<(), Failure> {
 }
 
 /// Where everything is, and a line to paste.
-fn welcome(cloud: &Cloud, data: &Data, model: &Model) -> Result<String, Failure> {
+fn welcome(cloud: &Cloud, data: &Data, model: &Model, oidc: Option<&Oidc>) -> Result<String, Failure> {
     let endpoints = cloud.endpoints();
     let kept = match data {
         Data::Folder(_) => "kept",
@@ -170,7 +170,10 @@ fn welcome(cloud: &Cloud, data: &Data, model: &Model) -> Result<String, Failure>
         Model::Scripted(_) => " (scripted: set OPENAI_BASE_URL and OPENAI_API_KEY for a real one)",
         Model::Provider { .. } => "",
     };
-    let token = cloud.token(&Identity::user("acme", "ada"))?;
+    let (token, caller) = match oidc {
+        None => (cloud.token(&Identity::user("acme", "ada"))?, "as ada of acme".to_owned()),
+        Some(Oidc { issuer, .. }) => ("TOKEN".to_owned(), format!("with a TOKEN of {issuer}")),
+    };
     let id = || Uuid::new_v4().simple().to_string();
     Ok(format!(
         "The local cloud is up. Ctrl-C ends it.
@@ -184,7 +187,7 @@ fn welcome(cloud: &Cloud, data: &Data, model: &Model) -> Result<String, Failure>
   Model     {model}{model_kind}
   Data      {folder} ({kept})
 
-Try a turn, as ada of acme:
+Try a turn, {caller}:
 
 curl -sS {api}{execute} -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{\"SessionId\":\"{session}\",\"TurnId\":\"{turn}\",\"Instruction\":\"Hello! What are you?\"}}'
 ",

@@ -36,6 +36,8 @@ pub struct Options {
     pub model: Model,
     /// Who keeps the vectors.
     pub vectors: Vectors,
+    /// Whose tokens count; those of this cloud if not set.
+    pub oidc: Option<Oidc>,
     /// More environment for every function; wins over what the local cloud sets itself.
     pub environment: BTreeMap<String, String>,
     /// A folder that gets each event that a function gets, a file each.
@@ -66,6 +68,15 @@ pub enum Vectors {
         /// The key, where it asks for one.
         api_key: Option<String>,
     },
+}
+
+/// An OpenID Connect provider whose tokens count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Oidc {
+    /// The `iss` of its tokens.
+    pub issuer: String,
+    /// The clients or APIs whose tokens count, with commas between them.
+    pub audiences: String,
 }
 
 /// Who answers the model calls.
@@ -99,6 +110,7 @@ impl Default for Options {
             visibility: None,
             model: Model::Scripted(scripted_model::Provider::default()),
             vectors: Vectors::default(),
+            oidc: None,
             environment: BTreeMap::new(),
             events: None,
             echo_logs: false,

@@ -43,7 +43,7 @@ pub struct ClaimNames {
 
 /// Why claims describe no caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum Unusable {
+pub enum Unusable {
     /// The claim is missing or empty.
     #[error("The token holds no claim {0}, so it names no org and user. Sign in and send the token again.")]
     Missing(String),
@@ -59,8 +59,13 @@ enum Unusable {
 }
 
 impl ClaimNames {
-    /// The names from the settings, with Cognito's as defaults.
+    /// The names from the settings, and who calls where nobody was verified.
     pub fn read(env: &mut Env) -> Self {
+        Self { development: development(env), ..Self::names(env) }
+    }
+
+    /// The names from the settings, with Cognito's as defaults.
+    pub fn names(env: &mut Env) -> Self {
         Self {
             org: env.read(&settings::ORG_CLAIM),
             user: env.read(&settings::USER_CLAIM),
@@ -68,13 +73,16 @@ impl ClaimNames {
             org_name: env.read(&settings::ORG_NAME_CLAIM),
             operator: env.read(&settings::OPERATOR_CLAIM),
             audiences: env.read(&settings::TOKEN_AUDIENCES),
-            development: development(env),
+            development: Map::new(),
         }
     }
 
     /// Checks that the token was issued for one of ours. An access token of Cognito has no audience; it names its
     /// client.
-    fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), Unusable> {
+    ///
+    /// # Errors
+    /// When it was not, or is no token for an API.
+    pub fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), Unusable> {
         let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
         let claim = match text("token_use") {
             "" | "id" => "aud",

@@ -9,11 +9,18 @@ const EXECUTE: &str = "execute";
 const TOOL_CONTINUATION: &str = "tool-continuation";
 const SESSION_READ: &str = "session-read";
 const TURN_FINALIZER: &str = "turn-finalizer";
+const AUTHORIZER: &str = "authorizer";
 
 /// All functions.
-pub const FUNCTIONS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, TURN_FINALIZER];
+pub const FUNCTIONS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, TURN_FINALIZER, AUTHORIZER];
+/// Those that know of sessions and turns.
+const TURNS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, TURN_FINALIZER];
 /// Those that answer HTTP requests.
 const HTTP: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ];
+/// Those that read who calls.
+const CALLED: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, AUTHORIZER];
+/// The one that looks into tokens.
+const OIDC: &[&str] = &[AUTHORIZER];
 /// Those that ask models.
 const MODEL: &[&str] = &[EXECUTE, TOOL_CONTINUATION];
 
@@ -46,19 +53,19 @@ settings! {
     "Where things are" {
         TABLE_NAME: Text, Needed = (
             "the DynamoDB table of sessions and turns",
-            Text, Needed, FUNCTIONS, Given::Template,
+            Text, Needed, TURNS, Given::Template,
         );
         PAYLOAD_BUCKET: Text, Needed = (
             "the S3 bucket of payloads",
-            Text, Needed, FUNCTIONS, Given::Template,
+            Text, Needed, TURNS, Given::Template,
         );
         FINALIZE_QUEUE_URL: Url, Needed = (
             "the SQS queue that triggers `turn-finalizer`",
-            Url, Needed, FUNCTIONS, Given::Template,
+            Url, Needed, TURNS, Given::Template,
         );
         PAYLOAD_PATH_STYLE: Flag, Or = (
             "whether objects are addressed as `/bucket/key`, as many S3-compatible servers want it",
-            Flag, Or("false"), FUNCTIONS, Given::Anyone,
+            Flag, Or("false"), TURNS, Given::Anyone,
         );
         AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH: Flag, Or = (
             "whether the gateway's stage is no part of a path; the routes know nothing of stages",
@@ -72,31 +79,55 @@ settings! {
     "Who calls" {
         TOKEN_AUDIENCES: Names, Needed = (
             "the applications whose tokens count: an ID token's `aud`, an access token's `client_id`",
-            Names, Needed, HTTP, Given::Template,
+            Names, Needed, CALLED, Given::Template,
         );
         ORG_CLAIM: Text, Or = (
             "the claim that names the tenant; its user must not be able to write it",
-            Text, Or("custom:org"), HTTP, Given::Template,
+            Text, Or("custom:org"), CALLED, Given::Template,
         );
         ORG_NAME_CLAIM: Text, Or = (
             "the claim with the tenant's display name",
-            Text, Or("custom:org_name"), HTTP, Given::Template,
+            Text, Or("custom:org_name"), CALLED, Given::Template,
         );
         USER_CLAIM: Text, Or = (
             "the claim with the user's id",
-            Text, Or("sub"), HTTP, Given::Template,
+            Text, Or("sub"), CALLED, Given::Template,
         );
         USER_NAME_CLAIM: Text, Or = (
             "the claim with the user's display name",
-            Text, Or("name"), HTTP, Given::Template,
+            Text, Or("name"), CALLED, Given::Template,
         );
         OPERATOR_CLAIM: Text, Or = (
             "the claim that is `true` for operators",
-            Text, Or("custom:operator"), HTTP, Given::Template,
+            Text, Or("custom:operator"), CALLED, Given::Template,
         );
         DEVELOPMENT_CLAIMS: Text, Nothing = (
             "who calls where no authorizer stands before the function: claims, a JSON object",
             Text, Nothing("nobody is known there"), HTTP, Given::Developer,
+        );
+        OIDC_ISSUER: Url, Needed = (
+            "the OpenID Connect provider: the `iss` of its tokens, to the letter",
+            Url, Needed, OIDC, Given::Template,
+        );
+        OIDC_JWKS_URL: Url, Nothing = (
+            "its key set",
+            Url, Nothing("where its discovery document says"), OIDC, Given::Template,
+        );
+        OIDC_CLOCK_SKEW_SECONDS: Seconds, Or = (
+            "how far its clock may be from ours",
+            Seconds(0.0..=300.0), Or("60"), OIDC, Given::Anyone,
+        );
+        ORG_GROUP_PREFIX: Text, Nothing = (
+            "where the tenant's claim lists groups: the one that begins so names the tenant, without these letters",
+            Text, Nothing("the claim is the tenant"), OIDC, Given::Template,
+        );
+        OPERATOR_GROUP: Text, Nothing = (
+            "where the operators' claim lists groups: theirs",
+            Text, Nothing("the claim is `true`"), OIDC, Given::Template,
+        );
+        CLIENT_ORGS: Text, Nothing = (
+            "the tenants of programs whose tokens name none: `{\"client id\":\"org\"}`",
+            Text, Nothing("they are refused"), OIDC, Given::Template,
         );
     }
     "The model" {
@@ -198,19 +229,19 @@ settings! {
     "Time" {
         LEASE_SECONDS: Seconds, Or = (
             "how long an attempt owns a turn without renewing",
-            Seconds(0.05..=3_600.0), Or("30"), FUNCTIONS, Given::Anyone,
+            Seconds(0.05..=3_600.0), Or("30"), TURNS, Given::Anyone,
         );
         ABANDON_GRACE_SECONDS: Seconds, Or = (
             "what the sweep leaves a running turn after its lease",
-            Seconds(0.05..=3_600.0), Or("120"), FUNCTIONS, Given::Anyone,
+            Seconds(0.05..=3_600.0), Or("120"), TURNS, Given::Anyone,
         );
         TOOL_WAIT_SECONDS: Seconds, Or = (
             "the longest wait for a client's tools",
-            Seconds(0.05..=2_592_000.0), Or("604800"), FUNCTIONS, Given::Anyone,
+            Seconds(0.05..=2_592_000.0), Or("604800"), TURNS, Given::Anyone,
         );
         CHAIN_LIFE_SECONDS: Seconds, Or = (
             "how long a provider's stored response is relied on",
-            Seconds(0.001..=31_536_000.0), Or("2505600"), FUNCTIONS, Given::Anyone,
+            Seconds(0.001..=31_536_000.0), Or("2505600"), TURNS, Given::Anyone,
         );
         STREAM_HEARTBEAT_SECONDS: Seconds, Or = (
             "how long a stream may be silent before it says that it is there",

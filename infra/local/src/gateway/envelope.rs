@@ -17,6 +17,10 @@ const EXPOSED_HEADERS: &str = "retry-after,x-amzn-requestid,x-correlation-id";
 pub(crate) enum Refusal {
     /// There is no valid token.
     Unauthenticated(Refused),
+    /// The authorizer did not allow it.
+    Forbidden,
+    /// The authorizer could not say.
+    AuthorizerFailed,
     /// No resource has this path.
     NotFound,
     /// The resource does not know this method; it knows these.
@@ -50,6 +54,8 @@ impl Refusal {
     fn error(&self) -> Error {
         match self {
             Self::Unauthenticated(why) => Error::new(ErrorCode::Unauthenticated, why.to_string()),
+            Self::Forbidden => Error::new(ErrorCode::Forbidden, "The token does not allow this request."),
+            Self::AuthorizerFailed => ErrorCode::Internal.into(),
             Self::NotFound => ErrorCode::RouteNotFound.into(),
             Self::MethodNotAllowed(methods) => {
                 let message = format!("This path accepts {}.", methods.join(", "));
@@ -85,7 +91,9 @@ pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         Refusal::MethodNotAllowed(methods) => allow(headers, header::ALLOW, &methods),
-        Refusal::NotFound
+        Refusal::Forbidden
+        | Refusal::AuthorizerFailed
+        | Refusal::NotFound
         | Refusal::Incomplete
         | Refusal::PayloadTooLarge
         | Refusal::FunctionFailed

@@ -9,13 +9,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::authorizer::{API_ID, STAGE};
 use super::routes::Route;
 use crate::services::ACCOUNT;
 
-/// The stage that everything is deployed to.
-const STAGE: &str = "local";
-/// The API's id.
-const API_ID: &str = "local";
 /// Media types whose bodies are handed over in base64 whatever they hold.
 const BINARY_MEDIA_TYPES: [&str; 4] = ["application/octet-stream", "image/", "audio/", "video/"];
 /// Headers that belong to the connection, not to the request.
@@ -27,7 +24,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) request: &'a request::Parts,
     pub(crate) body: &'a [u8],
     pub(crate) route: &'a Route,
-    pub(crate) claims: &'a Map<String, Value>,
+    /// What the authorizer says of the caller.
+    pub(crate) caller: &'a Value,
     pub(crate) request_id: &'a str,
     pub(crate) host: SocketAddr,
 }
@@ -56,7 +54,7 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<u8> {
         "requestContext": {
             "accountId": ACCOUNT,
             "apiId": API_ID,
-            "authorizer": { "claims": parts.claims },
+            "authorizer": parts.caller,
             "domainName": parts.host.to_string(),
             "extendedRequestId": parts.request_id,
             "httpMethod": method,
@@ -153,12 +151,12 @@ mod tests {
             function: Function::SessionRead,
             parameters: vec![("SessionId".to_owned(), "s%201".to_owned())],
         };
-        let claims = json!({"sub": "ada"});
+        let caller = json!({"claims": {"sub": "ada"}});
         let event = build(&Parts {
             request: &request,
             body,
             route: &route,
-            claims: claims.as_object().unwrap(),
+            caller: &caller,
             request_id: "r1",
             host: ([127, 0, 0, 1], 9000).into(),
         });

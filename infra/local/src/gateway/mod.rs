@@ -4,6 +4,7 @@
 //! on AWS, and the function's streamed reply passed on as it comes. Whatever the gateway says itself
 //! has the envelope and the CORS headers of every other answer.
 
+mod authorizer;
 mod body;
 mod envelope;
 mod event;
@@ -17,11 +18,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderValue, Method, Request, Response, header};
+use axum::http::{HeaderValue, Method, Request, Response};
 use uuid::Uuid;
 
 use crate::lambda::Lambda;
-use crate::token::Tokens;
+pub(crate) use authorizer::Authorizer;
 use envelope::Refusal;
 use routes::{Match, Routes};
 
@@ -40,7 +41,7 @@ const REQUEST_ID: &str = "x-amzn-requestid";
 #[derive(Clone)]
 pub(crate) struct Gateway {
     lambda: Arc<Lambda>,
-    tokens: Tokens,
+    authorizer: Authorizer,
     /// Where the gateway listens: what its own host is called in events.
     address: SocketAddr,
     routes: Arc<Routes>,
@@ -68,10 +69,10 @@ impl Gateway {
     /// When two of its resources have the same path.
     pub(crate) fn new(
         lambda: Arc<Lambda>,
-        tokens: Tokens,
+        authorizer: Authorizer,
         address: SocketAddr,
     ) -> Result<Self, matchit::InsertError> {
-        Ok(Self { lambda, tokens, address, routes: Arc::new(Routes::new()?) })
+        Ok(Self { lambda, authorizer, address, routes: Arc::new(Routes::new()?) })
     }
 
     async fn answer(&self, request: Request<Body>, request_id: &str) -> Result<Response<Body>, Refusal> {
@@ -84,15 +85,13 @@ impl Gateway {
             Match::OtherMethods(methods) => return Err(Refusal::MethodNotAllowed(methods)),
             Match::Unknown => return Err(Refusal::NotFound),
         };
-        let authorization = request.headers.get(header::AUTHORIZATION);
-        let authorization = authorization.and_then(|value| value.to_str().ok());
-        let claims = self.tokens.verify(authorization).map_err(Refusal::Unauthenticated)?;
+        let caller = self.authorizer.caller(&self.lambda, &request).await?;
         let body = body::read(body, MAX_BODY_BYTES, BODY_TIMEOUT).await?;
         let event = event::build(&event::Parts {
             request: &request,
             body: &body,
             route: &route,
-            claims: &claims,
+            caller: &caller,
             request_id,
             host: self.address,
         });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// One of the four Lambda functions.
+/// One of the Lambda functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Function {
     /// Starts user turns, and everything else that writes.
@@ -13,12 +13,14 @@ pub enum Function {
     SessionRead,
     /// Finalizes settled turns and sweeps.
     TurnFinalizer,
+    /// Says who calls, from the token of an OpenID Connect provider.
+    Authorizer,
 }
 
 impl Function {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::Execute, Self::ToolContinuation, Self::SessionRead, Self::TurnFinalizer];
+    pub const ALL: [Self; 5] =
+        [Self::Execute, Self::ToolContinuation, Self::SessionRead, Self::TurnFinalizer, Self::Authorizer];
 
     /// The function's name, also of its package and its log.
     pub fn name(self) -> &'static str {
@@ -27,6 +29,7 @@ impl Function {
             Self::ToolContinuation => "tool-continuation",
             Self::SessionRead => "session-read",
             Self::TurnFinalizer => "turn-finalizer",
+            Self::Authorizer => "authorizer",
         }
     }
 
@@ -37,6 +40,7 @@ impl Function {
             Self::ToolContinuation => "ToolContinuationFunction",
             Self::SessionRead => "SessionReadFunction",
             Self::TurnFinalizer => "TurnFinalizerFunction",
+            Self::Authorizer => "AuthorizerFunction",
         }
     }
 
@@ -53,6 +57,7 @@ impl Function {
                 of_api.unwrap_or(Duration::from_secs(840))
             }
             Self::TurnFinalizer => Duration::from_secs(60),
+            Self::Authorizer => Duration::from_secs(10),
         }
     }
 }

@@ -1,0 +1,201 @@
+//! `AuthMode: oidc`: the `authorizer` function says who calls, from the tokens of a provider that is none of ours.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use axum::{Json, Router, extract::State, http::StatusCode, routing};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, jwk::Jwk};
+use local::{Oidc, Options};
+use rcgen::KeyPair;
+use serde_json::{Value, json};
+
+use crate::support::{Client, System, options, serve, session_path, turn, turn_path};
+
+/// A provider: what it publishes, and the key that it signs with.
+struct Provider {
+    issuer: String,
+    key: EncodingKey,
+    published: Arc<Published>,
+}
+
+#[derive(Default)]
+struct Published {
+    issuer: Mutex<String>,
+    keys: Mutex<Vec<Value>>,
+    is_away: Mutex<bool>,
+}
+
+impl Provider {
+    async fn start() -> Self {
+        let published = Arc::new(Published::default());
+        let router = Router::new()
+            .route("/.well-known/openid-configuration", routing::get(discovery))
+            .route("/keys", routing::get(keys))
+            .with_state(Arc::clone(&published));
+        let issuer = serve(router).await;
+        published.issuer.lock().unwrap().clone_from(&issuer);
+        let (key, public) = new_key("first");
+        published.keys.lock().unwrap().push(public);
+        Self { issuer, key, published }
+    }
+
+    /// Claims of Ada's, an hour of them, with these in their place.
+    fn claims(&self, other: &Value) -> Value {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let mut claims = json!({
+            "iss": self.issuer, "aud": ["account", "aptix-api"], "sub": "ada", "name": "Ada", "iat": now,
+            "exp": now + 3_600, "groups": ["staff", "org:acme"],
+        });
+        claims.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+        claims
+    }
+
+    fn token(&self, other: &Value) -> String {
+        self.signed(&header("first"), other)
+    }
+
+    fn signed(&self, header: &Header, other: &Value) -> String {
+        encode(header, &self.claims(other), &self.key).unwrap()
+    }
+}
+
+async fn discovery(State(published): State<Arc<Published>>) -> Result<Json<Value>, StatusCode> {
+    let issuer = published.issuer.lock().unwrap().clone();
+    let found = json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")});
+    if *published.is_away.lock().unwrap() { Err(StatusCode::SERVICE_UNAVAILABLE) } else { Ok(Json(found)) }
+}
+
+async fn keys(State(published): State<Arc<Published>>) -> Json<Value> {
+    Json(json!({"keys": *published.keys.lock().unwrap()}))
+}
+
+/// A key, and what is published of it.
+fn new_key(id: &str) -> (EncodingKey, Value) {
+    let key = EncodingKey::from_ec_der(&KeyPair::generate().unwrap().serialize_der());
+    let mut public = Jwk::from_encoding_key(&key, Algorithm::ES256).unwrap();
+    public.common.key_id = Some(id.to_owned());
+    (key, serde_json::to_value(public).unwrap())
+}
+
+fn header(key: &str) -> Header {
+    Header { kid: Some(key.to_owned()), ..Header::new(Algorithm::ES256) }
+}
+
+/// A system that trusts this provider.
+async fn trusting(provider: &Provider) -> System {
+    let oidc = Oidc { issuer: provider.issuer.clone(), audiences: "aptix-api,aptix-ci".to_owned() };
+    let set = [
+        ("ORG_CLAIM", "groups"),
+        ("ORG_GROUP_PREFIX", "org:"),
+        ("OPERATOR_CLAIM", "/realm/roles"),
+        ("OPERATOR_GROUP", "operators"),
+        ("CLIENT_ORGS", "{\"ci\":\"acme\"}"),
+    ];
+    let environment = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    System::with(Options { oidc: Some(oidc), environment, ..options() }).await
+}
+
+fn with(system: &System, token: String) -> Client {
+    Client::new(system.cloud.url(), Some(token))
+}
+
+#[tokio::test]
+async fn a_token_of_the_provider_says_who_calls_and_of_which_org() {
+    let provider = Provider::start().await;
+    let system = trusting(&provider).await;
+    let ada = with(&system, provider.token(&json!({})));
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    let read = ada.get(&session_path(&request)).await.result();
+    assert_eq!(read["OwnerOrganization"]["Id"], "acme");
+    assert_eq!(read["OwnerUser"], json!({"Id": "ada", "Text": "Ada"}));
+
+    let eve = with(&system, provider.token(&json!({"sub": "eve", "groups": ["org:rival"]})));
+    assert_eq!(eve.get(&session_path(&request)).await.status, 404);
+
+    // A program that has a token for itself (client credentials).
+    let ci = json!({"sub": "ci", "aud": "aptix-ci", "client_id": "ci", "groups": [], "typ": "Bearer"});
+    let typ = Some("at+jwt".to_owned());
+    let ci = with(&system, provider.signed(&Header { typ, ..header("first") }, &ci));
+    assert_eq!(ci.get(&session_path(&request)).await.status, 200);
+
+    // What the model's provider calls a turn is for operators.
+    let operator = with(&system, provider.token(&json!({"realm": {"roles": ["operators"]}})));
+    for (client, is_told) in [(&ada, false), (&operator, true)] {
+        let read = client.get(&turn_path(&request)).await.result();
+        assert_eq!(read.get("OpenAIResponseId").is_some(), is_told);
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_does_not_count_is_a_401_and_leaves_no_trace() {
+    let provider = Provider::start().await;
+    let system = trusting(&provider).await;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let (other_key, _) = new_key("first");
+    let by_another = encode(&header("first"), &provider.claims(&json!({})), &other_key).unwrap();
+    let public = provider.published.keys.lock().unwrap()[0]["x"].as_str().unwrap().to_owned();
+    let shared = EncodingKey::from_secret(public.as_bytes());
+    let by_secret = Header { kid: Some("first".to_owned()), ..Header::new(Algorithm::HS256) };
+    let by_secret = encode(&by_secret, &provider.claims(&json!({})), &shared).unwrap();
+    let unsigned = format!("eyJhbGciOiJub25lIn0.{}.", provider.token(&json!({})).split('.').nth(1).unwrap());
+    let typed = |typ: &str| Header { typ: Some(typ.to_owned()), ..header("first") };
+    let refused = [
+        ("over", provider.token(&json!({"exp": now - 120}))),
+        ("not yet", provider.token(&json!({"nbf": now + 120}))),
+        ("without an end", provider.token(&json!({"exp": null}))),
+        ("another issuer", provider.token(&json!({"iss": format!("{}/", provider.issuer)}))),
+        ("another audience", provider.token(&json!({"aud": ["account"]}))),
+        ("no audience", provider.token(&json!({"aud": null}))),
+        ("nobody", provider.token(&json!({"sub": null}))),
+        ("a refresh token", provider.token(&json!({"typ": "Refresh"}))),
+        ("a logout token", provider.signed(&typed("logout+jwt"), &json!({}))),
+        ("an unknown key", provider.signed(&header("second"), &json!({}))),
+        ("another key", by_another),
+        ("a public key as a secret", by_secret),
+        ("no signature", unsigned),
+        ("no token", "ada".to_owned()),
+        ("a token of this cloud", system.cloud.token(&local::token::Identity::user("acme", "ada")).unwrap()),
+    ];
+    for (what, token) in refused {
+        let request = turn("hello");
+        let answer = with(&system, token).execute(&request).await;
+        assert_eq!((answer.status, answer.error().as_str()), (401, "Unauthenticated"), "{what}");
+        let ada = with(&system, provider.token(&json!({})));
+        assert_eq!(ada.get(&session_path(&request)).await.status, 404, "{what}");
+    }
+    assert_eq!(system.anonymous().execute(&turn("hello")).await.status, 401);
+    assert!(system.model_calls().is_empty());
+
+    // Clocks differ: a minute is allowed for.
+    let late = provider.token(&json!({"exp": now - 5, "nbf": now - 10}));
+    with(&system, late).execute(&turn("hello")).await.result();
+}
+
+#[tokio::test]
+async fn whoever_is_of_no_org_or_of_two_is_told_which_claim_is_missing() {
+    let provider = Provider::start().await;
+    let system = trusting(&provider).await;
+    for groups in [json!(["staff"]), json!(["org:acme", "org:rival"]), json!([])] {
+        let answer = with(&system, provider.token(&json!({"groups": groups}))).execute(&turn("hello")).await;
+        assert_eq!(answer.status, 401, "{groups}");
+        assert!(answer.text.contains("The token holds no claim groups"), "{}", answer.text);
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_is_away_is_a_failure_that_passes_and_keys_that_were_fetched_count_on() {
+    let provider = Provider::start().await;
+    *provider.published.is_away.lock().unwrap() = true;
+    let system = trusting(&provider).await;
+    let ada = with(&system, provider.token(&json!({})));
+    let request = turn("hello");
+    let answer = ada.execute(&request).await;
+    assert_eq!((answer.status, answer.error().as_str()), (500, "Internal"));
+    *provider.published.is_away.lock().unwrap() = false;
+    ada.execute(&request).await.result();
+    *provider.published.is_away.lock().unwrap() = true;
+    ada.execute(&turn("hello")).await.result();
+}
