@@ -1,0 +1,109 @@
+/**
+ * The body of a user turn.
+ *
+ * @module
+ */
+
+/**
+ * A file to reason about: a `File` of a page, or its path and what it holds. `path` is relative to the folder that is
+ * open in the client.
+ * @typedef {File | { path: string, content: string | Uint8Array | Blob, mimeType?: string, language?: string, origin?: 'ide' | 'user' }} InputFile
+ *
+ * An image: PNG, JPEG, GIF or WebP.
+ * @typedef {Blob | { mimeType: string, bytes: Uint8Array }} InputImage
+ *
+ * A condition on what retrieval may look at.
+ * @typedef {{ Key: string, Operator: '==' | '!=' | 'contains' | 'does_not_contain', Values: (string | number | boolean)[] }} RagCondition
+ *
+ * What goes with an instruction.
+ * @typedef {object} Input
+ * @property {InputFile[]} [files]
+ * @property {InputImage[]} [images]
+ * @property {string} [agent] The agent context; fixed by the session's first turn.
+ * @property {string} [conversation] The conversation context; fixed by the session's first turn.
+ * @property {string} [workspaceId]
+ * @property {string} [repo]
+ * @property {string} [language]
+ * @property {RagCondition[]} [ragScope]
+ * @property {string} [solutionContext] Replaces the session's.
+ */
+
+/**
+ * The request as it is sent, and sent again.
+ * @param {string} sessionId
+ * @param {string} turnId
+ * @param {string} text
+ * @param {Input} input
+ * @returns {Promise<string>}
+ */
+export async function userTurn(sessionId, turnId, text, input) {
+  return JSON.stringify({
+    SessionId: sessionId,
+    TurnId: turnId,
+    Instruction: text === '' ? undefined : text,
+    InputArtifacts: input.files?.length ? await Promise.all(input.files.map(artifact)) : undefined,
+    ClipboardImages: input.images?.length ? await Promise.all(input.images.map(image)) : undefined,
+    AgentContextId: input.agent,
+    ConversationContextId: input.conversation,
+    WorkspaceId: input.workspaceId,
+    Repo: input.repo,
+    Language: input.language,
+    RagScope: input.ragScope?.length ? { Conditions: input.ragScope } : undefined,
+    SolutionContextText: input.solutionContext,
+    Streaming: true,
+  })
+}
+
+/** @param {InputFile} file */
+async function artifact(file) {
+  const given =
+    file instanceof Blob
+      ? { path: file.webkitRelativePath || file.name, content: file, mimeType: file.type || undefined, origin: 'user' }
+      : file
+  const { path, content, mimeType, language, origin = 'ide' } = /** @type {Exclude<InputFile, File>} */ (given)
+  return {
+    RelativePath: path,
+    FileName: path.split(/[/\\]/).at(-1),
+    ...(typeof content === 'string' ? { Contents: content } : spelled(await bytesOf(content))),
+    MimeType: mimeType,
+    Language: language,
+    Origin: origin,
+  }
+}
+
+/**
+ * @param {InputImage} image
+ * @param {number} index
+ */
+async function image(image, index) {
+  const { mimeType, bytes } = image instanceof Blob ? { mimeType: image.type, bytes: await bytesOf(image) } : image
+  return { Id: `image-${index + 1}`, MimeType: mimeType, DataBase64: base64(bytes) }
+}
+
+/** @param {Uint8Array | Blob} content */
+async function bytesOf(content) {
+  return content instanceof Blob ? new Uint8Array(await content.arrayBuffer()) : content
+}
+
+/**
+ * Text as it is, anything else as base64.
+ * @param {Uint8Array} bytes
+ */
+function spelled(bytes) {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    if (!text.includes('\0')) return { Contents: text }
+  } catch {
+    // Not UTF-8.
+  }
+  return { Contents: base64(bytes), Encoding: 'base64' }
+}
+
+/** @param {Uint8Array} bytes */
+function base64(bytes) {
+  let binary = ''
+  for (let from = 0; from < bytes.length; from += 0x8000) {
+    binary += String.fromCharCode(...bytes.subarray(from, from + 0x8000))
+  }
+  return btoa(binary)
+}

@@ -1,0 +1,103 @@
+/** The SDK in a page as it is, and the example of a page. */
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+
+import { script } from '../src/testing.js'
+import { Page, serve, skip as noBrowser } from './chromium.js'
+import { Cloud, skip as noCloud } from './cloud.js'
+import { proxy, seeded } from './proxy.js'
+
+/** @type {Cloud} */
+let cloud
+/** @type {Page} */
+let page
+/** @type {Awaited<ReturnType<typeof serve>>} */
+let files
+
+suite('in a browser', { skip: noCloud || noBrowser }, () => {
+  before(async () => {
+    ;[cloud, page, files] = await Promise.all([Cloud.start(), Page.open(), serve()])
+  })
+  after(async () => {
+    files?.end()
+    await Promise.all([page?.end(), cloud?.end()])
+  })
+
+  test('the SDK shows what is stored and runs each call once, over connections that are cut', async () => {
+    const random = seeded(1)
+    let left = 5
+    const between = await proxy(cloud.api, () => (left-- > 0 ? Math.floor(random() * 1500) : undefined))
+    await page.visit(`${files.url}none.html`)
+    const asked = script().say('Looking. ').call('workspace_read_file', { path: 'ü' }).afterTools().pace(5).say('🦀 ').words(40)
+    const came = await page.run(`(async () => {
+      const { Aptix } = await import('/clients/javascript/src/index.js')
+      const tokens = ['stale', ${JSON.stringify(cloud.token('ada'))}]
+      const aptix = new Aptix({
+        baseUrl: ${JSON.stringify(between.url)},
+        token: () => tokens.length > 1 ? tokens.shift() : tokens[0],
+        keep: localStorage,
+        patience: { backoffMs: 5, retries: 100 },
+      })
+      const session = aptix.session()
+      const ran = []
+      const files = [new File(['dropped'], 'notes.txt', { type: 'text/plain' })]
+      const turn = session.send(${JSON.stringify(String(asked))}, { files, tools: { workspace_read_file: ({ path }) => void ran.push(path) } })
+      let text = ''
+      let retries = 0
+      for await (const event of turn) {
+        if (event.type === 'delta') text += event.text
+        if (event.type === 'reset') text = ''
+        if (event.type === 'retry') retries += 1
+      }
+      const listed = []
+      for await (const { Id } of aptix.sessions.list()) listed.push(Id)
+      const { AgentAnswerSummary } = await session.summary(turn.id)
+      return { text, ran, retries, kept: localStorage.length, isListed: listed.includes(session.id), AgentAnswerSummary }
+    })()`)
+    between.end()
+    const text = `🦀 ${Array.from({ length: 40 }, (_, n) => `word${n + 1}`).join(' ')}`
+    assert.deepEqual({ ...came, retries: came.retries > 0 }, {
+      text,
+      ran: ['ü'],
+      retries: true,
+      kept: 0,
+      isListed: true,
+      AgentAnswerSummary: text,
+    })
+  })
+
+  const answer = `[...document.querySelectorAll('article.answer')].at(-1)?.textContent`
+  const say = async (/** @type {unknown} */ text) => {
+    await page.run(`(() => {
+      const say = document.getElementById('say')
+      say.text.value = ${JSON.stringify(String(text))}
+      say.requestSubmit(say.send)
+    })()`)
+  }
+
+  test('the page of one file holds a conversation, which a reload shows again', async () => {
+    await page.visit(`${files.url}examples/page/`)
+    await page.run(`(() => {
+      const where = document.getElementById('where')
+      where.url.value = ${JSON.stringify(cloud.api)}
+      where.token.value = ${JSON.stringify(cloud.token('ada'))}
+      where.requestSubmit()
+    })()`)
+    await page.until(`!document.getElementById('say').hidden`)
+    await say(script().say('<b>Hello</b> & welcome.'))
+    await page.until(`${answer} === '<b>Hello</b> & welcome.'`)
+    assert.equal(await page.run(`document.querySelector('article b')`), null, 'text is no markup')
+    await say(script().pace(20).words(500))
+    await page.until(`${answer}?.startsWith('word1 word2')`)
+    // In the middle of an answer.
+    await page.reload()
+    await page.until(`${answer}?.startsWith('word1 word2')`)
+    assert.equal(await page.run(`document.querySelector('article.answer').textContent`), '<b>Hello</b> & welcome.')
+    await page.run(`document.getElementById('say').stop.click()`)
+    await page.until(`${answer}?.endsWith('(stopped)')`)
+    await say(script().say('Next.'))
+    await page.until(`${answer} === 'Next.'`)
+    assert.deepEqual(page.complaints, [])
+  })
+})

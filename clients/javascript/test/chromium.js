@@ -1,0 +1,149 @@
+/**
+ * A page in headless Chromium, driven over the pipe of its DevTools protocol; and a server for the files of the repository.
+ *
+ * @module
+ */
+
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const program = process.env.CHROMIUM ?? 'chromium'
+const isThere = spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0
+
+/** What a test in the browser is skipped for. */
+export const skip = !isThere && `${program} is not installed`
+
+const repository = fileURLToPath(new URL('../../../', import.meta.url))
+const TYPES = /** @type {Record<string, string>} */ ({ '.html': 'text/html', '.js': 'text/javascript' })
+
+/** Serves the repository's pages and modules. */
+export async function serve() {
+  const server = createServer(({ url = '/' }, response) => {
+    const path = new URL(url, 'http://x').pathname.replace(/\/$/, '/index.html')
+    const type = TYPES[extname(path)]
+    try {
+      if (!type) throw new Error('no page')
+      const bytes = readFileSync(join(repository, path))
+      response.writeHead(200, { 'content-type': `${type}; charset=utf-8` }).end(bytes)
+    } catch {
+      response.writeHead(404, { 'content-type': 'text/html' }).end('<!doctype html><title>none</title>')
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    end: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+export class Page {
+  #process
+  #folder
+  #sent = 0
+  /** @type {Map<number, { resolve: (value: any) => void, reject: (error: Error) => void }>} */
+  #waiting = new Map()
+  /** @type {string | undefined} */
+  #session
+  /** What the page complained of. */
+  complaints = /** @type {string[]} */ ([])
+
+  constructor() {
+    this.#folder = mkdtempSync(join(tmpdir(), 'aptix-chromium-'))
+    const options = ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', '--disable-dev-shm-usage']
+    this.#process = spawn(program, [...options, `--user-data-dir=${this.#folder}`], {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
+    })
+    let rest = ''
+    const read = /** @type {import('node:stream').Readable} */ (this.#process.stdio[4])
+    read.setEncoding('utf8').on('data', (text) => {
+      const messages = (rest + text).split('\0')
+      rest = messages.pop() ?? ''
+      messages.forEach((message) => this.#told(JSON.parse(message)))
+    })
+  }
+
+  static async open() {
+    const page = new Page()
+    const { targetId } = await page.send('Target.createTarget', { url: 'about:blank' })
+    const { sessionId } = await page.send('Target.attachToTarget', { targetId, flatten: true })
+    page.#session = sessionId
+    await page.send('Page.enable')
+    await page.send('Runtime.enable')
+    return page
+  }
+
+  /**
+   * @param {string} method
+   * @param {Record<string, unknown>} [params]
+   * @returns {Promise<any>}
+   */
+  send(method, params = {}) {
+    const id = ++this.#sent
+    const write = /** @type {import('node:stream').Writable} */ (this.#process.stdio[3])
+    write.write(`${JSON.stringify({ id, method, params, sessionId: this.#session })}\0`)
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
+  }
+
+  /** @param {any} message */
+  #told({ id, result, error, method, params }) {
+    if (method === 'Runtime.exceptionThrown') {
+      const { text, exception } = params.exceptionDetails
+      this.complaints.push(exception?.description ?? text)
+    }
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (error) waiting?.reject(new Error(error.message))
+    else waiting?.resolve(result)
+  }
+
+  /** @param {string} url */
+  async visit(url) {
+    await this.send('Page.navigate', { url })
+    await this.until(`document.readyState === 'complete' && location.href !== 'about:blank'`)
+  }
+
+  async reload() {
+    await this.run('window.isOld = true')
+    await this.send('Page.reload')
+    await this.until(`!window.isOld && document.readyState === 'complete'`)
+  }
+
+  /**
+   * What an expression comes to in the page.
+   * @param {string} expression
+   */
+  async run(expression) {
+    const asked = { expression, awaitPromise: true, returnByValue: true }
+    const { result, exceptionDetails } = await this.send('Runtime.evaluate', asked)
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
+    return result.value
+  }
+
+  /**
+   * Waits until an expression holds in the page.
+   * @param {string} expression
+   */
+  async until(expression) {
+    const end = performance.now() + 30_000
+    while (!(await this.run(expression).catch(() => false))) {
+      if (performance.now() > end) throw new Error(`never: ${expression}\n${await this.run('document.body.innerText')}`)
+      await new Promise((wait) => setTimeout(wait, 50))
+    }
+  }
+
+  async end() {
+    this.#process.kill()
+    if (this.#process.exitCode === null) await once(this.#process, 'exit')
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * A local cloud of its own for a test file. Its program is named by `APTIX_LOCAL`; without it such tests are skipped.
+ *
+ * @module
+ */
+
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+import { Aptix } from '../src/index.js'
+
+const program = process.env.APTIX_LOCAL ?? ''
+
+/** What a test of the cloud is skipped for. */
+export const skip = program === '' && 'APTIX_LOCAL names no local cloud: run scripts/javascript'
+
+/** Quick to try again: what is lost here is lost on purpose. */
+const patience = { backoffMs: 5, retries: 200 }
+
+export class Cloud {
+  #process
+  #folder
+
+  /**
+   * @param {import('node:child_process').ChildProcess} process
+   * @param {string} folder
+   * @param {Record<string, string>} addresses
+   */
+  constructor(process, folder, addresses) {
+    this.#process = process
+    this.#folder = folder
+    this.api = addresses.API ?? ''
+    /** @type {string | undefined} */
+    this.ada = undefined
+    this.model = (addresses.Model ?? '').replace(/\/v1$/, '')
+  }
+
+  /** @param {string[]} options */
+  static async start(...options) {
+    const folder = mkdtempSync(join(tmpdir(), 'aptix-javascript-'))
+    const args = ['--port', '0', '--data', folder, '--concurrency', '32', ...options]
+    // A developer's own model is none of the tests' business.
+    const { OPENAI_BASE_URL: _, OPENAI_API_KEY: __, ...env } = process.env
+    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    /** @type {Record<string, string>} */
+    const addresses = {}
+    const lines = createInterface({ input: child.stdout })
+    for await (const line of lines) {
+      const [, name, address] = /^ {2}(\w+) +(http\S+)/.exec(line) ?? []
+      if (name && address) addresses[name] = address
+      if (line.startsWith('  Data')) break
+    }
+    child.stdout.resume()
+    return new Cloud(child, folder, addresses)
+  }
+
+  /** @param {string} user */
+  token(user) {
+    return execFileSync(program, ['token', '--org', 'acme', '--user', user, '--data', this.#folder], {
+      encoding: 'utf8',
+    }).trim()
+  }
+
+  /** @param {Partial<import('../src/index.js').Options>} [options] */
+  client(options = {}) {
+    return new Aptix({ baseUrl: this.api, token: (this.ada ??= this.token('ada')), patience, ...options })
+  }
+
+  /** Kills every process of a function, as a crash would; gives how many there were. Linux alone. */
+  kill(name = 'execute') {
+    let killed = 0
+    for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+      try {
+        const parent = /\nPPid:\t(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+        if (Number(parent) !== this.#process.pid || !command.includes(`\0${name}\0`)) continue
+        process.kill(Number(pid), 'SIGKILL')
+        killed += 1
+      } catch {
+        // It ended by itself.
+      }
+    }
+    return killed
+  }
+
+  async end() {
+    this.#process.kill('SIGTERM')
+    if (this.#process.exitCode === null) await once(this.#process, 'exit')
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** A place to keep open turns in, as a page's is. */
+export class Memory {
+  /** @type {Map<string, string>} */
+  #items = new Map()
+
+  get size() {
+    return this.#items.size
+  }
+
+  /** @param {string} key */
+  getItem(key) {
+    return this.#items.get(key) ?? null
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} value
+   */
+  setItem(key, value) {
+    this.#items.set(key, value)
+  }
+
+  /** @param {string} key */
+  removeItem(key) {
+    this.#items.delete(key)
+  }
+}
+
+/**
+ * Reads a turn as a page would: what it shows in the end, and what happened on the way.
+ * @param {import('../src/index.js').Turn} turn
+ */
+export async function shown(turn) {
+  let text = ''
+  /** @type {import('../src/index.js').Event[]} */
+  const events = []
+  for await (const event of turn) {
+    events.push(event)
+    if (event.type === 'delta') text += event.text
+    if (event.type === 'reset') text = ''
+  }
+  return { text, events, types: events.map(({ type }) => type) }
+}

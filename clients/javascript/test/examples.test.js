@@ -1,0 +1,87 @@
+/** The examples of the terminal. */
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+import { Workspace, patched } from '../../../examples/coding-agent/workspace.js'
+import { script } from '../src/testing.js'
+import { Cloud, skip } from './cloud.js'
+
+const agent = fileURLToPath(new URL('../../../examples/coding-agent/agent.js', import.meta.url))
+
+/** @type {string} */
+let folder
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'aptix-workspace-'))
+  mkdirSync(join(folder, 'work/src'), { recursive: true })
+  writeFileSync(join(folder, 'secret.txt'), 'secret')
+  writeFileSync(join(folder, 'work/src/a.txt'), 'one\ntwo\nthree\n')
+  symlinkSync(join(folder, 'secret.txt'), join(folder, 'work/link.txt'))
+  symlinkSync(folder, join(folder, 'work/up'))
+})
+after(() => rmSync(folder, { recursive: true }))
+
+suite('a workspace', () => {
+  test('holds what is in it, and nothing else', async () => {
+    const workspace = await Workspace.open(join(folder, 'work'))
+    assert.equal(await workspace.read('src/a.txt'), 'one\ntwo\nthree\n')
+    for (const path of ['../secret.txt', 'link.txt', 'up/secret.txt', join(folder, 'secret.txt'), 'src/../../secret.txt', '']) {
+      await assert.rejects(workspace.read(path), /workspace/, path)
+      await assert.rejects(workspace.write(path, 'x'), /workspace/, path)
+    }
+    await assert.rejects(workspace.write('up/new/file.txt', 'x'), /workspace/)
+    await assert.rejects(workspace.read('src/none.txt'), /is not there/)
+  })
+
+  test('takes a patch that was made for it, and no other', () => {
+    const text = 'a\nb\nc\nd\ne\nf\n'
+    assert.equal(patched(text, '--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n@@ -5,2 +5,3 @@\n e\n+E\n f\n'), 'a\nB\nc\nd\ne\nE\nf\n')
+    assert.equal(patched(text, '@@ -40,2 +40,1 @@\n-d\n e\n'), 'a\nb\nc\ne\nf\n', 'numbers may be off')
+    assert.equal(patched('', '--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n'), 'one\ntwo\n')
+    assert.equal(patched('a\n', '@@ -1 +1 @@\n-a\n+b\n'), 'b\n')
+    assert.throws(() => patched(text, '@@ -1,2 +1,2 @@\n a\n-x\n+y\n'), /not what the patch was made for/)
+    assert.throws(() => patched(text, 'rewrite it'), /no hunk/)
+  })
+})
+
+suite('the coding agent', { skip }, () => {
+  /** @type {Cloud} */
+  let cloud
+  before(async () => (cloud = await Cloud.start()))
+  after(() => cloud.end())
+
+  /** @param {string[]} lines */
+  async function hold(lines) {
+    const env = { ...process.env, APTIX_URL: cloud.api, APTIX_TOKEN: cloud.token('ada') }
+    const program = spawn(process.execPath, [agent, join(folder, 'work')], { env, stdio: ['pipe', 'pipe', 'inherit'] })
+    let shown = ''
+    program.stdout.setEncoding('utf8').on('data', (text) => (shown += text))
+    program.stdin.end(`${lines.join('\n')}\n`)
+    const [code] = await once(program, 'exit')
+    assert.equal(code, 0)
+    return shown
+  }
+
+  test('reads a file, and changes it when it is allowed to', async () => {
+    const patch = '--- a/src/a.txt\n+++ b/src/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n'
+    const change = String(script().call('workspace_write_patch', { path: 'src/a.txt', patch }).afterTools().echo())
+    const read = script().say('Let me see. ').call('workspace_read_file', { path: 'src/a.txt' })
+    const refused = await hold([String(read.call('workspace_read_file', { path: '../secret.txt' }).afterTools().echo()), change, 'n'])
+    assert.match(refused, /· workspace_read_file src\/a\.txt/)
+    assert.match(refused, /\.\.\/secret\.txt is not in the workspace/)
+    assert.match(refused, /one\\ntwo/)
+    assert.match(refused, /-two\n\+2\n/)
+    assert.match(refused, /The user declined this call/)
+    assert.equal(readFileSync(join(folder, 'work/src/a.txt'), 'utf8'), 'one\ntwo\nthree\n')
+    const accepted = await hold([change, 'y'])
+    assert.match(accepted, /"applied":true/)
+    assert.equal(readFileSync(join(folder, 'work/src/a.txt'), 'utf8'), 'one\n2\nthree\n')
+    assert.match(await hold([change, 'y']), /not what the patch was made for/)
+  })
+})

@@ -1,0 +1,356 @@
+/** What is promised, one thing at a time, against a local cloud. */
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+
+import { AptixError } from '../src/index.js'
+import { Cloud, Memory, shown, skip } from './cloud.js'
+
+/** @type {Cloud} */
+let cloud
+
+/** @param {string} code */
+const coded = (code) => (/** @type {unknown} */ error) => {
+  assert.ok(error instanceof AptixError, String(error))
+  assert.equal(error.code, code)
+  return true
+}
+
+/**
+ * Waits for the first event of a type.
+ * @param {import('../src/index.js').Turn} turn
+ * @param {string} type
+ */
+async function until(turn, type) {
+  for await (const event of turn) if (event.type === type) return event
+  throw new Error(`no ${type}`)
+}
+
+suite('a turn', { skip }, () => {
+  // A short lease, since a turn in the way of another is said to be there for as long as that.
+  before(async () => (cloud = await Cloud.start('--lease', '2')))
+  after(() => cloud.end())
+
+  test('has its ids before anything is sent', () => {
+    const aptix = cloud.client({ fetch: () => new Promise(() => {}) })
+    const session = aptix.session()
+    const turn = session.send('Hello')
+    assert.match(session.id, /^[0-9a-f]{32}$/)
+    assert.match(turn.id, /^[0-9a-f]{32}$/)
+    assert.equal(turn.sessionId, session.id)
+  })
+
+  test('brings its files and images to the model', async () => {
+    const session = cloud.client().session()
+    const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+    const answer = await session
+      .send('Look.', {
+        files: [
+          { path: 'src/total.rs', content: 'fn total() {}', language: 'rust' },
+          { path: 'data.bin', content: new Uint8Array([0, 255, 1]) },
+          new File(['dropped here'], 'notes.txt', { type: 'text/plain' }),
+        ],
+        images: [new Blob([pixel], { type: 'image/png' })],
+      })
+      .final()
+    assert.match(answer.text, /scripted model/)
+    assert.equal(answer.response.Kind, 'final')
+    assert.ok(answer.usage && answer.usage.TotalTokens > 0)
+    const { requests } = await (await fetch(`${cloud.model}/scripted/requests`)).json()
+    const asked = JSON.stringify(requests.at(-1).body)
+    for (const part of ['fn total() {}', 'dropped here', 'notes.txt', 'data.bin', 'input_image', 'iVBORw0KGgo']) {
+      assert.ok(asked.includes(part), part)
+    }
+  })
+
+  test('with the same id and input is the same turn; with another input it is refused', async () => {
+    const session = cloud.client().session()
+    const [first, again] = [session.send('Hello', { turnId: 't1' }), session.send('Hello', { turnId: 't1' })]
+    assert.deepEqual((await first.final()).response, (await again.final()).response)
+    await assert.rejects(session.send('Bye', { turnId: 't1' }).final(), coded('TurnIdConflict'))
+    assert.equal((await session.read()).TurnCount, 1)
+  })
+
+  test('waits for the turn before it', async () => {
+    const session = cloud.client({ patience: { backoffMs: 50, retries: 50 } }).session()
+    const slow = session.send('[[script: pace 20ms; words 30]]')
+    await until(slow, 'delta')
+    const next = await shown(session.send('[[script: say "Me too."]]'))
+    assert.equal(next.text, 'Me too.')
+    assert.ok(next.events.some((event) => event.type === 'retry' && event.error.code === 'SessionBusy'))
+    assert.equal((await slow.final()).response.Kind, 'final')
+  })
+
+  test('that is too impatient for that says so, with what can be done', async () => {
+    const session = cloud.client({ patience: { retries: 0 } }).session()
+    const slow = session.send('[[script: pace 20ms; words 30]]')
+    await until(slow, 'delta')
+    const refused = session.send('Hello')
+    await assert.rejects(refused.final(), (error) => {
+      assert.ok(error instanceof AptixError)
+      assert.deepEqual([error.code, error.status, error.retry], ['SessionBusy', 409, 'same_request'])
+      assert.ok((error.retryAfterMs ?? 0) >= 1000)
+      return true
+    })
+    await slow.stop()
+  })
+
+  test('that the model fails tells how', async () => {
+    const session = cloud.client().session()
+    const turn = session.send('[[script: status 400 code content_filter]]')
+    await assert.rejects(turn.final(), (error) => error instanceof AptixError && error.code.startsWith('Model'))
+    await assert.rejects(shown(turn), AptixError)
+    await assert.rejects(session.send('').final(), coded('InputRequired'))
+    await assert.rejects(session.turn('nobody'), coded('TurnNotFound'))
+  })
+
+  test('gives its calls to who asks for them, and goes on with what they came to', async () => {
+    const session = cloud.client().session()
+    const turn = session.send('[[script: say "First: "; call workspace_read_file {"path":"a"}; then; say "Done."]]')
+    const { calls, text } = await turn.final()
+    assert.deepEqual([text, calls.map(({ name, args }) => [name, args])], ['First: ', [['workspace_read_file', { path: 'a' }]]])
+    const results = calls.map(({ id }) => ({ id, output: 'A' }))
+    await assert.rejects(session.submit(turn.id, [{ id: 'other', output: 1 }]).final(), coded('ToolResultsMismatch'))
+    assert.equal((await shown(session.submit(turn.id, results))).text, 'Done.')
+    assert.equal((await session.submit(turn.id, results).final()).text, 'Done.', 'again changes nothing')
+  })
+
+  test('runs its calls in their order, once, and tells the model what each came to', async () => {
+    /** @type {string[]} */
+    const ran = []
+    const turn = cloud.client().session().send(
+      '[[script: call workspace_read_file {"path":"slow"}; call workspace_write_patch {"path":"x","patch":"y"}; call workspace_read_file {"path":"bad"}; call workspace_read_file {"path":"huge"}; then; echo]]',
+      {
+        tools: {
+          workspace_read_file: async ({ path }) => {
+            ran.push(path)
+            if (path === 'bad') throw new Error('no such file: bad')
+            if (path === 'huge') return 'x'.repeat(2 ** 21)
+            await new Promise((resolve) => setTimeout(resolve, 20))
+            return { path }
+          },
+          workspace_write_patch: () => void ran.push('patched'),
+        },
+        approve: ({ name }) => name !== 'workspace_write_patch' || 'Not today.',
+      },
+    )
+    const { events } = await shown(turn)
+    assert.deepEqual(ran, ['slow', 'bad', 'huge'])
+    const results = events.flatMap((event) => (event.type === 'tool-result' ? [event] : []))
+    assert.deepEqual(
+      results.map(({ call, output, error, refused }) => [call.args.path, output, error, refused]),
+      [
+        ['slow', { path: 'slow' }, undefined, false],
+        ['x', undefined, 'Not today.', true],
+        ['bad', undefined, 'no such file: bad', false],
+        ['huge', undefined, "The tool's result is larger than 1048576 characters of JSON.", false],
+      ],
+    )
+    const { text } = await turn.final()
+    for (const part of ['slow', 'Not today.', 'no such file: bad']) assert.ok(text.includes(part), `${part} in ${text}`)
+  })
+
+  test('that takes too long over a tool goes on without it', async () => {
+    const turn = cloud.client().session().send('[[script: call workspace_read_file {"path":"a"}; then; echo]]', {
+      tools: { workspace_read_file: () => new Promise(() => {}) },
+      toolTimeoutMs: 20,
+    })
+    const { events } = await shown(turn)
+    assert.ok(events.some((event) => event.type === 'tool-result' && /timeout/i.test(event.error ?? '')))
+  })
+})
+
+suite('who leaves', { skip }, () => {
+  before(async () => (cloud = await Cloud.start()))
+  after(() => cloud.end())
+
+  test('by stop ends the turn; what was shown stays', async () => {
+    const session = cloud.client().session()
+    const turn = session.send('[[script: pace 20ms; words 500]]')
+    await until(turn, 'delta')
+    const summary = await turn.stop()
+    assert.equal(summary?.Status.Id, 'failed')
+    const { events } = await shown(turn)
+    const last = events.at(-1)
+    assert.ok(last?.type === 'stopped' && last.text.startsWith('word1 '))
+    await assert.rejects(turn.final(), coded('TurnCancelled'))
+    assert.equal((await session.send('[[script: say "Next."]]').final()).text, 'Next.')
+  })
+
+  test('by stop while a tool runs ends both', async () => {
+    const turn = cloud.client().session().send('[[script: call workspace_read_file {"path":"a"}; then; say "no"]]', {
+      tools: {
+        workspace_read_file: (_, { signal }) =>
+          new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      },
+    })
+    await until(turn, 'tool-call')
+    await turn.stop()
+    assert.deepEqual((await shown(turn)).types, ['stopped'])
+    await assert.rejects(turn.final(), coded('TurnCancelled'))
+  })
+
+  test('by stop before the turn began leaves none', async () => {
+    const session = cloud.client().session()
+    const slow = session.send('[[script: pace 20ms; words 500]]')
+    await until(slow, 'delta')
+    const waiting = session.send('Hello')
+    await until(waiting, 'retry')
+    assert.equal(await waiting.stop(), undefined)
+    await assert.rejects(waiting.final(), coded('TurnCancelled'))
+    await slow.stop()
+    assert.equal((await session.read()).TurnCount, 1)
+  })
+
+  test('by stop as soon as it is sent ends it all the same', async () => {
+    const session = cloud.client().session()
+    const turn = session.send('[[script: pace 20ms; words 500]]')
+    await turn.stop()
+    await assert.rejects(turn.final(), coded('TurnCancelled'))
+    for await (const { Status } of session.turns()) assert.equal(Status.Id, 'failed')
+  })
+
+  test('by stop after the end changes nothing', async () => {
+    const turn = cloud.client().session().send('[[script: say "Done."]]')
+    assert.equal((await turn.final()).text, 'Done.')
+    assert.equal((await turn.stop())?.Status.Id, 'completed')
+  })
+
+  test('by abort stops listening: the turn goes on, and is found again by its id', async () => {
+    const session = cloud.client().session()
+    const controller = new AbortController()
+    const turn = session.send('[[script: pace 10ms; words 60]]', { signal: controller.signal })
+    await until(turn, 'delta')
+    controller.abort()
+    await assert.rejects(turn.final(), { name: 'AbortError' })
+    await assert.rejects(shown(turn), { name: 'AbortError' })
+    const { text } = await shown(session.resume({ turnId: turn.id }))
+    assert.equal(text, Array.from({ length: 60 }, (_, n) => `word${n + 1}`).join(' '))
+    assert.throws(() => session.resume(), TypeError)
+  })
+
+  test('and comes back goes on where it was, and runs no call twice', async () => {
+    const keep = new Memory()
+    const id = 'reloaded'
+    /** @type {string[]} */
+    const ran = []
+    const tools = (/** @type {boolean} */ hangs) => ({
+      workspace_read_file: async (/** @type {{ path: string }} */ { path }) => {
+        if (hangs && path === 'b') return new Promise(() => {})
+        ran.push(path)
+        return path
+      },
+    })
+    const controller = new AbortController()
+    const before = cloud.client({ keep }).session(id)
+    const turn = before.send('[[script: call workspace_read_file {"path":"a"}; call workspace_read_file {"path":"b"}; then; echo]]', {
+      tools: tools(true),
+      signal: controller.signal,
+    })
+    await until(turn, 'tool-result')
+    await until(turn, 'tool-call')
+    controller.abort()
+    await assert.rejects(turn.final())
+
+    const session = cloud.client({ keep }).session(id)
+    assert.equal(session.openTurn, turn.id)
+    const { text } = await session.resume({ tools: tools(false) }).final()
+    assert.deepEqual(ran, ['a', 'b'])
+    assert.match(text, /Tool results received: "a", "b"/)
+    assert.deepEqual([session.openTurn, keep.size], [undefined, 0])
+  })
+})
+
+suite('what is stored', { skip }, () => {
+  before(async () => (cloud = await Cloud.start()))
+  after(() => cloud.end())
+
+  test('is listed, page after page, and read', async () => {
+    const aptix = cloud.client({ token: cloud.token('bob') })
+    const ids = ['l1', 'l2', 'l3', 'l4', 'l5']
+    for (const id of ids) await aptix.session(id).send(`[[script: say "Hello from ${id}."]]`).final()
+    /** @type {string[]} */
+    const listed = []
+    for await (const { Id } of aptix.sessions.list({ userId: 'bob', pageSize: 2 })) listed.push(Id)
+    assert.deepEqual(listed.toSorted(), ids)
+    assert.equal((await aptix.sessions.get('l1')).TurnCount, 1)
+    const session = aptix.session('l1')
+    const turn = await session.turn('last')
+    assert.equal((await session.summary(turn.Id)).AgentAnswerSummary, 'Hello from l1.')
+    assert.equal(await (await session.payload(turn.Id, 'answer')).text(), 'Hello from l1.')
+    const instruction = await (await session.payload(turn.Id, 'instruction')).json()
+    assert.equal(instruction.TurnId, turn.Id)
+    assert.equal(await (await aptix.open(turn.FullAgentAnswerUrl ?? '')).text(), 'Hello from l1.')
+    for await (const change of session.modeHistory()) assert.fail(change.NewMode)
+    await assert.rejects(aptix.sessions.get('nobody'), coded('SessionNotFound'))
+  })
+
+  test('has its files', async () => {
+    const aptix = cloud.client()
+    const file = { name: 'notes.md', media_type: 'text/markdown', contents: '# Notes\n', encoding: 'utf8', description: null }
+    const call = `call publish_file ${JSON.stringify(file)}`
+    const answer = await aptix.session().send(`[[script: ${call}; then; say "There."]]`).final()
+    assert.deepEqual(answer.files.map(({ Name }) => Name), ['notes.md'])
+    assert.equal(await (await aptix.open(answer.files[0]?.Url ?? '')).text(), '# Notes\n')
+  })
+})
+
+suite('a token', { skip }, () => {
+  before(async () => (cloud = await Cloud.start()))
+  after(() => cloud.end())
+
+  test('that is refused is asked for again, once, by all together', async () => {
+    let asked = 0
+    const aptix = cloud.client({ token: async () => (asked++ === 0 ? 'stale' : cloud.token('ada')) })
+    const answers = await Promise.all([1, 2, 3].map((n) => aptix.session().send(`[[script: say "${n}"]]`).final()))
+    assert.deepEqual(answers.map(({ text }) => text), ['1', '2', '3'])
+    assert.equal(asked, 2)
+  })
+
+  test('that stays refused is an error', async () => {
+    let asked = 0
+    const aptix = cloud.client({ token: () => `stale ${asked++}`.replace(' ', '') })
+    await assert.rejects(aptix.session().send('Hello').final(), coded('Unauthenticated'))
+    assert.equal(asked, 2)
+    await assert.rejects(cloud.client({ token: 'stale' }).session().read(), coded('Unauthenticated'))
+  })
+
+  test('goes nowhere but to the API', async () => {
+    await assert.rejects(cloud.client().open('https://elsewhere.example/x'), TypeError)
+    await assert.rejects(cloud.client().open('//elsewhere.example/x'), TypeError)
+  })
+})
+
+const noKills = skip || (process.platform !== 'linux' && 'processes are found by /proc')
+
+suite('a function that is killed', { skip: noKills }, () => {
+  before(async () => (cloud = await Cloud.start('--lease', '1')))
+  after(() => cloud.end())
+
+  test('is replaced: every turn is answered as it is stored, and each call is run once', async () => {
+    const words = Array.from({ length: 30 }, (_, n) => `word${n + 1}`).join(' ')
+    /** @type {Map<string, number>} */
+    const ran = new Map()
+    const tools = {
+      workspace_read_file: (/** @type {any} */ _, /** @type {any} */ { call }) => {
+        ran.set(call.id, (ran.get(call.id) ?? 0) + 1)
+        return 1
+      },
+    }
+    const turns = Array.from({ length: 6 }, async (_, n) => {
+      const round = n % 2 ? 'pace 10ms; words 10; call workspace_read_file {"path":"a"}; then; ' : ''
+      const session = cloud.client().session()
+      const turn = session.send(`[[script: ${round}pace 10ms; words 30]]`, { tools })
+      const { text, types } = await shown(turn)
+      assert.equal(text, words)
+      assert.equal(await (await session.payload(turn.id, 'answer')).text(), words)
+      return types.filter((type) => type === 'retry').length
+    })
+    await new Promise((resolve) => setTimeout(resolve, 250))
+    let killed = cloud.kill()
+    killed += cloud.kill('tool-continuation')
+    const retries = await Promise.all(turns)
+    assert.ok(killed > 0 && retries.some((retries) => retries > 0), `${killed} killed, retries: ${retries}`)
+    assert.deepEqual([...ran.values()].filter((times) => times !== 1), [])
+  })
+})

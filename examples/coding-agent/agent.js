@@ -1,0 +1,91 @@
+#!/usr/bin/env node
+/**
+ * A coding agent in the terminal: it reads the files of a folder, and changes them when you say yes.
+ *
+ *     node examples/coding-agent/agent.js [--url URL] [--token TOKEN] [--session ID] [FOLDER]
+ *
+ * A line is an instruction. Ctrl-C stops the turn, and once more ends the program. The tools are those of the default
+ * agent context: `workspace_read_file` and `workspace_write_patch`.
+ */
+
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+
+import { Aptix } from '../../clients/javascript/src/index.js'
+import { Workspace } from './workspace.js'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    url: { type: 'string', default: process.env.APTIX_URL ?? 'http://127.0.0.1:9000' },
+    token: { type: 'string', default: process.env.APTIX_TOKEN ?? '' },
+    session: { type: 'string' },
+  },
+})
+if (!values.token) {
+  console.error('A token is needed: --token, or APTIX_TOKEN. A local cloud prints one: its command `token`.')
+  process.exit(2)
+}
+
+const workspace = await Workspace.open(positionals[0] ?? '.')
+const terminal = createInterface({ input: process.stdin, output: process.stdout.isTTY ? process.stdout : undefined })
+const lines = terminal[Symbol.asyncIterator]()
+
+/** @param {string} prompt */
+async function ask(prompt) {
+  process.stdout.write(prompt)
+  const { value, done } = await lines.next()
+  return done ? undefined : value
+}
+
+const tools = {
+  workspace_read_file: async (/** @type {{ path: string }} */ { path }) => ({ text: await workspace.read(path) }),
+  workspace_write_patch: async (/** @type {{ path: string, patch: string }} */ { path, patch }) => {
+    await workspace.write(path, await workspace.patched(path, patch))
+    return { applied: true }
+  },
+}
+
+/** @param {import('../../clients/javascript/src/index.js').Call} call */
+async function approve({ name, args }) {
+  if (name !== 'workspace_write_patch') return true
+  // A patch that does not fit is refused before anybody is asked.
+  await workspace.patched(args.path, args.patch)
+  process.stdout.write(`\n${args.patch.trimEnd()}\n`)
+  return (await ask(`Change ${args.path}? [y/n] `))?.trim().toLowerCase() === 'y'
+}
+
+const session = new Aptix({ baseUrl: values.url, token: values.token }).session(values.session)
+console.log(`session ${session.id}`)
+
+/** @type {import('../../clients/javascript/src/index.js').Turn | undefined} */
+let turn
+for (const source of [terminal, process]) {
+  source.on('SIGINT', () => {
+    if (!turn) process.exit(130)
+    const stopped = turn
+    turn = undefined
+    stopped.stop().catch(({ message }) => console.error(message))
+  })
+}
+
+for (let line; (line = await ask('> ')) !== undefined; ) {
+  if (line.trim() === '') continue
+  turn = session.send(line, { tools, approve })
+  try {
+    for await (const event of turn) {
+      if (event.type === 'delta') process.stdout.write(event.text)
+      else if (event.type === 'reset') process.stdout.write('\n')
+      else if (event.type === 'tool-call') console.log(`· ${event.call.name} ${event.call.args?.path ?? ''}`)
+      else if (event.type === 'tool-result' && event.error) console.log(`  ${event.error}`)
+      else if (event.type === 'retry') console.log(`(${event.error.message}; again in ${Math.ceil(event.pauseMs / 1000)} s)`)
+      else if (event.type === 'stopped') console.log('\n(stopped)')
+      else if (event.type === 'result') for (const warning of event.answer.warnings) console.log(`\n! ${warning}`)
+    }
+    console.log()
+  } catch (error) {
+    console.error(`\n${error instanceof Error ? error.message : error}`)
+  }
+  turn = undefined
+}
+terminal.close()
