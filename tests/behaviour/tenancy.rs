@@ -35,6 +35,25 @@ async fn the_same_ids_under_another_org_are_another_session_and_a_foreign_one_is
 }
 
 #[tokio::test]
+async fn a_foreign_turn_is_neither_run_again_nor_forked_from_and_looks_like_an_unknown_one() {
+    let system = System::start().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
+    let request = turn("our secret");
+    ada.execute(&request).await.result();
+    let rerun = (format!("{}/rerun", turn_path(&request)), json!({"TurnId": "t2"}).to_string());
+    let forked = json!({"SessionId": "s2", "TurnId": request["TurnId"]}).to_string();
+    for (path, body) in [rerun, (format!("{}/fork", session_path(&request)), forked)] {
+        let foreign = eve.post(&path, body.clone()).await;
+        let path = path.replace(request["SessionId"].as_str().unwrap(), "0123456789abcdef0123456789abcdef");
+        let body = body.replace(request["TurnId"].as_str().unwrap(), "fedcba9876543210fedcba9876543210");
+        let unknown = eve.post(&path, body).await;
+        assert_eq!((foreign.status, &foreign.text), (404, &unknown.text), "{path}");
+    }
+    assert_eq!(ada.get(&session_path(&request)).await.result()["TurnCount"], 1);
+    assert_eq!(system.model_calls().len(), 1);
+}
+
+#[tokio::test]
 async fn an_org_whose_name_holds_separators_stays_in_its_own_partition() {
     let system = System::start().await;
     let sly = system.client("acme#S#x/../y", "eve");

@@ -3,6 +3,8 @@
 //! Each route is a file that reads as a paragraph; the wiring is `service`'s.
 
 mod cancel_turn;
+mod fork_session;
+mod rerun_turn;
 mod run_turn;
 
 use std::process::ExitCode;
@@ -22,6 +24,8 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let answers = app.answers;
     let routes = Router::new()
         .route(paths::EXECUTE, post(run_turn::run_turn))
-        .route(paths::CANCEL.template(), post(cancel_turn::cancel_turn));
+        .route(paths::CANCEL.template(), post(cancel_turn::cancel_turn))
+        .route(paths::RERUN.template(), post(rerun_turn::rerun_turn))
+        .route(paths::FORK.template(), post(fork_session::fork_session));
     runtime::api::serve(routes.with_state(app), answers).await
 }

@@ -3,7 +3,10 @@
 use axum::{extract::State, response::Response};
 use runtime::{Correlation, Identified, Reply, api::TimeLeft, last_event::After, request_body::ExecuteBody};
 
-use service::{answer::answer, app::App};
+use service::{
+    answer::{Work, answer},
+    app::App,
+};
 
 pub(crate) async fn run_turn(
     State(app): State<App>,
@@ -13,5 +16,5 @@ pub(crate) async fn run_turn(
     After(seen): After,
     ExecuteBody(request): ExecuteBody,
 ) -> Result<Response, Reply> {
-    answer(&app, caller, correlation, request, seen, budget).await
+    answer(&app, caller, correlation, Work::Asked(request), seen, budget).await
 }

@@ -1,10 +1,12 @@
 //! `POST /api/ai/agent/tool-results`: the results of a turn's client tools, and nothing else.
 
 use axum::{extract::State, response::Response};
-use runtime::{
-    Correlation, Identified, Reply, api::TimeLeft, last_event::After, request_body::ToolResultsBody,
+use contracts::ToolContinuation;
+use runtime::{Correlation, Identified, Reply, api::TimeLeft, last_event::After, request_body::JsonBody};
+use service::{
+    answer::{Work, answer},
+    app::App,
 };
-use service::{answer::answer, app::App};
 
 pub(crate) async fn submit_results(
     State(app): State<App>,
@@ -12,7 +14,7 @@ pub(crate) async fn submit_results(
     Correlation(correlation): Correlation,
     TimeLeft(budget): TimeLeft,
     After(seen): After,
-    ToolResultsBody(results): ToolResultsBody,
+    JsonBody(results): JsonBody<ToolContinuation>,
 ) -> Result<Response, Reply> {
-    answer(&app, caller, correlation, results.into(), seen, budget).await
+    answer(&app, caller, correlation, Work::Asked(results.into()), seen, budget).await
 }

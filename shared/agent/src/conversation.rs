@@ -190,7 +190,7 @@ impl Conversation {
         catalog: &Catalog,
     ) -> Telling {
         let now = Now {
-            sequence: turn.sequence,
+            place: turn.place(),
             mode: &turn.mode,
             solution: plan.solution.as_ref().filter(|_| self.solution.is_some()),
             reader: self.reader(plan),
@@ -201,9 +201,9 @@ impl Conversation {
         let nothing = Earlier::default();
         let earlier = self.earlier.as_ref().filter(|_| self.rebuild.is_some()).unwrap_or(&nothing);
         let telling = history::tell(earlier, now, catalog);
-        // In a session's first turn there is nothing that could have been lost.
-        let warning = self.rebuild.and_then(Rebuild::warning).filter(|_| turn.sequence > 1);
-        let first = earlier.exchanges.first().map_or(turn.sequence, |exchange| exchange.sequence);
+        // Where a line begins there is nothing that could have been lost.
+        let warning = self.rebuild.and_then(Rebuild::warning).filter(|_| !turn.after.is_nothing());
+        let first = earlier.exchanges.first().map_or(turn.place(), |exchange| exchange.place);
         let is_short = earlier.left_out != LeftOut::Nothing || telling.window.from > first;
         if let Some(warning) = warning {
             progress.warn(warning);

@@ -37,6 +37,8 @@ pub const SESSIONS: &str = "/api/ai/agent/sessions";
 pub const SESSION: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}");
 /// The changes of a session's mode.
 pub const MODE_HISTORY: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/mode-history");
+/// Makes a session that goes on from one of its turns.
+pub const FORK: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/fork");
 /// The newest turn of a session.
 pub const LAST_TURN: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/turns/last");
 /// One turn.
@@ -47,7 +49,7 @@ pub const SUMMARY: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns
 pub const STREAM: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream");
 /// Ends a turn.
 pub const CANCEL: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel");
-/// Reserved for running a turn once more: it is deployed, and no function answers there yet.
+/// Runs a turn once more, as another one.
 pub const RERUN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/rerun");
 /// What was asked, whole.
 pub const INSTRUCTION: TurnPath =
@@ -65,12 +67,13 @@ pub const FILE: FilePath =
     FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
 
 /// Every path.
-pub const ALL: [&str; 16] = [
+pub const ALL: [&str; 17] = [
     EXECUTE,
     TOOL_RESULTS,
     SESSIONS,
     SESSION.0,
     MODE_HISTORY.0,
+    FORK.0,
     LAST_TURN.0,
     TURN.0,
     SUMMARY.0,
@@ -173,7 +176,7 @@ mod tests {
     #[test]
     fn every_parameter_is_filled_in() {
         let (session, turn) = (SessionId::new("s-1").unwrap(), TurnId::new("t~1").unwrap());
-        let of_session = [SESSION, MODE_HISTORY, LAST_TURN].map(|path| path.of(&session));
+        let of_session = [SESSION, MODE_HISTORY, FORK, LAST_TURN].map(|path| path.of(&session));
         let of_turn =
             [TURN, SUMMARY, STREAM, CANCEL, RERUN, INSTRUCTION, ANSWER, MODEL_REQUEST, MODEL_RESPONSE]
                 .map(|path| path.of(&session, &turn));

@@ -8,8 +8,8 @@ use contracts::{
     invoke_result::Warning,
     read::{
         AgentSession, AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionSummary, AgentSessionTurn,
-        AgentSessionTurnSummary, Cost, EntityHeader, ListResponse, ModeChange, PayloadLink, Score,
-        TurnStatus,
+        AgentSessionTurnSummary, Cost, EntityHeader, ForkedFrom, ListResponse, ModeChange, PayloadLink,
+        Score, TurnStatus,
     },
     response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall, ToolOutcome, ToolResult},
 };
@@ -111,6 +111,7 @@ fn turn() -> AgentSessionTurn {
         status_time_stamp: at(9),
         openai_response_received_date: Some(at(8)),
         openai_chain_expires_date: Some(at(2_505_608)),
+        rerun_of_turn_id: Some("t0".parse().unwrap()),
         mode: "general".to_owned(),
         conversation_id: "s1".parse().unwrap(),
         openai_response_id: Some("resp_1".to_owned()),
@@ -211,6 +212,7 @@ fn session() -> AgentSession {
         workspace_id: Some("NuvOS.DesignPlayground".to_owned()),
         repo: Some("core".to_owned()),
         default_language: Some("rust".to_owned()),
+        forked_from: Some(ForkedFrom { session_id: "s0".parse().unwrap(), turn_id: "t0".parse().unwrap() }),
         mode: "ddr_authoring".to_owned(),
         mode_history: vec![ModeChange {
             previous_mode: "general".to_owned(),

@@ -9,7 +9,10 @@ use std::str::FromStr;
 use contracts::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::session::Session;
+use crate::{
+    line::After,
+    session::{ChainHead, Session},
+};
 
 /// Who remembers conversations, as an operator wants it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -136,7 +139,7 @@ pub enum Rebuild {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
-    /// The session's first turn: there is nothing to tell.
+    /// The first turn of its line: there is nothing to tell.
     First,
     /// The provider remembers: goes on from this response.
     Continues(String),
@@ -144,11 +147,11 @@ pub enum Start {
     Rebuilds(Rebuild),
 }
 
-/// How a turn begins that goes to `upstream` after what `session` has behind it.
+/// How a turn begins that goes to `upstream` after a turn that left `chain` with its provider.
 #[must_use]
-pub fn start(session: &Session, sequence: u64, upstream: &Upstream, now: Timestamp) -> Start {
-    match &session.chain {
-        _ if sequence <= 1 => Start::First,
+pub fn start(after: &After, chain: Option<&ChainHead>, upstream: &Upstream, now: Timestamp) -> Start {
+    match chain {
+        _ if after.is_nothing() => Start::First,
         None => Start::Rebuilds(Rebuild::Unkept),
         Some(_) if upstream.keeper == Keeper::Local => Start::Rebuilds(Rebuild::Unkept),
         Some(head) if !is_with(head.provider.as_deref(), &upstream.provider) => {

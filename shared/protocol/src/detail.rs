@@ -14,6 +14,7 @@ use crate::{
     chain::Upstream,
     cost::Cost,
     id::{SessionKey, TurnKey},
+    line::Repeats,
 };
 
 /// What is kept of a turn's request: written with the turn's start, never again (DD-002A).
@@ -31,6 +32,8 @@ pub struct RequestDetail {
     pub instruction_summary: String,
     /// Files that came with it.
     pub active_file_refs: Vec<AgentSessionActiveFileRef>,
+    /// What it runs again; none of a turn that a user sent.
+    pub repeats: Option<Repeats>,
 }
 
 /// What came of a turn: written when it is finalized (DD-002B, DD-002C).

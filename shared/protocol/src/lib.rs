@@ -12,6 +12,7 @@ pub mod correlation;
 pub mod cost;
 pub mod detail;
 pub mod id;
+pub mod line;
 pub mod link;
 pub mod payload;
 pub mod place;

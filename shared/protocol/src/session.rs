@@ -3,7 +3,7 @@
 use crate::caller::User;
 use contracts::{
     Fingerprint, Timestamp, Usage,
-    id::{self, AgentContextId, ConversationContextId, TurnId},
+    id::{self, AgentContextId, ConversationContextId, SessionId, TurnId},
     read::TurnStatus,
 };
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     cost::Cost,
     id::{AttemptId, SessionKey},
+    line::{After, ForkedFrom},
     payload::StoredRequest,
 };
 
@@ -37,8 +38,13 @@ pub struct Session {
     pub turn_count: u64,
     /// The turn that is not terminal yet, if any.
     pub open_turn: Option<TurnId>,
-    /// The newest turn.
-    pub last_turn: LastTurn,
+    /// The newest turn; none of a fork that has none of its own yet.
+    pub last_turn: Option<LastTurn>,
+    /// What the next turn goes on from, where that is not the newest turn: while a rerun is open and after it failed,
+    /// what came before the rerun; of a fork without turns, the turn that it was forked from.
+    pub tip: Option<After>,
+    /// The turn of another session that this one was forked from.
+    pub forked_from: Option<ForkedFrom>,
     /// The response to continue from: the last *completed* turn's.
     pub chain: Option<ChainHead>,
     /// A provider that turned out to keep no chains.
@@ -57,10 +63,27 @@ pub struct Session {
     pub solution: Option<SolutionContext>,
 }
 
+impl Session {
+    /// What its next turn goes on from, unless that is a rerun.
+    #[must_use]
+    pub fn next_after(&self) -> After {
+        self.tip.clone().unwrap_or_else(|| After::turn(self.turn_count))
+    }
+
+    /// How many places its line has before its first turn.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.forked_from.as_ref().map_or(0, |origin| origin.place)
+    }
+}
+
 /// Where the text of a session's solution context is: in the request of the turn that brought it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct SolutionContext {
+    /// Its session, which is another one's in a fork; none of one from before forks: the session that has it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session: Option<SessionId>,
     /// The turn that brought it.
     pub turn: TurnId,
     /// That turn's request, as a hash.

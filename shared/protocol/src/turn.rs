@@ -7,7 +7,8 @@ use contracts::{Error, ErrorCode, Fingerprint, Timestamp, id::UserId, read::Turn
 
 use crate::{
     chain,
-    id::{AttemptId, TurnKey},
+    id::{AttemptId, SessionKey, TurnKey},
+    line::{After, Predecessor},
     payload::{Kind, StoredRequest},
 };
 
@@ -32,6 +33,10 @@ pub struct Turn {
     pub created: Timestamp,
     /// The mode at its start, a catalog key.
     pub mode: String,
+    /// The turn that it goes on from (docs/lifecycle.md, lines).
+    pub after: After,
+    /// How many places its line has before its session's first turn: none but in a fork.
+    pub offset: u64,
     /// What its first model call goes on from, frozen at its start; takeovers use it.
     pub chain: chain::Start,
     /// The attempt that owns it: every condition compares it (rule 3).
@@ -252,6 +257,26 @@ impl Turn {
             self.accepted.as_ref().filter(|of| Some(&of.suspended_by) == self.suspended_by.as_ref());
         let step = self.recorded.as_ref().map(KnownBy::Step);
         step.or(results.map(KnownBy::Results)).or(self.suspended_by.as_ref().map(KnownBy::Outcome))
+    }
+
+    /// Its place in its line: greater than those of all turns that it goes on from, in whichever session they are. In
+    /// a session that is no fork it is the sequence number.
+    #[must_use]
+    pub fn place(&self) -> u64 {
+        self.offset.saturating_add(self.sequence)
+    }
+
+    /// Where the turn is found that it goes on from.
+    #[must_use]
+    pub fn predecessor(&self) -> Option<Predecessor> {
+        let After { session, sequence } = self.after.clone();
+        let own = &self.key.session;
+        let (session, place) = match session {
+            None => (own.clone(), self.offset.saturating_add(sequence)),
+            // No turn of another session is gone on from but the one that the session was forked from.
+            Some(session) => (SessionKey { org: own.org.clone(), session }, self.offset),
+        };
+        (sequence > 0).then_some(Predecessor { session, sequence, place })
     }
 
     /// Where its request is stored.

@@ -7,6 +7,7 @@ use axum::{
 use contracts::{
     AgentExecuteRequest, Error, ErrorCode, ToolContinuation,
     request::limits::MAX_FORM_PARTS,
+    request::{ForkRequest, RerunRequest},
     shape::{Shape, multipart, text},
 };
 use futures::stream;
@@ -21,9 +22,46 @@ use crate::{Reply, span};
 #[derive(Debug)]
 pub struct ExecuteBody(pub AgentExecuteRequest);
 
-/// A tool continuation, which has one shape: JSON.
+/// A body that has one shape: JSON.
 #[derive(Debug)]
-pub struct ToolResultsBody(pub ToolContinuation);
+pub struct JsonBody<T>(pub T);
+
+/// What is sent as JSON alone.
+pub trait InJson: Sized {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>>;
+    /// Tells the request's span what it is about, where the path doesn't say.
+    fn note(&self);
+}
+
+impl InJson for ToolContinuation {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn note(&self) {
+        span::about_turn(&self.session_id, &self.turn_id);
+    }
+}
+
+impl InJson for RerunRequest {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn note(&self) {}
+}
+
+impl InJson for ForkRequest {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn note(&self) {}
+}
 
 impl<S: Send + Sync> FromRequest<S> for ExecuteBody {
     type Rejection = Reply;
@@ -44,22 +82,22 @@ impl<S: Send + Sync> FromRequest<S> for ExecuteBody {
     }
 }
 
-impl<S: Send + Sync> FromRequest<S> for ToolResultsBody {
+impl<S: Send + Sync, T: InJson> FromRequest<S> for JsonBody<T> {
     type Rejection = Reply;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
         let (headers, body) = read(request, state).await?;
-        let submitted = match shape(&headers, &body)? {
-            Shape::Json => ToolContinuation::parse(&body).map_err(Reply::errors)?,
+        let asked = match shape(&headers, &body)? {
+            Shape::Json => T::parse(&body).map_err(Reply::errors)?,
             Shape::Text | Shape::Multipart { .. } => {
-                return Err(Reply::error(Error::new(
-                    ErrorCode::UnsupportedMediaType,
-                    "Tool results are sent as application/json (AGN-034 §2.2)",
-                )));
+                let rule = "This path takes application/json alone. Send the body as that.";
+                return Err(Reply::error(
+                    Error::new(ErrorCode::UnsupportedMediaType, rule).with_details("Content-Type"),
+                ));
             }
         };
-        span::about_turn(&submitted.session_id, &submitted.turn_id);
-        Ok(Self(submitted))
+        asked.note();
+        Ok(Self(asked))
     }
 }
 

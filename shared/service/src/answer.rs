@@ -5,7 +5,12 @@ use std::{panic::resume_unwind, sync::Arc, time::Duration};
 use agent::outcome;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use contracts::{AgentExecuteRequest, stream::EventId};
+use contracts::{
+    AgentExecuteRequest,
+    id::{SessionId, TurnId},
+    request::RerunRequest,
+    stream::EventId,
+};
 use futures::FutureExt;
 use protocol::{Caller, correlation::CorrelationId};
 use runtime::{Reply, late::Late, stream::Streamed};
@@ -18,6 +23,33 @@ use turns::{
 
 use crate::app::{App, refused};
 
+/// What a client asks to have done about a turn.
+#[derive(Debug)]
+pub enum Work {
+    /// A request of either scenario.
+    Asked(AgentExecuteRequest),
+    /// A turn that is run again.
+    Rerun {
+        /// Its session.
+        session: SessionId,
+        /// The turn.
+        turn: TurnId,
+        /// The new turn, and what is to be other than it was.
+        asked: RerunRequest,
+    },
+}
+
+impl Work {
+    /// Whether the client asks for a stream.
+    fn streaming(&self) -> bool {
+        match self {
+            Self::Asked(AgentExecuteRequest::UserTurn(turn)) => turn.streaming,
+            Self::Asked(AgentExecuteRequest::ToolContinuation(_)) => false,
+            Self::Rerun { asked, .. } => asked.streaming,
+        }
+    }
+}
+
 /// Works on a request for at most `budget`, and answers with what that comes to. The work goes on whether
 /// or not anybody waits for it: a client that goes away ends no turn.
 ///
@@ -27,19 +59,23 @@ pub async fn answer(
     app: &App,
     caller: Caller,
     correlation: CorrelationId,
-    request: AgentExecuteRequest,
+    work: Work,
     seen: Option<EventId>,
     budget: Duration,
 ) -> Result<Response, Reply> {
-    let streaming = matches!(&request, AgentExecuteRequest::UserTurn(turn) if turn.streaming);
-    let (writer, feed) = stream::open(streaming, seen);
+    let (writer, feed) = stream::open(work.streaming(), seen);
     let (turns, pace) = (Arc::clone(&app.turns), app.pace);
     let invocation = Invocation { budget, correlation: Some(correlation) };
     let work = async move {
-        match request {
-            AgentExecuteRequest::UserTurn(turn) => turns.execute(&caller, &turn, &invocation, &writer).await,
-            AgentExecuteRequest::ToolContinuation(results) => {
+        match work {
+            Work::Asked(AgentExecuteRequest::UserTurn(turn)) => {
+                turns.execute(&caller, &turn, &invocation, &writer).await
+            }
+            Work::Asked(AgentExecuteRequest::ToolContinuation(results)) => {
                 turns.resume(&caller, &results, &invocation, &writer).await
+            }
+            Work::Rerun { session, turn, asked } => {
+                turns.rerun(&caller, session, turn, &asked, &invocation, &writer).await
             }
         }
     };

@@ -194,5 +194,6 @@ pub fn setup() -> Setup {
         first_mode: "general".to_owned(),
         target: target(),
         files: Vec::new(),
+        rerun: None,
     }
 }

@@ -48,6 +48,18 @@ pub enum Refusal {
     /// The session has other contexts.
     #[error("the session has other contexts")]
     OtherContexts,
+    /// The session id names another session.
+    #[error("the session id names another session")]
+    SessionIdConflict,
+    /// The turn has no answer to go on from.
+    #[error("the turn is not completed")]
+    TurnNotCompleted,
+    /// The mode that was asked for is none of these.
+    #[error("the mode is not offered")]
+    ModeNotOffered(Vec<String>),
+    /// The model that was asked for is none of these, which the context names.
+    #[error("the model is not offered")]
+    ModelNotOffered(Vec<String>),
     /// No such session for this caller.
     #[error("no such session")]
     SessionNotFound,
@@ -85,6 +97,10 @@ impl Refusal {
             | Self::AgentContextNotFound(_)
             | Self::ConversationContextNotFound(_)
             | Self::OtherContexts
+            | Self::SessionIdConflict
+            | Self::TurnNotCompleted
+            | Self::ModeNotOffered(_)
+            | Self::ModelNotOffered(_)
             | Self::SessionNotFound
             | Self::TurnNotFound
             | Self::PayloadNotFound
@@ -134,6 +150,18 @@ impl Refusal {
                 "The contexts of a session are fixed by its first turn. Leave AgentContextId and ConversationContextId \
                  out, or start a new session.",
             ),
+            Self::SessionIdConflict => Error::new(
+                ErrorCode::SessionIdConflict,
+                "This SessionId names another session already. Mint a new SessionId for a new session.",
+            )
+            .with_details("SessionId"),
+            Self::TurnNotCompleted => Error::new(
+                ErrorCode::TurnNotCompleted,
+                "Only a completed turn can be gone on from. Wait for the turn, or name another one.",
+            )
+            .with_details("TurnId"),
+            Self::ModeNotOffered(offered) => not_offered("Mode", offered),
+            Self::ModelNotOffered(named) => not_offered("Model", named),
             Self::SessionNotFound => ErrorCode::SessionNotFound.into(),
             Self::TurnNotFound => ErrorCode::TurnNotFound.into(),
             Self::PayloadNotFound => ErrorCode::PayloadNotFound.into(),
@@ -157,6 +185,11 @@ impl Refusal {
             ),
         }
     }
+}
+
+fn not_offered(member: &str, offered: &[String]) -> Error {
+    let rule = format!("{member} must be one of {}. Leave it out to have the usual one.", offered.join(", "));
+    Error::new(ErrorCode::MemberInvalid, rule).with_details(member)
 }
 
 impl From<ListError> for Refusal {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use contracts::{
+    Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, TurnId},
     paths,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
-        ListResponse, ModeChange as ModeEntry,
+        ForkedFrom, ListResponse, ModeChange as ModeEntry,
     },
 };
 
@@ -74,7 +75,7 @@ pub fn session(
         owner_organization: names.org(&session.key.org),
         owner_user: EntityHeader::from(&session.owner),
         creation_date: session.created,
-        last_updated_date: session.last_turn.at.max(session.last_activity),
+        last_updated_date: last_updated(session),
         is_deleted: false,
         is_draft: false,
         agent_context_id: Some(agent),
@@ -84,6 +85,10 @@ pub fn session(
         workspace_id: session.hints.workspace.clone(),
         repo: session.hints.repo.clone(),
         default_language: session.hints.language.clone(),
+        forked_from: session
+            .forked_from
+            .as_ref()
+            .map(|origin| ForkedFrom { session_id: origin.session.clone(), turn_id: origin.turn.clone() }),
         mode: session.mode.clone(),
         mode_history: modes.items,
         mode_history_continuation_token: modes.continuation_token,
@@ -93,6 +98,11 @@ pub fn session(
         turns,
         continuation_token: next,
     }
+}
+
+fn last_updated(session: &Session) -> Timestamp {
+    let turned = session.last_turn.as_ref().map(|last| last.at);
+    turned.map_or(session.last_activity, |turned| turned.max(session.last_activity))
 }
 
 fn cost(cost: &protocol::cost::Cost) -> Cost {
@@ -126,13 +136,13 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
         key: session.key.session.to_string(),
         description: None,
         is_public: false,
-        last_updated_date: session.last_turn.at.max(session.last_activity),
+        last_updated_date: last_updated(session),
         agent_context_id: Some(agent),
         agent_context_name: Some(agent_name),
         conversation_context_id: Some(conversation),
         conversation_context_name: Some(conversation_name),
-        last_turn_status: Some(session.last_turn.status),
-        last_turn_date: Some(session.last_turn.at),
+        last_turn_status: session.last_turn.as_ref().map(|last| last.status),
+        last_turn_date: session.last_turn.as_ref().map(|last| last.at),
         turn_count: session.turn_count,
     }
 }
@@ -152,6 +162,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
         openai_response_received_date: report.received,
         openai_chain_expires_date: report.chain_expires,
+        rerun_of_turn_id: request.repeats.as_ref().map(|repeats| repeats.turn.clone()),
         mode: turn.mode.clone(),
         conversation_id: turn.key.session.session.clone(),
         openai_response_id: for_operators(report.response_id.as_deref()),

@@ -8,7 +8,7 @@ use crate::lambda::Function;
 /// A resource of the REST API: its path as API Gateway spells it, and who answers which method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);
 
-const RESOURCES: [Resource; 12] = [
+const RESOURCES: [Resource; 13] = [
     Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
     Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
     Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
@@ -17,6 +17,7 @@ const RESOURCES: [Resource; 12] = [
         &[("GET", Function::SessionRead), ("PATCH", Function::Execute), ("DELETE", Function::Execute)],
     ),
     Resource(paths::MODE_HISTORY.template(), &[("GET", Function::SessionRead)]),
+    Resource(paths::FORK.template(), &[("POST", Function::Execute)]),
     Resource(paths::LAST_TURN.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::TURN.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::SUMMARY.template(), &[("GET", Function::SessionRead)]),

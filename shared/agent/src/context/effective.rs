@@ -90,6 +90,23 @@ impl Effective {
     }
 }
 
+impl Effective {
+    /// The models that the context names: its own, then those that are asked in its place.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.route).chain(&self.fallbacks).map(|route| route.model.as_str())
+    }
+
+    /// The same, with this one of its models asked first, and the others in its place; none where it names no such
+    /// model.
+    #[must_use]
+    pub fn answered_by(mut self, model: &str) -> Option<Self> {
+        let place = self.models().position(|named| named == model)?;
+        self.fallbacks.insert(0, self.route);
+        self.route = self.fallbacks.remove(place);
+        Some(self)
+    }
+}
+
 /// The agent's tools, then those of the conversation that the agent does not bring itself.
 fn merged(agents: &[Definition], conversations: &[Definition]) -> Vec<Definition> {
     let new = |tool: &&Definition| agents.iter().all(|known| known.name != tool.name);

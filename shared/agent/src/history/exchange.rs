@@ -1,7 +1,7 @@
 //! An earlier turn at hand.
 
 use contracts::{Fingerprint, read::AgentSessionActiveFileRef, request::UserTurn};
-use protocol::{session::SolutionContext, turn::Turn};
+use protocol::{line::Predecessor, session::SolutionContext, turn::Turn};
 
 use crate::{
     call::{Reader, Round},
@@ -22,8 +22,10 @@ const FRAME_TOKENS: u32 = 8;
 /// chunks that it was told, and its long values cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// Its place in the session.
-    pub sequence: u64,
+    /// Its place in the line.
+    pub place: u64,
+    /// The turn that it went on from.
+    pub after: Option<Predecessor>,
     /// The mode that it began in.
     pub mode: String,
     /// The solution context that held, by its text's hash.
@@ -69,11 +71,13 @@ impl Exchange {
         let all: u32 = rounds.iter().map(tokens_of).sum();
         let brought = request.solution_context_text.clone().filter(|text| !text.trim().is_empty());
         Some(Self {
-            sequence: turn.sequence,
+            place: turn.place(),
+            after: turn.predecessor(),
             mode: turn.mode.clone(),
             solution: outcome.report.told_solution,
             brought: brought.map(|text| {
                 let named = SolutionContext {
+                    session: Some(turn.key.session.session.clone()),
                     turn: turn.key.turn.clone(),
                     request: turn.fingerprint,
                     request_by: turn.request_by.clone(),
@@ -126,7 +130,7 @@ impl Exchange {
         let tools = (!tools.is_empty()).then(|| format!("Tools:\n{}", indented(&tools.join("\n"))));
         let said = |who: &str, words: &str| Some(format!("{who}:\n{}", indented(words)));
         let parts = [said("User", asked), files, tools, said("Assistant", &self.answer)];
-        format!("Turn {}\n{}", self.sequence, parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))
+        format!("Turn {}\n{}", self.place, parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))
     }
 
     /// Tells it: what was said and replied, in order.

@@ -22,7 +22,7 @@ pub(super) struct Fits {
 /// first, and then turns. `next` is the turn that they are told to; `all` says whether the turns at hand
 /// begin where the window did.
 pub(super) fn fit(exchanges: &[Exchange], before: Option<&Window>, all: bool, room: u32, next: u64) -> Fits {
-    let first = exchanges.first().map_or(next, |exchange| exchange.sequence);
+    let first = exchanges.first().map_or(next, |exchange| exchange.place);
     let from = before.map_or(first, |window| window.from.max(first).min(next));
     let whole_from = before.map_or(from, |window| window.whole_from.max(from).min(next));
     let mut fits = Fits { from, whole_from, tokens: tokens(exchanges, from, whole_from) };
@@ -30,23 +30,23 @@ pub(super) fn fit(exchanges: &[Exchange], before: Option<&Window>, all: bool, ro
         return fits;
     }
     let goal = room - room / 4;
-    let later = || exchanges.iter().map(|exchange| exchange.sequence.saturating_add(1));
-    for sequence in later() {
+    let later = || exchanges.iter().map(|exchange| exchange.place.saturating_add(1));
+    for place in later() {
         if fits.tokens <= goal {
             break;
         }
-        fits.whole_from = fits.whole_from.max(sequence);
+        fits.whole_from = fits.whole_from.max(place);
         fits.tokens = tokens(exchanges, fits.from, fits.whole_from);
     }
     let most = MOST_TURNS - MOST_TURNS / 4;
-    for (place, sequence) in later().enumerate() {
-        if fits.tokens <= goal && exchanges.len() - place <= most {
+    for (left, place) in later().enumerate() {
+        if fits.tokens <= goal && exchanges.len() - left <= most {
             break;
         }
-        fits.from = fits.from.max(sequence);
+        fits.from = fits.from.max(place);
         fits.tokens = tokens(exchanges, fits.from, fits.whole_from);
     }
-    if fits.from > exchanges.last().map_or(0, |exchange| exchange.sequence) {
+    if fits.from > exchanges.last().map_or(0, |exchange| exchange.place) {
         fits.from = next;
     }
     fits.whole_from = fits.whole_from.max(fits.from);
@@ -54,6 +54,6 @@ pub(super) fn fit(exchanges: &[Exchange], before: Option<&Window>, all: bool, ro
 }
 
 fn tokens(exchanges: &[Exchange], from: u64, whole_from: u64) -> u32 {
-    let told = exchanges.iter().filter(|exchange| exchange.sequence >= from);
-    told.map(|exchange| exchange.tokens(exchange.sequence >= whole_from)).fold(0, u32::saturating_add)
+    let told = exchanges.iter().filter(|exchange| exchange.place >= from);
+    told.map(|exchange| exchange.tokens(exchange.place >= whole_from)).fold(0, u32::saturating_add)
 }

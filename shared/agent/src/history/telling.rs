@@ -14,8 +14,8 @@ use crate::{
 /// To whom the earlier turns are told.
 #[derive(Debug, Clone, Copy)]
 pub struct Now<'a> {
-    /// The turn's place in the session.
-    pub sequence: u64,
+    /// The turn's place in its line.
+    pub place: u64,
     /// The mode that it began in.
     pub mode: &'a str,
     /// The solution context that holds.
@@ -53,19 +53,19 @@ pub struct Telling {
 pub fn tell(earlier: &Earlier, now: Now<'_>, catalog: &Catalog) -> Telling {
     let Earlier { exchanges, left_out, window: before, solutions, left } = earlier;
     let all = *left_out != LeftOut::NoRoom;
-    let fits = fit::fit(exchanges, before.as_ref(), all, now.room, now.sequence);
-    let fits = if now.briefly { fit::Fits { whole_from: now.sequence, ..fits } } else { fits };
-    let told = || exchanges.iter().filter(|exchange| exchange.sequence >= fits.from);
+    let fits = fit::fit(exchanges, before.as_ref(), all, now.room, now.place);
+    let fits = if now.briefly { fit::Fits { whole_from: now.place, ..fits } } else { fits };
+    let told = || exchanges.iter().filter(|exchange| exchange.place >= fits.from);
     let window = match before.as_ref().filter(|before| before.from == fits.from) {
         Some(before) => Window { whole_from: fits.whole_from, ..before.clone() },
         None => Window { whole_from: fits.whole_from, ..begun_at(told().next(), fits.from, earlier, now) },
     };
     let was_whole = before.as_ref().map_or(0, |before| before.whole_from);
-    let left = left.iter().map(|(sequence, files)| (*sequence, files));
+    let left = left.iter().map(|(place, files)| (*place, files));
     let files: Vec<_> =
-        left.chain(exchanges.iter().map(|exchange| (exchange.sequence, &exchange.files))).collect();
+        left.chain(exchanges.iter().map(|exchange| (exchange.place, &exchange.files))).collect();
     let of = |turns: std::ops::Range<u64>| {
-        let files = files.iter().filter(move |(sequence, _)| turns.contains(sequence));
+        let files = files.iter().filter(move |(place, _)| turns.contains(place));
         files.flat_map(|(_, files)| (*files).clone())
     };
     let not_repeated = of(was_whole..fits.whole_from).collect();
@@ -77,7 +77,7 @@ pub fn tell(earlier: &Earlier, now: Now<'_>, catalog: &Catalog) -> Telling {
     };
     let mut items = Vec::new();
     for exchange in told() {
-        let whole = exchange.sequence >= fits.whole_from;
+        let whole = exchange.place >= fits.whole_from;
         items.extend(exchange.tell(whole, &mut known, solutions, catalog, now.reader));
     }
     if let Some(Told::Said(first)) = items.first_mut() {

@@ -9,6 +9,7 @@ use protocol::{
     chain::Start,
     detail::Report,
     id::{AttemptId, SessionKey},
+    line::After,
     session::SolutionContext,
     turn::{Stage, State, Turn},
 };
@@ -47,6 +48,8 @@ fn head(sequence: u64, mode: &str) -> Turn {
     Turn {
         key: session.turn(TurnId::new(format!("t{sequence}")).unwrap()),
         sequence,
+        after: After::turn(sequence - 1),
+        offset: 0,
         fingerprint: Fingerprint::of_bytes(&sequence.to_be_bytes()),
         request_by: None,
         requested_by: UserId::new("ann").unwrap(),
@@ -140,7 +143,15 @@ fn earlier(exchanges: Vec<Exchange>, window: Option<Window>) -> Earlier {
 }
 
 fn now(sequence: u64, room: u32) -> Now<'static> {
-    Now { sequence, mode: "general", solution: None, reader: None, room, summary: None, briefly: false }
+    Now {
+        place: sequence,
+        mode: "general",
+        solution: None,
+        reader: None,
+        room,
+        summary: None,
+        briefly: false,
+    }
 }
 
 fn said(told: &Told) -> Option<&Message> {
@@ -240,7 +251,7 @@ fn the_window_stays_until_it_is_full_and_then_a_quarter_is_made_free() {
     for sequence in 2..=24 {
         let at_hand = turns_of(sequence - 1);
         let from = window.as_ref().map_or(1, |window| window.from);
-        let at_hand = at_hand.into_iter().filter(|exchange| exchange.sequence >= from).collect();
+        let at_hand = at_hand.into_iter().filter(|exchange| exchange.place >= from).collect();
         let telling = tell(&earlier(at_hand, window), now(sequence, 1_000), &catalog());
         assert!(telling.tokens <= 1_000 && turns(&telling) >= 1);
         begins.push(telling.window.from);
@@ -328,6 +339,7 @@ fn a_walk_ends_where_the_telling_began_or_where_there_is_no_room() {
         whole_from: 3,
         mode: "general".to_owned(),
         solution: Some(SolutionContext {
+            session: None,
             turn: TurnId::new("t1").unwrap(),
             request: Fingerprint::of_bytes(b"r"),
             request_by: None,
@@ -343,7 +355,7 @@ fn a_walk_ends_where_the_telling_began_or_where_there_is_no_room() {
     assert_eq!(walk.first(), 3, "the newest turn says where its telling began");
     assert!(walk.take(of_tokens(4, 900)) && !walk.take(of_tokens(3, 900)));
     let earlier = walk.ended(LeftOut::NoRoom);
-    assert_eq!(earlier.exchanges.iter().map(|exchange| exchange.sequence).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!(earlier.exchanges.iter().map(|exchange| exchange.place).collect::<Vec<_>>(), [4, 5]);
     assert_eq!((earlier.window, earlier.left_out), (Some(window), LeftOut::NoRoom));
 }
 

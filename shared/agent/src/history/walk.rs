@@ -1,4 +1,4 @@
-//! The walk back through a session, from its newest turn: how far it goes, and what it brings.
+//! The walk back along a line, from its newest turn: how far it goes, and what it brings.
 
 use super::{Exchange, fit::MOST_TURNS};
 use crate::{known::Solutions, window::Window};
@@ -72,7 +72,7 @@ impl Walk {
         self.whole = self.whole.saturating_add(exchange.tokens(true));
         let is_taken = self.first.is_some() && self.newest_first.is_empty();
         if !is_taken && self.brief > self.room || self.newest_first.len() == MOST_TURNS {
-            self.left = Some((exchange.sequence, exchange.files));
+            self.left = Some((exchange.place, exchange.files));
             return false;
         }
         // A turn's files are held no longer than they can be told.
@@ -82,8 +82,8 @@ impl Walk {
     }
 
     /// The next older turn can't be read; these files came with it.
-    pub fn miss(&mut self, sequence: u64, files: Vec<String>) {
-        self.left = Some((sequence, files));
+    pub fn miss(&mut self, place: u64, files: Vec<String>) {
+        self.left = Some((place, files));
     }
 
     /// What the walk brought.

@@ -123,6 +123,10 @@ codes! {
 
     /// The turn id was used with another request; a new turn takes a new id.
     TurnIdConflict = 409, Never;
+    /// The session id names a session already; a new one takes a new id.
+    SessionIdConflict = 409, Never;
+    /// The turn has no answer to go on from: it is open, or it failed.
+    TurnNotCompleted = 409, Never;
     /// The same request still runs; asking again later returns its outcome.
     TurnInProgress = 409, SameRequest;
     /// Another turn of the session runs.

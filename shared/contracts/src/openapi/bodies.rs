@@ -28,6 +28,7 @@ pub(super) fn request_body(body: Body) -> RequestBody {
         MAX_BODY_BYTES / MIB
     )));
     match body {
+        Body::Json(schema) => all.content("application/json", json(schema, examples::Examples::new())),
         Body::Results => all.content("application/json", json("ToolContinuation", examples::tool_results())),
         Body::Asked => {
             let both = examples::user_turn().into_iter().chain(examples::tool_results()).collect();

@@ -61,6 +61,12 @@ pub(super) const START: &[ErrorCode] = &[
     ConversationContextNotFound,
 ];
 
+/// Running a turn again (DD-006).
+pub(super) const RERUN: &[ErrorCode] = &[SessionNotFound, TurnNotFound, InputRequired];
+
+/// Making a session from a turn of another one.
+pub(super) const FORK: &[ErrorCode] = &[SessionNotFound, TurnNotFound, TurnNotCompleted, SessionIdConflict];
+
 /// Handing in tool results (AGN-034 §2.2).
 pub(super) const TOOL_RESULTS: &[ErrorCode] =
     &[TurnNotFound, TurnOfAnotherUser, TurnInProgress, TurnNotAwaitingTools, ToolResultsMismatch];

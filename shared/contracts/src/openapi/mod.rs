@@ -72,6 +72,8 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     all.iter_mut().for_each(|(_, schema)| absent::never_null(schema));
 
     named::<AgentExecuteRequestSchema>("AgentExecuteRequest", &mut all);
+    named::<scenarios::RerunRequest>("RerunRequest", &mut all);
+    named::<scenarios::ForkRequest>("ForkRequest", &mut all);
     bounds::set(&mut all);
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all.dedup_by(|(one, _), (other, _)| one == other);

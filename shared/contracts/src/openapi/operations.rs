@@ -6,7 +6,9 @@
 use utoipa::openapi::path::HttpMethod;
 
 use super::{
-    error_groups::{ANYWHERE, BODY, FAILED_TURN, PAYLOAD, SESSION, START, TOOL_RESULTS, TURN, USER_TURN},
+    error_groups::{
+        ANYWHERE, BODY, FAILED_TURN, FORK, PAYLOAD, RERUN, SESSION, START, TOOL_RESULTS, TURN, USER_TURN,
+    },
     parameters::{self, Takes},
 };
 use crate::{error::ErrorCode, paths};
@@ -33,6 +35,8 @@ pub(super) enum Body {
     Asked,
     /// Tool results, as JSON.
     Results,
+    /// A request of the schema with this name, as JSON.
+    Json(&'static str),
 }
 
 /// What a success looks like.
@@ -127,6 +131,38 @@ pub(super) const OPERATIONS: &[Row] = &[
         answers: Answers::Json("AgentSessionTurnSummary"),
         leads_to: &[Lead { to: "readTurn", with: OF_SUMMARY }],
         errors: &[ANYWHERE, TURN],
+    },
+    Row {
+        id: "rerunTurn",
+        method: HttpMethod::Post,
+        path: paths::RERUN.template(),
+        tag: "Turns",
+        summary: "Run a turn again, as a new one",
+        description: "Asks the same again, or with another instruction, model or mode (DD-006). The new turn is one like \
+            any other: it searches and reads its files anew, `TurnId` makes the request idempotent, and the answer comes as \
+            `executeTurn` has it. It goes on from where the old turn did, so that the model is told neither that one nor \
+            what came after it; once it is completed the session goes on from it. The old turn stays as it is, and must be \
+            over.",
+        takes: &[Takes::Session, Takes::Turn, Takes::LastEventId],
+        body: Some(Body::Json("RerunRequest")),
+        answers: Answers::Turn,
+        leads_to: &[Lead { to: "readTurn", with: OF_ANSWER }],
+        errors: &[ANYWHERE, BODY, RERUN, START, FAILED_TURN],
+    },
+    Row {
+        id: "forkSession",
+        method: HttpMethod::Post,
+        path: paths::FORK.template(),
+        tag: "Sessions",
+        summary: "Make a session that goes on from a turn of this one",
+        description: "The new session's turns go on from a completed turn of this one: the model knows what came up to it, \
+            and the earlier turns stay where they are. Contexts, hints and the solution context are those of this session \
+            by now, the mode is what the turn left. `SessionId` is the client's and makes the request idempotent.",
+        takes: &[Takes::Session],
+        body: Some(Body::Json("ForkRequest")),
+        answers: Answers::Json("AgentSession"),
+        leads_to: &[],
+        errors: &[ANYWHERE, BODY, FORK],
     },
     Row {
         id: "listSessions",

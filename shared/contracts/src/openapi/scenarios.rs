@@ -63,6 +63,37 @@ pub struct ToolContinuation {
     tool_results: Vec<SubmittedResult>,
 }
 
+/// Runs a turn again, as a new one (DD-006).
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+pub(super) struct RerunRequest {
+    turn_id: TurnId,
+    /// What the user says now; absent: what was said then.
+    #[schema(pattern = r"\S")]
+    instruction: Option<String>,
+    /// The model that is to answer, one of those that the session's conversation context names; absent: the context's
+    /// own.
+    model: Option<Hint>,
+    /// The key of the mode that the turn is to begin in; absent: the one that it began in then.
+    mode: Option<String>,
+    /// Whether the answer is streamed; false when absent (AGN-034 §4.7).
+    streaming: Option<bool>,
+}
+
+/// Makes a session that goes on from a turn of another one.
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+pub(super) struct ForkRequest {
+    /// The new session, minted by the client.
+    session_id: SessionId,
+    /// The completed turn to go on from.
+    turn_id: TurnId,
+    /// What people call it; absent: as the other one.
+    name: Option<Hint>,
+}
+
 /// What a client's tool came to: exactly one of `ResultJson` and `ErrorMessage` (AGN-034 §5).
 #[derive(ToSchema)]
 #[serde(untagged)]

@@ -58,6 +58,9 @@ pub struct AgentSession {
     /// The language hint for retrieval.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub default_language: Option<String>,
+    /// The turn of another session that this one goes on from; absent where it is no fork.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub forked_from: Option<ForkedFrom>,
     /// The current mode's key (AGN-011 §3.2).
     pub mode: String,
     /// The changes of the mode, newest first, at most a hundred (AGN-011 §3.2).
@@ -78,6 +81,17 @@ pub struct AgentSession {
     /// What to ask for the next turns with; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub continuation_token: Option<String>,
+}
+
+/// The turn that a session was forked from. What came before is read there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct ForkedFrom {
+    /// Its session.
+    pub session_id: SessionId,
+    /// The turn.
+    pub turn_id: TurnId,
 }
 
 /// An entry of a session's mode history (AGN-011 §3.2).

@@ -37,6 +37,9 @@ pub struct AgentSessionTurn {
     /// How long the provider keeps the chain, as far as can be relied on.
     #[serde(rename = "OpenAIChainExpiresDate", skip_serializing_if = "Option::is_none", default)]
     pub openai_chain_expires_date: Option<Timestamp>,
+    /// The turn that it runs again; absent where a user sent it (DD-006).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rerun_of_turn_id: Option<TurnId>,
     /// The mode's key at the start of the turn.
     pub mode: String,
     /// The session.

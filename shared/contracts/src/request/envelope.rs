@@ -103,17 +103,13 @@ pub(crate) const MEMBERS: &[Member<Draft>] = &[
 ];
 
 /// A blank instruction counts as absent (AGN-034 §4.1): it conveys no intent.
-fn says_something(text: &str) -> Option<String> {
+pub(super) fn says_something(text: &str) -> Option<String> {
     (!text.trim().is_empty()).then(|| text.to_owned())
 }
 
-/// Which scenario a body is: a tool continuation exactly when `ToolResults` is there (AGN-034 §3).
-pub(super) fn scenario(json: &Json<'_>) -> Scenario {
-    if peek(json, "ToolResults").any(|value| !matches!(value, Json::Null)) {
-        Scenario::ToolContinuation
-    } else {
-        Scenario::UserTurn
-    }
+/// Whether a body is a tool continuation: exactly when `ToolResults` is there (AGN-034 §3).
+pub(super) fn is_continuation(json: &Json<'_>) -> bool {
+    peek(json, "ToolResults").any(|value| !matches!(value, Json::Null))
 }
 
 /// Reads a user turn (AGN-034 §2.1).

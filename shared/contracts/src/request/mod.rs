@@ -11,6 +11,7 @@
 //!
 //! Deliberately absent: who calls, what a turn's state allows, and anything about a model.
 
+mod again;
 mod artifact;
 pub(crate) mod base64;
 mod canonical;
@@ -26,6 +27,7 @@ pub(crate) mod table;
 mod tool_results;
 pub(crate) mod value;
 
+pub use again::{ForkRequest, RerunRequest};
 pub use artifact::{Artifact, Contents, Origin};
 pub use image::{ClipboardImage, ImageType};
 pub use rag::{RagCondition, RagOperator, RagValue};
@@ -37,7 +39,6 @@ use serde::Serialize;
 use self::{
     json::{Json, Unreadable},
     report::Report,
-    table::Scenario,
 };
 use crate::{
     error::{Error, ErrorCode},
@@ -141,11 +142,9 @@ impl AgentExecuteRequest {
     /// ```
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         let json = within_limit(body)?;
-        match envelope::scenario(&json) {
-            Scenario::UserTurn => checked(&json, envelope::user_turn).map(Self::UserTurn),
-            Scenario::ToolContinuation => {
-                checked(&json, envelope::tool_continuation).map(Self::ToolContinuation)
-            }
+        match envelope::is_continuation(&json) {
+            false => checked(&json, envelope::user_turn).map(Self::UserTurn),
+            true => checked(&json, envelope::tool_continuation).map(Self::ToolContinuation),
         }
     }
 

@@ -10,11 +10,14 @@ use super::{
 };
 use crate::error::ErrorCode;
 
-/// The two request scenarios, told apart by the presence of `ToolResults` (AGN-034 §2, §3).
+/// What a body is for: one of the two request scenarios, told apart by the presence of `ToolResults` (AGN-034 §2,
+/// §3), or what another path takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scenario {
     UserTurn,
     ToolContinuation,
+    Rerun,
+    Fork,
 }
 
 impl Scenario {
@@ -22,6 +25,8 @@ impl Scenario {
         match self {
             Self::UserTurn => "a user turn (AGN-034 §2.1)",
             Self::ToolContinuation => "a tool continuation (AGN-034 §2.2)",
+            Self::Rerun => "a rerun (DD-006)",
+            Self::Fork => "a fork",
         }
     }
 }
@@ -72,7 +77,7 @@ impl<D> Member<D> {
     /// Whether the member must, may or must not be there.
     pub(crate) fn presence(&self, scenario: Scenario) -> Presence {
         match scenario {
-            Scenario::UserTurn => self.user_turn,
+            Scenario::UserTurn | Scenario::Rerun | Scenario::Fork => self.user_turn,
             Scenario::ToolContinuation => self.tool_continuation,
         }
     }

@@ -16,8 +16,9 @@ use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
     detail::{Findings, Participant, RequestDetail},
     id::{AttemptId, TurnKey},
+    line::{After, Repeats},
     payload::StoredRequest,
-    session::{Contexts, Hints, LastTurn, Session, SolutionChange},
+    session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionChange},
     timing::Timing,
     turn::{Reason, Stage, State, Turn},
 };
@@ -68,6 +69,36 @@ pub struct Setup {
     pub target: Target,
     /// The files that come with it, and which of them go to the model.
     pub files: Vec<AgentSessionActiveFileRef>,
+    /// Of a rerun: what it repeats, and what it goes on from.
+    pub rerun: Option<Rerun>,
+}
+
+/// A turn that runs another one again (DD-006).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rerun {
+    /// What it repeats.
+    pub repeats: Repeats,
+    /// What it goes on from in the place of what its session has come to.
+    pub basis: Basis,
+}
+
+/// What a turn goes on from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Basis {
+    /// The turn.
+    pub after: After,
+    /// What that left with its provider.
+    pub chain: Option<ChainHead>,
+    /// The mode that the turn begins in.
+    pub mode: String,
+}
+
+impl Basis {
+    /// What an ordinary turn goes on from: what its session has come to.
+    #[must_use]
+    pub fn of(session: &Session) -> Self {
+        Self { after: session.next_after(), chain: session.chain.clone(), mode: session.mode.clone() }
+    }
 }
 
 /// What is stored, read consistently.
@@ -156,6 +187,7 @@ pub enum Decision {
 ///     first_mode: "general".to_owned(),
 ///     target: Target::default(),
 ///     files: Vec::new(),
+///     rerun: None,
 /// };
 /// let attempt = AttemptId::new("a fresh random id".to_owned());
 /// let commit = begin(None, None, &submission, &setup, attempt, true, now, &timing);
@@ -274,18 +306,20 @@ pub fn begin(
         Some(closing) => Some(&closing.finalized.session),
         None => session,
     };
-    let sequence = before.map_or(0, |session| session.turn_count).saturating_add(1);
+    let before = before.cloned().unwrap_or_else(|| created(submission, setup, now));
+    let sequence = before.turn_count.saturating_add(1);
+    let next = before.next_after();
+    let basis = setup.rerun.as_ref().map_or_else(|| Basis::of(&before), |rerun| rerun.basis.clone());
     let after = Session {
         rev: session.map_or(0, |session| session.rev).saturating_add(1),
         turn_count: sequence,
         open_turn: Some(submission.key.turn.clone()),
-        last_turn: LastTurn { id: submission.key.turn.clone(), status: TurnStatus::Pending, at: now },
-        hints: submission
-            .hints
-            .clone()
-            .latched_over(&before.map(|session| session.hints.clone()).unwrap_or_default()),
-        solution: submission.solution.applied_to(before.and_then(|session| session.solution.as_ref())),
-        ..before.cloned().unwrap_or_else(|| created(submission, setup, now))
+        last_turn: Some(LastTurn { id: submission.key.turn.clone(), status: TurnStatus::Pending, at: now }),
+        // Until a turn that goes on from elsewhere is completed, the next one goes on from what was there.
+        tip: (basis.after != next).then_some(next),
+        hints: submission.hints.clone().latched_over(&before.hints),
+        solution: submission.solution.applied_to(before.solution.as_ref()),
+        ..before
     };
     let lease_ends = now.after(timing.lease);
     let upstream = setup.target.of(&after);
@@ -296,8 +330,10 @@ pub fn begin(
         request_by: submission.id.clone(),
         requested_by: submission.by.id.clone(),
         created: now,
-        mode: after.mode.clone(),
-        chain: chain::start(&after, sequence, &upstream, now),
+        mode: basis.mode,
+        chain: chain::start(&basis.after, basis.chain.as_ref(), &upstream, now),
+        after: basis.after,
+        offset: after.offset(),
         attempt: attempt.clone(),
         due: Some(take::abandoned_at(lease_ends, timing)),
         streamed: submission.streamed,
@@ -333,7 +369,9 @@ fn created(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
         last_activity: now,
         turn_count: 0,
         open_turn: None,
-        last_turn: LastTurn { id: submission.key.turn.clone(), status: TurnStatus::Pending, at: now },
+        last_turn: None,
+        tip: None,
+        forked_from: None,
         chain: None,
         keeps_no_chain: None,
         mode: setup.first_mode.clone(),
@@ -353,5 +391,6 @@ fn request_detail(submission: &Submission, setup: &Setup, upstream: Upstream) ->
         upstream,
         instruction_summary: submission.instruction_summary.clone(),
         active_file_refs: setup.files.clone(),
+        repeats: setup.rerun.as_ref().map(|rerun| rerun.repeats.clone()),
     }
 }

@@ -3,10 +3,13 @@
 use super::Illegal;
 use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
-    detail::{Findings, ModeChange, ModePlace, Report, ResultDetail},
+    detail::{Findings, ModeChange, ModePlace, Report, ResultDetail, StagedMode},
     session::{ChainHead, LastTurn, Session, costs_with},
     turn::{Settlement, State, Turn, Verdict},
 };
+
+/// Why a mode changed that no tool changed.
+const RERUN_IN_MODE: &str = "A turn was run again in this mode.";
 
 /// A turn that becomes terminal and the session that shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +80,8 @@ fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, found: Opt
     let mut after = session.clone();
     after.rev = session.rev.saturating_add(1);
     after.last_activity = session.last_activity.max(settlement.at);
-    if session.last_turn.id == turn.key.turn {
-        after.last_turn =
-            LastTurn { status: settlement.verdict.status(), at: settlement.at, ..session.last_turn.clone() };
+    if let Some(last) = after.last_turn.as_mut().filter(|last| last.id == turn.key.turn) {
+        *last = LastTurn { status: settlement.verdict.status(), at: settlement.at, id: last.id.clone() };
     }
     // Only the turn that the session names as open may close it (rule 11).
     if session.open_turn.as_ref() == Some(&turn.key.turn) {
@@ -94,14 +96,16 @@ fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, found: Opt
     if let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) {
         // A turn that left nothing with the provider ends the chain: what came before lacks it.
         after.chain = chain_head(&found.report);
-        if let Some(staged) = found.modes.last() {
-            after.mode.clone_from(&staged.mode);
-        }
+        // The next turn goes on from this one, also from a rerun: with it the session goes another way.
+        after.tip = None;
+        after.mode.clone_from(found.modes.last().map_or(&turn.mode, |staged| &staged.mode));
     }
     after
 }
 
-fn chain_head(report: &Report) -> Option<ChainHead> {
+/// What a completed turn left with its provider, to go on from.
+#[must_use]
+pub fn chain_head(report: &Report) -> Option<ChainHead> {
     Some(ChainHead {
         response_id: report.response_id.clone()?,
         model: report.model.clone().unwrap_or_default(),
@@ -121,9 +125,17 @@ fn mode_changes(
     let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) else {
         return Vec::new();
     };
-    let before = std::iter::once(&session.mode).chain(found.modes.iter().map(|staged| &staged.mode));
+    // A rerun begins in a mode of its own, which its session is in from then on unless a tool changes it.
+    let begun = [StagedMode {
+        mode: turn.mode.clone(),
+        reason: RERUN_IN_MODE.to_owned(),
+        branch: false,
+        at: turn.created,
+    }];
+    let staged = if found.modes.is_empty() { begun.as_slice() } else { &found.modes };
+    let before = std::iter::once(&session.mode).chain(staged.iter().map(|staged| &staged.mode));
     // A change to the mode that is there already changes nothing.
-    let changes = before.zip(&found.modes).filter(|(before, staged)| **before != staged.mode);
+    let changes = before.zip(staged).filter(|(before, staged)| **before != staged.mode);
     changes
         .zip(0..)
         .map(|((before, staged), number)| ModeChange {

@@ -4,7 +4,10 @@
 
 pub mod begin;
 pub mod finalize;
+pub mod fork;
 pub mod renew;
+#[cfg(test)]
+mod rerun_tests;
 pub mod resume;
 pub mod settle;
 pub mod suspend;

@@ -24,11 +24,11 @@ use crate::{
     turn::{Phase, Reason, State, Turn, Verdict},
 };
 
-fn at(seconds: u64) -> Timestamp {
+pub(super) fn at(seconds: u64) -> Timestamp {
     Timestamp::from_millis(1_000_000_000_000).after(Duration::from_secs(seconds))
 }
 
-fn attempt(name: &str) -> AttemptId {
+pub(super) fn attempt(name: &str) -> AttemptId {
     AttemptId::new(name.to_owned())
 }
 
@@ -36,7 +36,7 @@ fn target(model: &str, provider: &str) -> Target {
     Target { model: model.to_owned(), provider: provider.to_owned(), ..Target::default() }
 }
 
-fn submission(turn: &str, instruction: &str) -> Submission {
+pub(super) fn submission(turn: &str, instruction: &str) -> Submission {
     let session = SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() };
     Submission {
         key: session.turn(TurnId::new(turn).unwrap()),
@@ -52,12 +52,13 @@ fn submission(turn: &str, instruction: &str) -> Submission {
     }
 }
 
-fn setup() -> Setup {
+pub(super) fn setup() -> Setup {
     Setup {
         contexts: Contexts::default(),
         first_mode: "general".to_owned(),
         target: target("m", "p"),
         files: Vec::new(),
+        rerun: None,
     }
 }
 
@@ -69,7 +70,7 @@ fn running() -> (Session, Turn) {
     (commit.session.after, commit.turns[0].after.clone())
 }
 
-fn answer(id: &str) -> Findings {
+pub(super) fn answer(id: &str) -> Findings {
     let report = Report {
         response_id: Some(id.to_owned()),
         model: Some("m".to_owned()),
@@ -179,7 +180,7 @@ fn a_start_folds_a_settled_turn_and_chains_from_its_response() {
     );
     let after = &commit.session.after;
     assert_eq!((commit.session.condition, after.rev, after.turn_count), (Some(1), 2, 2));
-    assert_eq!((after.usage.total_tokens, after.last_turn.status), (5, TurnStatus::Pending));
+    assert_eq!((after.usage.total_tokens, after.last_turn.clone().unwrap().status), (5, TurnStatus::Pending));
     assert_eq!(commit.turns[0].after.chain.previous_response_id(), Some("resp_1"));
     assert_eq!(commit.turns[1].after.state.phase(), Phase::Finalized);
     assert_eq!(commit.result, None);
@@ -294,6 +295,7 @@ fn a_first_turn_tells_nothing() {
 #[test]
 fn a_solution_context_stays_until_it_is_replaced_or_removed() {
     let brought = |turn: &str, text: &str| SolutionContext {
+        session: None,
         turn: TurnId::new(turn).unwrap(),
         request: Fingerprint::of_bytes(turn.as_bytes()),
         request_by: None,
@@ -469,7 +471,7 @@ fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
     let settled = settle::settle(&turn, completed("a"), at(3), at(4), &timing).unwrap().after;
     let done = finalize::finalize(&session, &settled, Some(&found)).unwrap();
     assert_eq!((done.session.open_turn.clone(), done.session.mode.as_str()), (None, "ddr_authoring"));
-    assert_eq!((done.session.last_activity, done.session.last_turn.at), (at(3), at(3)));
+    assert_eq!((done.session.last_activity, done.session.last_turn.clone().unwrap().at), (at(3), at(3)));
     let changes: Vec<_> = done
         .mode_changes
         .iter()
@@ -489,7 +491,10 @@ fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
     let failed = settle::end(&turn, Reason::Cancelled, at(4), &timing).unwrap().after;
     let done = finalize::finalize(&session, &failed, None).unwrap();
     assert_eq!((done.session.chain, done.session.mode.as_str()), (None, "general"));
-    assert_eq!((done.session.last_turn.status, done.result.report.errors.len()), (TurnStatus::Failed, 1));
+    assert_eq!(
+        (done.session.last_turn.clone().unwrap().status, done.result.report.errors.len()),
+        (TurnStatus::Failed, 1)
+    );
 }
 
 #[test]

@@ -159,6 +159,7 @@ pub(crate) fn setup() -> &'static Setup {
         first_mode: FIRST_MODE.to_owned(),
         target: Target { model: MODEL.to_owned(), ..Target::default() },
         files: Vec::new(),
+        rerun: None,
     });
     &SETUP
 }

@@ -253,8 +253,7 @@ fn rolled_up(state: &State) -> bool {
     let Some(last) = turns(state).max_by_key(|turn| turn.sequence) else { return false };
     let status = if is_terminal(last) { last.status() } else { contracts::read::TurnStatus::Pending };
     session.usage.prompt_tokens == counted
-        && session.last_turn.id == last.key.turn
-        && session.last_turn.status == status
+        && session.last_turn.as_ref().is_some_and(|told| told.id == last.key.turn && told.status == status)
 }
 
 fn superseded_by(state: &State) -> bool {

@@ -10,6 +10,7 @@ use protocol::{
     chain::{Keeper, Upstream},
     detail::{ModeChange, ModePlace, Participant, Report, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
+    line::Repeats,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,8 @@ pub(crate) struct RequestItem {
     instruction_summary: String,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     active_file_refs: Vec<AgentSessionActiveFileRef>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    repeats: Option<Repeats>,
 }
 
 impl From<&RequestDetail> for RequestItem {
@@ -47,6 +50,7 @@ impl From<&RequestDetail> for RequestItem {
             chain: request.upstream.keeper,
             instruction_summary: request.instruction_summary.clone(),
             active_file_refs: request.active_file_refs.clone(),
+            repeats: request.repeats.clone(),
         }
     }
 }
@@ -65,6 +69,7 @@ impl RequestItem {
             },
             instruction_summary: self.instruction_summary,
             active_file_refs: self.active_file_refs,
+            repeats: self.repeats,
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use contracts::{
     Fingerprint, Timestamp, Usage,
-    id::{AgentContextId, ConversationContextId, TurnId, UserId},
+    id::{AgentContextId, ConversationContextId, SessionId, TurnId, UserId},
     read::TurnStatus,
 };
 use protocol::caller::User;
 use protocol::{
     cost::Cost,
     id::SessionKey,
+    line::{After, ForkedFrom},
     session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
 };
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,12 @@ use crate::key;
 /// Attributes that come and go.
 pub(crate) const OPTIONAL: &[&str] = &[
     "OpenTurn",
+    "LastTurn",
+    "LastTurnStatus",
+    "LastTurnDate",
+    "Tip",
+    "TipSession",
+    "ForkedFrom",
     "ChainResponseId",
     "ChainModel",
     "ChainProvider",
@@ -52,9 +59,18 @@ pub(crate) struct SessionItem {
     turn_count: u64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     open_turn: Option<TurnId>,
-    last_turn: TurnId,
-    last_turn_status: TurnStatus,
-    last_turn_date: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    last_turn: Option<TurnId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    last_turn_status: Option<TurnStatus>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    last_turn_date: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    tip: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    tip_session: Option<SessionId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    forked_from: Option<ForkedFrom>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_response_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -89,7 +105,7 @@ pub(crate) struct SessionItem {
 
 impl From<&Session> for SessionItem {
     fn from(session: &Session) -> Self {
-        let chain = session.chain.as_ref();
+        let (chain, last) = (session.chain.as_ref(), session.last_turn.as_ref());
         Self {
             head: Head::of(&key::Item::Session(&session.key)),
             gsi1pk: key::org_index(&session.key.org),
@@ -102,9 +118,12 @@ impl From<&Session> for SessionItem {
             last_activity: session.last_activity,
             turn_count: session.turn_count,
             open_turn: session.open_turn.clone(),
-            last_turn: session.last_turn.id.clone(),
-            last_turn_status: session.last_turn.status,
-            last_turn_date: session.last_turn.at,
+            last_turn: last.map(|last| last.id.clone()),
+            last_turn_status: last.map(|last| last.status),
+            last_turn_date: last.map(|last| last.at),
+            tip: session.tip.as_ref().map(|tip| tip.sequence),
+            tip_session: session.tip.as_ref().and_then(|tip| tip.session.clone()),
+            forked_from: session.forked_from.clone(),
             chain_response_id: chain.map(|chain| chain.response_id.clone()),
             chain_model: chain.map(|chain| chain.model.clone()),
             chain_provider: chain.and_then(|chain| chain.provider.clone()),
@@ -147,11 +166,12 @@ impl SessionItem {
             last_activity: self.last_activity,
             turn_count: self.turn_count,
             open_turn: self.open_turn,
-            last_turn: LastTurn {
-                id: self.last_turn,
-                status: self.last_turn_status,
-                at: self.last_turn_date,
+            last_turn: match (self.last_turn, self.last_turn_status, self.last_turn_date) {
+                (Some(id), Some(status), Some(at)) => Some(LastTurn { id, status, at }),
+                _ => None,
             },
+            tip: self.tip.map(|sequence| After { session: self.tip_session, sequence }),
+            forked_from: self.forked_from,
             chain,
             keeps_no_chain: self.keeps_no_chain,
             mode: self.mode,

@@ -12,6 +12,7 @@ use protocol::{
     chain::{Rebuild, Start},
     cost::{Amount, Cost},
     id::{AttemptId, SessionKey, TurnKey},
+    line::{After, ForkedFrom},
     session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
     turn::{AcceptedResults, Reason, Recorded, Settlement, Stage, State, Turn, Verdict},
 };
@@ -40,6 +41,8 @@ fn turn(state: State) -> Turn {
     Turn {
         key: key(),
         sequence: 7,
+        after: After::turn(6),
+        offset: 0,
         fingerprint: Fingerprint::of_bytes(b"asked"),
         request_by: Some(attempt("r")),
         requested_by: UserId::new("auth0|ada").unwrap(),
@@ -109,7 +112,9 @@ fn bare() -> Session {
         last_activity: now,
         turn_count: 2,
         open_turn: None,
-        last_turn: LastTurn { id: key().turn, status: TurnStatus::Failed, at: now },
+        last_turn: Some(LastTurn { id: key().turn, status: TurnStatus::Failed, at: now }),
+        tip: None,
+        forked_from: None,
         chain: None,
         keeps_no_chain: None,
         mode: "general".to_owned(),
@@ -135,7 +140,15 @@ fn full() -> Session {
         keeps_no_chain: Some("other.example.com".to_owned()),
         hints: Hints { repo: Some("aptix".to_owned()), ..Hints::default() },
         costs: vec![Cost { amount: Amount::from_micros(1_250), currency: "USD".to_owned() }],
+        tip: Some(After::turn(1)),
+        forked_from: Some(ForkedFrom {
+            session: SessionId::new("s0").unwrap(),
+            turn: key().turn,
+            sequence: 4,
+            place: 6,
+        }),
         solution: Some(SolutionContext {
+            session: Some(key().session.session),
             turn: key().turn,
             request: Fingerprint::of_bytes(b"request"),
             request_by: Some(attempt("r")),

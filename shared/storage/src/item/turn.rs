@@ -1,9 +1,14 @@
 //! The turn head's item.
 
-use contracts::{Fingerprint, Timestamp, id::UserId, read::TurnStatus};
+use contracts::{
+    Fingerprint, Timestamp,
+    id::{SessionId, UserId},
+    read::TurnStatus,
+};
 use protocol::{
     chain::{Rebuild, Start},
     id::{AttemptId, TurnKey},
+    line::After,
     turn::{AcceptedResults, Phase, Reason, Recorded, Settlement, Stage, State, Turn, Verdict},
 };
 use serde::{Deserialize, Serialize};
@@ -39,6 +44,13 @@ pub(crate) struct TurnItem {
     #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none", default)]
     gsi1sk: Option<String>,
     seq: u64,
+    /// Absent where the turn goes on from the one before it in its session, as nearly every turn does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    after: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    after_session: Option<SessionId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    offset: Option<u64>,
     /// The public status: pending until the turn is finalized (DD-002).
     status: TurnStatus,
     phase: Phase,
@@ -119,6 +131,9 @@ impl From<&Turn> for TurnItem {
             gsi1pk: turn.due.map(|_| key::open_index(key::shard(&turn.fingerprint))),
             gsi1sk: turn.due.map(|due| key::due(due, &turn.key)),
             seq: turn.sequence,
+            after: Some(turn.after.sequence).filter(|_| turn.after != the_one_before(turn.sequence)),
+            after_session: turn.after.session.clone(),
+            offset: Some(turn.offset).filter(|offset| *offset > 0),
             status: match &turn.state {
                 State::Finalized(settlement) => settlement.verdict.status(),
                 State::Running { .. } | State::AwaitingTools { .. } | State::Settled(_) => {
@@ -163,6 +178,11 @@ impl From<&Turn> for TurnItem {
         }
         item
     }
+}
+
+/// What a turn goes on from where its item doesn't say.
+fn the_one_before(sequence: u64) -> After {
+    After::turn(sequence.saturating_sub(1))
 }
 
 impl TurnItem {
@@ -215,6 +235,11 @@ impl TurnItem {
             key,
             sequence: self.seq,
             state: self.state()?,
+            after: match self.after {
+                Some(sequence) => After { session: self.after_session, sequence },
+                None => the_one_before(self.seq),
+            },
+            offset: self.offset.unwrap_or_default(),
             fingerprint: self.fingerprint,
             request_by: self.request_by,
             requested_by: self.requested_by,

@@ -10,12 +10,14 @@ use agent::{
 use contracts::{error::causes, request::UserTurn};
 use futures::future::{OptionFuture, join_all, join3, try_join};
 use protocol::{
+    id::SessionKey,
+    line::Predecessor,
     payload::{Kind, Payload},
     session::SolutionContext,
     turn::{Turn, Verdict},
 };
 
-use super::{executor::Executor, outcomes};
+use super::{executor::Executor, line, outcomes};
 use crate::ports::{AgentDeps, PayloadReads, Reads, Unavailable};
 
 /// How many turns are read at once: each may be some megabytes.
@@ -51,7 +53,7 @@ impl<D: AgentDeps> Executor<D> {
 
     /// The completed turns before this one, back to where their telling begins or has no room.
     async fn earlier(&self, turn: &Turn, walk: Walk, latched: Option<&SolutionContext>) -> Earlier {
-        let mut earlier = self.walk(turn, turn.sequence, walk).await;
+        let mut earlier = self.walk(turn.predecessor(), walk).await;
         // What the system message tells was brought by a turn that may lie before those.
         let began_with = earlier.window.as_ref().and_then(|window| window.solution.clone());
         let is_at_hand = |named: &SolutionContext| {
@@ -67,39 +69,37 @@ impl<D: AgentDeps> Executor<D> {
         earlier
     }
 
-    /// The completed turns of the turn's session before a sequence number.
-    pub(super) async fn walk(&self, turn: &Turn, mut before: u64, mut walk: Walk) -> Earlier {
-        while before > walk.first() {
-            let page = self.page(turn, before).await;
-            let Some(page) = logged(page, "the session's history can't be read") else {
+    /// The completed turns of a line, from this one back.
+    pub(super) async fn walk(&self, from: Option<Predecessor>, mut walk: Walk) -> Earlier {
+        let mut next = from;
+        while let Some(from) = next.filter(|next| next.place >= walk.first()) {
+            let Some((page, before)) = logged(self.page(from).await, "the session's history can't be read")
+            else {
                 return walk.ended(LeftOut::Unreadable);
             };
             for (head, exchange) in page {
-                before = head.sequence;
-                if head.sequence < walk.first() {
+                if head.place() < walk.first() {
                     break;
                 }
                 let Some(exchange) = logged(exchange, "an earlier turn can't be read") else {
-                    walk.miss(head.sequence, self.names_of_files(&head).await);
+                    walk.miss(head.place(), self.names_of_files(&head).await);
                     return walk.ended(LeftOut::Unreadable);
                 };
                 if exchange.is_some_and(|exchange| !walk.take(exchange)) {
                     return walk.ended(LeftOut::NoRoom);
                 }
             }
+            next = before;
         }
         walk.ended(LeftOut::Nothing)
     }
 
-    /// A few turns before a sequence number, newest first, each as it is told where it can be read.
-    async fn page(&self, turn: &Turn, before: u64) -> Result<Vec<(Turn, Read)>, Unavailable> {
-        let heads = self.deps.store().earlier(&turn.key.session, before, AT_ONCE).await?;
-        if heads.is_empty() {
-            let source = "turns are missing from the session".into();
-            return Err(Unavailable { what: "the session's history", source });
-        }
+    /// A few turns of a line from this one back, newest first, each as it is told where it can be read; and the turn
+    /// before them.
+    async fn page(&self, from: Predecessor) -> Result<(Vec<(Turn, Read)>, Option<Predecessor>), Unavailable> {
+        let (heads, before) = line::back_from(self.deps.store(), from, AT_ONCE).await?;
         let read = join_all(heads.iter().map(|head| self.exchange(head))).await;
-        Ok(heads.into_iter().zip(read).collect())
+        Ok((heads.into_iter().zip(read).collect(), before))
     }
 
     /// What the files are called that came with a turn which can't be read otherwise.
@@ -131,7 +131,12 @@ impl<D: AgentDeps> Executor<D> {
     /// The text of a solution context, from the request that brought it.
     async fn solution_of(&self, turn: &Turn, named: SolutionContext) -> Result<String, Unavailable> {
         let kind = Kind::Instruction(named.stored_request());
-        let payload = Payload { turn: turn.key.session.turn(named.turn), kind };
+        let own = &turn.key.session;
+        let session = SessionKey {
+            org: own.org.clone(),
+            session: named.session.unwrap_or_else(|| own.session.clone()),
+        };
+        let payload = Payload { turn: session.turn(named.turn), kind };
         let text = self.request_at(&payload).await?.solution_context_text;
         text.ok_or_else(|| Unavailable { what: "the solution context", source: "it is not there".into() })
     }

@@ -101,9 +101,10 @@ async fn put_answer(deps: &impl Deps, turn: &Turn, outcome: Option<&Outcome>) ->
     outcomes::store_answer(payloads, &turn.key, writer, outcome).await
 }
 
-/// A user's list is ordered by that user's own last turn. The first turn's was written with it.
+/// A user's list is ordered by that user's own last turn. The first turn's was written with it, unless a fork was
+/// there before its first turn.
 pub(super) async fn touch(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailable> {
-    if turn.sequence == 1 {
+    if turn.sequence == 1 && turn.offset == 0 {
         return Ok(());
     }
     let participant = Participant {

@@ -6,16 +6,20 @@
 //! ways in; `write` and `outcomes` are what all of them stand on.
 
 mod attempt;
+mod basis;
 mod cancel;
 mod compose;
 mod executor;
 mod fallback;
 mod finalize;
+mod fork;
 mod learned;
+mod line;
 mod outcomes;
 mod owned_turn;
 mod read;
 mod replay;
+mod rerun;
 mod retrieve;
 mod salvage;
 mod settle;

@@ -205,7 +205,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         turn: TurnId,
     ) -> Result<AgentSessionTurnSummary, Refusal> {
         let record = self.record(caller, session, turn).await?;
-        let report = self.report(&record).await?;
+        let report = report_of(&self.payloads, &record).await?;
         Ok(view::turn_summary(&record, &report))
     }
 
@@ -216,7 +216,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     pub async fn last_turn(&self, caller: &Caller, session: SessionId) -> Result<AgentSessionTurn, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
         let found = self.store.session(&key).await?.ok_or(Refusal::SessionNotFound)?;
-        self.turn(caller, key.session, found.last_turn.id).await
+        let last = found.last_turn.ok_or(Refusal::TurnNotFound)?;
+        self.turn(caller, key.session, last.id).await
     }
 
     /// A short-lived link to a payload.
@@ -254,7 +255,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
 
     /// A raw payload of the turn's last model call.
     async fn raw(&self, record: &Record, kind: fn(AttemptId, u32) -> Kind) -> Result<Kind, Refusal> {
-        let call = self.report(record).await?.raw_payloads;
+        let call = report_of(&self.payloads, record).await?.raw_payloads;
         let settled = record.turn.settlement();
         let writer = settled.and_then(|settlement| settlement.verdict.writer());
         let (Some(call), Some(writer)) = (call, writer) else {
@@ -269,20 +270,20 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     }
 
     async fn seen_by(&self, caller: &Caller, record: &Record) -> Result<AgentSessionTurn, Refusal> {
-        let report = self.report(record).await?;
+        let report = report_of(&self.payloads, record).await?;
         Ok(view::turn(record, &report, caller.operator))
     }
+}
 
-    /// What came of a turn: its detail once it is finalized, its outcome object as soon as it is settled.
-    async fn report(&self, record: &Record) -> Result<Report, Unavailable> {
-        match (&record.turn.state, &record.result) {
-            (State::Finalized(_), Some(result)) => Ok(result.report.clone()),
-            (State::Settled(settlement) | State::Finalized(settlement), _) => {
-                let known = steps::known(&self.payloads, &record.turn).await?;
-                Ok(report(&settlement.verdict, known.as_ref().map(Known::findings).as_ref()))
-            }
-            (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
+/// What came of a turn: its detail once it is finalized, its outcome object as soon as it is settled.
+pub(super) async fn report_of(payloads: &impl PayloadReads, record: &Record) -> Result<Report, Unavailable> {
+    match (&record.turn.state, &record.result) {
+        (State::Finalized(_), Some(result)) => Ok(result.report.clone()),
+        (State::Settled(settlement) | State::Finalized(settlement), _) => {
+            let known = steps::known(payloads, &record.turn).await?;
+            Ok(report(&settlement.verdict, known.as_ref().map(Known::findings).as_ref()))
         }
+        (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
     }
 }
 

@@ -17,12 +17,16 @@ use futures::future::try_join;
 use protocol::{
     chain::{self, Start, Target},
     id::TurnKey,
-    session::{Contexts, Session},
+    session::{ChainHead, Contexts, Session},
     transition::begin::{Setup, Submission},
     turn::Turn,
 };
 
-use super::{executor::Executor, retrieve::Question};
+use super::{
+    basis::{self, Again},
+    executor::Executor,
+    retrieve::Question,
+};
 use crate::{
     ports::{AgentDeps, Reads},
     refusal::Refusal,
@@ -38,6 +42,16 @@ pub(super) struct Resolved {
     pub(super) sources: Option<Sources>,
 }
 
+/// Where the work of a turn begins.
+pub(super) struct Begins<'a> {
+    /// What its first model call goes on from.
+    pub(super) start: Start,
+    /// The response to go on from, where the turn before left one.
+    pub(super) chain: Option<&'a ChainHead>,
+    /// The files that come with it.
+    pub(super) files: Vec<AgentSessionActiveFileRef>,
+}
+
 impl<D: AgentDeps> Executor<D> {
     /// What the next turn of `session` is begun with; none is a session that this turn creates.
     pub(super) async fn resolve(
@@ -45,23 +59,38 @@ impl<D: AgentDeps> Executor<D> {
         session: Option<&Session>,
         submission: &Submission,
         request: &UserTurn,
+        again: Option<&Again<'_>>,
     ) -> Result<Resolved, Refusal> {
         let org = &submission.key.session.org;
         let contexts = match session {
             Some(session) => session.contexts.clone(),
             None => self.first_contexts(org, &submission.contexts).await?,
         };
-        let effective = self.effective(org, &contexts).await?;
+        let mut effective = self.effective(org, &contexts).await?;
+        let mut before = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
+        let mut rerun = None;
+        if let Some(again) = again {
+            // Boxed: few turns are run again, and each turn's future would be as large as theirs.
+            let (begins, gone_on_from) = Box::pin(self.begins_again(again)).await?;
+            if let Some(model) = &begins.repeats.model {
+                effective = basis::answered_by(effective, model)?;
+            }
+            (rerun, before) = (Some(begins), gone_on_from);
+        }
         let config = self.deps.config();
         let first_mode = config.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
-        let mode = session.map_or(&first_mode, |session| &session.mode);
+        let mode = match &rerun {
+            Some(rerun) => &rerun.basis.mode,
+            None => session.map_or(&first_mode, |session| &session.mode),
+        };
         let latched = session.map(|session| session.hints.clone()).unwrap_or_default();
         let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), mode);
         let setup = Setup {
             contexts,
             first_mode,
             target: self.target(&effective),
-            files: self.choose_files(session, request, &effective.budgets).await?,
+            files: self.choose_files(before.as_ref(), request, &effective.budgets).await?,
+            rerun,
         };
         Ok(Resolved { effective, setup, sources })
     }
@@ -76,19 +105,30 @@ impl<D: AgentDeps> Executor<D> {
         question: Option<&Question<'_>>,
     ) -> Result<Step, Refusal> {
         let session = session.ok_or(Refusal::SessionNotFound)?;
-        let (effective, began) = try_join(self.effective(&turn.key.session.org, &session.contexts), async {
-            Ok(self.deps.store().request_detail(&turn.key).await?)
-        })
-        .await?;
-        let now = self.target(&effective).of(session);
-        let (with, files) = match began {
-            Some(began) => (began.upstream, began.active_file_refs),
-            None => (now.clone(), Vec::new()),
+        let (mut effective, began) =
+            try_join(self.effective(&turn.key.session.org, &session.contexts), async {
+                Ok(self.deps.store().request_detail(&turn.key).await?)
+            })
+            .await?;
+        let (began, files, repeats) = match began {
+            Some(began) => (Some(began.upstream), began.active_file_refs, began.repeats),
+            None => (None, Vec::new(), None),
         };
+        // A context that no longer names the model that a rerun asked for has it answered by its own.
+        if let Some(model) = repeats.as_ref().and_then(|repeats| repeats.model.as_deref()) {
+            effective = effective.clone().answered_by(model).unwrap_or(effective);
+        }
+        let chain = match &repeats {
+            Some(_) => Box::pin(self.gone_on_from(turn)).await?.chain,
+            None => session.chain.clone(),
+        };
+        let now = self.target(&effective).of(session);
+        let with = began.unwrap_or_else(|| now.clone());
         let start = chain::after_takeover(&turn.chain, &with, &now);
         let sources = self.deps.config().sources(&effective, &session.hints, &turn.mode);
         let found = Box::pin(self.retrieve(question, &turn.key.session.org, sources.as_ref())).await;
-        Ok(found.told_in(self.step(turn, start, session, &effective, files, request), sources))
+        let begins = Begins { start, chain: chain.as_ref(), files };
+        Ok(found.told_in(self.step(turn, begins, session, &effective, request), sources))
     }
 
     /// Where a turn with these settings is to go.
@@ -97,18 +137,16 @@ impl<D: AgentDeps> Executor<D> {
         Target { keeps_none: self.learned.keeps_none(&target.provider), ..target }
     }
 
-    /// A turn's plan, and no progress yet. What the chain was told comes from the session as it stands
-    /// while the turn is open: nothing but the turn's own end changes that.
+    /// A turn's plan, and no progress yet.
     pub(super) fn step(
         &self,
         turn: &Turn,
-        start: Start,
+        Begins { start, chain, files }: Begins<'_>,
         session: &Session,
         effective: &Effective,
-        files: Vec<AgentSessionActiveFileRef>,
         request: &UserTurn,
     ) -> Step {
-        let chain = session.chain.as_ref().filter(|_| start.previous_response_id().is_some());
+        let chain = chain.filter(|_| start.previous_response_id().is_some());
         let progress = Progress {
             told_mode: chain.and_then(|chain| chain.told_mode.clone()),
             told_solution: chain.and_then(|chain| chain.told_solution),
@@ -177,17 +215,15 @@ impl<D: AgentDeps> Executor<D> {
         ))
     }
 
-    /// Which of the request's files go to the model, beside what the session's previous turn carried.
+    /// Which of the request's files go to the model, beside what the turn before carried.
     async fn choose_files(
         &self,
-        session: Option<&Session>,
+        before: Option<&TurnKey>,
         request: &UserTurn,
         budgets: &Budgets,
     ) -> Result<Vec<AgentSessionActiveFileRef>, Refusal> {
-        let before = match session {
-            Some(session) if !request.input_artifacts.is_empty() => {
-                self.files_of(&session.key.turn(session.last_turn.id.clone())).await?
-            }
+        let before = match before {
+            Some(before) if !request.input_artifacts.is_empty() => self.files_of(before).await?,
             Some(_) | None => Vec::new(),
         };
         Ok(material::choose(request, budgets, &before))

@@ -16,6 +16,8 @@ use agent::{
     sum_up::{self, Due},
 };
 
+use protocol::line::Predecessor;
+
 use super::{
     executor::Executor,
     owned_turn::OwnedTurn,
@@ -40,7 +42,11 @@ impl<D: AgentDeps> Executor<D> {
         let composed = self.compose(&owned.turn, plan, progress, conversation).await?;
         let Some(due) = composed.due else { return Ok((composed, Vec::new())) };
         // Boxed: few requests leave anything out.
-        let raw = Box::pin(self.sum_up(owned, plan, due, progress)).await?;
+        // What is left out ends before the first turn that is told.
+        let told = conversation.earlier.iter().flat_map(|earlier| &earlier.exchanges);
+        let first = told.into_iter().find(|exchange| exchange.place >= due.until);
+        let from = first.map_or_else(|| owned.turn.predecessor(), |exchange| exchange.after.clone());
+        let raw = Box::pin(self.sum_up(owned, plan, (due, from), progress)).await?;
         Ok((self.compose(&owned.turn, plan, progress, conversation).await?, raw))
     }
 
@@ -48,11 +54,11 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         owned: &OwnedTurn,
         plan: &Plan,
-        due: Due,
+        (due, from): (Due, Option<Predecessor>),
         progress: &mut Progress,
     ) -> Result<Vec<File>, Lost> {
         let (turn, Due { first, until, room }) = (&owned.turn, due);
-        let left_out = self.walk(turn, until, Walk::back_to(first, room)).await;
+        let left_out = self.walk(from, Walk::back_to(first, room)).await;
         if left_out.exchanges.is_empty() {
             // Turns without an answer are no reason to look again; what can't be read may be read tomorrow.
             if left_out.left_out != LeftOut::Unreadable {

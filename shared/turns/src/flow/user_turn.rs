@@ -15,13 +15,14 @@ use protocol::{
 };
 
 use super::{
+    basis::Again,
     executor::{Executor, Invocation, Term},
     finalize,
     owned_turn::{Lease, OwnedTurn},
     replay::{self, Waited},
     retrieve::{self, Question},
     salvage,
-    setup::Resolved,
+    setup::{Begins, Resolved},
     steps::{self, Known},
     turn_event,
     work::Work,
@@ -51,14 +52,30 @@ impl<D: AgentDeps> Executor<D> {
         invocation: &Invocation,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
+        let submission = submission(caller, request, request.fingerprint(), self.attempt_id());
+        Box::pin(self.run(submission, request, None, invocation, stream)).await
+    }
+
+    pub(super) fn attempt_id(&self) -> AttemptId {
+        self.deps.host().attempt_id()
+    }
+
+    /// Runs a user turn: one that was sent, or one that another one is run again as.
+    pub(super) async fn run(
+        &self,
+        submission: Submission,
+        request: &UserTurn,
+        again: Option<&Again<'_>>,
+        invocation: &Invocation,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
         let term = invocation.begin(self.deps.host());
-        let submission = submission(caller, request, self.deps.host().attempt_id());
         let question = self.question(request);
         // Boxed: a future that is polled beside another is copied where it is polled, and this one is large.
         let meeting = Box::pin(async {
             let (seen, stored) = join(self.look(&submission), self.store_request(&submission, request)).await;
             let mut stored = Stored::Beside(stored);
-            let asked = Asked { submission: &submission, request, question: question.as_ref() };
+            let asked = Asked { submission: &submission, request, again, question: question.as_ref() };
             let met = match seen {
                 Ok(seen) => self.meet(seen, asked, &mut stored, &term, stream).await,
                 Err(refusal) => Err(refusal),
@@ -90,7 +107,7 @@ impl<D: AgentDeps> Executor<D> {
         term: &Term,
         stream: &Writer,
     ) -> Result<Met, Refusal> {
-        let Asked { submission, request, question } = asked;
+        let Asked { submission, request, again: _, question } = asked;
         for _ in 0..ROUNDS {
             let turn = seen.turn_of(submission);
             if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
@@ -186,6 +203,7 @@ impl<D: AgentDeps> Executor<D> {
 struct Asked<'a, 'q> {
     submission: &'a Submission,
     request: &'a UserTurn,
+    again: Option<&'a Again<'a>>,
     question: Option<&'a Question<'q>>,
 }
 
@@ -225,11 +243,11 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         seen: &Seen,
         open: Option<Turn>,
-        Asked { submission, request, question }: Asked<'_, '_>,
+        Asked { submission, request, again, question }: Asked<'_, '_>,
         term: &Term,
     ) -> Result<Option<(OwnedTurn, Step)>, Refusal> {
         let before = seen.session.as_ref();
-        let Resolved { effective, setup, sources } = self.resolve(before, submission, request).await?;
+        let Resolved { effective, setup, sources } = self.resolve(before, submission, request, again).await?;
         let found = Box::pin(self.retrieve(question, &submission.key.session.org, sources.as_ref()));
         let begun = Box::pin(self.write_begin(before, open, submission, &setup));
         let Some(((commit, lease), found)) = retrieve::unless_in_vain(begun, found).await? else {
@@ -238,8 +256,12 @@ impl<D: AgentDeps> Executor<D> {
         let session = commit.session.after;
         Ok(commit.turns.into_iter().next().map(|change| {
             let turn = change.after;
-            let start = turn.chain.clone();
-            let step = self.step(&turn, start, &session, &effective, setup.files, request);
+            let chain = match &setup.rerun {
+                Some(rerun) => rerun.basis.chain.as_ref(),
+                None => session.chain.as_ref(),
+            };
+            let begins = Begins { start: turn.chain.clone(), chain, files: setup.files };
+            let step = self.step(&turn, begins, &session, &effective, request);
             (OwnedTurn::new(turn, lease, term), found.told_in(step, sources))
         }))
     }
@@ -303,12 +325,17 @@ impl<D: AgentDeps> Executor<D> {
 }
 
 /// The request, as far as its turn's fate depends on it.
-fn submission(caller: &Caller, request: &UserTurn, id: AttemptId) -> Submission {
+pub(super) fn submission(
+    caller: &Caller,
+    request: &UserTurn,
+    fingerprint: Fingerprint,
+    id: AttemptId,
+) -> Submission {
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     Submission {
         key: session.turn(request.turn_id.clone()),
         by: caller.user.clone(),
-        fingerprint: request.fingerprint(),
+        fingerprint,
         id: Some(id.clone()),
         contexts: Contexts {
             agent: request.agent_context_id.clone(),
@@ -321,19 +348,20 @@ fn submission(caller: &Caller, request: &UserTurn, id: AttemptId) -> Submission 
         },
         session_name: summary::name_of(request.instruction.as_deref()),
         instruction_summary: summary::summarize(request.instruction.as_deref().unwrap_or_default()),
-        solution: solution(request, id),
+        solution: solution(request, fingerprint, id),
         streamed: request.streaming,
     }
 }
 
 /// AGN-034 §4.5: a text replaces the session's, an empty one removes it, none leaves it.
-fn solution(request: &UserTurn, id: AttemptId) -> SolutionChange {
+fn solution(request: &UserTurn, fingerprint: Fingerprint, id: AttemptId) -> SolutionChange {
     match request.solution_context_text.as_deref() {
         None => SolutionChange::Stays,
         Some(text) if text.trim().is_empty() => SolutionChange::Removed,
         Some(text) => SolutionChange::Replaced(SolutionContext {
+            session: Some(request.session_id.clone()),
             turn: request.turn_id.clone(),
-            request: request.fingerprint(),
+            request: fingerprint,
             request_by: Some(id),
             text: Fingerprint::of_bytes(text.as_bytes()),
         }),

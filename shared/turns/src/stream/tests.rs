@@ -34,6 +34,8 @@ pub(super) fn turn(attempts: usize) -> Turn {
     Turn {
         key: session.turn(TurnId::new("t").unwrap()),
         sequence: 1,
+        after: protocol::line::After::turn(0),
+        offset: 0,
         fingerprint: Fingerprint::of_bytes(b"asked"),
         request_by: None,
         requested_by: UserId::new("ada").unwrap(),

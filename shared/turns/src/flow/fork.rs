@@ -1,0 +1,64 @@
+//! Fork: a session that goes on from a completed turn of another one.
+
+use contracts::{id::SessionId, request::ForkRequest};
+use futures::future::try_join3;
+use protocol::{
+    Caller,
+    id::{SessionKey, TurnKey},
+    session::Session,
+    transition::fork::{self, Forking},
+    turn::State,
+};
+
+use super::{executor::Executor, steps, steps::Known};
+use crate::{
+    ports::{AgentDeps, Clock, Reads, Store, Unavailable},
+    refusal::Refusal,
+};
+
+impl<D: AgentDeps> Executor<D> {
+    /// Makes the session. The same request again finds it made.
+    ///
+    /// # Errors
+    /// When there is no such turn, when it has no answer to go on from, and when the new session's id names another
+    /// session.
+    pub async fn fork(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        asked: &ForkRequest,
+    ) -> Result<(), Refusal> {
+        let store = self.deps.store();
+        let source = SessionKey { org: caller.org.clone(), session };
+        let key = SessionKey { org: caller.org.clone(), session: asked.session_id.clone() };
+        let turn = source.turn(asked.turn_id.clone());
+        let (found, head, there) =
+            try_join3(store.session(&source), store.turn(&turn), store.session(&key)).await?;
+        let (found, head) = (found.ok_or(Refusal::SessionNotFound)?, head.ok_or(Refusal::TurnNotFound)?);
+        if let Some(there) = there {
+            return is_the_fork(&there, &turn, caller);
+        }
+        if !matches!(head.state, State::Settled(_) | State::Finalized(_)) {
+            return Err(Refusal::TurnNotCompleted);
+        }
+        let known = steps::known(self.deps.payloads(), &head).await?;
+        let found_out = known.as_ref().map(Known::findings).unwrap_or_default();
+        let mode = found_out.modes.last().map_or(&head.mode, |staged| &staged.mode).clone();
+        let forking = Forking { key: key.clone(), by: caller.user.clone(), name: asked.name.clone() };
+        let commit = fork::fork(&found, &head, &found_out.report, mode, forking, self.deps.host().now())
+            .map_err(|_| Refusal::TurnNotCompleted)?;
+        let Err(error) = store.commit(&commit).await else { return Ok(()) };
+        // I11: whether it was this write, another, or none, the table tells.
+        match store.session(&key).await? {
+            Some(there) => is_the_fork(&there, &turn, caller),
+            None => Err(Unavailable { what: "the table", source: error.into() }.into()),
+        }
+    }
+}
+
+fn is_the_fork(there: &Session, of: &TurnKey, caller: &Caller) -> Result<(), Refusal> {
+    let origin = there.forked_from.as_ref();
+    let same =
+        origin.is_some_and(|origin| (&origin.session, &origin.turn) == (&of.session.session, &of.turn));
+    (same && there.owner.id == caller.user.id).then_some(()).ok_or(Refusal::SessionIdConflict)
+}

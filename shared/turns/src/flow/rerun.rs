@@ -1,0 +1,49 @@
+//! Rerun: a turn is run again as a new one, which goes on from where the old one did (DD-006; ruling: rerun's chain).
+
+use agent::outcome::Response;
+use contracts::{
+    id::{SessionId, TurnId},
+    request::{RerunRequest, UserTurn},
+};
+use protocol::{Caller, id::SessionKey};
+
+use super::{
+    basis::Again,
+    executor::{Executor, Invocation},
+    replay::retry_after,
+    user_turn::submission,
+};
+use crate::{
+    ports::{AgentDeps, Reads},
+    refusal::Refusal,
+    stream::Writer,
+};
+
+impl<D: AgentDeps> Executor<D> {
+    /// Runs a turn again, as another one of its session. The old one stays as it is, and neither it nor what came
+    /// after it is told.
+    ///
+    /// # Errors
+    /// As [`Executor::execute`], and when there is no such turn, or it is not over.
+    pub async fn rerun(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+        asked: &RerunRequest,
+        invocation: &Invocation,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
+        let original = self.deps.store().turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
+        if original.settlement().is_none() {
+            let wait = self.deps.timing().lease;
+            return Err(Refusal::SessionBusy { turn: key.turn, retry_after: retry_after(wait) });
+        }
+        let request: UserTurn = self.request_of(&original).await?.again(asked);
+        let fingerprint = asked.fingerprint(&key.turn, &request);
+        let submission = submission(caller, &request, fingerprint, self.attempt_id());
+        let again = Again { original, asked };
+        Box::pin(self.run(submission, &request, Some(&again), invocation, stream)).await
+    }
+}

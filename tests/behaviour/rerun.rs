@@ -1,0 +1,239 @@
+//! `POST …/turns/{TurnId}/rerun` (DD-006; ruling: rerun's chain).
+
+use local::{Function, Options};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Answer, Client, LEASE, PATIENCE, System, history, id, in_context, is_chained, options, session_path,
+    turn, turn_in, turn_path, user_message,
+};
+
+const ONE: &str = "First [[script: say \"One.\"]]";
+const TWO: &str = "Second [[script: say \"Two.\"]]";
+const THREE: &str = "Third [[script: say \"Three.\"]]";
+
+async fn rerun(client: &Client, of: &Value, body: &Value) -> Answer {
+    client.post(&format!("{}/rerun", turn_path(of)), body.to_string()).await
+}
+
+/// A turn that a rerun made, to be read.
+fn made(of: &Value, body: &Value) -> Value {
+    json!({"SessionId": of["SessionId"], "TurnId": body["TurnId"]})
+}
+
+/// Three turns of the session `s`, and the turns themselves.
+async fn talk(client: &Client, make: fn(&str) -> Value) -> Vec<Value> {
+    let turns: Vec<Value> = [ONE, TWO, THREE].map(make).into();
+    for turn in &turns {
+        client.execute(turn).await.result();
+    }
+    turns
+}
+
+fn of_s(instruction: &str) -> Value {
+    turn_in("s", instruction)
+}
+
+fn told(exchanges: &[(&str, &str)]) -> Vec<String> {
+    exchanges
+        .iter()
+        .flat_map(|(asked, said)| [format!("user: {asked}"), format!("assistant: {said}")])
+        .collect()
+}
+
+#[tokio::test]
+async fn a_rerun_is_a_new_turn_that_asks_the_same_and_leaves_the_old_one_as_it_was() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let turns = talk(&ada, of_s).await;
+    let before = ada.get(&turn_path(&turns[1])).await.text;
+    let body = json!({"TurnId": id()});
+    let answer = rerun(&ada, &turns[1], &body).await;
+    let result = answer.result();
+    assert_eq!((&result["TurnId"], &result["PrimaryOutputText"]), (&body["TurnId"], &json!("Two.")));
+    let read = ada.get(&turn_path(&made(&turns[1], &body))).await.result();
+    assert_eq!(
+        (&read["RerunOfTurnId"], &read["SequenceNumber"], &read["InstructionSummary"]),
+        (&turns[1]["TurnId"], &json!(4), &json!(TWO))
+    );
+    let after = ada.get(&turn_path(&turns[1])).await.text;
+    assert_eq!(before_request(&before), before_request(&after));
+    assert!(ada.get(&turn_path(&turns[0])).await.result().get("RerunOfTurnId").is_none());
+}
+
+/// A body as a client compares it.
+fn before_request(text: &str) -> Value {
+    serde_json::from_str::<Value>(text).unwrap()["Result"].clone()
+}
+
+#[tokio::test]
+async fn a_rerun_goes_on_from_what_the_old_turn_went_on_from_and_the_session_goes_on_from_the_rerun() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let turns = talk(&ada, of_s).await;
+    let again = json!({"TurnId": id(), "Instruction": "Otherwise [[script: say \"Other.\"]]"});
+    rerun(&ada, &turns[1], &again).await.result();
+    let calls = system.model_calls();
+    assert_eq!(calls[3]["previous_response_id"], calls[1]["previous_response_id"]);
+    assert!(is_chained(&calls[3]) && user_message(&calls[3]).contains("Otherwise"));
+    ada.execute(&of_s("Next")).await.result();
+    let (next, third) = (system.last_call(), &calls[2]);
+    assert!(is_chained(&next));
+    assert_ne!(next["previous_response_id"], third["previous_response_id"], "the rerun is gone on from");
+    // What the provider has forgotten is told as it was gone on from.
+    ada.execute(&of_s("Last [[script: forget; say \"Done.\"]]")).await.result();
+    let heard = history(&system.last_call());
+    let mut expected = told(&[(ONE, "One."), ("Otherwise [[script: say \"Other.\"]]", "Other.")]);
+    expected.push("user: Next".to_owned());
+    assert_eq!(heard[..5], expected);
+}
+
+#[tokio::test]
+async fn a_rerun_of_a_local_conversation_is_told_what_came_before_the_old_turn_and_no_more() {
+    let system = System::start().await;
+    system.put_context(json!({"Chain": "local"})).await;
+    let ada = system.client("acme", "ada");
+    let turns = talk(&ada, in_context).await;
+    rerun(&ada, &turns[1], &json!({"TurnId": id()})).await.result();
+    assert_eq!(history(&system.last_call()), told(&[(ONE, "One.")]));
+    ada.execute(&in_context("Next")).await.result();
+    assert_eq!(history(&system.last_call()), told(&[(ONE, "One."), (TWO, "Two.")]));
+    // The first turn has nothing before it, whenever it is run again.
+    rerun(&ada, &turns[0], &json!({"TurnId": id()})).await.result();
+    assert!(history(&system.last_call()).is_empty());
+}
+
+#[tokio::test]
+async fn after_a_rerun_that_failed_the_session_goes_on_as_if_it_had_not_been() {
+    let system = System::start().await;
+    system.put_context(json!({"Chain": "local"})).await;
+    let ada = system.client("acme", "ada");
+    let turns = talk(&ada, in_context).await;
+    let fails = json!({"TurnId": id(), "Instruction": "Fails [[script: status 400]]"});
+    assert_ne!(rerun(&ada, &turns[0], &fails).await.status, 200);
+    ada.execute(&in_context("Next")).await.result();
+    assert_eq!(history(&system.last_call()), told(&[(ONE, "One."), (TWO, "Two."), (THREE, "Three.")]));
+}
+
+#[tokio::test]
+async fn the_same_rerun_again_is_a_replay_and_another_one_under_its_id_a_conflict() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let turns = talk(&ada, of_s).await;
+    let body = json!({"TurnId": id()});
+    let first = rerun(&ada, &turns[1], &body).await;
+    let calls = system.model_calls().len();
+    assert_eq!(rerun(&ada, &turns[1], &body).await.text, first.text);
+    for (of, body) in [
+        (&turns[0], body.clone()),
+        (&turns[1], json!({"TurnId": body["TurnId"], "Mode": "general"})),
+        (&turns[1], json!({"TurnId": body["TurnId"], "Instruction": "Other"})),
+        (&turns[1], json!({"TurnId": turns[1]["TurnId"]})),
+    ] {
+        let refused = rerun(&ada, of, &body).await;
+        assert_eq!((refused.status, refused.error().as_str()), (409, "TurnIdConflict"));
+    }
+    let plain = json!({"SessionId": "s", "TurnId": body["TurnId"], "Instruction": TWO});
+    assert_eq!(ada.execute(&plain).await.error(), "TurnIdConflict");
+    assert_eq!(system.model_calls().len(), calls);
+}
+
+#[tokio::test]
+async fn a_rerun_is_answered_by_another_model_or_in_another_mode_where_it_asks_for_one() {
+    let system = System::start().await;
+    system.put_context(json!({"ModelName": "one", "Fallbacks": [{"ModelName": "two"}]})).await;
+    let ada = system.client("acme", "ada");
+    let first = in_context(ONE);
+    ada.execute(&first).await.result();
+    let body = json!({"TurnId": id(), "Model": "two", "Mode": "ddr_authoring"});
+    rerun(&ada, &first, &body).await.result();
+    assert_eq!(system.last_call()["model"], "two");
+    let read = ada.get(&turn_path(&made(&first, &body))).await.result();
+    assert_eq!(read["Mode"], "ddr_authoring");
+    let in_mode = |session: &Value| session["Mode"] == "ddr_authoring";
+    let session =
+        ada.until(&session_path(&first), PATIENCE, |answer| in_mode(&answer.json()["Result"])).await.result();
+    let change = &session["ModeHistory"][0];
+    assert!(in_mode(&session), "the session goes on from the rerun");
+    assert_eq!((&change["PreviousMode"], &change["TurnId"]), (&json!("general"), &body["TurnId"]));
+    // The context's own model has the next turn.
+    ada.execute(&in_context("Next")).await.result();
+    assert_eq!(system.last_call()["model"], "one");
+}
+
+#[tokio::test]
+async fn a_rerun_that_is_asked_for_wrongly_is_refused_by_member_rule_and_fix_and_leaves_no_trace() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let first = turn(ONE);
+    ada.execute(&first).await.result();
+    for (body, code, member) in [
+        (json!({}), "MemberRequired", "TurnId"),
+        (json!({"TurnId": "last"}), "MemberInvalid", "TurnId"),
+        (json!({"TurnId": id(), "Instruction": " "}), "MemberInvalid", "Instruction"),
+        (json!({"TurnId": id(), "SessionId": "s"}), "MemberUnknown", "SessionId"),
+        (json!({"TurnId": id(), "Mode": "poetry"}), "MemberInvalid", "Mode"),
+        (json!({"TurnId": id(), "Model": "dear"}), "MemberInvalid", "Model"),
+    ] {
+        let refused = rerun(&ada, &first, &body).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, code), "{}", refused.text);
+        assert_eq!(refused.errors()[0]["Details"], member);
+    }
+    let named = rerun(&ada, &first, &json!({"TurnId": id(), "Mode": "poetry"})).await;
+    assert!(named.text.contains("general, ddr_authoring"), "{}", named.text);
+    assert_eq!(ada.get(&session_path(&first)).await.result()["TurnCount"], 1);
+    assert_eq!(system.model_calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_turn_that_is_not_over_is_not_run_again() {
+    let system = System::start().await;
+    let tool = json!({
+        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
+        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    });
+    system.put_context(json!({"ClientTools": [tool]})).await;
+    let ada = system.client("acme", "ada");
+    let waits = in_context("Wait [[script: call workspace_read_file {\"path\":\"a\"}]]");
+    ada.execute(&waits).await.result();
+    let refused = rerun(&ada, &waits, &json!({"TurnId": id()})).await;
+    assert_eq!((refused.status, refused.error().as_str()), (409, "SessionBusy"));
+    assert_eq!(refused.errors()[0]["Details"], waits["TurnId"]);
+    assert_eq!(ada.get(&turn_path(&waits)).await.result()["Status"]["Id"], "pending");
+}
+
+#[tokio::test]
+async fn a_rerun_can_be_streamed() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let first = turn(ONE);
+    ada.execute(&first).await.result();
+    let streamed = rerun(&ada, &first, &json!({"TurnId": id(), "Streaming": true})).await;
+    assert_eq!(streamed.header("content-type"), Some("text/event-stream"));
+    assert!(
+        streamed.text.contains("event:result") || streamed.text.contains("event: result"),
+        "{}",
+        streamed.text
+    );
+}
+
+#[tokio::test]
+async fn a_rerun_whose_function_dies_is_taken_over_and_goes_on_from_where_it_began() {
+    let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
+    let ada = system.client("acme", "ada");
+    let turns = talk(&ada, of_s).await;
+    let body = json!({"TurnId": id(), "Instruction": "Slow at first [[script: delay 700ms; say \"Here.\"]]"});
+    let dies = async {
+        let running = rerun(&ada, &turns[1], &body);
+        let crash = async {
+            system.model_called(4).await;
+            system.cloud.crash(Function::Execute);
+        };
+        futures::join!(running, crash).0
+    };
+    assert_eq!(dies.await.error(), "FunctionFailed");
+    let answer = rerun(&ada, &turns[1], &body).await.result();
+    assert_eq!(answer["PrimaryOutputText"], "Here.");
+    let calls = system.model_calls();
+    assert_eq!((calls.len(), &calls[4]["previous_response_id"]), (5, &calls[1]["previous_response_id"]));
+}
