@@ -25,6 +25,12 @@
 /** The API's limits of a result, in characters. */
 const MOST_RESULT = 1_048_576
 const MOST_MESSAGE = 65_536
+/**
+ * Its limit of a request, in bytes, less the ids around the results. A function gets a request as a string within JSON, and
+ * what has to be escaped there counts too.
+ */
+const MOST_BYTES = (4 << 20) - 1024
+const LEFT_OUT = 'The results of these calls are larger than a request may be: this one was left out.'
 
 /**
  * @param {import('./wire.js').ToolCall} call
@@ -70,6 +76,27 @@ export async function run(call, { tools, approve, toolTimeoutMs, signal, tell })
   return error === undefined
     ? { ToolCallId: call.id, ExecutionMs: tookMs, ResultJson }
     : { ToolCallId: call.id, ExecutionMs: tookMs, ErrorMessage: error }
+}
+
+/**
+ * The results as one request takes them. Where they are too much together, the largest are left out, and the model is told
+ * so: it may ask again for less.
+ * @param {import('./wire.js').ToolResult[]} results
+ * @returns {import('./wire.js').ToolResult[]}
+ */
+export function fitting(results) {
+  const size = (/** @type {unknown} */ value) => new TextEncoder().encode(JSON.stringify(JSON.stringify(value))).length
+  const sizes = results.map(size)
+  const fitting = [...results]
+  for (let all = sizes.reduce((sum, size) => sum + size + 1, 0); all > MOST_BYTES; ) {
+    const largest = sizes.indexOf(Math.max(...sizes))
+    const { ToolCallId, ExecutionMs } = /** @type {import('./wire.js').ToolResult} */ (fitting[largest])
+    const left = { ToolCallId, ExecutionMs, ErrorMessage: LEFT_OUT }
+    fitting[largest] = left
+    all -= (sizes[largest] ?? 0) - size(left)
+    sizes[largest] = 0
+  }
+  return fitting
 }
 
 /**

@@ -119,7 +119,7 @@ export class Turn {
         )
         if (response.Kind === 'final' || !this.#options.tools) return this.#finish(response)
         const results = await this.#runTools(response.ToolCalls, beginning)
-        const body = { SessionId: this.sessionId, TurnId: this.id, ToolResults: results }
+        const body = { SessionId: this.sessionId, TurnId: this.id, ToolResults: tools.fitting(results ?? []) }
         beginning = results
           ? { asked: { method: 'POST', path: paths.TOOL_RESULTS, body: JSON.stringify(body) }, after }
           : { asked: { method: 'GET', path: paths.turn(this.sessionId, this.id, '/stream') }, after }

@@ -1,6 +1,7 @@
 /** The SDK in a page as it is, and the example of a page. */
 
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { after, before, suite, test } from 'node:test'
 
 import { script } from '../src/testing.js'
@@ -98,6 +99,50 @@ suite('in a browser', { skip: noCloud || noBrowser }, () => {
     await page.until(`${answer}?.endsWith('(stopped)')`)
     await say(script().say('Next.'))
     await page.until(`${answer} === 'Next.'`)
+    assert.deepEqual(page.complaints, [])
+  })
+
+  const isBuilt = existsSync(new URL('../../../examples/react-chat/bundle.js', import.meta.url))
+
+  test('the chat in React runs tools, stops, and goes on after a reload', { skip: !isBuilt && 'it is not built' }, async () => {
+    page.complaints.length = 0
+    const enter = async () => {
+      await page.until(`!!document.getElementById('where')`)
+      await page.run(`(() => {
+        const where = document.getElementById('where')
+        where.baseUrl.value = ${JSON.stringify(cloud.api)}
+        where.token.value = ${JSON.stringify(cloud.token('ada'))}
+        where.requestSubmit()
+      })()`)
+      await page.until(`!!document.getElementById('say')`)
+    }
+    const newest = `[...document.querySelectorAll('article.assistant')].at(-1)?.textContent`
+    const tell = (/** @type {unknown} */ text) =>
+      page.run(`(() => {
+        const say = document.getElementById('say')
+        say.text.value = ${JSON.stringify(String(text))}
+        say.requestSubmit()
+      })()`)
+    const idle = `!document.querySelector('#say button').disabled`
+
+    await page.visit(`${files.url}examples/react-chat/`)
+    await enter()
+    const asked = script().say('Looking. ').call('workspace_read_file', { path: 'a.txt' }).afterTools().say('<i>Done.</i>')
+    await tell(asked)
+    await page.until(`${newest}?.endsWith('<i>Done.</i>') && ${idle}`)
+    assert.equal(await page.run(newest), 'workspace_read_file a.txta.txt is not in the folder<i>Done.</i>')
+    await tell(script().pace(20).words(400))
+    await page.until(`${newest}?.startsWith('word1 word2')`)
+    await page.reload()
+    await enter()
+    await page.until(`${newest}?.startsWith('word1 word2')`)
+    assert.equal(await page.run(`document.querySelectorAll('article').length`), 4)
+    await page.run(`document.querySelector('#say button[type=button]').click()`)
+    await page.until(idle)
+    await tell(script().say('Next.'))
+    await page.until(`${newest} === 'Next.' && ${idle}`)
+    await tell(script().status(401))
+    await page.until(`!!document.querySelector('[role=alert]')`)
     assert.deepEqual(page.complaints, [])
   })
 })

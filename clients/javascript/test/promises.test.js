@@ -150,6 +150,18 @@ suite('a turn', { skip }, () => {
     for (const part of ['slow', 'Not today.', 'no such file: bad']) assert.ok(text.includes(part), `${part} in ${text}`)
   })
 
+  test('whose results are too much for one request is told which one it lacks', async () => {
+    const calls = Array.from({ length: 5 }, (_, n) => `call workspace_read_file {"path":"${n}"}`)
+    const tools = { workspace_read_file: (/** @type {{ path: string }} */ { path }) => path === '2' ? '"'.repeat(400_000) : 'x'.repeat(1e6) }
+    const session = cloud.client().session()
+    const turn = session.send(`[[script: ${calls.join('; ')}; then; say "Done."]]`, { tools })
+    assert.equal((await turn.final()).text, 'Done.')
+    const { requests } = await (await fetch(`${cloud.model}/scripted/requests`)).json()
+    const told = requests.at(-1).body.input.filter((/** @type {any} */ { type }) => type === 'function_call_output')
+    const isLeftOut = told.map((/** @type {any} */ { output }) => output.includes('this one was left out'))
+    assert.deepEqual(isLeftOut, [false, false, true, false, false])
+  })
+
   test('that takes too long over a tool goes on without it', async () => {
     const turn = cloud.client().session().send('[[script: call workspace_read_file {"path":"a"}; then; echo]]', {
       tools: { workspace_read_file: () => new Promise(() => {}) },
