@@ -38,6 +38,13 @@ import { AptixError } from './errors.js'
 export class AptixChatTransport {
   #aptix
   #options
+  /** @type {Map<string, import('./session.js').Session>} */
+  #sessions = new Map()
+  /**
+   * The turn that completed last, of each chat.
+   * @type {Map<string, string>}
+   */
+  #completed = new Map()
 
   /** A stream that is taken up again begins with its first event. */
   resumeStreamIsReplay = true
@@ -52,19 +59,39 @@ export class AptixChatTransport {
   }
 
   /**
-   * Says the newest message of a chat, or hands in the results of the calls that its newest answer waits for. To abort
-   * is to stop the turn.
-   * @param {{ chatId: string, messages: Message[], abortSignal?: AbortSignal }} options
+   * Says the newest message of a chat, hands in the results of the calls that its newest answer waits for, or has an
+   * answer written again. To abort is to stop the turn.
+   * @param {{
+   *   chatId: string, messages: Message[], abortSignal?: AbortSignal,
+   *   trigger?: 'submit-message' | 'regenerate-message', messageId?: string,
+   * }} options
    * @returns {Promise<ReadableStream<Chunk>>}
    */
-  async sendMessages({ chatId, messages, abortSignal }) {
-    const session = this.#aptix.session(chatId, this.#options)
+  async sendMessages({ chatId, messages, abortSignal, trigger, messageId }) {
+    const session = this.#session(chatId)
+    const turn = await this.#turn(session, { messages, trigger, messageId })
+    this.#completed.delete(chatId)
+    turn.final().then(
+      () => this.#completed.set(chatId, turn.id),
+      () => {},
+    )
+    return chunks(turn, abortSignal)
+  }
+
+  /**
+   * @param {import('./session.js').Session} session
+   * @param {{ messages: Message[], trigger?: string, messageId?: string }} asked
+   */
+  async #turn(session, { messages, trigger, messageId = this.#completed.get(session.id) }) {
     const newest = messages.at(-1)
+    // Of an answer that is to be written again the message is gone. One of the user's is still there, and said again.
+    const isAnswer = messageId !== undefined && !messages.some(({ id }) => id === messageId)
+    if (trigger === 'regenerate-message' && isAnswer) return session.rerun(messageId)
     const results = newest?.role === 'assistant' ? answered(newest.parts) : []
-    if (newest && results.length) return chunks(session.submit(newest.id, results), abortSignal)
+    if (newest && results.length) return session.submit(newest.id, results)
     const said = messages.findLast(({ role }) => role === 'user')
     const text = (said?.parts ?? []).flatMap((part) => (part.type === 'text' ? [part.text ?? ''] : [])).join('\n')
-    return chunks(session.send(text, await attached(said?.parts ?? [])), abortSignal)
+    return session.send(text, await attached(said?.parts ?? []))
   }
 
   /**
@@ -73,7 +100,7 @@ export class AptixChatTransport {
    * @returns {Promise<ReadableStream<Chunk> | null>}
    */
   async reconnectToStream({ chatId, abortSignal }) {
-    const session = this.#aptix.session(chatId, this.#options)
+    const session = this.#session(chatId)
     if (session.openTurn !== undefined) return chunks(session.resume(), abortSignal)
     try {
       const { Id, Status } = await session.turn('last')
@@ -82,6 +109,13 @@ export class AptixChatTransport {
       if (error instanceof AptixError && error.status === 404) return null
       throw error
     }
+  }
+
+  /** @param {string} chatId */
+  #session(chatId) {
+    const session = this.#sessions.get(chatId) ?? this.#aptix.session(chatId, this.#options)
+    this.#sessions.set(chatId, session)
+    return session
   }
 }
 

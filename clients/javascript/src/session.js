@@ -15,8 +15,11 @@ import { Turn } from './turn.js'
 /** A conversation. Nothing is sent until something is said or read. */
 export class Session {
   #http
+  #keep
   #kept
   #defaults
+  /** @type {Turn | undefined} */
+  #newest
 
   /**
    * @param {import('./http.js').Http} http
@@ -26,6 +29,7 @@ export class Session {
    */
   constructor(http, keep, id, defaults) {
     this.#http = http
+    this.#keep = keep
     this.#defaults = defaults
     /** Known before anything is sent: whoever keeps it finds the session again. */
     this.id = id ?? mint()
@@ -34,17 +38,49 @@ export class Session {
 
   /**
    * Says something, in a turn of its own. `turnId` is minted unless it is given; the same one with the same input is
-   * the same turn, and gets the same answer.
+   * the same turn, and gets the same answer. A turn before it that is being stopped is waited for.
    * @param {string | import('./testing.js').Script} text
    * @param {Said & { turnId?: string }} [options]
    * @returns {Turn}
    */
   send(text, options = {}) {
     const { turnId = mint(), ...said } = { ...this.#defaults, ...options }
+    const before = this.#newest
     return this.#turn(turnId, said, async () => {
       const body = await userTurn(this.id, turnId, String(text), said)
+      await before?.stopping
       return { asked: { method: 'POST', path: paths.EXECUTE, body } }
     })
+  }
+
+  /**
+   * Asks the same as a turn that is over, or something else in its place, in a turn of its own. The model is told neither that
+   * turn nor what came after it.
+   * @param {string} ofTurnId
+   * @param {import('./turn.js').Listening & { text?: string, model?: string, mode?: string, turnId?: string }} [options]
+   * @returns {Turn}
+   */
+  rerun(ofTurnId, options = {}) {
+    const { turnId = mint(), text, model, mode, ...listening } = { ...this.#defaults, ...options }
+    const before = this.#newest
+    const asked = { TurnId: turnId, Instruction: text, Model: model, Mode: mode, Streaming: true }
+    return this.#turn(turnId, listening, async () => {
+      await before?.stopping
+      const path = paths.turn(this.id, ofTurnId, '/rerun')
+      return { asked: { method: 'POST', path, body: JSON.stringify(asked) } }
+    })
+  }
+
+  /**
+   * A session of its own that goes on from a completed turn of this one. `id` is minted unless it is given.
+   * @param {string} turnId
+   * @param {{ id?: string, name?: string }} [options]
+   * @returns {Promise<Session>}
+   */
+  async fork(turnId, { id = mint(), name } = {}) {
+    const body = JSON.stringify({ SessionId: id, TurnId: turnId, Name: name })
+    await this.#http.result('POST', `${paths.session(this.id)}/fork`, { body })
+    return new Session(this.#http, this.#keep, id, this.#defaults)
   }
 
   /**
@@ -157,7 +193,8 @@ export class Session {
    * @param {() => Promise<import('./turn.js').Beginning>} begin
    */
   #turn(id, listening, begin) {
-    return new Turn(this.#http, this.#kept, { sessionId: this.id, id }, begin, listening)
+    this.#newest = new Turn(this.#http, this.#kept, { sessionId: this.id, id }, begin, listening)
+    return this.#newest
   }
 
   /**

@@ -91,6 +91,17 @@ export class Turn {
   }
 
   /**
+   * Until a `stop` that is under way has come to something; it never rejects.
+   * @returns {Promise<void>}
+   */
+  get stopping() {
+    return Promise.resolve(this.#stopping).then(
+      () => {},
+      () => {},
+    )
+  }
+
+  /**
    * The turn's events, each once. They go on being gathered when a loop is left, and the next one goes on after them.
    * @returns {AsyncGenerator<Event, void, void>}
    */

@@ -64,6 +64,12 @@ suite('the AI SDK', { skip }, () => {
     await chat.regenerate()
     assert.deepEqual(chat.shown.at(-1), ['assistant', 'word1 word2 word3'])
     assert.deepEqual([chat.messages.length, (await session.read()).TurnCount], [4, 3])
+    await chat.regenerate({ messageId: chat.messages[1]?.id ?? '' })
+    assert.deepEqual(chat.shown.at(-1), ['assistant', 'Done.'])
+    const again = await session.turn('last')
+    assert.deepEqual([chat.messages.length, again.Id, again.RerunOfTurnId], [2, chat.messages[1]?.id, answer?.id])
+    await chat.regenerate({ messageId: chat.messages[0]?.id ?? '' })
+    assert.equal((await session.turn('last')).RerunOfTurnId, undefined)
   })
 
   test('brings its files', async () => {

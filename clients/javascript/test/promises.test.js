@@ -28,7 +28,7 @@ async function until(turn, type) {
 
 suite('a turn', { skip }, () => {
   // A short lease, since a turn in the way of another is said to be there for as long as that.
-  before(async () => (cloud = await Cloud.start('--lease', '2')))
+  before(async () => (cloud = await Cloud.start('--lease', '3')))
   after(() => cloud.end())
 
   test('has its ids before anything is sent', () => {
@@ -180,13 +180,15 @@ suite('who leaves', { skip }, () => {
     const session = cloud.client().session()
     const turn = session.send('[[script: pace 20ms; words 500]]')
     await until(turn, 'delta')
-    const summary = await turn.stop()
-    assert.equal(summary?.Status.Id, 'failed')
+    const stopped = turn.stop()
+    const next = shown(session.send('[[script: say "Next."]]'))
+    assert.equal((await stopped)?.Status.Id, 'failed')
     const { events } = await shown(turn)
     const last = events.at(-1)
     assert.ok(last?.type === 'stopped' && last.text.startsWith('word1 '))
     await assert.rejects(turn.final(), coded('TurnCancelled'))
-    assert.equal((await session.send('[[script: say "Next."]]').final()).text, 'Next.')
+    const { text, types } = await next
+    assert.deepEqual([text, types.includes('retry')], ['Next.', false], 'what is said next waits for the stop alone')
   })
 
   test('by stop while a tool runs ends both', async () => {
@@ -307,6 +309,32 @@ suite('what is stored', { skip }, () => {
   })
 })
 
+suite('another way', { skip }, () => {
+  before(async () => (cloud = await Cloud.start()))
+  after(() => cloud.end())
+
+  test('is to run a turn again, with the same or with another instruction', async () => {
+    const session = cloud.client().session()
+    const turn = session.send('[[script: say "One."]]')
+    await turn.final()
+    assert.equal((await session.rerun(turn.id).final()).text, 'One.')
+    const again = session.rerun(turn.id, { text: '[[script: say "Two."]]' })
+    assert.equal((await shown(again)).text, 'Two.')
+    assert.equal((await session.turn(again.id)).RerunOfTurnId, turn.id)
+    await assert.rejects(session.rerun('nobody').final(), coded('TurnNotFound'))
+  })
+
+  test('is to fork the session', async () => {
+    const session = cloud.client().session()
+    const turn = session.send('[[script: say "One."]]')
+    await turn.final()
+    const fork = await session.fork(turn.id, { name: 'Other' })
+    assert.match((await fork.send('[[script: echo]]').final()).text, /One turn of this chain came before/)
+    assert.deepEqual([(await fork.read()).Name, (await session.read()).TurnCount], ['Other', 1])
+    await assert.rejects(session.fork('nobody'), coded('TurnNotFound'))
+  })
+})
+
 suite('a token', { skip }, () => {
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
@@ -336,7 +364,7 @@ suite('a token', { skip }, () => {
 const noKills = skip || (process.platform !== 'linux' && 'processes are found by /proc')
 
 suite('a function that is killed', { skip: noKills }, () => {
-  before(async () => (cloud = await Cloud.start('--lease', '1')))
+  before(async () => (cloud = await Cloud.start('--lease', '3')))
   after(() => cloud.end())
 
   test('is replaced: every turn is answered as it is stored, and each call is run once', async () => {
