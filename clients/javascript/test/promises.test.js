@@ -393,4 +393,16 @@ suite('a function that is killed', { skip: noKills }, () => {
     assert.ok(killed > 0 && retries.some((retries) => retries > 0), `${killed} killed, retries: ${retries}`)
     assert.deepEqual([...ran.values()].filter((times) => times !== 1), [])
   })
+
+  test('is replaced for a page that was reloaded, too', async () => {
+    const keep = new Memory()
+    const controller = new AbortController()
+    const turn = cloud.client({ keep }).session('left').send('[[script: pace 20ms; words 100]]', { signal: controller.signal })
+    await until(turn, 'delta')
+    controller.abort()
+    await assert.rejects(turn.final(), { name: 'AbortError' })
+    assert.ok(cloud.kill() > 0)
+    const { text } = await shown(cloud.client({ keep }).session('left').resume())
+    assert.ok(text.startsWith('word1 ') && text.endsWith(' word100'))
+  })
 })
