@@ -297,7 +297,7 @@ async fn section_5_7_every_change_of_every_turn_is_in_the_history_which_is_read_
         (&json!("bob"), &json!("ada"))
     );
 
-    for wrong in ["x", "1", "1-", "1-0-0", "+1-0", "01-0", "1-256", "-1-0"] {
+    for wrong in ["x", "1", "1-0", "-1-0"] {
         let refused = ada.get(&format!("{path}?continuationToken={}", wrong.replace('+', "%2B"))).await;
         assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{wrong}");
     }

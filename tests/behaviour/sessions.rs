@@ -1,6 +1,5 @@
 //! `GET /api/ai/agent/sessions` and below.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use contracts::paths;
 use local::token::Identity;
 use serde_json::{Value, json};
@@ -98,7 +97,12 @@ async fn a_query_that_a_path_does_not_take_is_refused_by_name_on_every_route() {
         (format!("{}?pageSize=abc", paths::SESSIONS), "pageSize"),
         (format!("{}?pageSize=2&pageSize=3", paths::SESSIONS), "pageSize"),
         (format!("{}?banana=1", paths::SESSIONS), "banana"),
-        (format!("{}?pageSize=2", session_path(&request)), "pageSize"),
+        (format!("{}?pageSize=0", session_path(&request)), "pageSize"),
+        (format!("{}?order=up", session_path(&request)), "order"),
+        (format!("{}/turns?status=done", session_path(&request)), "status"),
+        (format!("{}/turns/last?status=done", session_path(&request)), "status"),
+        (format!("{}?from=yesterday", paths::SESSIONS), "from"),
+        (format!("{}?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", paths::SESSIONS), "to"),
         (format!("{}/turns/last?banana=1", session_path(&request)), "banana"),
         (format!("{path}?banana=1"), "banana"),
         (format!("{path}/summary?banana=1"), "banana"),
@@ -116,38 +120,167 @@ async fn a_query_that_a_path_does_not_take_is_refused_by_name_on_every_route() {
 }
 
 #[tokio::test]
-async fn a_token_that_no_page_ended_with_is_refused_before_the_table_is_asked() {
+async fn a_token_is_good_for_its_caller_and_its_list_alone_and_for_no_change_of_it() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
-    for _ in 0..2 {
-        ada.execute(&turn("hello")).await.result();
-    }
+    let first = turn("hello");
+    ada.execute(&first).await.result();
+    ada.execute(&turn_in(first["SessionId"].as_str().unwrap(), "again")).await.result();
+    ada.execute(&turn("another")).await.result();
     let page = list(&ada, "?pageSize=1").await;
-    let ours = page["ContinuationToken"].as_str().unwrap();
-    let [sort, pk, sk]: [String; 3] = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(ours).unwrap()).unwrap();
-    let forged = |keys: [&str; 3]| URL_SAFE_NO_PAD.encode(serde_json::to_vec(&keys).unwrap());
-    let long = "x".repeat(2_000);
-    for token in [
-        forged([&sort, &pk, "TURN#x"]),
-        forged([&sort, &pk, "USER#ada"]),
-        forged([&sort, &pk, &long]),
-        forged([&long, &pk, &sk]),
-        forged([&sort.replace('#', "#x"), &pk, &sk]),
-        forged([&sort, &format!("{pk}%41"), &sk]),
-        forged([&sort, &pk.replace("acme", "rival"), &sk]),
-        forged([&sort, "O#%2E%2E#S#x", &sk]),
+    let ours = page["ContinuationToken"].as_str().unwrap().to_owned();
+    // A page of another size is a page of the same list.
+    assert_eq!(ids(&list(&ada, &format!("?pageSize=7&continuationToken={ours}")).await).len(), 1);
+    let refused = async |client: &Client, path: String| {
+        let refused = client.get(&path).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{path}");
+        assert_eq!(refused.errors()[0]["Details"], "continuationToken");
+    };
+    let turns = format!("{}/turns", session_path(&first));
+    for list in [
+        format!("{}?userId=ada", paths::SESSIONS),
+        format!("{}?status=completed", paths::SESSIONS),
+        format!("{}?to=2999-01-01T00:00:00Z", paths::SESSIONS),
+        format!("{turns}?pageSize=1"),
+        format!("{}/mode-history?pageSize=1", session_path(&first)),
+        format!("{}?pageSize=1", session_path(&first)),
     ] {
-        let refused = ada.get(&format!("{}?pageSize=1&continuationToken={token}", paths::SESSIONS)).await;
-        assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{token}");
-        // A token is good for its own list alone.
-        let other = ada.get(&format!("{}?userId=ada&continuationToken={ours}", paths::SESSIONS)).await;
-        assert_eq!(other.error(), "ParameterInvalid");
+        refused(&ada, format!("{list}&continuationToken={ours}")).await;
     }
-    let session = paths::SESSION.of(&page["Items"][0]["Id"].as_str().unwrap().parse().unwrap());
-    for token in ["0", "-1", "+1", "01", "1.0", "x", "99999999999999999999"] {
-        let refused = ada.get(&format!("{session}?continuationToken={}", token.replace('+', "%2B"))).await;
-        assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{token}");
+    for user in [system.client("acme", "bob"), system.client("rival", "ada")] {
+        refused(&user, format!("{}?continuationToken={ours}", paths::SESSIONS)).await;
     }
+    let token = ada.get(&format!("{turns}?pageSize=1")).await.result()["ContinuationToken"].clone();
+    let token = token.as_str().unwrap();
+    refused(&ada, format!("{turns}?order=desc&continuationToken={token}")).await;
+    let changed = format!("{}{}", &token[..token.len() - 1], if token.ends_with('A') { 'Q' } else { 'A' });
+    let cut = &token[..10];
+    for none in [changed.as_str(), cut, "0", "1", "-1", "x", "W10", "99999999999999999999"] {
+        refused(&ada, format!("{turns}?continuationToken={none}")).await;
+        refused(&ada, format!("{}?continuationToken={none}", session_path(&first))).await;
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_narrowed_by_status_mode_and_time_page_by_page() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let mode = "call agent_change_mode {\"mode\":\"ddr_authoring\",\"branch\":false,\"reason\":\"r\"}; then; say \"Done.\"";
+    let mut made = Vec::new();
+    for number in 0..6 {
+        let request = match number {
+            2 => turn("fails [[script: status 400]]"),
+            4 => turn(&format!("changes [[script: {mode}]]")),
+            _ => turn("plain"),
+        };
+        ada.execute(&request).await;
+        let settled = |answer: &crate::support::Answer| {
+            answer.json()["Result"]["Items"][0]["LastTurnStatus"] != "pending"
+                && ids(&answer.json()["Result"])[0] == request["SessionId"]
+        };
+        let seen = ada.until(paths::SESSIONS, PATIENCE, settled).await.result();
+        made.push((
+            request["SessionId"].as_str().unwrap().to_owned(),
+            seen["Items"][0]["LastTurnDate"].clone(),
+        ));
+    }
+    let id = |number: usize| made[number].0.clone();
+    let at = |number: usize| made[number].1.as_str().unwrap().to_owned();
+    let all = async |query: &str| {
+        let (mut seen, mut token) = (Vec::new(), String::new());
+        loop {
+            let page = list(&ada, &format!("?pageSize=1&{query}{token}")).await;
+            assert!(page["Items"].as_array().unwrap().len() <= 1);
+            seen.extend(ids(&page));
+            let Some(next) = page["ContinuationToken"].as_str() else { return seen };
+            token = format!("&continuationToken={next}");
+        }
+    };
+    assert_eq!(all("status=failed").await, [id(2)]);
+    assert!(all("status=pending").await.is_empty());
+    assert_eq!(all("mode=ddr_authoring").await, [id(4)]);
+    assert_eq!(all("status=completed&mode=general").await, [5, 3, 1, 0].map(id));
+    assert_eq!(all(&format!("from={}&to={}", at(1), at(3))).await, [3, 2, 1].map(id));
+    // Her own activity is when she asked.
+    assert_eq!(all(&format!("userId=ada&from={}", at(3))).await, [5, 4].map(id));
+    assert!(all("to=2001-01-01T00:00:00Z").await.is_empty());
+}
+
+#[tokio::test]
+async fn turns_are_read_both_ways_page_by_page_and_narrowed() {
+    let system = System::start().await;
+    let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
+    let first = turn("1");
+    let session = first["SessionId"].as_str().unwrap();
+    ada.execute(&first).await.result();
+    for number in 2..=7 {
+        let client = if number % 3 == 0 { &bob } else { &ada };
+        let fails = if number == 5 { " [[script: status 400]]" } else { "" };
+        client.execute(&turn_in(session, &format!("{number}{fails}"))).await;
+    }
+    let turns = async |query: &str| {
+        let (mut seen, mut token) = (Vec::new(), String::new());
+        loop {
+            let path = format!("{}/turns?pageSize=2{query}{token}", session_path(&first));
+            let page = ada.get(&path).await.result();
+            let items = page["Items"].as_array().unwrap().iter();
+            seen.extend(items.map(|item| item["SequenceNumber"].as_u64().unwrap()));
+            assert_eq!(page["HasMore"].as_bool(), Some(page.get("ContinuationToken").is_some()));
+            let Some(next) = page["ContinuationToken"].as_str() else { return seen };
+            token = format!("&continuationToken={next}");
+        }
+    };
+    assert_eq!(turns("").await, [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(turns("&order=desc").await, [7, 6, 5, 4, 3, 2, 1]);
+    assert_eq!(turns("&userId=bob&order=desc").await, [6, 3]);
+    assert_eq!(turns("&status=failed").await, [5]);
+    assert_eq!(turns("&mode=general&userId=ada&status=completed").await, [1, 2, 4, 7]);
+    assert!(turns("&mode=poetry").await.is_empty());
+    let created = ada.get(&turn_path(&first)).await.result()["CreationDate"].clone();
+    assert_eq!(turns(&format!("&to={}", created.as_str().unwrap())).await, [1]);
+
+    let session = ada.get(&format!("{}?order=desc&pageSize=3", session_path(&first))).await.result();
+    let numbers = |session: &Value| {
+        let turns = session["Turns"].as_array().unwrap().iter();
+        turns.map(|turn| turn["SequenceNumber"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&session), [7, 6, 5]);
+    let token = session["ContinuationToken"].as_str().unwrap();
+    let path = format!("{}?order=desc&pageSize=9&continuationToken={token}", session_path(&first));
+    let rest = ada.get(&path).await.result();
+    assert_eq!(numbers(&rest), [4, 3, 2, 1]);
+    assert!(rest.get("ContinuationToken").is_none());
+
+    let last = async |query: &str| ada.get(&format!("{}/turns/last{query}", session_path(&first))).await;
+    assert_eq!(last("").await.result()["SequenceNumber"], 7);
+    assert_eq!(last("?status=failed").await.result()["SequenceNumber"], 5);
+    assert_eq!(last("?status=completed").await.result()["SequenceNumber"], 7);
+    assert_eq!(
+        (last("?status=pending").await.status, last("?status=pending").await.error().as_str()),
+        (404, "TurnNotFound")
+    );
+}
+
+#[tokio::test]
+async fn a_session_names_who_took_part_and_when_last() {
+    let system = System::start().await;
+    let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    bob.execute(&turn_in(request["SessionId"].as_str().unwrap(), "from bob")).await.result();
+    let session = ada.get(&session_path(&request)).await.result();
+    let took_part: Vec<&Value> =
+        session["Participants"].as_array().unwrap().iter().map(|part| &part["User"]).collect();
+    assert_eq!(took_part, [&json!({"Id": "ada", "Text": "ada"}), &json!({"Id": "bob", "Text": "bob"})]);
+    let active = |part: usize| session["Participants"][part]["LastActivityDate"].as_str().unwrap().to_owned();
+    assert!(active(0) <= active(1));
+    // Ada comes back: her own date moves once that turn is finalized.
+    ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "again")).await.result();
+    let moved = |answer: &crate::support::Answer| {
+        answer.json()["Result"]["Participants"][0]["LastActivityDate"].as_str() > Some(active(1).as_str())
+    };
+    let later = ada.until(&session_path(&request), PATIENCE, moved).await;
+    assert!(moved(&later), "{}", later.text);
 }
 
 #[tokio::test]

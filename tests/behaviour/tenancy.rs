@@ -14,7 +14,10 @@ async fn the_same_ids_under_another_org_are_another_session_and_a_foreign_one_is
     for path in [
         session_path(&request),
         turn_path(&request),
+        format!("{}/turns", session_path(&request)),
+        format!("{}/mode-history", session_path(&request)),
         format!("{}/turns/last", session_path(&request)),
+        format!("{}/turns/last?status=completed", session_path(&request)),
         format!("{}/summary", turn_path(&request)),
         format!("{}/payloads/instruction", turn_path(&request)),
     ] {

@@ -12,6 +12,6 @@ pub(crate) async fn fork_session(
     JsonBody(asked): JsonBody<ForkRequest>,
 ) -> Result<Reply, Reply> {
     app.turns.fork(&caller, session, &asked).await.map_err(refused)?;
-    let fork = app.reader.session(&caller, asked.session_id, None).await.map_err(refused)?;
+    let fork = app.reader.session_with_first_turns(&caller, asked.session_id).await.map_err(refused)?;
     Ok(Reply::warned(fork.result, fork.warnings))
 }

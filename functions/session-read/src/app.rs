@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use protocol::timing::Timing;
-use runtime::{ClaimNames, Reply, api::Answers, stream::Pace};
+use protocol::{Caller, timing::Timing};
+use runtime::{ClaimNames, Reply, api::Answers, page_token::PageTokens, query::List, stream::Pace};
 use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{flow::SessionReader, refusal::Refusal};
+
+use crate::parameters::Page;
 
 /// What the handlers share.
 #[derive(Clone, FromRef)]
@@ -16,6 +18,7 @@ pub(crate) struct App {
     pub(crate) pace: Pace,
     pub(crate) timing: Timing,
     pub(crate) answers: Answers,
+    tokens: PageTokens,
     claims: Arc<ClaimNames>,
 }
 
@@ -27,10 +30,21 @@ impl App {
         let timing = runtime::timing(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
         let answers = Answers::read(&mut env);
+        let tokens = PageTokens::read(&mut env);
         env.finish()?;
         let Clients { table, objects, .. } = Clients::load(&storage).await;
         let reader = Arc::new(SessionReader::new(table, objects));
-        Ok(Self { reader, pace, timing, answers, claims })
+        Ok(Self { reader, pace, timing, answers, tokens, claims })
+    }
+
+    /// Where a page begins; none of the first.
+    pub(crate) fn place(&self, caller: &Caller, page: &Page) -> Result<Option<String>, Reply> {
+        page.token.as_deref().map(|token| self.tokens.open(caller, &page.list, token)).transpose()
+    }
+
+    /// Seals the place where a page ended, as its token.
+    pub(crate) fn seal(&self, caller: &Caller, list: &List, place: &mut Option<String>) {
+        *place = place.take().map(|place| self.tokens.seal(caller, list, &place));
     }
 }
 

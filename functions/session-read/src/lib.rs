@@ -31,6 +31,7 @@ fn routes() -> Router<app::App> {
         .route(paths::SESSIONS, get(sessions::list))
         .route(paths::SESSION.template(), get(sessions::session))
         .route(paths::MODE_HISTORY.template(), get(sessions::mode_history))
+        .route(paths::TURNS.template(), get(turns::list))
         .route(paths::LAST_TURN.template(), get(turns::last))
         .route(paths::TURN.template(), get(turns::turn))
         .route(paths::SUMMARY.template(), get(turns::summary))

@@ -1,35 +1,98 @@
 //! What queries may say, parsed into types that can't be wrong.
 
 use axum::extract::FromRequestParts;
-use contracts::id::UserId;
+use contracts::{read::TurnStatus, request::limits::MAX_PAGE_SIZE};
 use http::request::Parts;
-use runtime::{Reply, query::Query};
+use runtime::{
+    Reply,
+    query::{List, Query},
+};
+use turns::{
+    flow::{WantedSessions, WantedTurns},
+    ports::{Between, Order},
+};
 
-/// Which page of the session list.
+/// Which page of which list.
 #[derive(Debug)]
-pub(crate) struct ListQuery {
-    pub(crate) user: Option<UserId>,
-    pub(crate) page_size: u32,
+pub(crate) struct Page {
+    pub(crate) list: List,
+    pub(crate) size: u32,
     pub(crate) token: Option<String>,
 }
+
+impl Page {
+    fn read(query: &Query) -> Result<Self, Reply> {
+        Ok(Self { list: query.list(), size: query.page_size()?, token: query.token() })
+    }
+}
+
+/// Which sessions.
+#[derive(Debug)]
+pub(crate) struct SessionsQuery(pub(crate) WantedSessions, pub(crate) Page);
+
+/// Which turns of a session.
+#[derive(Debug)]
+pub(crate) struct TurnsQuery(pub(crate) WantedTurns, pub(crate) Page);
+
+/// Which of a session's turns are read with it.
+#[derive(Debug)]
+pub(crate) struct SessionQuery(pub(crate) Order, pub(crate) Page);
 
 /// Which page of another list.
 #[derive(Debug)]
-pub(crate) struct PageQuery {
-    pub(crate) page_size: u32,
-    pub(crate) token: Option<String>,
+pub(crate) struct PageQuery(pub(crate) Page);
+
+/// Which turn counts as the last.
+#[derive(Debug)]
+pub(crate) struct LastQuery(pub(crate) Option<TurnStatus>);
+
+fn between(query: &Query) -> Result<Between, Reply> {
+    query.from_to().map(|(from, to)| Between { from, to })
 }
 
-/// Where a session's turns go on.
-#[derive(Debug)]
-pub(crate) struct Continue(pub(crate) Option<String>);
+fn order(query: &Query) -> Result<Order, Reply> {
+    Ok(if query.newest_first()? { Order::NewestFirst } else { Order::OldestFirst })
+}
 
-impl<S: Send + Sync> FromRequestParts<S> for ListQuery {
+impl<S: Send + Sync> FromRequestParts<S> for SessionsQuery {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let query = Query::from_request_parts(parts, state).await?;
-        Ok(Self { user: query.user()?, page_size: query.page_size()?, token: query.token() })
+        let wanted = WantedSessions {
+            user: query.user()?,
+            status: query.status()?,
+            mode: query.mode()?,
+            active: between(&query)?,
+        };
+        Ok(Self(wanted, Page::read(&query)?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for TurnsQuery {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let query = Query::from_request_parts(parts, state).await?;
+        let wanted = WantedTurns {
+            order: order(&query)?,
+            status: query.status()?,
+            mode: query.mode()?,
+            user: query.user()?,
+            created: between(&query)?,
+        };
+        Ok(Self(wanted, Page::read(&query)?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for SessionQuery {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let query = Query::from_request_parts(parts, state).await?;
+        let page =
+            Page { list: query.list(), size: query.page_size_or(MAX_PAGE_SIZE)?, token: query.token() };
+        Ok(Self(order(&query)?, page))
     }
 }
 
@@ -37,15 +100,14 @@ impl<S: Send + Sync> FromRequestParts<S> for PageQuery {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
-        let query = Query::from_request_parts(parts, state).await?;
-        Ok(Self { page_size: query.page_size()?, token: query.token() })
+        Page::read(&Query::from_request_parts(parts, state).await?).map(Self)
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Continue {
+impl<S: Send + Sync> FromRequestParts<S> for LastQuery {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
-        Ok(Self(Query::from_request_parts(parts, state).await?.token()))
+        Query::from_request_parts(parts, state).await?.status().map(Self)
     }
 }

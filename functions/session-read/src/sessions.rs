@@ -1,41 +1,53 @@
 //! `GET /api/ai/agent/sessions`, `GET /api/ai/agent/sessions/{SessionId}` and its mode history (DD-003).
 
 use axum::extract::State;
-use runtime::{Identified, Reply, path::OfSession};
+use contracts::paths;
+use runtime::{Identified, Reply, path::OfSession, query::List};
 use serde::Serialize;
-use turns::flow::Told;
+use turns::flow::{Told, TurnsPage};
 
 use crate::{
     app::{App, refused},
-    parameters::{Continue, ListQuery, PageQuery},
+    parameters::{PageQuery, SessionQuery, SessionsQuery},
 };
 
 pub(crate) async fn list(
     State(app): State<App>,
     Identified(caller): Identified,
-    query: ListQuery,
+    SessionsQuery(wanted, page): SessionsQuery,
 ) -> Result<Reply, Reply> {
-    let page = app.reader.sessions(&caller, query.user.as_ref(), query.page_size, query.token).await;
-    page.map(told).map_err(refused)
+    let place = app.place(&caller, &page)?;
+    let mut sessions = app.reader.sessions(&caller, &wanted, page.size, place).await.map_err(refused)?;
+    app.seal(&caller, &page.list, &mut sessions.result.continuation_token);
+    Ok(told(sessions))
 }
 
 pub(crate) async fn session(
     State(app): State<App>,
     Identified(caller): Identified,
     OfSession(session): OfSession,
-    Continue(token): Continue,
+    SessionQuery(order, page): SessionQuery,
 ) -> Result<Reply, Reply> {
-    app.reader.session(&caller, session, token.as_deref()).await.map(told).map_err(refused)
+    let modes = List::whole(&paths::MODE_HISTORY.of(&session));
+    let place = app.place(&caller, &page)?;
+    let turns = TurnsPage { order, size: page.size, place: place.as_deref() };
+    let mut found = app.reader.session(&caller, session, turns).await.map_err(refused)?;
+    app.seal(&caller, &page.list, &mut found.result.continuation_token);
+    app.seal(&caller, &modes, &mut found.result.mode_history_continuation_token);
+    Ok(told(found))
 }
 
 pub(crate) async fn mode_history(
     State(app): State<App>,
     Identified(caller): Identified,
     OfSession(session): OfSession,
-    PageQuery { page_size, token }: PageQuery,
+    PageQuery(page): PageQuery,
 ) -> Result<Reply, Reply> {
-    let page = app.reader.mode_history(&caller, session, page_size, token.as_deref()).await;
-    page.map(Reply::ok).map_err(refused)
+    let place = app.place(&caller, &page)?;
+    let modes = app.reader.mode_history(&caller, session, page.size, place.as_deref()).await;
+    let mut modes = modes.map_err(refused)?;
+    app.seal(&caller, &page.list, &mut modes.continuation_token);
+    Ok(Reply::ok(modes))
 }
 
 fn told<T: Serialize>(told: Told<T>) -> Reply {

@@ -1,4 +1,4 @@
-//! `GET …/turns/last`, `…/turns/{TurnId}` and `…/turns/{TurnId}/summary` (DD-003).
+//! `GET …/turns`, `…/turns/last`, `…/turns/{TurnId}` and `…/turns/{TurnId}/summary` (DD-003).
 
 use axum::extract::State;
 use runtime::{
@@ -6,14 +6,31 @@ use runtime::{
     path::{OfSession, OfTurn},
 };
 
-use crate::app::{App, refused};
+use crate::{
+    app::{App, refused},
+    parameters::{LastQuery, TurnsQuery},
+};
+
+pub(crate) async fn list(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    OfSession(session): OfSession,
+    TurnsQuery(wanted, page): TurnsQuery,
+) -> Result<Reply, Reply> {
+    let place = app.place(&caller, &page)?;
+    let turns = app.reader.turns(&caller, session, &wanted, page.size, place.as_deref()).await;
+    let mut turns = turns.map_err(refused)?;
+    app.seal(&caller, &page.list, &mut turns.continuation_token);
+    Ok(Reply::ok(turns))
+}
 
 pub(crate) async fn last(
     State(app): State<App>,
     Identified(caller): Identified,
     OfSession(session): OfSession,
+    LastQuery(status): LastQuery,
 ) -> Result<Reply, Reply> {
-    app.reader.last_turn(&caller, session).await.map(Reply::ok).map_err(refused)
+    app.reader.last_turn(&caller, session, status).await.map(Reply::ok).map_err(refused)
 }
 
 pub(crate) async fn turn(

@@ -38,6 +38,8 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     if let Some(oidc) = &options.oidc {
         set(settings::OIDC_ISSUER.name, &oidc.issuer);
     }
+    // The same at every start, so that a list can be gone on with.
+    set(settings::PAGE_TOKEN_KEY.name, "local-cloud");
     // The embedded one's is set once there is something in it: until then nothing is searched.
     if let Vectors::Server { url, api_key } = &options.vectors {
         set(QDRANT_URL, url);

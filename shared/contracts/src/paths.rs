@@ -41,6 +41,8 @@ pub const MODE_HISTORY: SessionPath = SessionPath("/api/ai/agent/sessions/{Sessi
 pub const FORK: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/fork");
 /// The newest turn of a session.
 pub const LAST_TURN: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/turns/last");
+/// The turns of a session.
+pub const TURNS: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/turns");
 /// One turn.
 pub const TURN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}");
 /// A turn in a few lines.
@@ -67,13 +69,14 @@ pub const FILE: FilePath =
     FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
 
 /// Every path.
-pub const ALL: [&str; 17] = [
+pub const ALL: [&str; 18] = [
     EXECUTE,
     TOOL_RESULTS,
     SESSIONS,
     SESSION.0,
     MODE_HISTORY.0,
     FORK.0,
+    TURNS.0,
     LAST_TURN.0,
     TURN.0,
     SUMMARY.0,
@@ -91,8 +94,12 @@ pub const ALL: [&str; 17] = [
 #[must_use]
 pub fn query(template: &str) -> &'static [&'static str] {
     match template {
-        SESSIONS => &["userId", "pageSize", "continuationToken"],
-        template if template == SESSION.0 => &["continuationToken"],
+        SESSIONS => &["userId", "status", "mode", "from", "to", "pageSize", "continuationToken"],
+        template if template == SESSION.0 => &["order", "pageSize", "continuationToken"],
+        template if template == TURNS.0 => {
+            &["userId", "status", "mode", "from", "to", "order", "pageSize", "continuationToken"]
+        }
+        template if template == LAST_TURN.0 => &["status"],
         template if template == MODE_HISTORY.0 => &["pageSize", "continuationToken"],
         _ => &[],
     }
@@ -176,7 +183,7 @@ mod tests {
     #[test]
     fn every_parameter_is_filled_in() {
         let (session, turn) = (SessionId::new("s-1").unwrap(), TurnId::new("t~1").unwrap());
-        let of_session = [SESSION, MODE_HISTORY, FORK, LAST_TURN].map(|path| path.of(&session));
+        let of_session = [SESSION, MODE_HISTORY, FORK, TURNS, LAST_TURN].map(|path| path.of(&session));
         let of_turn =
             [TURN, SUMMARY, STREAM, CANCEL, RERUN, INSTRUCTION, ANSWER, MODEL_REQUEST, MODEL_RESPONSE]
                 .map(|path| path.of(&session, &turn));

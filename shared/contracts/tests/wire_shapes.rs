@@ -8,8 +8,8 @@ use contracts::{
     invoke_result::Warning,
     read::{
         AgentSession, AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionSummary, AgentSessionTurn,
-        AgentSessionTurnSummary, Cost, EntityHeader, ForkedFrom, ListResponse, ModeChange, PayloadLink,
-        Score, TurnStatus,
+        AgentSessionTurnSummary, Cost, EntityHeader, ForkedFrom, ListResponse, ModeChange, Participant,
+        PayloadLink, Score, TurnStatus,
     },
     response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall, ToolOutcome, ToolResult},
 };
@@ -227,6 +227,7 @@ fn session() -> AgentSession {
         mode_history_continuation_token: None,
         total_usage: Some(usage()),
         total_costs: vec![cost()],
+        participants: vec![Participant { user: user(), last_activity_date: at(9) }],
         turn_count: 2,
         turns: vec![pending_turn()],
         continuation_token: Some("eyJTIjoxfQ".to_owned()),

@@ -177,6 +177,8 @@ pub struct Participant {
     pub session: SessionKey,
     /// Who.
     pub user: UserId,
+    /// That user's name; none where it isn't at hand: then the one that is stored stays.
+    pub name: Option<String>,
     /// That user's own last turn: what that user's list is ordered by.
     pub last_activity: Timestamp,
 }

@@ -8,6 +8,7 @@ pub mod correlation;
 mod ended;
 pub mod last_event;
 pub mod late;
+pub mod page_token;
 pub mod path;
 pub mod plain;
 pub mod query;

@@ -11,12 +11,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use contracts::{
-    Error, ErrorCode,
+    Error, ErrorCode, Timestamp,
     id::UserId,
     paths,
-    request::limits::{DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE},
+    read::TurnStatus,
+    request::limits::{DEFAULT_PAGE_SIZE, MAX_MODE_CHARS, MAX_PAGE_SIZE},
 };
 use http::{Uri, request::Parts};
+use percent_encoding::percent_decode_str;
 
 use crate::Reply;
 
@@ -60,20 +62,106 @@ fn invalid(name: &str, rule: &str) -> Error {
 
 /// The members of a query, read one by one. An empty one counts as absent.
 #[derive(Debug)]
-pub struct Query(Vec<(String, String)>);
+pub struct Query {
+    path: String,
+    members: Vec<(String, String)>,
+}
+
+/// Which list is read: its path, and what it is narrowed by. Pages of different sizes are pages of one list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List(pub String);
+
+impl List {
+    /// The list of a path that is narrowed by nothing.
+    #[must_use]
+    pub fn whole(path: &str) -> Self {
+        Self(format!("{path}?"))
+    }
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for Query {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Reply> {
-        Ok(Self(pairs(&parts.uri)))
+        let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
+        Ok(Self { path, members: pairs(&parts.uri) })
     }
 }
 
 impl Query {
     fn member(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(member, _)| member == name)?;
+        let found = self.members.iter().find(|(member, _)| member == name)?;
         Some(found.1.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Which list this asks for a page of.
+    #[must_use]
+    pub fn list(&self) -> List {
+        let narrows = |(name, value): &&(String, String)| {
+            !value.is_empty() && !["pageSize", "continuationToken"].contains(&name.as_str())
+        };
+        let mut members: Vec<_> = self.members.iter().filter(narrows).collect();
+        members.sort();
+        // Lengths, so that no value can pass for another member.
+        let members = members.iter().map(|(name, value)| format!("{name}={}:{value}", value.len()));
+        List(format!("{}?{}", self.path, members.collect::<Vec<_>>().join("&")))
+    }
+
+    /// `status`.
+    ///
+    /// # Errors
+    /// When there is no such status.
+    pub fn status(&self) -> Result<Option<TurnStatus>, Reply> {
+        self.word("status", TurnStatus::ALL.map(|status| (status.id(), status)))
+    }
+
+    /// `order`, oldest first where it is not said.
+    ///
+    /// # Errors
+    /// When it is neither `asc` nor `desc`.
+    pub fn newest_first(&self) -> Result<bool, Reply> {
+        Ok(self.word("order", [("asc", false), ("desc", true)])?.unwrap_or_default())
+    }
+
+    fn word<T: Copy, const N: usize>(&self, name: &str, words: [(&str, T); N]) -> Result<Option<T>, Reply> {
+        let Some(text) = self.member(name) else { return Ok(None) };
+        match words.iter().find(|(word, _)| *word == text) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => {
+                let rule = format!("must be one of {}", words.map(|(word, _)| word).join(", "));
+                Err(Reply::error(invalid(name, &rule)))
+            }
+        }
+    }
+
+    /// `mode`.
+    ///
+    /// # Errors
+    /// When it is longer than any mode's key.
+    pub fn mode(&self) -> Result<Option<String>, Reply> {
+        match self.member("mode") {
+            Some(mode) if mode.chars().count() > MAX_MODE_CHARS => {
+                let rule = format!("must have at most {MAX_MODE_CHARS} characters");
+                Err(Reply::error(invalid("mode", &rule)))
+            }
+            mode => Ok(mode.map(str::to_owned)),
+        }
+    }
+
+    /// `from` and `to`.
+    ///
+    /// # Errors
+    /// When one is no instant, or the second comes before the first.
+    pub fn from_to(&self) -> Result<(Option<Timestamp>, Option<Timestamp>), Reply> {
+        let instant = |name: &str| {
+            let parsed = self.member(name).map(str::parse::<Timestamp>).transpose();
+            parsed.map_err(|rule| Reply::error(invalid(name, &rule.to_string())))
+        };
+        let (from, to) = (instant("from")?, instant("to")?);
+        if from.zip(to).is_some_and(|(from, to)| to < from) {
+            return Err(Reply::error(invalid("to", "must not come before from")));
+        }
+        Ok((from, to))
     }
 
     /// `userId`.
@@ -90,9 +178,15 @@ impl Query {
     /// # Errors
     /// When it is no number of items that a page may have.
     pub fn page_size(&self) -> Result<u32, Reply> {
-        let Some(text) = self.member("pageSize") else {
-            return Ok(DEFAULT_PAGE_SIZE);
-        };
+        self.page_size_or(DEFAULT_PAGE_SIZE)
+    }
+
+    /// `pageSize`, or this.
+    ///
+    /// # Errors
+    /// As [`Query::page_size`].
+    pub fn page_size_or(&self, default: u32) -> Result<u32, Reply> {
+        let Some(text) = self.member("pageSize") else { return Ok(default) };
         match text.parse() {
             Ok(size) if (1..=MAX_PAGE_SIZE).contains(&size) => Ok(size),
             _ => {
@@ -136,12 +230,25 @@ mod tests {
 
     #[test]
     fn values_are_what_they_must_be() {
-        let query = |name: &str, value: &str| Query(vec![(name.to_owned(), value.to_owned())]);
+        let of = |members: &[(&str, &str)]| Query {
+            path: "/x".to_owned(),
+            members: members.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        };
+        let query = |name: &str, value: &str| of(&[(name, value)]);
         assert_eq!(query("pageSize", "7").page_size().unwrap(), 7);
         assert_eq!(query("pageSize", "").page_size().unwrap(), DEFAULT_PAGE_SIZE);
         for wrong in ["abc", "0", "-1", "1.5", "101", "99999999999"] {
             assert!(query("pageSize", wrong).page_size().is_err(), "{wrong}");
         }
         assert!(query("userId", "..").user().is_err());
+        assert!(query("status", "done").status().is_err() && query("order", "up").newest_first().is_err());
+        assert_eq!(query("status", "failed").status().unwrap(), Some(TurnStatus::Failed));
+        assert!(query("from", "yesterday").from_to().is_err());
+        let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+        assert!(of(&[("from", early), ("to", late)]).from_to().is_ok());
+        assert!(of(&[("from", late), ("to", early)]).from_to().is_err());
+        let narrowed = of(&[("mode", "a"), ("userId", "b"), ("pageSize", "3")]).list();
+        assert_eq!(narrowed, of(&[("continuationToken", "t"), ("userId", "b"), ("mode", "a")]).list());
+        assert_ne!(narrowed, of(&[("mode", "a&userId=1:b")]).list());
     }
 }

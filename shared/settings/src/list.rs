@@ -71,6 +71,10 @@ settings! {
             "whether the gateway's stage is no part of a path; the routes know nothing of stages",
             Flag, Or("false"), HTTP, Given::Template,
         );
+        PAGE_TOKEN_KEY: Text, Needed = (
+            "the key that seals the tokens which pages of lists end with; a new one makes those that are out invalid",
+            Text, Needed, &[SESSION_READ], Given::Template,
+        );
         BUFFERED_RESPONSES: Flag, Or = (
             "whether answers leave whole: `sam local start-api` reads no others",
             Flag, Or("false"), HTTP, Given::Developer,

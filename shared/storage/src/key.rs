@@ -68,6 +68,9 @@ pub enum Item<'a> {
 /// The longest key that S3 takes, and the longest sort key that DynamoDB takes.
 pub(crate) const MAX_KEY_BYTES: usize = 1_024;
 
+/// The prefix of every participant's sort key.
+pub(crate) const USER_PREFIX: &str = "USER#";
+
 /// The prefix of every mode change's sort key.
 pub(crate) const MODE_PREFIX: &str = "MODE#";
 
@@ -94,7 +97,7 @@ impl Item<'_> {
             Self::Turn(turn) => format!("TURN#{}", part(turn.turn.as_str())),
             Self::Request(turn) => format!("TURN#{}#ASKED", part(turn.turn.as_str())),
             Self::Result(turn) => format!("TURN#{}#ENDED", part(turn.turn.as_str())),
-            Self::Participant(_, user) => format!("USER#{}", part(user.as_str())),
+            Self::Participant(_, user) => format!("{USER_PREFIX}{}", part(user.as_str())),
             // Digits enough for every id, so that the order of keys is the order of the stream.
             Self::Checkpoint(turn, ends) => format!("STREAM#{}#{:016}", part(turn.turn.as_str()), ends.get()),
             Self::Agent(_, id) => format!("AGENT#{}", part(id.as_str())),
@@ -127,6 +130,26 @@ pub fn user_index(org: &OrgId, user: &UserId) -> String {
 #[must_use]
 pub fn activity(at: Timestamp, session: &SessionKey) -> String {
     format!("{at}#{}", part(session.session.as_str()))
+}
+
+/// GSI1: before every session that was last active at this instant, or ever.
+#[must_use]
+pub fn from(at: Option<Timestamp>) -> String {
+    // Instants begin with a digit.
+    at.map_or_else(|| "0".to_owned(), |at| at.to_string())
+}
+
+/// GSI1: behind every session that was last active at this instant, or ever.
+#[must_use]
+pub fn to(at: Option<Timestamp>) -> String {
+    // `$` comes after the `#` that ends an instant, and `:` after every digit.
+    at.map_or_else(|| ":".to_owned(), |at| format!("{at}$"))
+}
+
+/// The user whose part in a session has this sort key.
+#[must_use]
+pub fn parse_user(sk: &str) -> Option<UserId> {
+    UserId::new(unpart(sk.strip_prefix(USER_PREFIX)?)?).ok()
 }
 
 /// The shard that an open turn lies in: the first digit of its fingerprint, so it never moves and

@@ -8,7 +8,7 @@ use contracts::{
     paths,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
-        ForkedFrom, ListResponse, ModeChange as ModeEntry,
+        ForkedFrom, ListResponse, ModeChange as ModeEntry, Participant as TookPart,
     },
 };
 
@@ -16,7 +16,7 @@ use crate::ports::Record;
 use agent::context::BUILT_IN_NAME;
 use protocol::{
     caller::User,
-    detail::{ModeChange, Report},
+    detail::{ModeChange, Participant, Report},
     link,
     session::{Contexts, Session},
     turn::Verdict,
@@ -61,6 +61,7 @@ pub fn session(
     session: &Session,
     names: &Names,
     modes: ListResponse<ModeEntry>,
+    participants: &[Participant],
     turns: Vec<AgentSessionTurn>,
     next: Option<String>,
 ) -> AgentSession {
@@ -94,10 +95,18 @@ pub fn session(
         mode_history_continuation_token: modes.continuation_token,
         total_usage: Some(session.usage),
         total_costs: session.costs.iter().map(cost).collect(),
+        participants: participants.iter().map(|of| participant(session, of)).collect(),
         turn_count: session.turn_count,
         turns,
         continuation_token: next,
     }
+}
+
+/// A participant by name. Parts that were taken before names were kept have the id, but for the owner's.
+fn participant(session: &Session, of: &Participant) -> TookPart {
+    let owner = Some(&session.owner).filter(|owner| owner.id == of.user).map(|owner| owner.name.as_str());
+    let name = of.name.as_deref().or(owner).unwrap_or(of.user.as_str());
+    TookPart { user: EntityHeader::new(of.user.as_str(), name), last_activity_date: of.last_activity }
 }
 
 fn last_updated(session: &Session) -> Timestamp {

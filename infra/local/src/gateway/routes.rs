@@ -8,7 +8,7 @@ use crate::lambda::Function;
 /// A resource of the REST API: its path as API Gateway spells it, and who answers which method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);
 
-const RESOURCES: [Resource; 13] = [
+const RESOURCES: [Resource; 14] = [
     Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
     Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
     Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
@@ -18,6 +18,7 @@ const RESOURCES: [Resource; 13] = [
     ),
     Resource(paths::MODE_HISTORY.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::FORK.template(), &[("POST", Function::Execute)]),
+    Resource(paths::TURNS.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::LAST_TURN.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::TURN.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::SUMMARY.template(), &[("GET", Function::SessionRead)]),
@@ -168,7 +169,6 @@ mod tests {
             "/api/ai/agent",
             "/api/ai/agent/sessions/",
             "/api/ai/agent/sessions//turns/t",
-            "/api/ai/agent/sessions/s/turns",
             "/api/ai/agent/sessions/s/turns/",
             "/api/ai/agent/sessions/s/turns/t/payloads",
             "/api/ai/agent/sessions/s/turns/t/payloads/",

@@ -61,6 +61,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     named::<AgentSessionSummary>("AgentSessionSummary", &mut all);
     answer::<ListResponse<ModeChange>>("ModeHistory", &mut all);
     named::<ModeChange>("ModeChange", &mut all);
+    answer::<ListResponse<AgentSessionTurnSummary>>("TurnList", &mut all);
     answer::<AgentSessionTurn>("AgentSessionTurn", &mut all);
     answer::<AgentSessionTurnSummary>("AgentSessionTurnSummary", &mut all);
     answer::<PayloadLink>("PayloadLink", &mut all);

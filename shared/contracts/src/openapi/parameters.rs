@@ -3,12 +3,13 @@
 use utoipa::openapi::{
     ObjectBuilder, Ref, RefOr, Required, Schema,
     path::{Parameter, ParameterBuilder, ParameterIn},
-    schema::{SchemaType, Type},
+    schema::{KnownFormat, SchemaFormat, SchemaType, Type},
 };
 
 use crate::{
     id::MAX_ID_CHARS,
-    request::limits::{DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, MAX_SOLUTION_CONTEXT_CHARS},
+    read::TurnStatus,
+    request::limits::{DEFAULT_PAGE_SIZE, MAX_MODE_CHARS, MAX_PAGE_SIZE, MAX_SOLUTION_CONTEXT_CHARS},
     stream::EventId,
 };
 
@@ -20,6 +21,11 @@ pub(super) enum Takes {
     Hash,
     Name,
     User,
+    Status,
+    Mode,
+    From,
+    To,
+    Order,
     PageSize,
     ContinuationToken,
     LastEventId,
@@ -68,6 +74,11 @@ impl Takes {
             Self::Hash => ("Hash", ParameterIn::Path, named("FileAddress")),
             Self::Name => ("Name", ParameterIn::Path, text().min_length(Some(1)).into()),
             Self::User => ("userId", ParameterIn::Query, user().into()),
+            Self::Status => ("status", ParameterIn::Query, status().into()),
+            Self::Mode => ("mode", ParameterIn::Query, text().max_length(Some(MAX_MODE_CHARS)).into()),
+            Self::From => ("from", ParameterIn::Query, instant().into()),
+            Self::To => ("to", ParameterIn::Query, instant().into()),
+            Self::Order => ("order", ParameterIn::Query, order().into()),
             Self::PageSize => ("pageSize", ParameterIn::Query, page_size().into()),
             Self::ContinuationToken => ("continuationToken", ParameterIn::Query, text().into()),
             Self::LastEventId => ("Last-Event-ID", ParameterIn::Header, event_id().into()),
@@ -97,10 +108,23 @@ impl Takes {
             Self::Hash => "SHA-256 of the file's bytes, as the `Url` of a `FileRef` holds it.".into(),
             Self::Name => "The file's `Name`, as a `FileRef` holds it.".into(),
             Self::User => {
-                "Only sessions that this user owns or takes part in; all of the org's when absent or empty."
+                "Only sessions that this user owns or takes part in, or turns that this user asked; all when absent or empty."
                     .into()
             }
-            Self::PageSize => "How many sessions a page holds.".into(),
+            Self::Status => "Only what stands so: a session by its last turn.".into(),
+            Self::Mode => "Only what is in this mode: a session by now, a turn when it began.".into(),
+            Self::From => {
+                "Only what is no older: a session by its last activity, with `userId` by that user's own; a turn by its \
+                 creation."
+                    .into()
+            }
+            Self::To => "Only what is no newer than this instant.".into(),
+            Self::Order => "By sequence number: `asc` from the first turn on, `desc` from the last one back.".into(),
+            Self::PageSize => {
+                "How many items a page holds at most. A list that is narrowed looks at ten times as many at most for one \
+                 page, which may then be short or empty: `HasMore` tells."
+                    .into()
+            }
             Self::ContinuationToken => {
                 "Where to go on: the `ContinuationToken` of the page before. Absent for the first page."
                     .into()
@@ -141,6 +165,18 @@ fn event_id() -> ObjectBuilder {
         .schema_type(SchemaType::Type(Type::Integer))
         .minimum(Some(0))
         .maximum(Some(EventId::MAX.get()))
+}
+
+fn status() -> ObjectBuilder {
+    text().enum_values(Some(TurnStatus::ALL.map(TurnStatus::id)))
+}
+
+fn order() -> ObjectBuilder {
+    text().enum_values(Some(["asc", "desc"])).default(Some("asc".into()))
+}
+
+fn instant() -> ObjectBuilder {
+    text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
 }
 
 fn page_size() -> ObjectBuilder {

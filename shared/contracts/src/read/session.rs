@@ -74,9 +74,12 @@ pub struct AgentSession {
     /// What all finished turns cost, one entry per currency; absent without prices.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub total_costs: Vec<Cost>,
+    /// Who took part, at most a hundred.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub participants: Vec<Participant>,
     /// How many turns there are, on all pages.
     pub turn_count: u64,
-    /// The turns of this page, by sequence number.
+    /// The turns of this page, by sequence number, or from the last one back where the query says so.
     pub turns: Vec<AgentSessionTurn>,
     /// What to ask for the next turns with; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -92,6 +95,17 @@ pub struct ForkedFrom {
     pub session_id: SessionId,
     /// The turn.
     pub turn_id: TurnId,
+}
+
+/// A user who took part in a session (DD-003).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "PascalCase")]
+pub struct Participant {
+    /// Who.
+    pub user: EntityHeader,
+    /// That user's own last turn, once it is finalized, or the first.
+    pub last_activity_date: Timestamp,
 }
 
 /// An entry of a session's mode history (AGN-011 §3.2).

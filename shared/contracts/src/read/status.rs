@@ -21,6 +21,9 @@ pub enum TurnStatus {
 }
 
 impl TurnStatus {
+    /// Every status.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Completed, Self::Failed];
+
     /// The label constant of DD-002B.
     #[must_use]
     pub const fn id(self) -> &'static str {

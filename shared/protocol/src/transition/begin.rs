@@ -349,6 +349,7 @@ pub fn begin(
     commit.participant = newcomer.then(|| Participant {
         session: submission.key.session.clone(),
         user: submission.by.id.clone(),
+        name: Some(submission.by.name.clone()),
         last_activity: now,
     });
     if let Some(Closing { finalized, superseded }) = closing {

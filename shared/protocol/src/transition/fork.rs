@@ -49,7 +49,12 @@ pub fn fork(
         sequence: turn.sequence,
         place: turn.place(),
     };
-    let participant = Participant { session: key.clone(), user: by.id.clone(), last_activity: now };
+    let participant = Participant {
+        session: key.clone(),
+        user: by.id.clone(),
+        name: Some(by.name.clone()),
+        last_activity: now,
+    };
     let after = Session {
         key,
         rev: 1,

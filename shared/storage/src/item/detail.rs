@@ -106,16 +106,26 @@ pub(crate) struct ParticipantItem {
     #[serde(rename = "GSI1SK")]
     gsi1sk: String,
     last_activity: Timestamp,
+    /// Absent of those who took part before names were kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    name: Option<String>,
+}
+
+impl ParticipantItem {
+    pub(crate) fn into_participant(self, session: SessionKey, user: UserId) -> Participant {
+        Participant { session, user, name: self.name, last_activity: self.last_activity }
+    }
 }
 
 impl From<&Participant> for ParticipantItem {
     fn from(participant: &Participant) -> Self {
-        let Participant { session, user, last_activity } = participant;
+        let Participant { session, user, name, last_activity } = participant;
         Self {
             head: Head::of(&key::Item::Participant(session, user)),
             gsi1pk: key::user_index(&session.org, user),
             gsi1sk: key::activity(*last_activity, session),
             last_activity: *last_activity,
+            name: name.clone(),
         }
     }
 }

@@ -9,12 +9,12 @@ use contracts::{
     id::{OrgId, UserId},
 };
 use protocol::{
-    detail::{ModeChange, ModePlace},
+    detail::{ModeChange, ModePlace, Participant},
     id::{SessionKey, TurnKey},
     session::Session,
     turn::Turn,
 };
-use turns::ports::{ListError, Page, Record, Unavailable};
+use turns::ports::{Between, ListError, Order, Page, Record, Unavailable};
 
 use super::{
     Table, WHAT,
@@ -24,9 +24,9 @@ use crate::{
     failure,
     item::{
         Attributes, decode,
-        detail::{ModeItem, RequestItem, ResultItem},
+        detail::{ModeItem, ParticipantItem, RequestItem, ResultItem},
     },
-    key::{self, Item, MODE_PREFIX},
+    key::{self, Item, MODE_PREFIX, USER_PREFIX},
 };
 
 /// The most keys that one batch read takes.
@@ -146,24 +146,55 @@ impl Table {
     pub(super) async fn records_after(
         &self,
         session: &SessionKey,
-        after: u64,
+        after: Option<u64>,
+        order: Order,
         most: usize,
     ) -> Result<Vec<Record>, Unavailable> {
+        let (condition, from) = match order {
+            Order::OldestFirst => ("PK = :session AND Seq > :after", after.unwrap_or(0)),
+            Order::NewestFirst => ("PK = :session AND Seq < :after", after.unwrap_or(u64::MAX)),
+        };
         let page = self
             .client
             .query()
             .table_name(&self.name)
             .index_name("LSI1")
             .consistent_read(true)
-            .key_condition_expression("PK = :session AND Seq > :after")
+            .key_condition_expression(condition)
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
-            .expression_attribute_values(":after", AttributeValue::N(after.to_string()))
+            .expression_attribute_values(":after", AttributeValue::N(from.to_string()))
+            .scan_index_forward(order == Order::OldestFirst)
             .limit(i32::try_from(most).unwrap_or(i32::MAX))
             .send()
             .await
             .map_err(|error| failure::unavailable(WHAT, error))?;
         let turns = page.items().iter().filter_map(keys_of).filter_map(|(pk, sk)| key::parse_turn(&pk, &sk));
         self.records_of(&turns.collect::<Vec<_>>()).await
+    }
+
+    pub(super) async fn participants_of(
+        &self,
+        session: &SessionKey,
+        most: usize,
+    ) -> Result<Vec<Participant>, Unavailable> {
+        let page = self
+            .client
+            .query()
+            .table_name(&self.name)
+            .key_condition_expression("PK = :session AND begins_with(SK, :user)")
+            .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
+            .expression_attribute_values(":user", AttributeValue::S(USER_PREFIX.to_owned()))
+            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(WHAT, error))?;
+        let items = page.items.unwrap_or_default().into_iter();
+        let parts = items.map(|item| {
+            let user = keys_of(&item).and_then(|(_, sk)| key::parse_user(&sk));
+            let part = decode::<ParticipantItem>(item).map_err(unreadable)?;
+            Ok(user.map(|user| part.into_participant(session.clone(), user)))
+        });
+        parts.filter_map(Result::transpose).collect()
     }
 
     pub(super) async fn one_record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
@@ -201,6 +232,7 @@ impl Table {
         &self,
         org: &OrgId,
         user: Option<&UserId>,
+        active: &Between,
         most: usize,
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
@@ -212,8 +244,10 @@ impl Table {
             .query()
             .table_name(&self.name)
             .index_name("GSI1")
-            .key_condition_expression("GSI1PK = :index")
+            .key_condition_expression("GSI1PK = :index AND GSI1SK BETWEEN :from AND :to")
             .expression_attribute_values(":index", AttributeValue::S(index))
+            .expression_attribute_values(":from", AttributeValue::S(key::from(active.from)))
+            .expression_attribute_values(":to", AttributeValue::S(key::to(active.to)))
             .scan_index_forward(false)
             .limit(i32::try_from(most).unwrap_or(i32::MAX))
             .set_exclusive_start_key(start)

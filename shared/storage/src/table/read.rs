@@ -15,7 +15,7 @@ use protocol::{
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError};
+use turns::ports::{Between, ListError, Order, Page, Reads, Record, Store, Unavailable, WriteError};
 
 use super::{Table, WHAT};
 use crate::{
@@ -123,10 +123,15 @@ impl Reads for Table {
     async fn records(
         &self,
         session: &SessionKey,
-        after: u64,
+        after: Option<u64>,
+        order: Order,
         most: usize,
     ) -> Result<Vec<Record>, Unavailable> {
-        self.records_after(session, after, most).await
+        self.records_after(session, after, order, most).await
+    }
+
+    async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
+        self.participants_of(session, most).await
     }
 
     async fn mode_history(
@@ -142,10 +147,11 @@ impl Reads for Table {
         &self,
         org: &OrgId,
         user: Option<&UserId>,
+        active: &Between,
         most: usize,
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
-        self.sessions_of(org, user, most, after).await
+        self.sessions_of(org, user, active, most, after).await
     }
 }
 

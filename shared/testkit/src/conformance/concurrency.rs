@@ -8,7 +8,7 @@ use protocol::{
     id::AttemptId,
     transition::take::{self, Purpose},
 };
-use turns::ports::{Store, WriteError};
+use turns::ports::{Between, Order, Store, WriteError};
 
 use super::{Tenant, at};
 use crate::build;
@@ -56,7 +56,7 @@ async fn one_of_many_starts_wins(store: &impl Store, run: &str) {
         .collect();
     let won = join_all(starts.iter().map(|commit| tried(|| store.commit(commit)))).await;
     assert_eq!(won.iter().filter(|won| **won).count(), 1);
-    let records = store.records(&tenant.session("s"), 0, WRITERS).await.unwrap();
+    let records = store.records(&tenant.session("s"), None, Order::OldestFirst, WRITERS).await.unwrap();
     assert_eq!(records.len(), 1, "the losers left something behind");
     assert_eq!(store.session(&tenant.session("s")).await.unwrap().unwrap().turn_count, 1);
 }
@@ -69,6 +69,7 @@ async fn the_latest_of_many_touches_stays(store: &impl Store, run: &str) {
     let touch = |session: &str, seconds: u64| Participant {
         session: tenant.session(session),
         user: build::user("ann").id,
+        name: None,
         last_activity: at(0).after(Duration::from_secs(seconds)),
     };
     store.touch(&touch("s2", 30)).await.unwrap();
@@ -79,7 +80,7 @@ async fn the_latest_of_many_touches_stays(store: &impl Store, run: &str) {
     }
     store.touch(&touch("s1", 3)).await.unwrap();
     let user = build::user("ann").id;
-    let page = store.sessions(&tenant.org, Some(&user), 10, None).await.unwrap();
+    let page = store.sessions(&tenant.org, Some(&user), &Between::default(), 10, None).await.unwrap();
     let order: Vec<_> = page.items.iter().map(|session| session.key.session.as_str()).collect();
     assert_eq!(order, ["s1", "s2"]);
 }

@@ -2,7 +2,7 @@
 
 use contracts::id::UserId;
 use protocol::detail::{ModeChange, ModePlace, Participant};
-use turns::ports::{ListError, Reads, Store};
+use turns::ports::{Between, ListError, Order, Reads, Store};
 
 use super::{Tenant, at};
 use crate::build;
@@ -31,8 +31,8 @@ async fn turns_are_in_the_order_of_their_sequence(store: &impl Store, run: &str)
     assert_eq!(earlier(12, 4).await, [11, 10, 9, 8], "newest first, and not the one it is before");
     assert_eq!(earlier(3, 4).await, [2, 1]);
     assert!(earlier(1, 4).await.is_empty());
-    let read = async |after, most| -> Vec<(u64, String)> {
-        let records = store.records(&tenant.session("s"), after, most).await.unwrap();
+    let read = async |after, order, most| -> Vec<(u64, String)> {
+        let records = store.records(&tenant.session("s"), after, order, most).await.unwrap();
         let shown = |record: &turns::ports::Record| {
             assert!(record.result.is_some(), "a terminal turn has its detail");
             assert_eq!(record.request.key, record.turn.key);
@@ -41,11 +41,17 @@ async fn turns_are_in_the_order_of_their_sequence(store: &impl Store, run: &str)
         records.iter().map(shown).collect()
     };
     let all: Vec<(u64, String)> = (1..).zip(ids).collect();
-    assert_eq!(read(0, 100).await, all);
-    assert_eq!(read(0, 5).await, all[..5]);
-    assert_eq!(read(5, 5).await, all[5..10]);
-    assert_eq!(read(10, 5).await, all[10..]);
-    assert_eq!(read(12, 5).await, []);
+    let (on, back) = (Order::OldestFirst, Order::NewestFirst);
+    assert_eq!(read(None, on, 100).await, all);
+    assert_eq!(read(None, on, 5).await, all[..5]);
+    assert_eq!(read(Some(5), on, 5).await, all[5..10]);
+    assert_eq!(read(Some(10), on, 5).await, all[10..]);
+    assert_eq!(read(Some(12), on, 5).await, []);
+    let reversed: Vec<_> = all.iter().rev().cloned().collect();
+    assert_eq!(read(None, back, 100).await, reversed);
+    assert_eq!(read(None, back, 5).await, reversed[..5]);
+    assert_eq!(read(Some(8), back, 5).await, reversed[5..10]);
+    assert_eq!(read(Some(1), back, 5).await, []);
 }
 
 async fn mode_changes_are_read_newest_first_page_by_page(store: &impl Store, run: &str) {
@@ -92,7 +98,7 @@ async fn pages<S: Reads>(
 ) -> Vec<String> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let page = store.sessions(&tenant.org, user, most, after).await.unwrap();
+        let page = store.sessions(&tenant.org, user, &Between::default(), most, after).await.unwrap();
         assert!(page.items.len() <= most);
         all.extend(page.items.iter().map(|session| session.key.session.to_string()));
         assert!(all.len() < 100, "the pages do not end");
@@ -120,12 +126,34 @@ async fn sessions_are_listed_newest_activity_first(store: &impl Store, run: &str
         assert_eq!(pages(store, &tenant, Some(&ann), most).await, ["s6", "s4", "s2", "s0"]);
         assert_eq!(pages(store, &tenant, Some(&ben), most).await, ["s0", "s5", "s3", "s1"]);
     }
-    let touch = Participant { session: tenant.session("s2"), user: ann.clone(), last_activity: at(70) };
+    let session = tenant.session("s2");
+    let touch = Participant { session, user: ann.clone(), name: None, last_activity: at(70) };
     store.touch(&touch).await.unwrap();
     assert_eq!(pages(store, &tenant, Some(&ann), 2).await, ["s2", "s6", "s4", "s0"]);
     store.touch(&Participant { last_activity: at(1), ..touch }).await.unwrap();
     assert_eq!(pages(store, &tenant, Some(&ann), 2).await, ["s2", "s6", "s4", "s0"], "it never moves back");
     assert!(pages(store, &tenant, Some(&build::user("cleo").id), 2).await.is_empty());
+    let between = async |user: Option<&UserId>, from: Option<u64>, to: Option<u64>| {
+        let active = Between { from: from.map(at), to: to.map(at) };
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.sessions(&tenant.org, user, &active, 2, after).await.unwrap();
+            all.extend(page.items.iter().map(|session| session.key.session.to_string()));
+            after = page.next;
+            if after.is_none() {
+                return all;
+            }
+        }
+    };
+    assert_eq!(between(None, Some(3), Some(5)).await, ["s5", "s4", "s3"], "both ends belong to it");
+    assert_eq!(between(None, Some(6), None).await, ["s0", "s6"]);
+    assert_eq!(between(None, None, Some(2)).await, ["s2", "s1"]);
+    assert_eq!(between(Some(&ann), Some(60), None).await, ["s2"]);
+    let participants = store.participants(&tenant.session("s0"), 10).await.unwrap();
+    let of: Vec<_> = participants.iter().map(|of| (of.user.as_str(), of.name.is_some())).collect();
+    assert_eq!(of, [("ann", true), ("ben", true)]);
+    assert_eq!(store.participants(&tenant.session("s0"), 1).await.unwrap().len(), 1);
+    assert!(store.participants(&tenant.session("none"), 1).await.unwrap().is_empty());
 }
 
 async fn a_token_of_another_list_is_refused(store: &impl Store, run: &str) {
@@ -135,9 +163,9 @@ async fn a_token_of_another_list_is_refused(store: &impl Store, run: &str) {
             tenant.started("ann", &tenant.turn(session, "t"), at(0)).await;
         }
     }
-    let token = store.sessions(&other.org, None, 1, None).await.unwrap().next.unwrap();
+    let token = store.sessions(&other.org, None, &Between::default(), 1, None).await.unwrap().next.unwrap();
     for bad in [token, String::new(), "x".to_owned(), "bm90IGEgdG9rZW4".to_owned()] {
-        let refused = store.sessions(&one.org, None, 1, Some(bad.clone())).await;
+        let refused = store.sessions(&one.org, None, &Between::default(), 1, Some(bad.clone())).await;
         assert!(matches!(refused, Err(ListError::BadToken)), "{bad:?}: {refused:?}");
     }
 }

@@ -7,7 +7,7 @@ use protocol::{
     transition::{finalize::finalize, renew, resume, settle, suspend},
     turn::{Reason, State, Verdict},
 };
-use turns::ports::Store;
+use turns::ports::{Order, Store};
 
 use super::{Tenant, at, later};
 use crate::build;
@@ -27,7 +27,7 @@ async fn what_is_not_there_is_none(store: &impl Store, run: &str) {
     assert_eq!(store.request_detail(&turn).await.unwrap(), None);
     assert_eq!(store.record(&turn).await.unwrap(), None);
     assert!(!store.takes_part(&turn.session, &build::user("ann").id).await.unwrap());
-    assert!(store.records(&turn.session, 0, 10).await.unwrap().is_empty());
+    assert!(store.records(&turn.session, None, Order::OldestFirst, 10).await.unwrap().is_empty());
     assert!(store.mode_history(&turn.session, None, 10).await.unwrap().is_empty());
 }
 

@@ -14,7 +14,7 @@ use protocol::{
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError};
+use turns::ports::{Between, ListError, Order, Page, Reads, Record, Store, Unavailable, WriteError};
 
 use super::Faulty;
 use crate::fault::Effect;
@@ -76,10 +76,11 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
     async fn records(
         &self,
         session: &SessionKey,
-        after: u64,
+        after: Option<u64>,
+        order: Order,
         most: usize,
     ) -> Result<Vec<Record>, Unavailable> {
-        self.read(Effect::ReadRecords, self.inner.records(session, after, most)).await
+        self.read(Effect::ReadRecords, self.inner.records(session, after, order, most)).await
     }
 
     async fn mode_history(
@@ -91,15 +92,20 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         self.read(Effect::ReadRecords, self.inner.mode_history(session, before, most)).await
     }
 
+    async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
+        self.read(Effect::ReadRecords, self.inner.participants(session, most)).await
+    }
+
     async fn sessions(
         &self,
         org: &OrgId,
         user: Option<&UserId>,
+        active: &Between,
         most: usize,
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
         let read = async {
-            match self.inner.sessions(org, user, most, after).await {
+            match self.inner.sessions(org, user, active, most, after).await {
                 Ok(page) => Ok(Ok(page)),
                 Err(ListError::BadToken) => Ok(Err(ListError::BadToken)),
                 Err(ListError::Unavailable(error)) => Err(error),

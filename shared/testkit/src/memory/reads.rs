@@ -1,16 +1,19 @@
 //! The table for whoever may read it.
 
 use agent::context::{AgentContext, ConversationContext};
-use contracts::id::{AgentContextId, ConversationContextId, OrgId, UserId};
+use contracts::{
+    Timestamp,
+    id::{AgentContextId, ConversationContextId, OrgId, UserId},
+};
 use protocol::{
-    detail::{ModeChange, ModePlace, RequestDetail},
+    detail::{ModeChange, ModePlace, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{CHECKPOINTS_PAGE, ListError, Page, Reads, Record, Unavailable};
+use turns::ports::{Between, CHECKPOINTS_PAGE, ListError, Order, Page, Reads, Record, Unavailable};
 
 use super::{Contents, Table};
 
@@ -75,7 +78,8 @@ impl Reads for Table {
     async fn records(
         &self,
         session: &SessionKey,
-        after: u64,
+        after: Option<u64>,
+        order: Order,
         most: usize,
     ) -> Result<Vec<Record>, Unavailable> {
         let contents = self.contents();
@@ -84,9 +88,17 @@ impl Reads for Table {
             .keys()
             .filter(|key| key.session == *session)
             .filter_map(|key| contents.record(key))
-            .filter(|record| record.turn.sequence > after)
+            .filter(|record| {
+                after.is_none_or(|after| match order {
+                    Order::OldestFirst => record.turn.sequence > after,
+                    Order::NewestFirst => record.turn.sequence < after,
+                })
+            })
             .collect();
         records.sort_by_key(|record| record.turn.sequence);
+        if order == Order::NewestFirst {
+            records.reverse();
+        }
         records.truncate(most);
         Ok(records)
     }
@@ -107,10 +119,17 @@ impl Reads for Table {
         Ok(of_session.rev().take(most).map(|(_, change)| change.clone()).collect())
     }
 
+    async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
+        let contents = self.contents();
+        let of_session = contents.participants.iter().filter(|((of, _), _)| of == session);
+        Ok(of_session.map(|(_, participant)| participant.clone()).take(most).collect())
+    }
+
     async fn sessions(
         &self,
         org: &OrgId,
         user: Option<&UserId>,
+        active: &Between,
         most: usize,
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
@@ -126,6 +145,8 @@ impl Reads for Table {
             .values()
             .filter(|session| session.key.org == *org)
             .filter_map(|session| Some((contents.activity(session, user)?, session)))
+            .filter(|((at, _), _)| active.holds(*at))
+            .map(|((_, place), session)| (place, session))
             .filter(|(place, _)| before.is_none_or(|before| place.as_str() < before))
             .collect();
         places.sort_by(|one, other| other.0.cmp(&one.0));
@@ -145,11 +166,11 @@ impl Contents {
     }
 
     /// A session's place in the org's list, or in the list of a user who takes part in it.
-    fn activity(&self, session: &Session, user: Option<&UserId>) -> Option<String> {
+    fn activity(&self, session: &Session, user: Option<&UserId>) -> Option<(Timestamp, String)> {
         let at = match user {
             None => session.last_activity,
             Some(user) => self.participants.get(&(session.key.clone(), user.clone()))?.last_activity,
         };
-        Some(format!("{at}#{}", session.key.session))
+        Some((at, format!("{at}#{}", session.key.session)))
     }
 }

@@ -16,7 +16,7 @@ use protocol::{
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{ListError, Page, Reads, Record, Store, Unavailable, WriteError};
+use turns::ports::{Between, ListError, Order, Page, Reads, Record, Store, Unavailable, WriteError};
 
 use super::{Bug, Planted, Role};
 use crate::memory::Table;
@@ -174,10 +174,11 @@ impl Reads for Planted<Table> {
     async fn records(
         &self,
         session: &SessionKey,
-        after: u64,
+        after: Option<u64>,
+        order: Order,
         most: usize,
     ) -> Result<Vec<Record>, Unavailable> {
-        self.faulty.records(session, after, most).await
+        self.faulty.records(session, after, order, most).await
     }
 
     async fn mode_history(
@@ -189,14 +190,19 @@ impl Reads for Planted<Table> {
         self.faulty.mode_history(session, before, most).await
     }
 
+    async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
+        self.faulty.participants(session, most).await
+    }
+
     async fn sessions(
         &self,
         org: &OrgId,
         user: Option<&UserId>,
+        active: &Between,
         most: usize,
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
-        self.faulty.sessions(org, user, most, after).await
+        self.faulty.sessions(org, user, active, most, after).await
     }
 }
 

@@ -110,6 +110,7 @@ pub(super) async fn touch(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailab
     let participant = Participant {
         session: turn.key.session.clone(),
         user: turn.requested_by.clone(),
+        name: None,
         last_activity: turn.created,
     };
     deps.store().touch(&participant).await

@@ -5,16 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use contracts::{
     FileAddress,
     error::causes,
-    id::{AgentContextId, ConversationContextId, SessionId, TurnId, UserId},
+    id::{AgentContextId, ConversationContextId, SessionId, TurnId},
     invoke_result::Warning,
-    read::{
-        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
-        ModeChange,
-    },
+    read::{AgentSession, AgentSessionTurn, AgentSessionTurnSummary, ListResponse, ModeChange},
+    request::limits::MAX_PAGE_SIZE,
 };
 use futures::{
     StreamExt, TryStreamExt,
-    future::{join, try_join, try_join3},
+    future::{join, try_join, try_join4},
     stream,
 };
 use protocol::{
@@ -28,9 +26,12 @@ use protocol::{
     turn::{State, Verdict},
 };
 
-use super::steps::{self, Known};
+use super::{
+    lists,
+    steps::{self, Known},
+};
 use crate::{
-    ports::{Link, PayloadReads, Reads, Record, Unavailable},
+    ports::{Link, Order, PayloadReads, Reads, Record, Unavailable},
     refusal::Refusal,
     view::{self, Names},
 };
@@ -38,8 +39,26 @@ use crate::{
 /// The most mode changes that a session's detail holds.
 const MODES_PAGE: u32 = 100;
 
-/// The most turns that a session's detail holds at once.
-const TURNS_PAGE: usize = 100;
+/// The most participants that a session's detail names.
+const MOST_PARTICIPANTS: usize = 100;
+
+/// Which of a session's turns are read with it.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnsPage<'a> {
+    /// In which order.
+    pub order: Order,
+    /// How many at most.
+    pub size: u32,
+    /// Where the page before ended.
+    pub place: Option<&'a str>,
+}
+
+impl Default for TurnsPage<'_> {
+    /// The first turns.
+    fn default() -> Self {
+        Self { order: Order::default(), size: MAX_PAGE_SIZE, place: None }
+    }
+}
 
 /// Answers questions about sessions and turns.
 #[derive(Debug)]
@@ -84,35 +103,49 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Self { store, payloads }
     }
 
-    /// A session with its turns in order, at most a hundred at a time.
+    /// A session with its turns in order, some at a time.
     ///
     /// # Errors
-    /// When there is no such session for this caller, or the token is not one of ours.
+    /// When there is no such session for this caller, or the place is not one that a page of this list ended with.
     pub async fn session(
         &self,
         caller: &Caller,
         id: SessionId,
-        token: Option<&str>,
+        TurnsPage { order, size, place }: TurnsPage<'_>,
     ) -> Result<Told<AgentSession>, Refusal> {
-        let after = token.map_or(Some(0), turns_after).ok_or(Refusal::BadContinuationToken)?;
+        let after = lists::sequence(place)?;
+        let most = usize::try_from(size).unwrap_or(usize::MAX);
         let key = SessionKey { org: caller.org.clone(), session: id };
-        let (found, records, modes) = try_join3(
+        let (found, records, modes, participants) = try_join4(
             self.store.session(&key),
             // One more than is shown tells whether there are more.
-            self.store.records(&key, after, TURNS_PAGE + 1),
+            self.store.records(&key, after, order, most.saturating_add(1)),
             self.mode_page(caller, &key, None, MODES_PAGE),
+            self.store.participants(&key, MOST_PARTICIPANTS),
         )
         .await?;
         let session = found.ok_or(Refusal::SessionNotFound)?;
-        let more = records.len() > TURNS_PAGE;
-        let mut turns = Vec::with_capacity(records.len().min(TURNS_PAGE));
-        for record in records.iter().take(TURNS_PAGE) {
+        let more = records.len() > most;
+        let mut turns = Vec::with_capacity(records.len().min(most));
+        for record in records.iter().take(most) {
             turns.push(self.seen_by(caller, record).await?);
         }
-        let next =
-            records.get(TURNS_PAGE - 1).filter(|_| more).map(|record| record.turn.sequence.to_string());
+        let next = turns.last().filter(|_| more).map(|turn| turn.sequence_number.to_string());
         let Told { result: names, warnings } = names_of(&self.store, caller, [&session.contexts]).await;
-        Ok(Told { result: view::session(&session, &names, modes, turns, next), warnings })
+        let shown = view::session(&session, &names, modes, &participants, turns, next);
+        Ok(Told { result: shown, warnings })
+    }
+
+    /// A session with its first turns.
+    ///
+    /// # Errors
+    /// When there is no such session for this caller.
+    pub async fn session_with_first_turns(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<Told<AgentSession>, Refusal> {
+        self.session(caller, id, TurnsPage::default()).await
     }
 
     /// The changes of a session's mode, newest first.
@@ -161,25 +194,6 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(ListResponse::new(items.collect(), page_size, next))
     }
 
-    /// Sessions of the caller's org, or those that a user owns or takes part in.
-    ///
-    /// # Errors
-    /// When the token is not one of ours.
-    pub async fn sessions(
-        &self,
-        caller: &Caller,
-        user: Option<&UserId>,
-        page_size: u32,
-        token: Option<String>,
-    ) -> Result<Told<ListResponse<AgentSessionSummary>>, Refusal> {
-        let most = usize::try_from(page_size).unwrap_or(usize::MAX);
-        let page = self.store.sessions(&caller.org, user, most, token).await?;
-        let contexts = page.items.iter().map(|item| &item.contexts);
-        let Told { result: names, warnings } = names_of(&self.store, caller, contexts).await;
-        let items = page.items.iter().map(|session| view::session_summary(session, &names)).collect();
-        Ok(Told { result: ListResponse::new(items, page_size, page.next), warnings })
-    }
-
     /// One turn, whole.
     ///
     /// # Errors
@@ -207,17 +221,6 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let record = self.record(caller, session, turn).await?;
         let report = report_of(&self.payloads, &record).await?;
         Ok(view::turn_summary(&record, &report))
-    }
-
-    /// The newest turn, whatever its status.
-    ///
-    /// # Errors
-    /// When there is no such session for this caller.
-    pub async fn last_turn(&self, caller: &Caller, session: SessionId) -> Result<AgentSessionTurn, Refusal> {
-        let key = SessionKey { org: caller.org.clone(), session };
-        let found = self.store.session(&key).await?.ok_or(Refusal::SessionNotFound)?;
-        let last = found.last_turn.ok_or(Refusal::TurnNotFound)?;
-        self.turn(caller, key.session, last.id).await
     }
 
     /// A short-lived link to a payload.
@@ -287,11 +290,6 @@ pub(super) async fn report_of(payloads: &impl PayloadReads, record: &Record) -> 
     }
 }
 
-/// The sequence number that a token of ours stands for; none for anything that we would not have written.
-fn turns_after(token: &str) -> Option<u64> {
-    token.parse().ok().filter(|after: &u64| *after > 0 && after.to_string() == token)
-}
-
 /// How many names are looked up at once. A page names a handful of contexts, and the store keeps those that
 /// it read lately.
 const AT_ONCE: usize = 8;
@@ -301,7 +299,7 @@ const NAMELESS: &str = "The names of some contexts could not be read; their ids 
 
 /// The names of these sessions' contexts. A context that is gone or can't be read has none: a list of
 /// sessions is worth more than the names in it.
-async fn names_of(
+pub(super) async fn names_of(
     store: &impl Reads,
     caller: &Caller,
     sessions: impl IntoIterator<Item = &Contexts>,

@@ -16,7 +16,7 @@ use protocol::{announcement::FinalizeMessage, id::AttemptId, version::Newer};
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps};
 pub use agent::timer::Timer;
 pub use payloads::{Link, PayloadReads, Payloads};
-pub use store::{CHECKPOINTS_PAGE, DUE_SHARDS, Page, Reads, Record, Store};
+pub use store::{Between, CHECKPOINTS_PAGE, DUE_SHARDS, Order, Page, Reads, Record, Store};
 
 /// An error of an adapter, kept whole as a source for the log at the boundary.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;

@@ -69,11 +69,12 @@ pub trait Reads: Send + Sync {
     ) -> impl Future<Output = Result<Vec<Checkpoint>, Unavailable>> + Send;
     /// One turn with its details.
     fn record(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Record>, Unavailable>> + Send;
-    /// Turns of a session in order, from `after` (a sequence number) on, with their details.
+    /// Turns of a session in an order, from the one behind `after` (a sequence number) on, with their details.
     fn records(
         &self,
         session: &SessionKey,
-        after: u64,
+        after: Option<u64>,
+        order: Order,
         most: usize,
     ) -> impl Future<Output = Result<Vec<Record>, Unavailable>> + Send;
     /// The session's mode changes before a place, newest first, at most so many.
@@ -83,11 +84,18 @@ pub trait Reads: Send + Sync {
         before: Option<ModePlace>,
         most: usize,
     ) -> impl Future<Output = Result<Vec<ModeChange>, Unavailable>> + Send;
-    /// Sessions of an org, or those a user takes part in, newest activity first.
+    /// Users who took part in a session, by their ids, at most so many.
+    fn participants(
+        &self,
+        session: &SessionKey,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Participant>, Unavailable>> + Send;
+    /// Sessions of an org, or those a user takes part in, newest activity first, of those between two instants.
     fn sessions(
         &self,
         org: &OrgId,
         user: Option<&UserId>,
+        active: &Between,
         most: usize,
         after: Option<String>,
     ) -> impl Future<Output = Result<Page<Session>, ListError>> + Send;
@@ -118,6 +126,33 @@ pub trait Store: Reads {
         now: Timestamp,
         after: Option<String>,
     ) -> impl Future<Output = Result<Page<TurnKey>, Unavailable>> + Send;
+}
+
+/// In which order turns are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// From the first on.
+    #[default]
+    OldestFirst,
+    /// From the last back.
+    NewestFirst,
+}
+
+/// From one instant to another, both included; one that is not there sets no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Between {
+    /// The first.
+    pub from: Option<Timestamp>,
+    /// The last.
+    pub to: Option<Timestamp>,
+}
+
+impl Between {
+    /// Whether an instant lies there.
+    #[must_use]
+    pub fn holds(&self, at: Timestamp) -> bool {
+        self.from.is_none_or(|from| from <= at) && self.to.is_none_or(|to| at <= to)
+    }
 }
 
 /// One page of a longer list.
