@@ -21,8 +21,9 @@ use tracing_subscriber::{
 };
 
 /// The crates of this repository that a function is made of.
-const OURS: [&str; 15] = [
+const OURS: [&str; 16] = [
     "agent",
+    "authorizer",
     "contracts",
     "execute",
     "llm",

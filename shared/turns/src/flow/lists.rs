@@ -9,7 +9,7 @@ use contracts::{
 };
 use protocol::{Caller, id::SessionKey, session::Session};
 
-use super::read::{SessionReader, Told, names_of, report_of};
+use super::read::{SessionReader, Told, names_of, report_of, sequence};
 use crate::{
     ports::{Between, Order, PayloadReads, Reads, Record},
     refusal::Refusal,
@@ -162,10 +162,4 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         Err(Refusal::TurnNotFound)
     }
-}
-
-/// The sequence number that a place in a session's turns is.
-pub(super) fn sequence(place: Option<&str>) -> Result<Option<u64>, Refusal> {
-    let number = |text: &str| text.parse().ok().filter(|number: &u64| number.to_string() == text);
-    place.map(|place| number(place).ok_or(Refusal::BadContinuationToken)).transpose()
 }

@@ -26,10 +26,7 @@ use protocol::{
     turn::{State, Verdict},
 };
 
-use super::{
-    lists,
-    steps::{self, Known},
-};
+use super::steps::{self, Known};
 use crate::{
     ports::{Link, Order, PayloadReads, Reads, Record, Unavailable},
     refusal::Refusal,
@@ -113,7 +110,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         id: SessionId,
         TurnsPage { order, size, place }: TurnsPage<'_>,
     ) -> Result<Told<AgentSession>, Refusal> {
-        let after = lists::sequence(place)?;
+        let after = sequence(place)?;
         let most = usize::try_from(size).unwrap_or(usize::MAX);
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (found, records, modes, participants) = try_join4(
@@ -288,6 +285,12 @@ pub(super) async fn report_of(payloads: &impl PayloadReads, record: &Record) -> 
         }
         (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
     }
+}
+
+/// The sequence number that a place in a session's turns is.
+pub(super) fn sequence(place: Option<&str>) -> Result<Option<u64>, Refusal> {
+    let number = |text: &str| text.parse().ok().filter(|number: &u64| number.to_string() == text);
+    place.map(|place| number(place).ok_or(Refusal::BadContinuationToken)).transpose()
 }
 
 /// How many names are looked up at once. A page names a handful of contexts, and the store keeps those that
