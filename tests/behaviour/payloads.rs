@@ -118,6 +118,20 @@ async fn a_file_that_is_not_there_is_our_404_and_never_the_buckets() {
 }
 
 #[tokio::test]
+async fn a_page_of_any_origin_may_follow_a_link() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    let link = ada.get(&format!("{}/payloads/answer", turn_path(&request))).await;
+    // What a browser sends after it was led to another origin.
+    let asked = reqwest::Client::new().get(link.header("location").unwrap()).header("origin", "null");
+    let answer = asked.send().await.unwrap();
+    assert_eq!(answer.headers()["access-control-allow-origin"], "*");
+    assert!(answer.status().is_success());
+}
+
+#[tokio::test]
 async fn instruction_and_answer_are_read_whole_through_short_lived_links() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");

@@ -70,7 +70,7 @@ codes! {
     BodyNotText = 400, Never;
     /// The body is not the multipart form that its content type announces.
     BodyNotMultipart = 400, Never;
-    /// The body is larger than a request may be.
+    /// The body is larger than a request may be, which is 4 MiB; quotes, backslashes and line ends may count twice.
     PayloadTooLarge = 413, Never;
     /// The content type is none of the calling shapes (DD-001).
     UnsupportedMediaType = 415, Never;

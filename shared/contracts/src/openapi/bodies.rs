@@ -24,7 +24,8 @@ const MIB: usize = 1024 * 1024;
 
 pub(super) fn request_body(body: Body) -> RequestBody {
     let all = RequestBodyBuilder::new().required(Some(Required::True)).description(Some(format!(
-        "At most {} MiB. Members may be spelled in camelCase; null counts as absent.",
+        "At most {} MiB, and about 6 MiB once it is written as a JSON string, as gateways hand it on: each quote, \
+         backslash and line end counts twice there. Members may be spelled in camelCase; null counts as absent.",
         MAX_BODY_BYTES / MIB
     )));
     match body {

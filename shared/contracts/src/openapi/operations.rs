@@ -291,7 +291,8 @@ pub(super) const OPERATIONS: &[Row] = &[
         summary: "Read a turn's stream, or the rest of it",
         description: "The events of a turn that was started with `Streaming`, from the first one or after the one \
             that `Last-Event-ID` names. It waits with the turn; of a turn that ended it has what is left. The \
-            last event is `result`; a stream that ends without one asks its client to come back.",
+            last event is `result`; a stream that ends without one asks its client to come back. Reading takes \
+            no turn over whose function died: sending its request again does, at once.",
         takes: &[Takes::Session, Takes::Turn, Takes::LastEventId],
         body: None,
         answers: Answers::Stream,

@@ -4,12 +4,12 @@ mod objects;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{Method, Request, Response, StatusCode};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use s3s::auth::SimpleAuth;
@@ -21,6 +21,7 @@ use s3s::dto::{
 };
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
+use tower_http::cors::{Any, CorsLayer};
 
 use super::{ACCESS_KEY, SECRET_KEY, md5};
 use objects::{Head, Objects};
@@ -46,7 +47,16 @@ pub(crate) fn router(file: &Path, keys: impl IntoIterator<Item = String>) -> Res
         known.register(key, SECRET_KEY.into());
     }
     builder.set_auth(known);
-    Ok(Router::new().fallback(handle).with_state(builder.build()))
+    Ok(Router::new().fallback(handle).with_state(builder.build()).layer(of_pages()))
+}
+
+/// What a page may do, as `template.yaml` says of the bucket: follow a link.
+fn of_pages() -> CorsLayer {
+    CorsLayer::new()
+        .allow_methods([Method::GET])
+        .allow_origin(Any)
+        .allow_headers(Any)
+        .max_age(Duration::from_secs(600))
 }
 
 async fn handle(State(service): State<S3Service>, request: Request<Body>) -> Response<Body> {
