@@ -3,13 +3,19 @@
 //! Each route is a file that reads as a paragraph; the wiring is `service`'s.
 
 mod cancel_turn;
+mod change_session;
+mod delete_session;
 mod fork_session;
 mod rerun_turn;
+mod restore_session;
 mod run_turn;
 
 use std::process::ExitCode;
 
-use axum::{Router, routing::post};
+use axum::{
+    Router,
+    routing::{patch, post},
+};
 use contracts::paths;
 use service::app::App;
 
@@ -26,6 +32,11 @@ async fn serve() -> Result<(), lambda_http::Error> {
         .route(paths::EXECUTE, post(run_turn::run_turn))
         .route(paths::CANCEL.template(), post(cancel_turn::cancel_turn))
         .route(paths::RERUN.template(), post(rerun_turn::rerun_turn))
+        .route(
+            paths::SESSION.template(),
+            patch(change_session::change_session).delete(delete_session::delete_session),
+        )
+        .route(paths::RESTORE.template(), post(restore_session::restore_session))
         .route(paths::FORK.template(), post(fork_session::fork_session));
     runtime::api::serve(routes.with_state(app), answers).await
 }

@@ -64,6 +64,7 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionsQuery {
             status: query.status()?,
             mode: query.mode()?,
             active: between(&query)?,
+            with_deleted: query.include_deleted()?,
         };
         Ok(Self(wanted, Page::read(&query)?))
     }

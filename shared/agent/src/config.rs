@@ -1,5 +1,6 @@
 //! What turns are made of besides the request: modes, tools and default contexts.
 
+use contracts::read::Visibility;
 use protocol::{
     chain::{ChainPolicy, Keeper, Target},
     session::Hints,
@@ -31,6 +32,8 @@ pub struct AgentConfig {
     pub chain: ChainPolicy,
     /// What turns search where no conversation context says otherwise; none where nothing is indexed.
     pub retrieval: Option<Configured>,
+    /// Who of its org may see a new session.
+    pub visibility: Visibility,
     /// Server tools that every mode has, beside `agent_change_mode`.
     pub always: Vec<String>,
 }

@@ -35,6 +35,8 @@ pub const TOOL_RESULTS: &str = "/api/ai/agent/tool-results";
 pub const SESSIONS: &str = "/api/ai/agent/sessions";
 /// One session.
 pub const SESSION: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}");
+/// Takes the deletion of a session back.
+pub const RESTORE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/restore");
 /// The changes of a session's mode.
 pub const MODE_HISTORY: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/mode-history");
 /// Makes a session that goes on from one of its turns.
@@ -69,11 +71,12 @@ pub const FILE: FilePath =
     FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
 
 /// Every path.
-pub const ALL: [&str; 18] = [
+pub const ALL: [&str; 19] = [
     EXECUTE,
     TOOL_RESULTS,
     SESSIONS,
     SESSION.0,
+    RESTORE.0,
     MODE_HISTORY.0,
     FORK.0,
     TURNS.0,
@@ -94,7 +97,9 @@ pub const ALL: [&str; 18] = [
 #[must_use]
 pub fn query(template: &str) -> &'static [&'static str] {
     match template {
-        SESSIONS => &["userId", "status", "mode", "from", "to", "pageSize", "continuationToken"],
+        SESSIONS => {
+            &["userId", "includeDeleted", "status", "mode", "from", "to", "pageSize", "continuationToken"]
+        }
         template if template == SESSION.0 => &["order", "pageSize", "continuationToken"],
         template if template == TURNS.0 => {
             &["userId", "status", "mode", "from", "to", "order", "pageSize", "continuationToken"]
@@ -183,7 +188,8 @@ mod tests {
     #[test]
     fn every_parameter_is_filled_in() {
         let (session, turn) = (SessionId::new("s-1").unwrap(), TurnId::new("t~1").unwrap());
-        let of_session = [SESSION, MODE_HISTORY, FORK, TURNS, LAST_TURN].map(|path| path.of(&session));
+        let of_session =
+            [SESSION, RESTORE, MODE_HISTORY, FORK, TURNS, LAST_TURN].map(|path| path.of(&session));
         let of_turn =
             [TURN, SUMMARY, STREAM, CANCEL, RERUN, INSTRUCTION, ANSWER, MODEL_REQUEST, MODEL_RESPONSE]
                 .map(|path| path.of(&session, &turn));

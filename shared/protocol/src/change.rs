@@ -9,7 +9,7 @@ use crate::{
     session::Session,
     turn::{Phase, Recorded, State, Turn},
 };
-use contracts::Timestamp;
+use contracts::{Timestamp, id::UserId};
 
 /// A write on a turn's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +84,12 @@ impl TurnChange {
     #[must_use]
     pub fn knowing(self, recorded: Option<Recorded>) -> Self {
         Self { after: Turn { recorded, ..self.after }, ..self }
+    }
+
+    /// The same, of a turn that a user ended.
+    #[must_use]
+    pub fn by(self, user: &UserId) -> Self {
+        Self { after: Turn { ended_by: Some(user.clone()), ..self.after }, ..self }
     }
 
     /// Whether `stored` shows that this very write was applied, perhaps with more on top of it.

@@ -3,13 +3,14 @@
 use crate::caller::User;
 use contracts::{
     Fingerprint, Timestamp, Usage,
-    id::{self, AgentContextId, ConversationContextId, SessionId, TurnId},
-    read::TurnStatus,
+    id::{self, AgentContextId, ConversationContextId, SessionId, TurnId, UserId},
+    read::{TurnStatus, Visibility},
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    caller::Caller,
     cost::Cost,
     id::{AttemptId, SessionKey},
     line::{After, ForkedFrom},
@@ -24,10 +25,18 @@ const MOST_CURRENCIES: usize = 4;
 pub struct Session {
     /// Which session.
     pub key: SessionKey,
-    /// Raised by every start, finalize, delete and purge; their condition (rule 4).
+    /// Raised by every start, finalize, edit, delete and restore; their condition (rule 4).
     pub rev: u64,
-    /// What lists call it: the head of its first instruction.
+    /// What lists call it: the head of its first instruction, until somebody names it.
     pub name: String,
+    /// What it is about, in a user's words.
+    pub description: Option<String>,
+    /// Who of its org may see it.
+    pub visibility: Visibility,
+    /// When it was last edited, deleted or restored.
+    pub edited: Option<Timestamp>,
+    /// That it was deleted: then it takes no turns (rule 12).
+    pub deleted: Option<Deletion>,
     /// Who started it.
     pub owner: User,
     /// When it was created.
@@ -75,6 +84,28 @@ impl Session {
     pub fn offset(&self) -> u64 {
         self.forked_from.as_ref().map_or(0, |origin| origin.place)
     }
+}
+
+/// A session was deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Deletion {
+    /// When.
+    pub at: Timestamp,
+    /// By whom.
+    pub by: UserId,
+    /// How long it is kept after that.
+    pub kept_until: Timestamp,
+}
+
+/// What a user is to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Started it.
+    Owner,
+    /// Took a turn in it.
+    Participant,
+    /// Neither.
+    None,
 }
 
 /// Where the text of a session's solution context is: in the request of the turn that brought it.
@@ -176,6 +207,28 @@ pub struct Hints {
     pub repo: Option<String>,
     /// The language.
     pub language: Option<String>,
+}
+
+impl Session {
+    /// Whether a caller who has this part in it may see it. To everybody else there is no such session.
+    #[must_use]
+    pub fn is_seen_by(&self, caller: &Caller, part: Part) -> bool {
+        let open_to_all = self.visibility == Visibility::Org && self.deleted.is_none();
+        open_to_all || caller.operator || part != Part::None
+    }
+
+    /// Whether it is the caller's to say who may see it, and to delete it.
+    #[must_use]
+    pub fn is_governed_by(&self, caller: &Caller) -> bool {
+        caller.operator || self.owner.id == caller.user.id
+    }
+
+    /// When it last changed.
+    #[must_use]
+    pub fn last_updated(&self) -> Timestamp {
+        let turned = self.last_turn.as_ref().map_or(self.created, |last| last.at);
+        turned.max(self.last_activity).max(self.edited.unwrap_or(self.created))
+    }
 }
 
 impl Contexts {

@@ -32,6 +32,8 @@ pub struct Timing {
     pub longest_tool_wait: Duration,
     /// How long a provider's stored response may be relied on.
     pub chain_life: Duration,
+    /// How long a deleted session is kept.
+    pub retention: Duration,
 }
 
 impl Default for Timing {
@@ -59,6 +61,7 @@ impl Timing {
             settle_reserve: Duration::from_secs(20),
             longest_tool_wait: Duration::from_secs(7 * 24 * 60 * 60),
             chain_life: Duration::from_secs(29 * 24 * 60 * 60),
+            retention: Duration::from_secs(30 * 24 * 60 * 60),
         }
     }
 

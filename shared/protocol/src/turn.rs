@@ -51,6 +51,8 @@ pub struct Turn {
     pub suspended_by: Option<AttemptId>,
     /// The latest accepted tool results, to recognise them when they come again.
     pub accepted: Option<AcceptedResults>,
+    /// The user who ended it: by a cancel, or by deleting its session while it was open.
+    pub ended_by: Option<UserId>,
     /// Of a turn that was ended from outside while it ran: the last step that was recorded since its start or
     /// its last tool results. It tells what the turn had come to.
     pub recorded: Option<Recorded>,

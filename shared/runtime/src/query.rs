@@ -196,6 +196,19 @@ impl Query {
         }
     }
 
+    /// `includeDeleted`, or false.
+    ///
+    /// # Errors
+    /// When it is neither `true` nor `false`.
+    pub fn include_deleted(&self) -> Result<bool, Reply> {
+        self.flag("includeDeleted")
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, Reply> {
+        let flag = self.member(name).map_or(Ok(false), str::parse);
+        flag.map_err(|_| Reply::error(invalid(name, "must be true or false")))
+    }
+
     /// `continuationToken`.
     #[must_use]
     pub fn token(&self) -> Option<String> {
@@ -250,5 +263,8 @@ mod tests {
         let narrowed = of(&[("mode", "a"), ("userId", "b"), ("pageSize", "3")]).list();
         assert_eq!(narrowed, of(&[("continuationToken", "t"), ("userId", "b"), ("mode", "a")]).list());
         assert_ne!(narrowed, of(&[("mode", "a&userId=1:b")]).list());
+        assert!(query("includeDeleted", "true").include_deleted().unwrap());
+        assert!(!query("includeDeleted", "").include_deleted().unwrap());
+        assert!(query("includeDeleted", "yes").include_deleted().is_err());
     }
 }

@@ -6,8 +6,7 @@ use axum::{
 };
 use contracts::{
     AgentExecuteRequest, Error, ErrorCode, ToolContinuation,
-    request::limits::MAX_FORM_PARTS,
-    request::{ForkRequest, RerunRequest},
+    request::{ForkRequest, RerunRequest, SessionEdit, limits::MAX_FORM_PARTS},
     shape::{Shape, multipart, text},
 };
 use futures::stream;
@@ -48,6 +47,14 @@ impl InJson for ToolContinuation {
 }
 
 impl InJson for RerunRequest {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn note(&self) {}
+}
+
+impl InJson for SessionEdit {
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         Self::parse(body)
     }

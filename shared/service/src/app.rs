@@ -14,12 +14,14 @@ use agent::{
     },
 };
 use axum::extract::FromRef;
+use contracts::{id::SessionId, read::Visibility};
+use protocol::Caller;
 use protocol::chain::{ChainPolicy, provider_id};
 use runtime::{ClaimNames, Reply, api::Answers, stream::Pace};
 use settings::Env;
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
-    flow::{Executor, SessionReader},
+    flow::{Executor, SessionReader, Told},
     ports::{Adapters, AgentAdapters},
     refusal::Refusal,
     system::System,
@@ -65,6 +67,10 @@ impl App {
         let sources = sources::Settings::read(&mut env);
         let model = env.read(&settings::OPENAI_MODEL);
         let chain = env.read(&settings::OPENAI_CHAIN).parse().unwrap_or_default();
+        let visibility = match env.read(&settings::SESSION_VISIBILITY) {
+            "participants" => Visibility::Participants,
+            _ => Visibility::Org,
+        };
         let with_diagnostics = env.read(&settings::DIAGNOSTIC_TOOLS);
         let pace = Pace::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
@@ -82,11 +88,23 @@ impl App {
         let turns = Executor::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
-            config: Arc::new(config(model, ids, chain, searched, with_diagnostics)?),
+            config: Arc::new(config(model, ids, chain, searched, visibility, with_diagnostics)?),
             model: model_providers,
             retrieval,
         });
         Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, answers, claims })
+    }
+}
+
+impl App {
+    /// The reply to a change of a session: what it is now.
+    ///
+    /// # Errors
+    /// When it is gone by now, or can't be read.
+    pub async fn session_summary(&self, caller: &Caller, session: SessionId) -> Result<Reply, Reply> {
+        let Told { result, warnings } =
+            self.reader.session_summary(caller, session).await.map_err(refused)?;
+        Ok(Reply::warned(result, warnings))
     }
 }
 
@@ -112,6 +130,7 @@ fn config(
     providers: Providers,
     chain: ChainPolicy,
     retrieval: Option<Configured>,
+    visibility: Visibility,
     with_diagnostics: bool,
 ) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();
@@ -125,7 +144,7 @@ fn config(
     let names: Vec<&str> = tools.names().collect();
     let catalog = if with_diagnostics { Catalog::with_diagnostics(&names)? } else { Catalog::seed(&names)? };
     let defaults = context::defaults(&catalog, &names)?;
-    Ok(AgentConfig { catalog, tools, defaults, model, providers, chain, retrieval, always })
+    Ok(AgentConfig { catalog, tools, defaults, model, providers, chain, retrieval, visibility, always })
 }
 
 /// The reply to a refused request.

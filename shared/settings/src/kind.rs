@@ -45,6 +45,10 @@ pub struct Count {
 #[derive(Debug, Clone)]
 pub struct Seconds(pub RangeInclusive<f64>);
 
+/// A time in days, fractions allowed.
+#[derive(Debug, Clone)]
+pub struct Days(pub RangeInclusive<f64>);
+
 /// The address of a service.
 #[derive(Debug, Clone, Copy)]
 pub struct Url;
@@ -123,6 +127,19 @@ impl Kind for Seconds {
 
     fn rule(&self) -> String {
         format!("{} to {} seconds", self.0.start(), self.0.end())
+    }
+}
+
+impl Kind for Days {
+    type Value = Duration;
+
+    fn parse(&self, text: &str) -> Option<Duration> {
+        let days = text.parse().ok().filter(|days| self.0.contains(days))?;
+        Duration::try_from_secs_f64(days * 24.0 * 60.0 * 60.0).ok()
+    }
+
+    fn rule(&self) -> String {
+        format!("{} to {} days", self.0.start(), self.0.end())
     }
 }
 

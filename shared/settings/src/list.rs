@@ -1,7 +1,7 @@
 //! Every setting of the functions.
 
 use crate::{
-    kind::{Count, Flag, Names, OneOf, Seconds, Text, Url},
+    kind::{Count, Days, Flag, Names, OneOf, Seconds, Text, Url},
     setting::{Described, Given, Needed, Nothing, Or, Setting},
 };
 
@@ -132,6 +132,16 @@ settings! {
         CLIENT_ORGS: Text, Nothing = (
             "the tenants of programs whose tokens name none: `{\"client id\":\"org\"}`",
             Text, Nothing("they are refused"), OIDC, Given::Template,
+        );
+    }
+    "Sessions" {
+        SESSION_VISIBILITY: OneOf, Or = (
+            "who of its org may see a new session: every member, or its participants alone",
+            OneOf(&["org", "participants"]), Or("org"), MODEL, Given::Template,
+        );
+        SESSION_RETENTION_DAYS: Days, Or = (
+            "how long a deleted session is kept",
+            Days(0.0..=3_650.0), Or("30"), TURNS, Given::Template,
         );
     }
     "The model" {

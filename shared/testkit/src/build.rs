@@ -16,6 +16,7 @@ use agent::{
 use contracts::{
     AgentExecuteRequest, Timestamp, UserTurn,
     id::{AgentContextId, ConversationContextId, OrgId, SessionId, TurnId, UserId},
+    read::Visibility,
     request::{Artifact, Contents, FileName, Origin, RelativePath},
 };
 use protocol::{Caller, caller::User};
@@ -128,6 +129,7 @@ fn configured(retrieval: Option<Configured>) -> AgentConfig {
         providers: Providers::one(PROVIDER),
         chain: ChainPolicy::default(),
         retrieval,
+        visibility: Visibility::Org,
         always,
     }
 }
@@ -191,6 +193,7 @@ pub fn submission(caller: &Caller, request: &UserTurn) -> Submission {
 pub fn setup() -> Setup {
     Setup {
         contexts: Contexts::default(),
+        visibility: Visibility::Org,
         first_mode: "general".to_owned(),
         target: target(),
         files: Vec::new(),

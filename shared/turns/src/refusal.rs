@@ -45,6 +45,12 @@ pub enum Refusal {
     /// No such conversation context for this caller.
     #[error("no such conversation context")]
     ConversationContextNotFound(ConversationContextId),
+    /// The session was deleted.
+    #[error("the session was deleted")]
+    SessionDeleted,
+    /// It is for the session's owner, or for an operator.
+    #[error("the session is another user's")]
+    NotTheOwner,
     /// The session has other contexts.
     #[error("the session has other contexts")]
     OtherContexts,
@@ -96,6 +102,8 @@ impl Refusal {
             | Self::ToolResultsMismatch(_)
             | Self::AgentContextNotFound(_)
             | Self::ConversationContextNotFound(_)
+            | Self::SessionDeleted
+            | Self::NotTheOwner
             | Self::OtherContexts
             | Self::SessionIdConflict
             | Self::TurnNotCompleted
@@ -145,6 +153,14 @@ impl Refusal {
             Self::ConversationContextNotFound(id) => {
                 Error::from(ErrorCode::ConversationContextNotFound).with_details(id.as_str())
             }
+            Self::SessionDeleted => Error::new(
+                ErrorCode::SessionDeleted,
+                "This session was deleted and takes nothing more. Restore it, or start another one.",
+            ),
+            Self::NotTheOwner => Error::new(
+                ErrorCode::Forbidden,
+                "Only the session's owner or an operator may say who sees it, delete it or restore it.",
+            ),
             Self::OtherContexts => Error::new(
                 ErrorCode::SessionContextMismatch,
                 "The contexts of a session are fixed by its first turn. Leave AgentContextId and ConversationContextId \

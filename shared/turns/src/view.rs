@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use contracts::{
-    Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, TurnId},
     paths,
     read::{
@@ -71,13 +70,16 @@ pub fn session(
         id: session.key.session.clone(),
         name: session.name.clone(),
         key: session.key.session.to_string(),
-        description: None,
+        description: session.description.clone(),
         is_public: false,
+        visibility: session.visibility,
         owner_organization: names.org(&session.key.org),
         owner_user: EntityHeader::from(&session.owner),
         creation_date: session.created,
-        last_updated_date: last_updated(session),
-        is_deleted: false,
+        last_updated_date: session.last_updated(),
+        is_deleted: session.deleted.is_some(),
+        deleted_date: session.deleted.as_ref().map(|deletion| deletion.at),
+        kept_until_date: session.deleted.as_ref().map(|deletion| deletion.kept_until),
         is_draft: false,
         agent_context_id: Some(agent),
         agent_context_name: Some(agent_name),
@@ -109,11 +111,6 @@ fn participant(session: &Session, of: &Participant) -> TookPart {
     TookPart { user: EntityHeader::new(of.user.as_str(), name), last_activity_date: of.last_activity }
 }
 
-fn last_updated(session: &Session) -> Timestamp {
-    let turned = session.last_turn.as_ref().map(|last| last.at);
-    turned.map_or(session.last_activity, |turned| turned.max(session.last_activity))
-}
-
 fn cost(cost: &protocol::cost::Cost) -> Cost {
     Cost { amount: cost.amount.to_string(), currency: cost.currency.clone() }
 }
@@ -143,9 +140,13 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
         id: session.key.session.clone(),
         name: session.name.clone(),
         key: session.key.session.to_string(),
-        description: None,
+        description: session.description.clone(),
         is_public: false,
-        last_updated_date: last_updated(session),
+        visibility: session.visibility,
+        is_deleted: session.deleted.is_some(),
+        deleted_date: session.deleted.as_ref().map(|deletion| deletion.at),
+        kept_until_date: session.deleted.as_ref().map(|deletion| deletion.kept_until),
+        last_updated_date: session.last_updated(),
         agent_context_id: Some(agent),
         agent_context_name: Some(agent_name),
         conversation_context_id: Some(conversation),
@@ -169,6 +170,7 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         creation_date: turn.created,
         status: turn.status(),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
+        cancelled_by_user_id: turn.ended_by.clone(),
         openai_response_received_date: report.received,
         openai_chain_expires_date: report.chain_expires,
         rerun_of_turn_id: request.repeats.as_ref().map(|repeats| repeats.turn.clone()),

@@ -8,7 +8,7 @@ use crate::lambda::Function;
 /// A resource of the REST API: its path as API Gateway spells it, and who answers which method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);
 
-const RESOURCES: [Resource; 14] = [
+const RESOURCES: [Resource; 15] = [
     Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
     Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
     Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
@@ -16,6 +16,7 @@ const RESOURCES: [Resource; 14] = [
         paths::SESSION.template(),
         &[("GET", Function::SessionRead), ("PATCH", Function::Execute), ("DELETE", Function::Execute)],
     ),
+    Resource(paths::RESTORE.template(), &[("POST", Function::Execute)]),
     Resource(paths::MODE_HISTORY.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::FORK.template(), &[("POST", Function::Execute)]),
     Resource(paths::TURNS.template(), &[("GET", Function::SessionRead)]),

@@ -62,6 +62,7 @@ fn head(sequence: u64, mode: &str) -> Turn {
         streamed: false,
         suspended_by: None,
         accepted: None,
+        ended_by: None,
         recorded: None,
         state: State::Running {
             lease_ends: Timestamp::from_millis(0),

@@ -131,7 +131,7 @@ codes! {
     TurnInProgress = 409, SameRequest;
     /// Another turn of the session runs.
     SessionBusy = 409, SameRequest;
-    /// The session was deleted.
+    /// The session was deleted: it takes no turns until it is restored.
     SessionDeleted = 409, Never;
     /// The session's contexts were fixed by its first turn and are others (DD-002A).
     SessionContextMismatch = 409, Never;

@@ -44,6 +44,9 @@ pub(super) const USER_TURN: &[ErrorCode] = &[InputRequired, BodyNotText, BodyNot
 /// A session by its id.
 pub(super) const SESSION: &[ErrorCode] = &[SessionNotFound];
 
+/// A session that takes no more.
+pub(super) const DELETED: &[ErrorCode] = &[SessionDeleted];
+
 /// A turn by its ids; a path that can't be read is answered as a session that is not there.
 pub(super) const TURN: &[ErrorCode] = &[SessionNotFound, TurnNotFound];
 
@@ -52,6 +55,8 @@ pub(super) const PAYLOAD: &[ErrorCode] = &[PayloadNotFound];
 
 /// Starting a turn, or finding that it came before (I9).
 pub(super) const START: &[ErrorCode] = &[
+    SessionNotFound,
+    SessionDeleted,
     TurnNotFound,
     TurnIdConflict,
     TurnInProgress,
@@ -68,8 +73,14 @@ pub(super) const RERUN: &[ErrorCode] = &[SessionNotFound, TurnNotFound, InputReq
 pub(super) const FORK: &[ErrorCode] = &[SessionNotFound, TurnNotFound, TurnNotCompleted, SessionIdConflict];
 
 /// Handing in tool results (AGN-034 §2.2).
-pub(super) const TOOL_RESULTS: &[ErrorCode] =
-    &[TurnNotFound, TurnOfAnotherUser, TurnInProgress, TurnNotAwaitingTools, ToolResultsMismatch];
+pub(super) const TOOL_RESULTS: &[ErrorCode] = &[
+    TurnNotFound,
+    TurnOfAnotherUser,
+    SessionDeleted,
+    TurnInProgress,
+    TurnNotAwaitingTools,
+    ToolResultsMismatch,
+];
 
 /// How a turn can fail; a replay answers the same.
 pub(super) const FAILED_TURN: &[ErrorCode] = &[

@@ -58,7 +58,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     answer::<AgentSession>("AgentSession", &mut all);
     // The list of sessions came first, so the name of its schema need not say of what.
     answer::<ListResponse<AgentSessionSummary>>("ListResponse", &mut all);
-    named::<AgentSessionSummary>("AgentSessionSummary", &mut all);
+    answer::<AgentSessionSummary>("AgentSessionSummary", &mut all);
     answer::<ListResponse<ModeChange>>("ModeHistory", &mut all);
     named::<ModeChange>("ModeChange", &mut all);
     answer::<ListResponse<AgentSessionTurnSummary>>("TurnList", &mut all);
@@ -75,6 +75,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     named::<AgentExecuteRequestSchema>("AgentExecuteRequest", &mut all);
     named::<scenarios::RerunRequest>("RerunRequest", &mut all);
     named::<scenarios::ForkRequest>("ForkRequest", &mut all);
+    named::<scenarios::SessionEdit>("SessionEdit", &mut all);
     bounds::set(&mut all);
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all.dedup_by(|(one, _), (other, _)| one == other);

@@ -7,7 +7,8 @@ use utoipa::openapi::path::HttpMethod;
 
 use super::{
     error_groups::{
-        ANYWHERE, BODY, FAILED_TURN, FORK, PAYLOAD, RERUN, SESSION, START, TOOL_RESULTS, TURN, USER_TURN,
+        ANYWHERE, BODY, DELETED, FAILED_TURN, FORK, PAYLOAD, RERUN, SESSION, START, TOOL_RESULTS, TURN,
+        USER_TURN,
     },
     parameters::{self, Takes},
 };
@@ -61,7 +62,7 @@ pub(super) struct Lead {
 
 pub(super) const TAGS: &[(&str, &str)] = &[
     ("Turns", "Run a turn, go on with it, end it."),
-    ("Sessions", "Read sessions and turns (DD-003, DD-007)."),
+    ("Sessions", "Read sessions and turns (DD-003, DD-007); name, delete and restore sessions."),
     ("Payloads", "Read what was asked and answered, whole (DD-005)."),
 ];
 
@@ -162,7 +163,7 @@ pub(super) const OPERATIONS: &[Row] = &[
         body: Some(Body::Json("ForkRequest")),
         answers: Answers::Json("AgentSession"),
         leads_to: &[],
-        errors: &[ANYWHERE, BODY, FORK],
+        errors: &[ANYWHERE, BODY, FORK, DELETED],
     },
     Row {
         id: "listSessions",
@@ -171,10 +172,11 @@ pub(super) const OPERATIONS: &[Row] = &[
         tag: "Sessions",
         summary: "List sessions, newest activity first",
         description: "The sessions of the caller's org, or those that one user owns or takes part in \
-            (DD-003), narrowed as wanted. A session in which something happens between two pages moves to the \
-            front.",
+            (DD-003), narrowed as wanted. Sessions that the caller may not see are left out, deleted ones unless they are asked \
+            for. A session in which something happens between two pages moves to the front.",
         takes: &[
             Takes::User,
+            Takes::IncludeDeleted,
             Takes::Status,
             Takes::Mode,
             Takes::From,
@@ -205,6 +207,48 @@ pub(super) const OPERATIONS: &[Row] = &[
                 ("TurnId", "$response.body#/Result/Turns/0/Id"),
             ],
         }],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "changeSession",
+        method: HttpMethod::Patch,
+        path: paths::SESSION.template(),
+        tag: "Sessions",
+        summary: "Change a session's name, description or visibility",
+        description: "What the body leaves out stays as it is (DD-002A). Whoever sees a session may name and describe \
+            it; who may see it is its owner's to say, or an operator's. Answers with the session as a list shows it.",
+        takes: &[Takes::Session],
+        body: Some(Body::Json("SessionEdit")),
+        answers: Answers::Json("AgentSessionSummary"),
+        leads_to: &[],
+        errors: &[ANYWHERE, BODY, SESSION, DELETED],
+    },
+    Row {
+        id: "deleteSession",
+        method: HttpMethod::Delete,
+        path: paths::SESSION.template(),
+        tag: "Sessions",
+        summary: "Delete a session",
+        description: "Ends the session's open turn as cancelled. From then on the session takes no turns and no tool \
+            results, lists leave it out, and only those who took part in it read it, until `KeptUntilDate`; until then \
+            `restoreSession` takes the deletion back. For its owner and for operators. Deleting it again changes nothing.",
+        takes: &[Takes::Session],
+        body: None,
+        answers: Answers::Json("AgentSessionSummary"),
+        leads_to: &[Lead { to: "restoreSession", with: &[("SessionId", "$response.body#/Result/Id")] }],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "restoreSession",
+        method: HttpMethod::Post,
+        path: paths::RESTORE.template(),
+        tag: "Sessions",
+        summary: "Take the deletion of a session back",
+        description: "For its owner and for operators. A session that was not deleted stays as it is. No body is needed.",
+        takes: &[Takes::Session],
+        body: None,
+        answers: Answers::Json("AgentSessionSummary"),
+        leads_to: &[Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/Id")] }],
         errors: &[ANYWHERE, SESSION],
     },
     Row {

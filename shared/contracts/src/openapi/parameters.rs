@@ -26,6 +26,7 @@ pub(super) enum Takes {
     From,
     To,
     Order,
+    IncludeDeleted,
     PageSize,
     ContinuationToken,
     LastEventId,
@@ -79,6 +80,7 @@ impl Takes {
             Self::From => ("from", ParameterIn::Query, instant().into()),
             Self::To => ("to", ParameterIn::Query, instant().into()),
             Self::Order => ("order", ParameterIn::Query, order().into()),
+            Self::IncludeDeleted => ("includeDeleted", ParameterIn::Query, flag().into()),
             Self::PageSize => ("pageSize", ParameterIn::Query, page_size().into()),
             Self::ContinuationToken => ("continuationToken", ParameterIn::Query, text().into()),
             Self::LastEventId => ("Last-Event-ID", ParameterIn::Header, event_id().into()),
@@ -87,9 +89,7 @@ impl Takes {
             Self::Header(name, _, Kind::Text(most)) => {
                 (name, ParameterIn::Header, text().max_length(Some(most)).into())
             }
-            Self::Header(name, _, Kind::Flag) => {
-                (name, ParameterIn::Header, text().enum_values(Some(["true", "false"])).into())
-            }
+            Self::Header(name, _, Kind::Flag) => (name, ParameterIn::Header, flag().into()),
         };
         let required = if place == ParameterIn::Path { Required::True } else { Required::False };
         ParameterBuilder::new()
@@ -125,6 +125,9 @@ impl Takes {
                  page, which may then be short or empty: `HasMore` tells."
                     .into()
             }
+            Self::IncludeDeleted => {
+                "Whether deleted sessions are listed too, to those who took part in them; `false` when absent or empty.".into()
+            }
             Self::ContinuationToken => {
                 "Where to go on: the `ContinuationToken` of the page before. Absent for the first page."
                     .into()
@@ -149,6 +152,10 @@ impl Takes {
 
 fn named(schema: &str) -> RefOr<Schema> {
     Ref::from_schema_name(schema).into()
+}
+
+fn flag() -> ObjectBuilder {
+    text().enum_values(Some(["true", "false"]))
 }
 
 fn text() -> ObjectBuilder {

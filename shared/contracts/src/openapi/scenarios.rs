@@ -6,9 +6,10 @@
 
 use utoipa::ToSchema;
 
-use super::strings::{Hint, ImageData, ImageId, MimeType, RagKey, RagText, ToolCallId};
+use super::strings::{Hint, ImageData, ImageId, MimeType, RagKey, RagText, SessionName, ToolCallId};
 use crate::{
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
+    read::Visibility,
     request::{FileName, RelativePath},
 };
 
@@ -21,6 +22,19 @@ pub enum AgentExecuteRequestSchema {
     UserTurn(UserTurn),
     /// Results for a turn that waits for them.
     ToolContinuation(ToolContinuation),
+}
+
+/// What is to be changed of a session: at least one member (DD-002A).
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase", min_properties = 1)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SessionEdit {
+    /// What people call it.
+    name: Option<SessionName>,
+    /// What it is about; an empty text removes it.
+    description: Option<String>,
+    /// Who of the org may see it (DD-003).
+    visibility: Option<Visibility>,
 }
 
 /// A new turn, with at least one of `Instruction`, `InputArtifacts` and `ClipboardImages` (AGN-034 §2.1).

@@ -18,7 +18,7 @@ use crate::{
         FileName, RelativePath,
         limits::{
             MAX_FILE_NAME_CHARS, MAX_HINT_CHARS, MAX_IMAGE_ID_CHARS, MAX_KEY_CHARS, MAX_MIME_TYPE_CHARS,
-            MAX_PATH_CHARS, MAX_TOOL_CALL_ID_CHARS, MAX_VALUE_CHARS,
+            MAX_PATH_CHARS, MAX_SESSION_NAME_CHARS, MAX_TOOL_CALL_ID_CHARS, MAX_VALUE_CHARS,
         },
     },
     timestamp::Timestamp,
@@ -31,6 +31,7 @@ pub(super) struct ImageId;
 pub(super) struct ImageData;
 pub(super) struct RagKey;
 pub(super) struct RagText;
+pub(super) struct SessionName;
 pub(super) struct ToolCallId;
 
 /// Gives a type a named schema that a function builds.
@@ -65,6 +66,7 @@ named! {
     ImageId: |string| line(string, MAX_IMAGE_ID_CHARS);
     RagKey: |string| line(string, MAX_KEY_CHARS);
     RagText: |string| string.max_length(Some(MAX_VALUE_CHARS)).pattern(Some(r"\S"));
+    SessionName: |string| line(string, MAX_SESSION_NAME_CHARS);
     ToolCallId: |string| line(string, MAX_TOOL_CALL_ID_CHARS);
     MimeType: |string| line(string, MAX_MIME_TYPE_CHARS).pattern(Some(MIME_TYPE));
     RelativePath: |string| line(string, MAX_PATH_CHARS).pattern(Some(RELATIVE_PATH));

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use cost::Cost;
 pub use list::{ListResponse, PayloadLink};
 pub use score::Score;
-pub use session::{AgentSession, AgentSessionSummary, ForkedFrom, ModeChange, Participant};
+pub use session::{AgentSession, AgentSessionSummary, ForkedFrom, ModeChange, Participant, Visibility};
 pub use status::TurnStatus;
 pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn, AgentSessionTurnSummary};
 

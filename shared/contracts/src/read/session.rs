@@ -9,6 +9,23 @@ use crate::{
     usage::Usage,
 };
 
+/// Who may see a session (DD-003).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Visibility {
+    /// Every member of its org.
+    #[default]
+    Org,
+    /// Its owner, whoever took a turn in it, and operators. To everybody else there is no such session.
+    Participants,
+}
+
+impl Visibility {
+    /// Every one, with its word.
+    pub const ALL: [(&str, Self); 2] = [("org", Self::Org), ("participants", Self::Participants)];
+}
+
 /// A durable thread of turns, owned by an org and a user (DD-002A).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -25,6 +42,8 @@ pub struct AgentSession {
     pub description: Option<String>,
     /// Whether others than the org may see it.
     pub is_public: bool,
+    /// Who of the org may see it.
+    pub visibility: Visibility,
     /// The tenant.
     pub owner_organization: EntityHeader,
     /// Who started it.
@@ -35,6 +54,12 @@ pub struct AgentSession {
     pub last_updated_date: Timestamp,
     /// Whether it was deleted.
     pub is_deleted: bool,
+    /// When it was deleted; absent unless it was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub deleted_date: Option<Timestamp>,
+    /// Until when it is kept and can be restored; absent unless it was deleted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kept_until_date: Option<Timestamp>,
     /// Whether it is a draft.
     pub is_draft: bool,
     /// The agent context, fixed by the first turn.
@@ -147,6 +172,16 @@ pub struct AgentSessionSummary {
     pub description: Option<String>,
     /// Whether others than the org may see it.
     pub is_public: bool,
+    /// Who of the org may see it.
+    pub visibility: Visibility,
+    /// Whether it was deleted.
+    pub is_deleted: bool,
+    /// When it was deleted; absent unless it was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub deleted_date: Option<Timestamp>,
+    /// Until when it is kept and can be restored; absent unless it was deleted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kept_until_date: Option<Timestamp>,
     /// When it last changed.
     pub last_updated_date: Timestamp,
     /// The agent context.

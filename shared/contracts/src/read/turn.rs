@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Cost, EntityHeader, Score, TurnStatus, status};
 use crate::{
     hash::ContentHash,
-    id::{SessionId, TurnId},
+    id::{SessionId, TurnId, UserId},
     timestamp::Timestamp,
     usage::Usage,
 };
@@ -31,6 +31,9 @@ pub struct AgentSessionTurn {
     pub status: TurnStatus,
     /// When the status last changed.
     pub status_time_stamp: Timestamp,
+    /// The user who cancelled it, or who deleted its session while it was open; absent unless somebody did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cancelled_by_user_id: Option<UserId>,
     /// When the provider answered, well or not.
     #[serde(rename = "OpenAIResponseReceivedDate", skip_serializing_if = "Option::is_none", default)]
     pub openai_response_received_date: Option<Timestamp>,

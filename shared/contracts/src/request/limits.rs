@@ -79,6 +79,9 @@ pub const MAX_MODE_CHARS: usize = 128;
 /// A session's `Name`.
 pub const MAX_SESSION_NAME_CHARS: usize = 256;
 
+/// A session's `Description`: every start and end of a turn writes it.
+pub const MAX_DESCRIPTION_CHARS: usize = 1_024;
+
 /// `pageSize` of a list, where the query does not say.
 pub const DEFAULT_PAGE_SIZE: u32 = 50;
 

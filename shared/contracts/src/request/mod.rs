@@ -23,6 +23,7 @@ mod rag;
 mod relative_path;
 pub(crate) mod report;
 mod server_owned;
+mod session_edit;
 pub(crate) mod table;
 mod tool_results;
 pub(crate) mod value;
@@ -32,6 +33,7 @@ pub use artifact::{Artifact, Contents, Origin};
 pub use image::{ClipboardImage, ImageType};
 pub use rag::{RagCondition, RagOperator, RagValue};
 pub use relative_path::{FileName, InvalidPath, RelativePath};
+pub use session_edit::SessionEdit;
 pub use value::is_mime_type;
 
 use serde::Serialize;

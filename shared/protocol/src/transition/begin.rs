@@ -4,7 +4,7 @@ use crate::caller::User;
 use contracts::{
     Fingerprint, Timestamp, Usage,
     id::TurnId,
-    read::{AgentSessionActiveFileRef, TurnStatus},
+    read::{AgentSessionActiveFileRef, TurnStatus, Visibility},
 };
 
 use super::{
@@ -63,6 +63,8 @@ pub struct Setup {
     /// The contexts of a session that this turn creates: those that the request names, and the agent's own
     /// conversation context where it names none.
     pub contexts: Contexts,
+    /// Who of the org may see a session that this turn creates.
+    pub visibility: Visibility,
     /// The mode that a new session starts in (AGN-011 §3.1).
     pub first_mode: String,
     /// Where the turn is to go.
@@ -147,6 +149,8 @@ pub enum Decision {
         /// When it may be over at the latest, unless it is renewed.
         until: Timestamp,
     },
+    /// The session was deleted.
+    Deleted,
     /// The request names other contexts than the session has.
     OtherContexts,
 }
@@ -156,7 +160,7 @@ pub enum Decision {
 /// # Examples
 /// The first turn of a session begins; the same one again, while its attempt lives, waits.
 /// ```
-/// use contracts::{Fingerprint, Timestamp};
+/// use contracts::{Fingerprint, Timestamp, read::Visibility};
 /// use protocol::{
 ///     caller::User,
 ///     chain::Target,
@@ -184,6 +188,7 @@ pub enum Decision {
 ///
 /// let setup = Setup {
 ///     contexts: Contexts::default(),
+///     visibility: Visibility::Org,
 ///     first_mode: "general".to_owned(),
 ///     target: Target::default(),
 ///     files: Vec::new(),
@@ -204,6 +209,9 @@ pub fn decide(seen: &Seen, submission: &Submission, now: Timestamp, timing: &Tim
     let Some(session) = &seen.session else {
         return Decision::Begin;
     };
+    if session.deleted.is_some() {
+        return Decision::Deleted;
+    }
     if !submission.contexts.agree_with(&session.contexts) {
         return Decision::OtherContexts;
     }
@@ -340,6 +348,7 @@ pub fn begin(
         takeovers: 0,
         suspended_by: None,
         accepted: None,
+        ended_by: None,
         recorded: None,
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },
     };
@@ -365,6 +374,10 @@ fn created(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
         key: submission.key.session.clone(),
         rev: 0,
         name: submission.session_name.clone(),
+        description: None,
+        visibility: setup.visibility,
+        edited: None,
+        deleted: None,
         owner: submission.by.clone(),
         created: now,
         last_activity: now,

@@ -59,6 +59,11 @@ pub fn fork(
         key,
         rev: 1,
         name: name.unwrap_or_else(|| source.name.clone()),
+        description: None,
+        // What it tells of its source is for nobody else.
+        visibility: source.visibility,
+        edited: None,
+        deleted: None,
         owner: by,
         created: now,
         last_activity: now,

@@ -15,6 +15,7 @@ pub mod sweep;
 pub mod take;
 #[cfg(test)]
 mod tests;
+pub mod upkeep;
 
 /// The transition is not defined from the state the turn is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

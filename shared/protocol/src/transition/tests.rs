@@ -6,7 +6,7 @@ use crate::caller::User;
 use contracts::{
     Fingerprint, Timestamp, Usage,
     id::{OrgId, SessionId, TurnId, UserId},
-    read::TurnStatus,
+    read::{TurnStatus, Visibility},
 };
 
 use super::{
@@ -55,6 +55,7 @@ pub(super) fn submission(turn: &str, instruction: &str) -> Submission {
 pub(super) fn setup() -> Setup {
     Setup {
         contexts: Contexts::default(),
+        visibility: Visibility::Org,
         first_mode: "general".to_owned(),
         target: target("m", "p"),
         files: Vec::new(),
@@ -63,7 +64,7 @@ pub(super) fn setup() -> Setup {
 }
 
 /// A session whose first turn runs since `at(0)`.
-fn running() -> (Session, Turn) {
+pub(super) fn running() -> (Session, Turn) {
     let timing = Timing::default();
     let commit =
         begin::begin(None, None, &submission("t1", "one"), &setup(), attempt("a"), true, at(0), &timing);

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use contracts::{
     Fingerprint, Timestamp, Usage,
     id::{OrgId, SessionId, TurnId, UserId},
+    read::Visibility,
 };
 use protocol::caller::User;
 use protocol::{
@@ -60,6 +61,7 @@ pub(crate) fn timing() -> Timing {
         stream_hold: ticks(0),
         longest_tool_wait: ticks(10_000),
         chain_life: ticks(10_000),
+        retention: ticks(10_000),
     }
 }
 
@@ -156,6 +158,7 @@ fn make_submission(turn: u8, body: u8) -> Submission {
 pub(crate) fn setup() -> &'static Setup {
     static SETUP: LazyLock<Setup> = LazyLock::new(|| Setup {
         contexts: Contexts::default(),
+        visibility: Visibility::Org,
         first_mode: FIRST_MODE.to_owned(),
         target: Target { model: MODEL.to_owned(), ..Target::default() },
         files: Vec::new(),

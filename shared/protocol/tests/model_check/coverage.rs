@@ -116,4 +116,12 @@ events! {
     ModeChanged = "a completed turn changes the mode",
     /// A turn continued from another's response.
     Chained = "a turn continues from the turn before",
+    /// A delete ended the session's open turn.
+    DeleteEnded = "a delete ends the open turn",
+    /// A delete lost its condition, and looked again.
+    DeleteLost = "a delete finds the session changed",
+    /// A deletion was taken back.
+    Restored = "a deletion is taken back",
+    /// A new turn was refused, since its session was deleted.
+    RefusedAsDeleted = "a deleted session refuses a turn",
 }

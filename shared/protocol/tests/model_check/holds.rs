@@ -3,7 +3,7 @@
 use crate::{
     check::exhausts,
     coverage::Event::*,
-    scene::{Role, Scene},
+    scene::{Role, Scene, Upkeep},
     state::Said,
 };
 
@@ -96,6 +96,46 @@ fn a_turn_is_cancelled_at_any_moment() {
         ..Scene::named(
             "cancel",
             vec![Role::asks(&[ONE, ONE]), Role::Canceller { turn: 0 }, Role::Finalizer, Role::Sweep],
+        )
+    });
+}
+
+#[test]
+fn a_session_is_deleted_and_restored_at_any_moment() {
+    exhausts(Scene {
+        replies: tools_first,
+        crashes: vec![0],
+        ticks: 1,
+        lost_replies: 1,
+        shows: vec![DeleteEnded, DeleteLost, Restored, RefusedAsDeleted, LostSettle],
+        ..Scene::named(
+            "delete and restore",
+            vec![
+                Role::asks(&[ONE, TWO]),
+                Role::Tools { turn: 0, results: vec![(0, true)] },
+                Role::Keeper { does: vec![Upkeep::Delete, Upkeep::Restore] },
+                Role::Finalizer,
+                Role::Sweep,
+            ],
+        )
+    });
+}
+
+#[test]
+fn a_delete_meets_reads_that_are_no_snapshot() {
+    exhausts(Scene {
+        crashes: vec![0, 1],
+        ticks: 1,
+        fine: true,
+        late_writes: true,
+        shows: vec![DeleteEnded, DeleteLost, RefusedAsDeleted, StartLost],
+        ..Scene::named(
+            "delete, fine",
+            vec![
+                Role::asks(&[ONE, TWO]),
+                Role::Keeper { does: vec![Upkeep::Delete, Upkeep::Restore] },
+                Role::Finalizer,
+            ],
         )
     });
 }

@@ -8,8 +8,8 @@
 //! [`holds`] exhausts the configurations and finds nothing; [`rules_out`] takes the rules of the protocol
 //! out one at a time and each time finds a counterexample, so that none of them is there for nothing.
 //!
-//! Deliberately absent: HTTP, serialization and the ports' own behaviour (other tests hold those), the
-//! deletion of sessions, and real durations; a lease is one tick long.
+//! Deliberately absent: HTTP, serialization and the ports' own behaviour (other tests hold those), and real
+//! durations; a lease is one tick long.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -161,7 +161,8 @@ impl Lifecycle {
             | At::ReadingBack { .. }
             | At::Fenced { .. }
             | At::StoringResults { .. }
-            | At::Finalizing { .. } => push(How::Go),
+            | At::Finalizing { .. }
+            | At::Keeping { .. } => push(How::Go),
         }
     }
 
@@ -190,6 +191,11 @@ impl Lifecycle {
             }
             Role::Canceller { turn } => {
                 if has_calls && state.turn(*turn).is_some() {
+                    push(How::Call);
+                }
+            }
+            Role::Keeper { .. } => {
+                if has_calls && state.session.is_some() {
                     push(How::Call);
                 }
             }

@@ -43,6 +43,10 @@ pub(crate) const MODE: &str = "a mode changes with a completed turn only";
 pub(crate) const ROLL_UP: &str = "I8: the session counts every turn once";
 /// A turn is superseded by a turn that there is.
 pub(crate) const SUPERSEDED_BY: &str = "a superseded turn has a successor";
+/// A deletion stays until it is taken back.
+pub(crate) const STAYS_DELETED: &str = "rule 12: what did not know of a deletion does not undo it";
+/// In a deleted session everything is decided.
+pub(crate) const NOTHING_RUNS: &str = "rule 12: in a deleted session no turn runs or awaits results";
 /// What a lost reply meant is told by what is stored.
 pub(crate) const READ_BACK: &str = "I11: what was not applied never counts as applied";
 /// Nothing stays open.
@@ -82,6 +86,11 @@ pub(crate) fn always() -> Vec<Property<Lifecycle>> {
         Property::always(MODE, |model, state: &State| mode(model, state)),
         Property::always(ROLL_UP, |_, state: &State| rolled_up(state)),
         Property::always(SUPERSEDED_BY, |_, state: &State| superseded_by(state)),
+        Property::always(STAYS_DELETED, |_, state: &State| none(state, &[Broken::Undeleted])),
+        Property::always(NOTHING_RUNS, |_, state: &State| {
+            let deleted = state.session.as_ref().is_some_and(|session| session.deleted.is_some());
+            !deleted || turns(state).all(|turn| turn.settlement().is_some())
+        }),
         Property::always(READ_BACK, |_, state: &State| none(state, &[Broken::AppliedInThought])),
         Property::always(ALL_TERMINAL, |model, state: &State| {
             let swept = model.scene.roles.contains(&Role::Sweep);
@@ -278,6 +287,6 @@ fn usable(state: &State) -> bool {
     open.is_none()
         || matches!(
             decision(state.now + 1),
-            Decision::Begin | Decision::BeginClosing(_) | Decision::SalvageFirst(_)
+            Decision::Begin | Decision::BeginClosing(_) | Decision::SalvageFirst(_) | Decision::Deleted
         )
 }

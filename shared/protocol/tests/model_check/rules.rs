@@ -1,7 +1,7 @@
 //! The rules that can be taken out.
 //!
 //! Each is followed by the glue of the model, in the place where a flow follows it; the transitions
-//! themselves stay as they are. Deletion (rule 12) has no flow as yet.
+//! themselves stay as they are.
 
 /// A rule of the turn's life, as the page of the law numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,10 @@ pub(crate) enum Rule {
     SupersedeInStart,
     /// 11: finalize clears the session's open turn only if it names this turn. Out: always.
     ClearOwnOpenTurn,
+    /// 12: a delete raises the session's `Rev`. Out: it leaves it.
+    DeleteRaisesRev,
+    /// 12: a delete ends the open turn in its own transaction. Out: it leaves the turn as it is.
+    DeleteEndsOpenTurn,
     /// I5: the outcome is durable before the turn is settled by it. Out: it is stored afterwards, never.
     OutcomeBeforeSettle,
     /// I9: a takeover uses the outcome it finds. Out: it calls the model again.

@@ -5,7 +5,7 @@ use crate::{
     check::{exhausts, violates},
     properties::*,
     rules::Rule,
-    scene::{Role, Scene},
+    scene::{Role, Scene, Upkeep},
     state::Said,
 };
 
@@ -132,4 +132,20 @@ fn tool_results_match_or_are_refused() {
     let roles = vec![Role::asks(&[ONE]), Role::Tools { turn: 0, results: vec![(1, false)] }, Role::Sweep];
     let scene = Scene { replies: calls_tools, ..Scene::named("I6", roles) };
     needs(scene, Rule::ResultsMatchExactly, EXACT_RESULTS);
+}
+
+/// Two turns one after the other, and a session that is deleted meanwhile.
+fn deleted(name: &'static str) -> Scene {
+    let keeper = Role::Keeper { does: vec![Upkeep::Delete] };
+    Scene { fine: true, ..Scene::named(name, vec![Role::asks(&[ONE, TWO]), keeper, Role::Finalizer]) }
+}
+
+#[test]
+fn rule_12_a_delete_raises_the_rev() {
+    needs(deleted("rule 12, rev"), Rule::DeleteRaisesRev, STAYS_DELETED);
+}
+
+#[test]
+fn rule_12_a_delete_ends_the_open_turn() {
+    needs(deleted("rule 12, open turn"), Rule::DeleteEndsOpenTurn, NOTHING_RUNS);
 }

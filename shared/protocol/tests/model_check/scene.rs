@@ -60,10 +60,24 @@ pub(crate) enum Role {
         /// The turn.
         turn: u8,
     },
+    /// A client that deletes the session and takes that back, in this order, each once.
+    Keeper {
+        /// What it does.
+        does: Vec<Upkeep>,
+    },
     /// The queue's consumer.
     Finalizer,
     /// The sweep.
     Sweep,
+}
+
+/// What becomes of a session on its owner's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Upkeep {
+    /// It takes no more turns.
+    Delete,
+    /// It does again.
+    Restore,
 }
 
 impl Scene {
@@ -111,6 +125,7 @@ impl Role {
             Self::Executor { requests, .. } => requests.len(),
             Self::Tools { results, .. } => results.len(),
             Self::Canceller { .. } => 1,
+            Self::Keeper { does } => does.len(),
             Self::Finalizer | Self::Sweep => 0,
         }
     }

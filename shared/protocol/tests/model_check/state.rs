@@ -187,6 +187,8 @@ pub(crate) enum At {
     StoringResults { results: Results, write: Arc<Write> },
     /// Waits for a turn that somebody else works on.
     Waiting { turn: u8 },
+    /// Has read the session that is to be deleted, and reads its open turn.
+    Keeping { session: Arc<Session> },
     /// Has read the session, and reads the turn that is to be finalized.
     Finalizing { turn: u8, session: Read<Option<Arc<Session>>> },
 }
@@ -218,6 +220,8 @@ pub(crate) enum Then {
     Cancelled,
     /// Go on with tool results.
     Resumed,
+    /// Delete or restore the session.
+    Kept,
 }
 
 /// A conditional write or a transaction. Always shared, never moved about: its size does not matter.
@@ -255,15 +259,22 @@ pub(crate) enum Broken {
     AppliedInThought,
     /// A cancel was confirmed on a turn that is not decided.
     CancelUnfounded,
+    /// A deletion was undone by a write that knows nothing of it (rule 12).
+    Undeleted,
 }
 
 impl Write {
-    /// The head that tells whether the write was applied.
-    pub(crate) fn witness(&self) -> &TurnChange {
+    /// The head that tells whether the write was applied; of a write on the session alone that one tells.
+    pub(crate) fn witness(&self) -> Option<&TurnChange> {
         match self {
-            Self::Turn { change, .. } => change,
-            Self::Commit(commit) => commit.turns.first().expect("every transaction changes a head"),
+            Self::Turn { change, .. } => Some(change),
+            Self::Commit(commit) => commit.turns.first(),
         }
+    }
+
+    /// The turn whose head tells.
+    pub(crate) fn turn(&self) -> Option<u8> {
+        self.witness().map(|change| crate::cast::number(&change.after.key.turn))
     }
 }
 
@@ -363,7 +374,7 @@ fn in_write(write: &Write, attempt: &AttemptId) -> bool {
 
 fn in_place(place: &At, attempt: &AttemptId) -> bool {
     match place {
-        At::Rest | At::Waiting { .. } | At::Finalizing { .. } => false,
+        At::Rest | At::Waiting { .. } | At::Finalizing { .. } | At::Keeping { .. } => false,
         At::Looking { turn, .. } => turn.iter().flatten().any(|turn| in_turn(turn, attempt)),
         At::Publishing { turn, write, .. } => in_turn(turn, attempt) || in_write(write, attempt),
         At::Sending { write, then } | At::ReadingBack { write, then, .. } => {

@@ -3,14 +3,14 @@
 use contracts::{
     Fingerprint, Timestamp, Usage,
     id::{AgentContextId, ConversationContextId, SessionId, TurnId, UserId},
-    read::TurnStatus,
+    read::{TurnStatus, Visibility},
 };
 use protocol::caller::User;
 use protocol::{
     cost::Cost,
     id::SessionKey,
     line::{After, ForkedFrom},
-    session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
+    session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,10 @@ use crate::key;
 
 /// Attributes that come and go.
 pub(crate) const OPTIONAL: &[&str] = &[
+    "Description",
+    "Visibility",
+    "Edited",
+    "Deleted",
     "OpenTurn",
     "LastTurn",
     "LastTurnStatus",
@@ -52,6 +56,15 @@ pub(crate) struct SessionItem {
     gsi1sk: String,
     rev: u64,
     name: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    description: Option<String>,
+    /// Absent where every member of the org may see it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    visibility: Option<Visibility>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    edited: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    deleted: Option<DeletedAttribute>,
     owner_id: UserId,
     owner_name: String,
     created: Timestamp,
@@ -103,6 +116,14 @@ pub(crate) struct SessionItem {
     solution: Option<SolutionContext>,
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct DeletedAttribute {
+    at: Timestamp,
+    by: UserId,
+    kept_until: Timestamp,
+}
+
 impl From<&Session> for SessionItem {
     fn from(session: &Session) -> Self {
         let (chain, last) = (session.chain.as_ref(), session.last_turn.as_ref());
@@ -112,6 +133,14 @@ impl From<&Session> for SessionItem {
             gsi1sk: key::activity(session.last_activity, &session.key),
             rev: session.rev,
             name: session.name.clone(),
+            description: session.description.clone(),
+            visibility: Some(session.visibility).filter(|visibility| *visibility != Visibility::Org),
+            edited: session.edited,
+            deleted: session.deleted.clone().map(|Deletion { at, by, kept_until }| DeletedAttribute {
+                at,
+                by,
+                kept_until,
+            }),
             owner_id: session.owner.id.clone(),
             owner_name: session.owner.name.clone(),
             created: session.created,
@@ -161,6 +190,14 @@ impl SessionItem {
             key,
             rev: self.rev,
             name: self.name,
+            description: self.description,
+            visibility: self.visibility.unwrap_or_default(),
+            edited: self.edited,
+            deleted: self.deleted.map(|DeletedAttribute { at, by, kept_until }| Deletion {
+                at,
+                by,
+                kept_until,
+            }),
             owner: User { id: self.owner_id, name: self.owner_name },
             created: self.created,
             last_activity: self.last_activity,

@@ -5,7 +5,7 @@ use contracts::{
     Fingerprint, Timestamp, Usage,
     error::causes,
     id::{OrgId, SessionId, TurnId, UserId},
-    read::TurnStatus,
+    read::{TurnStatus, Visibility},
 };
 use protocol::caller::User;
 use protocol::{
@@ -13,7 +13,7 @@ use protocol::{
     cost::{Amount, Cost},
     id::{AttemptId, SessionKey, TurnKey},
     line::{After, ForkedFrom},
-    session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionContext},
+    session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
     turn::{AcceptedResults, Reason, Recorded, Settlement, Stage, State, Turn, Verdict},
 };
 
@@ -60,6 +60,7 @@ fn turn(state: State) -> Turn {
             suspended_by: attempt("a"),
             resumed_by: attempt("b"),
         }),
+        ended_by: Some(UserId::new("auth0|bob").unwrap()),
         recorded: Some(Recorded { by: attempt("b"), step: 4 }),
         state,
     }
@@ -107,6 +108,10 @@ fn bare() -> Session {
         key: key().session,
         rev: 3,
         name: "A name".to_owned(),
+        description: None,
+        visibility: Visibility::Org,
+        edited: None,
+        deleted: None,
         owner: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
         created: now,
         last_activity: now,
@@ -128,6 +133,14 @@ fn bare() -> Session {
 
 fn full() -> Session {
     Session {
+        description: Some("What it is about".to_owned()),
+        visibility: Visibility::Participants,
+        edited: Some(Timestamp::from_millis(2_000_000)),
+        deleted: Some(Deletion {
+            at: Timestamp::from_millis(2_000_000),
+            by: UserId::new("bob").unwrap(),
+            kept_until: Timestamp::from_millis(3_000_000),
+        }),
         open_turn: Some(key().turn),
         chain: Some(ChainHead {
             response_id: "r".to_owned(),

@@ -31,6 +31,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "StatusAt",
     "Answered",
     "Recorded",
+    "EndedBy",
 ];
 
 /// (TU) in the catalogue.
@@ -95,6 +96,8 @@ pub(crate) struct TurnItem {
     answered: Option<AnsweredAttribute>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     recorded: Option<RecordedAttribute>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    ended_by: Option<UserId>,
 }
 
 /// What a settled turn was settled as.
@@ -163,6 +166,7 @@ impl From<&Turn> for TurnItem {
             suspended_by: turn.suspended_by.clone(),
             answered: turn.accepted.clone().map(AnsweredAttribute::from),
             recorded: turn.recorded.clone().map(|Recorded { by, step }| RecordedAttribute { by, step }),
+            ended_by: turn.ended_by.clone(),
         };
         match &turn.state {
             State::Running { lease_ends, stage } => {
@@ -256,6 +260,7 @@ impl TurnItem {
             takeovers,
             suspended_by: self.suspended_by,
             accepted: self.answered.map(AcceptedResults::from),
+            ended_by: self.ended_by,
             recorded: self.recorded.map(|RecordedAttribute { by, step }| Recorded { by, step }),
         })
     }

@@ -4,7 +4,7 @@ use contracts::{
     id::{SessionId, TurnId},
     invoke_result::Warning,
 };
-use futures::future::join;
+use futures::future::{join3, try_join};
 use protocol::{
     Caller,
     id::SessionKey,
@@ -13,6 +13,7 @@ use protocol::{
 };
 
 use super::{
+    access,
     executor::{Executor, Invocation},
     steps,
     write::{self, Written},
@@ -71,15 +72,22 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<Cancelled, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         for _ in 0..ROUNDS {
-            let turn = self.deps.store().turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
+            let store = self.deps.store();
+            let (session, turn) = try_join(store.session(&key.session), store.turn(&key)).await?;
+            let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
+            if !access::sees(store, caller, &session).await? {
+                return Err(Refusal::TurnNotFound);
+            }
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let Ok(change) = settle::end(&turn, Reason::Cancelled, now, timing) else {
                 return Ok(Cancelled::before(&turn));
             };
-            let change = change.knowing(steps::last_recorded(self.deps.payloads(), &turn).await);
+            let change =
+                change.by(&caller.user.id).knowing(steps::last_recorded(self.deps.payloads(), &turn).await);
             if let Written::Applied = write::turn(&self.deps, &change).await? {
                 let announced = self.announce(&turn, invocation.correlation.as_ref());
-                join(announced, self.unseen(&turn)).await;
+                let audited = access::audit_write(store, "cancel", caller, &session);
+                join3(announced, audited, self.unseen(&turn)).await;
                 return Ok(Cancelled::Now);
             }
         }
@@ -87,7 +95,7 @@ impl<D: AgentDeps> Executor<D> {
     }
 
     /// Until whoever works on the turn can't rely any more on what it saw before.
-    async fn unseen(&self, turn: &Turn) {
+    pub(super) async fn unseen(&self, turn: &Turn) {
         if turn.state.phase() == Phase::Running {
             self.deps.host().sleep(self.deps.timing().look_lasts).await;
         }

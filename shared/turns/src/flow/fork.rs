@@ -10,7 +10,7 @@ use protocol::{
     turn::State,
 };
 
-use super::{executor::Executor, steps, steps::Known};
+use super::{access, executor::Executor, steps, steps::Known};
 use crate::{
     ports::{AgentDeps, Clock, Reads, Store, Unavailable},
     refusal::Refusal,
@@ -34,9 +34,16 @@ impl<D: AgentDeps> Executor<D> {
         let turn = source.turn(asked.turn_id.clone());
         let (found, head, there) =
             try_join3(store.session(&source), store.turn(&turn), store.session(&key)).await?;
-        let (found, head) = (found.ok_or(Refusal::SessionNotFound)?, head.ok_or(Refusal::TurnNotFound)?);
+        let found = found.ok_or(Refusal::SessionNotFound)?;
+        if !access::sees(store, caller, &found).await? {
+            return Err(Refusal::SessionNotFound);
+        }
+        let head = head.ok_or(Refusal::TurnNotFound)?;
         if let Some(there) = there {
             return is_the_fork(&there, &turn, caller);
+        }
+        if found.deleted.is_some() {
+            return Err(Refusal::SessionDeleted);
         }
         if !matches!(head.state, State::Settled(_) | State::Finalized(_)) {
             return Err(Refusal::TurnNotCompleted);

@@ -7,11 +7,15 @@ use contracts::{
     id::{SessionId, UserId},
     read::{AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse, TurnStatus},
 };
+use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{Caller, id::SessionKey, session::Session};
 
-use super::read::{SessionReader, Told, names_of, report_of, sequence};
+use super::{
+    access,
+    read::{AT_ONCE, SessionReader, Told, names_of, report_of, sequence},
+};
 use crate::{
-    ports::{Between, Order, PayloadReads, Reads, Record},
+    ports::{Between, Order, PayloadReads, Reads, Record, Unavailable},
     refusal::Refusal,
     view,
 };
@@ -31,6 +35,8 @@ pub struct WantedSessions {
     pub status: Option<TurnStatus>,
     /// Those in this mode.
     pub mode: Option<String>,
+    /// Those that were deleted too.
+    pub with_deleted: bool,
     /// Those whose last activity, or with a user that user's own, lies there.
     pub active: Between,
 }
@@ -53,7 +59,8 @@ pub struct WantedTurns {
 impl WantedSessions {
     fn holds(&self, session: &Session) -> bool {
         let status = session.last_turn.as_ref().map(|last| last.status);
-        self.status.is_none_or(|wanted| status == Some(wanted))
+        (self.with_deleted || session.deleted.is_none())
+            && self.status.is_none_or(|wanted| status == Some(wanted))
             && self.mode.as_ref().is_none_or(|wanted| session.mode == *wanted)
     }
 }
@@ -68,7 +75,7 @@ impl WantedTurns {
 }
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
-    /// Sessions of the caller's org, newest activity first.
+    /// Sessions of the caller's org that the caller may see, newest activity first.
     ///
     /// # Errors
     /// When the place is not one that a page of this list ended with.
@@ -85,7 +92,13 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             let lacking = most - found.len();
             let user = wanted.user.as_ref();
             let page = self.store.sessions(&caller.org, user, &wanted.active, lacking, place).await?;
-            found.extend(page.items.into_iter().filter(|session| wanted.holds(session)));
+            let held = page.items.into_iter().filter(|session| wanted.holds(session));
+            let looked = stream::iter(held).map(|session| async move {
+                let seen = access::sees(&self.store, caller, &session).await?;
+                Ok::<_, Unavailable>(seen.then_some(session))
+            });
+            let seen: Vec<Option<Session>> = looked.buffered(AT_ONCE).try_collect().await?;
+            found.extend(seen.into_iter().flatten());
             place = page.next;
             if place.is_none() || found.len() == most {
                 break;
@@ -111,7 +124,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<ListResponse<AgentSessionTurnSummary>, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
         let mut after = sequence(place)?;
-        let session = self.store.session(&key).await?.ok_or(Refusal::SessionNotFound)?;
+        let session = self.store.session(&key).await?;
+        let session = self.seen(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
         let (mut found, mut is_over): (Vec<Record>, bool) = (Vec::new(), false);
         for _ in 0..MOST_LOOKS {
@@ -146,10 +160,11 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         status: Option<TurnStatus>,
     ) -> Result<AgentSessionTurn, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
-        let found = self.store.session(&key).await?.ok_or(Refusal::SessionNotFound)?;
+        let found = self.store.session(&key).await?;
+        let found = self.seen(caller, found).await?.ok_or(Refusal::SessionNotFound)?;
         let last = found.last_turn.ok_or(Refusal::TurnNotFound)?;
         let Some(status) = status else {
-            return self.turn(caller, key.session, last.id).await;
+            return self.turn_of_seen(caller, &key.turn(last.id)).await;
         };
         let mut before = found.turn_count.saturating_add(1);
         for _ in 0..MOST_LOOKS {
@@ -157,7 +172,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             let Some(oldest) = heads.last().map(|head| head.sequence) else { break };
             before = oldest;
             if let Some(turn) = heads.into_iter().find(|head| head.status() == status) {
-                return self.turn(caller, key.session, turn.key.turn).await;
+                return self.turn_of_seen(caller, &turn.key).await;
             }
         }
         Err(Refusal::TurnNotFound)

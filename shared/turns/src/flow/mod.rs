@@ -5,6 +5,7 @@
 //! [`finalize`](Finalizer::finalize) publishes it. `tool_results`, `salvage` and `replay` are the other
 //! ways in; `write` and `outcomes` are what all of them stand on.
 
+mod access;
 mod attempt;
 mod basis;
 mod cancel;
@@ -30,6 +31,7 @@ mod sum_up;
 mod sweep;
 mod tool_results;
 mod turn_event;
+mod upkeep;
 mod user_turn;
 mod watch;
 mod work;

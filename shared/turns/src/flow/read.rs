@@ -7,7 +7,10 @@ use contracts::{
     error::causes,
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
     invoke_result::Warning,
-    read::{AgentSession, AgentSessionTurn, AgentSessionTurnSummary, ListResponse, ModeChange},
+    read::{
+        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
+        ModeChange,
+    },
     request::limits::MAX_PAGE_SIZE,
 };
 use futures::{
@@ -21,12 +24,15 @@ use protocol::{
     detail::{ModePlace, Report},
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload},
-    session::Contexts,
+    session::{Contexts, Session},
     transition::finalize::report,
     turn::{State, Verdict},
 };
 
-use super::steps::{self, Known};
+use super::{
+    access,
+    steps::{self, Known},
+};
 use crate::{
     ports::{Link, Order, PayloadReads, Reads, Record, Unavailable},
     refusal::Refusal,
@@ -121,7 +127,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             self.store.participants(&key, MOST_PARTICIPANTS),
         )
         .await?;
-        let session = found.ok_or(Refusal::SessionNotFound)?;
+        let session = self.seen(caller, found).await?.ok_or(Refusal::SessionNotFound)?;
         let more = records.len() > most;
         let mut turns = Vec::with_capacity(records.len().min(most));
         for record in records.iter().take(most) {
@@ -160,7 +166,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (session, page) =
             try_join(self.store.session(&key), self.mode_page(caller, &key, before, page_size)).await?;
-        session.map(|_| page).ok_or(Refusal::SessionNotFound)
+        let seen = self.seen(caller, session).await?;
+        seen.map(|_| page).ok_or(Refusal::SessionNotFound)
     }
 
     /// One page of changes. Who changed the mode is known by name from what was asked in that turn.
@@ -191,6 +198,24 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(ListResponse::new(items.collect(), page_size, next))
     }
 
+    /// A session as a list shows it.
+    ///
+    /// # Errors
+    /// When there is no such session for this caller.
+    pub async fn session_summary(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<Told<AgentSessionSummary>, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session: id };
+        let session = self.store.session(&key).await?.ok_or(Refusal::SessionNotFound)?;
+        if !access::sees(&self.store, caller, &session).await? {
+            return Err(Refusal::SessionNotFound);
+        }
+        let Told { result: names, warnings } = names_of(&self.store, caller, [&session.contexts]).await;
+        Ok(Told { result: view::session_summary(&session, &names), warnings })
+    }
+
     /// One turn, whole.
     ///
     /// # Errors
@@ -202,6 +227,16 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         turn: TurnId,
     ) -> Result<AgentSessionTurn, Refusal> {
         let record = self.record(caller, session, turn).await?;
+        self.seen_by(caller, &record).await
+    }
+
+    /// One turn, whole, of a session that the caller was seen to see.
+    pub(super) async fn turn_of_seen(
+        &self,
+        caller: &Caller,
+        key: &TurnKey,
+    ) -> Result<AgentSessionTurn, Refusal> {
+        let record = self.store.record(key).await?.ok_or(Refusal::TurnNotFound)?;
         self.seen_by(caller, &record).await
     }
 
@@ -266,7 +301,24 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
 
     async fn record(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<Record, Refusal> {
         let key: TurnKey = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        self.store.record(&key).await?.ok_or(Refusal::TurnNotFound)
+        let (found, record) = try_join(self.store.session(&key.session), self.store.record(&key)).await?;
+        let seen = self.seen(caller, found).await?;
+        seen.and(record).ok_or(Refusal::TurnNotFound)
+    }
+
+    /// The session, where the caller may see it. That others than its participants read it is told in the log.
+    pub(super) async fn seen(
+        &self,
+        caller: &Caller,
+        found: Option<Session>,
+    ) -> Result<Option<Session>, Unavailable> {
+        let Some(session) = found else { return Ok(None) };
+        let part = access::part_of(&self.store, caller, &session).await?;
+        if !session.is_seen_by(caller, part) {
+            return Ok(None);
+        }
+        access::audit_read(caller, part);
+        Ok(Some(session))
     }
 
     async fn seen_by(&self, caller: &Caller, record: &Record) -> Result<AgentSessionTurn, Refusal> {
@@ -295,7 +347,7 @@ pub(super) fn sequence(place: Option<&str>) -> Result<Option<u64>, Refusal> {
 
 /// How many names are looked up at once. A page names a handful of contexts, and the store keeps those that
 /// it read lately.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 8;
 
 /// What the caller is told where a context's name could not be read.
 const NAMELESS: &str = "The names of some contexts could not be read; their ids are shown instead. Read again later for the names.";

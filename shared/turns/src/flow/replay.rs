@@ -76,6 +76,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<Response, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let give_up = clock.monotonic().saturating_add(timing.stream_hold);
+        let session = self.store.session(&key.session).await?;
+        self.seen(caller, session).await?.ok_or(Refusal::TurnNotFound)?;
         loop {
             let turn = self.store.turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
             let left = give_up.saturating_sub(clock.monotonic());

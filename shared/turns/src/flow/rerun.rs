@@ -5,9 +5,15 @@ use contracts::{
     id::{SessionId, TurnId},
     request::{RerunRequest, UserTurn},
 };
-use protocol::{Caller, id::SessionKey};
+use futures::future::try_join;
+use protocol::{
+    Caller,
+    id::{SessionKey, TurnKey},
+    turn::Turn,
+};
 
 use super::{
+    access,
     basis::Again,
     executor::{Executor, Invocation},
     replay::retry_after,
@@ -35,7 +41,8 @@ impl<D: AgentDeps> Executor<D> {
         stream: &Writer,
     ) -> Result<Response, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        let original = self.deps.store().turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
+        // Boxed: the work comes after it in the same call, and its future is large.
+        let original = Box::pin(self.turn_for(caller, &key)).await?;
         if original.settlement().is_none() {
             let wait = self.deps.timing().lease;
             return Err(Refusal::SessionBusy { turn: key.turn, retry_after: retry_after(wait) });
@@ -44,6 +51,14 @@ impl<D: AgentDeps> Executor<D> {
         let fingerprint = asked.fingerprint(&key.turn, &request);
         let submission = submission(caller, &request, fingerprint, self.attempt_id());
         let again = Again { original, asked };
-        Box::pin(self.run(submission, &request, Some(&again), invocation, stream)).await
+        Box::pin(self.run(caller, submission, &request, Some(&again), invocation, stream)).await
+    }
+
+    /// A turn that the caller may see.
+    async fn turn_for(&self, caller: &Caller, key: &TurnKey) -> Result<Turn, Refusal> {
+        let store = self.deps.store();
+        let (session, turn) = try_join(store.session(&key.session), store.turn(key)).await?;
+        let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
+        if access::sees(store, caller, &session).await? { Ok(turn) } else { Err(Refusal::TurnNotFound) }
     }
 }

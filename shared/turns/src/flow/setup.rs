@@ -87,6 +87,7 @@ impl<D: AgentDeps> Executor<D> {
         let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), mode);
         let setup = Setup {
             contexts,
+            visibility: config.visibility,
             first_mode,
             target: self.target(&effective),
             files: self.choose_files(before.as_ref(), request, &effective.budgets).await?,

@@ -7,7 +7,7 @@ use agent::{
 };
 use bytes::Bytes;
 use contracts::ToolContinuation;
-use futures::future::join;
+use futures::future::{join, try_join};
 use protocol::{
     Caller,
     id::SessionKey,
@@ -17,6 +17,7 @@ use protocol::{
 };
 
 use super::{
+    access,
     executor::{Executor, Invocation, Term},
     outcomes,
     owned_turn::{Lease, OwnedTurn},
@@ -51,7 +52,12 @@ impl<D: AgentDeps> Executor<D> {
         let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let key = session.turn(request.turn_id.clone());
         for _ in 0..ROUNDS {
-            let turn = self.deps.store().turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
+            let store = self.deps.store();
+            let (session, turn) = try_join(store.session(&key.session), store.turn(&key)).await?;
+            let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
+            if !access::sees(store, caller, &session).await? {
+                return Err(Refusal::TurnNotFound);
+            }
             if turn.requested_by != caller.user.id {
                 return Err(Refusal::OfAnotherUser);
             }
@@ -72,6 +78,10 @@ impl<D: AgentDeps> Executor<D> {
                     Some(accepted) => accepted,
                     None => continue,
                 },
+                // What was accepted before is answered above; nothing more is.
+                Met::Ended(_) | Met::Unexpected | Met::Mismatch(_) if session.deleted.is_some() => {
+                    return Err(Refusal::SessionDeleted);
+                }
                 Met::Ended(reason) => {
                     stream.of(&turn);
                     return Ok(Response::ended(reason));

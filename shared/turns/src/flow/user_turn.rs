@@ -15,6 +15,7 @@ use protocol::{
 };
 
 use super::{
+    access,
     basis::Again,
     executor::{Executor, Invocation, Term},
     finalize,
@@ -53,7 +54,7 @@ impl<D: AgentDeps> Executor<D> {
         stream: &Writer,
     ) -> Result<Response, Refusal> {
         let submission = submission(caller, request, request.fingerprint(), self.attempt_id());
-        Box::pin(self.run(submission, request, None, invocation, stream)).await
+        Box::pin(self.run(caller, submission, request, None, invocation, stream)).await
     }
 
     pub(super) fn attempt_id(&self) -> AttemptId {
@@ -63,6 +64,7 @@ impl<D: AgentDeps> Executor<D> {
     /// Runs a user turn: one that was sent, or one that another one is run again as.
     pub(super) async fn run(
         &self,
+        caller: &Caller,
         submission: Submission,
         request: &UserTurn,
         again: Option<&Again<'_>>,
@@ -73,9 +75,11 @@ impl<D: AgentDeps> Executor<D> {
         let question = self.question(request);
         // Boxed: a future that is polled beside another is copied where it is polled, and this one is large.
         let meeting = Box::pin(async {
-            let (seen, stored) = join(self.look(&submission), self.store_request(&submission, request)).await;
+            let (seen, stored) =
+                join(self.look(caller, &submission), self.store_request(&submission, request)).await;
             let mut stored = Stored::Beside(stored);
-            let asked = Asked { submission: &submission, request, again, question: question.as_ref() };
+            let asked =
+                Asked { caller, submission: &submission, request, again, question: question.as_ref() };
             let met = match seen {
                 Ok(seen) => self.meet(seen, asked, &mut stored, &term, stream).await,
                 Err(refusal) => Err(refusal),
@@ -107,7 +111,7 @@ impl<D: AgentDeps> Executor<D> {
         term: &Term,
         stream: &Writer,
     ) -> Result<Met, Refusal> {
-        let Asked { submission, request, again: _, question } = asked;
+        let Asked { caller, submission, request, again: _, question } = asked;
         for _ in 0..ROUNDS {
             let turn = seen.turn_of(submission);
             if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
@@ -161,20 +165,27 @@ impl<D: AgentDeps> Executor<D> {
                     let retry_after = replay::retry_after(now.until(until));
                     return Err(Refusal::SessionBusy { turn, retry_after });
                 }
+                Decision::Deleted => return Err(Refusal::SessionDeleted),
                 Decision::OtherContexts => return Err(Refusal::OtherContexts),
             };
             if let Some((owned, step)) = begun {
                 return Ok(Met::Owned(Box::new(owned), Box::new(step)));
             }
-            seen = self.look(submission).await?;
+            seen = self.look(caller, submission).await?;
         }
         Err(Refusal::Contended)
     }
 
-    /// Session and turn beside each other; the session's open turn only when there is one.
-    async fn look(&self, submission: &Submission) -> Result<Seen, Refusal> {
+    /// Session and turn beside each other; the session's open turn only when there is one. A session that the
+    /// caller may not see is refused before anything of it tells.
+    async fn look(&self, caller: &Caller, submission: &Submission) -> Result<Seen, Refusal> {
         let (store, key) = (self.deps.store(), &submission.key);
         let (session, turn) = try_join(store.session(&key.session), store.turn(key)).await?;
+        if let Some(session) = &session
+            && !access::sees(store, caller, session).await?
+        {
+            return Err(Refusal::SessionNotFound);
+        }
         let open = match session.as_ref().and_then(|session| session.open_turn.clone()) {
             Some(open) if open != key.turn || turn.is_none() => store.turn(&key.session.turn(open)).await?,
             _ => None,
@@ -201,6 +212,7 @@ impl<D: AgentDeps> Executor<D> {
 /// A user turn as it was sent.
 #[derive(Clone, Copy)]
 struct Asked<'a, 'q> {
+    caller: &'a Caller,
     submission: &'a Submission,
     request: &'a UserTurn,
     again: Option<&'a Again<'a>>,
@@ -243,7 +255,7 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         seen: &Seen,
         open: Option<Turn>,
-        Asked { submission, request, again, question }: Asked<'_, '_>,
+        Asked { submission, request, again, question, .. }: Asked<'_, '_>,
         term: &Term,
     ) -> Result<Option<(OwnedTurn, Step)>, Refusal> {
         let before = seen.session.as_ref();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::{
-    change::{Commit, TurnChange},
+    change::{Commit, SessionChange, TurnChange},
     id::TurnKey,
     turn::Turn,
 };
@@ -18,7 +18,7 @@ const TRIES: u32 = 6;
 pub(crate) enum Written {
     /// It was applied: the reply said so, or the stored head shows it.
     Applied,
-    /// It was not; this head stands instead.
+    /// It was not; this head stands instead, where there is one to tell.
     Stands(Option<Box<Turn>>),
 }
 
@@ -31,11 +31,34 @@ pub(crate) async fn turn(deps: &impl Deps, change: &TurnChange) -> Result<Writte
 pub(crate) async fn commit(deps: &impl Deps, commit: &Commit) -> Result<Written, Unavailable> {
     match commit.turns.first() {
         Some(witness) => write(deps, witness, || deps.store().commit(commit)).await,
-        None => {
-            let written = deps.store().commit(commit).await;
-            written.map(|()| Written::Applied).map_err(|error| unavailable(error.into()))
+        None => session(deps, commit).await,
+    }
+}
+
+/// A transaction on a session alone: what is stored of the session tells. Where somebody changed it since, whoever
+/// asks decides anew, and finds what is to be found.
+async fn session(deps: &impl Deps, commit: &Commit) -> Result<Written, Unavailable> {
+    let SessionChange { condition, after } = &commit.session;
+    let mut last: Source = "contention".into();
+    for tries in 0..TRIES {
+        if tries > 0 {
+            back_off(deps, tries).await;
+        }
+        match deps.store().commit(commit).await {
+            Ok(()) => return Ok(Written::Applied),
+            Err(WriteError::Contended) => continue,
+            Err(WriteError::Lost) => last = "a condition did not hold".into(),
+            Err(WriteError::Unknown(source)) => last = source,
+        }
+        let stored = deps.store().session(&after.key).await?;
+        if stored.as_ref() == Some(after) {
+            return Ok(Written::Applied);
+        }
+        if stored.map(|stored| stored.rev) != *condition {
+            return Ok(Written::Stands(None));
         }
     }
+    Err(unavailable(last))
 }
 
 async fn write<F: Future<Output = Result<(), WriteError>>>(

@@ -48,6 +48,7 @@ pub(super) fn turn(attempts: usize) -> Turn {
         due: None,
         streamed: true,
         accepted: None,
+        ended_by: None,
         recorded: None,
         state: State::Running { lease_ends: now, stage: Stage { round: 0, attempts } },
     }

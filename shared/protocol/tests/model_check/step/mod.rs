@@ -3,6 +3,7 @@
 mod attempt;
 mod cancel;
 mod finalize;
+mod keep;
 mod salvage;
 mod start;
 mod tools;
@@ -40,6 +41,7 @@ impl Step<'_> {
         match (place, how) {
             (At::Rest, How::Call) => match self.role() {
                 Role::Canceller { turn } => self.cancel(*turn),
+                Role::Keeper { .. } => self.keep(),
                 _ => self.call(),
             },
             (At::Rest, How::Deliver { turn, again }) => self.deliver(turn, again),
@@ -60,6 +62,7 @@ impl Step<'_> {
             (At::Storing { turn, said, text }, how) => self.store(&turn, said, text, how),
             (At::StoringResults { results, write }, _) => self.store_results(results, write),
             (At::Waiting { turn }, How::Go) => self.poll(turn),
+            (At::Keeping { session }, _) => self.keep_with_turn(&session),
             (At::Finalizing { turn, session }, _) => self.finalize(turn, session.flatten()),
             // Waiting was given up: the client is told to come again.
             (_, _) => {}
@@ -74,9 +77,7 @@ impl Step<'_> {
             let turn = match &place {
                 At::Finalizing { turn, .. } => Some(*turn),
                 At::Publishing { turn, .. } => Some(number(&turn.key.turn)),
-                At::Sending { write, .. } | At::ReadingBack { write, .. } => {
-                    Some(number(&write.witness().after.key.turn))
-                }
+                At::Sending { write, .. } | At::ReadingBack { write, .. } => write.turn(),
                 _ => None,
             };
             if let Some(turn) = turn {

@@ -127,6 +127,7 @@ impl Step<'_> {
             Decision::TakeOver(turn) => self.fence(&turn, Purpose::Retry),
             Decision::Conflict => self.note(Event::Conflict),
             Decision::Busy { .. } => self.note(Event::Busy),
+            Decision::Deleted => self.note(Event::RefusedAsDeleted),
             Decision::OtherContexts => unreachable!("all requests name the same contexts"),
         }
     }

@@ -39,7 +39,7 @@ impl Step<'_> {
     /// Finds out what a write came to. `applied` is what nobody knows, for the figures alone; none when
     /// its condition failed.
     pub(super) fn read_back(&mut self, write: Arc<Write>, then: Then, applied: Option<bool>) {
-        let witness = write.witness();
+        let Some(witness) = write.witness() else { return self.read_session_back(write, then, applied) };
         let stored = self.state.turn(number(&witness.after.key.turn)).cloned();
         let shows = stored.as_deref().is_some_and(|stored| witness.shows_in(stored));
         if shows {
@@ -67,11 +67,34 @@ impl Step<'_> {
         }
     }
 
+    /// The same of a write on the session alone: it tells for itself.
+    fn read_session_back(&mut self, write: Arc<Write>, then: Then, applied: Option<bool>) {
+        let Write::Commit(commit) = write.as_ref() else { return };
+        let stored = self.state.session.as_deref();
+        if stored == Some(&commit.session.after) {
+            self.resolved(&write, then, Ok(()));
+        } else if applied.is_none() || stored.map(|stored| stored.rev) != commit.session.condition {
+            self.resolved(&write, then, Err(None));
+        } else {
+            self.process().at = At::Sending { write, then };
+        }
+    }
+
     /// Goes on, knowing.
     fn resolved(&mut self, write: &Arc<Write>, then: Then, result: Result<(), Option<Arc<Turn>>>) {
-        let after = &write.witness().after;
+        let Some(TurnChange { after, .. }) = write.witness() else {
+            return match result {
+                Ok(()) => self.kept(write),
+                Err(_) => self.decide_keep(),
+            };
+        };
         let turn = number(&after.key.turn);
         match (then, result) {
+            (Then::Kept, Ok(())) => self.kept(write),
+            (Then::Kept, Err(_)) => {
+                self.note(Event::DeleteLost);
+                self.decide_keep();
+            }
             (then @ (Then::Begun | Then::Resumed), Ok(())) => {
                 if then == Then::Resumed {
                     self.note(Event::Resumed);
@@ -175,6 +198,10 @@ impl Step<'_> {
                     return false;
                 }
                 self.note_commit(commit);
+                let deleted = self.state.session.as_ref().is_some_and(|session| session.deleted.is_some());
+                if deleted && commit.session.after.deleted.is_none() && !commit.turns.is_empty() {
+                    self.state.breaks(Broken::Undeleted);
+                }
                 for change in &commit.turns {
                     self.put_head(change);
                 }

@@ -1,0 +1,140 @@
+//! Upkeep: a session is edited, deleted and restored (rule 12). Each is one transaction under the session's
+//! `Rev`, so that no start and no finalize that read it before can pass.
+
+use contracts::{Timestamp, id::UserId, read::Visibility};
+
+use super::{Illegal, settle};
+use crate::{
+    change::{Commit, SessionChange, TurnChange},
+    session::{Deletion, Session},
+    timing::Timing,
+    turn::{Reason, Turn},
+};
+
+/// What a user changes of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// What people call it.
+    pub name: Option<String>,
+    /// What it is about; an empty text removes it.
+    pub description: Option<String>,
+    /// Who of its org may see it.
+    pub visibility: Option<Visibility>,
+}
+
+/// A session that takes nothing more can't be edited either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the session was deleted")]
+pub struct Deleted;
+
+/// Edits a session; none where nothing would change.
+///
+/// # Errors
+/// When it was deleted.
+pub fn edit(session: &Session, edit: &Edit, now: Timestamp) -> Result<Option<Commit>, Deleted> {
+    if session.deleted.is_some() {
+        return Err(Deleted);
+    }
+    let mut after = session.clone();
+    if let Some(name) = &edit.name {
+        after.name.clone_from(name);
+    }
+    if let Some(description) = &edit.description {
+        after.description = Some(description.clone()).filter(|text| !text.is_empty());
+    }
+    after.visibility = edit.visibility.unwrap_or(session.visibility);
+    Ok((after != *session).then(|| commit(session, after, now)))
+}
+
+/// Deletes a session, and ends its open turn in the same transaction: from then on nobody works on it, and no
+/// results are awaited. None where it is deleted.
+#[must_use]
+pub fn delete(
+    session: &Session,
+    open: Option<&Turn>,
+    by: &UserId,
+    now: Timestamp,
+    timing: &Timing,
+) -> Option<Commit> {
+    if session.deleted.is_some() {
+        return None;
+    }
+    let deletion = Deletion { at: now, by: by.clone(), kept_until: now.after(timing.retention) };
+    let after = Session { deleted: Some(deletion), ..session.clone() };
+    // One that is settled keeps its outcome.
+    let ended: Result<TurnChange, Option<Illegal>> =
+        open.ok_or(None).and_then(|open| settle::end(open, Reason::Cancelled, now, timing).map_err(Some));
+    let mut commit = commit(session, after, now);
+    commit.turns = ended.map(|change| change.by(by)).into_iter().collect();
+    Some(commit)
+}
+
+/// Takes a deletion back; none where there is none.
+#[must_use]
+pub fn restore(session: &Session, now: Timestamp) -> Option<Commit> {
+    session.deleted.as_ref()?;
+    Some(commit(session, Session { deleted: None, ..session.clone() }, now))
+}
+
+fn commit(before: &Session, after: Session, now: Timestamp) -> Commit {
+    let after = Session { rev: before.rev.saturating_add(1), edited: Some(now), ..after };
+    Commit::on(SessionChange { condition: Some(before.rev), after })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{transition::tests::running, turn::Verdict};
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_millis(0).after(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn an_edit_changes_what_it_names_and_raises_the_rev() {
+        let (session, _) = running();
+        let named = Edit { name: Some("Leases".to_owned()), ..Edit::default() };
+        let commit = edit(&session, &named, at(9)).unwrap().unwrap();
+        let after = commit.session.after;
+        assert_eq!(commit.session.condition, Some(session.rev));
+        assert_eq!((after.name.as_str(), after.rev, after.edited), ("Leases", session.rev + 1, Some(at(9))));
+        assert_eq!((&after.description, after.visibility), (&session.description, session.visibility));
+        assert_eq!(edit(&after, &named, at(10)), Ok(None), "it is called so already");
+
+        let about = |text: &str| Edit { description: Some(text.to_owned()), ..Edit::default() };
+        let described = edit(&after, &about("Why"), at(11)).unwrap().unwrap().session.after;
+        assert_eq!(described.description.as_deref(), Some("Why"));
+        let removed = edit(&described, &about(""), at(12)).unwrap().unwrap().session.after;
+        assert_eq!(removed.description, None);
+    }
+
+    #[test]
+    fn a_delete_ends_the_open_turn_by_its_user_and_is_taken_back_by_a_restore() {
+        let (session, turn) = running();
+        let (by, timing) = (UserId::new("bob").unwrap(), Timing::default());
+        let commit = delete(&session, Some(&turn), &by, at(9), &timing).unwrap();
+        let deleted = commit.session.after;
+        let expected = Deletion { at: at(9), by: by.clone(), kept_until: at(9).after(timing.retention) };
+        assert_eq!((&deleted.deleted, deleted.rev), (&Some(expected), session.rev + 1));
+        let [ended] = &commit.turns[..] else { panic!("one turn was open") };
+        let settlement = ended.after.settlement().unwrap();
+        assert_eq!(settlement.verdict, Verdict::Ended(Reason::Cancelled));
+        assert_eq!(ended.after.ended_by.as_ref(), Some(&by));
+
+        assert_eq!(delete(&deleted, Some(&ended.after), &by, at(10), &timing), None, "it is deleted");
+        assert_eq!(edit(&deleted, &Edit::default(), at(10)), Err(Deleted));
+        let restored = restore(&deleted, at(11)).unwrap().session;
+        assert_eq!((restored.condition, restored.after.deleted), (Some(deleted.rev), None));
+        assert_eq!(restore(&session, at(12)), None, "it was not deleted");
+    }
+
+    #[test]
+    fn a_turn_that_is_settled_keeps_its_outcome_when_its_session_is_deleted() {
+        let (session, turn) = running();
+        let (by, timing) = (UserId::new("bob").unwrap(), Timing::default());
+        let settled = settle::end(&turn, Reason::Abandoned, at(5), &timing).unwrap().after;
+        assert!(delete(&session, Some(&settled), &by, at(9), &timing).unwrap().turns.is_empty());
+    }
+}

@@ -1,0 +1,169 @@
+//! Sessions that are private to their participants: to everybody else there is no such session.
+
+use contracts::paths::{EXECUTE, SESSIONS};
+use local::{Options, token::Identity};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::client_tools::{results, submit};
+use crate::support::{Answer, Client, System, options, session_path, turn, turn_in, turn_path};
+use crate::upkeep::{delete, edit, restore, session_of};
+
+const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
+
+/// The same request about a session and a turn that nobody ever sent.
+fn unknown(text: &str, request: &Value) -> String {
+    text.replace(session_of(request), "0123456789abcdef0123456789abcdef")
+}
+
+async fn private(client: &Client, instruction: &str) -> Value {
+    let request = turn(instruction);
+    client.execute(&request).await.result();
+    edit(client, &request, json!({"Visibility": "participants"})).await.result();
+    request
+}
+
+#[tokio::test]
+async fn every_read_of_a_private_session_is_for_others_of_the_org_the_404_of_an_unknown_one() {
+    let system = System::start().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
+    let file = json!({
+        "name": "a.txt", "media_type": "text/plain", "contents": "text", "encoding": "utf8", "description": null,
+    });
+    let script = format!("Publish [[script: call publish_file {file}; then; say \"Done.\"]]");
+    let request = turn(&script);
+    let answer = ada.execute(&request).await.result();
+    edit(&ada, &request, json!({"Visibility": "participants"})).await.result();
+    let file = format!("/{}", answer["Files"][0]["Url"].as_str().unwrap().trim_start_matches('/'));
+    for path in [
+        session_path(&request),
+        format!("{}/mode-history", session_path(&request)),
+        format!("{}/turns", session_path(&request)),
+        format!("{}/turns/last?status=completed", session_path(&request)),
+        format!("{}/turns/last", session_path(&request)),
+        turn_path(&request),
+        format!("{}/summary", turn_path(&request)),
+        format!("{}/stream", turn_path(&request)),
+        format!("{}/payloads/instruction", turn_path(&request)),
+        format!("{}/payloads/answer", turn_path(&request)),
+        file,
+    ] {
+        let own = ada.get(&path).await;
+        assert!(own.status < 400, "{path}: {}", own.text);
+        let (hidden, nobody) = (eve.get(&path).await, eve.get(&unknown(&path, &request)).await);
+        assert_eq!(hidden.status, 404, "{path}: {}", hidden.text);
+        assert_eq!(hidden.text, nobody.text, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_write_to_a_private_session_is_for_others_of_the_org_a_404_that_tells_nothing() {
+    let system = System::start().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
+    let request = private(&ada, ASKS).await;
+    let waits = ada.execute(&request).await.result();
+    let same = |hidden: Answer, nobody: Answer, code: &str| {
+        assert_eq!((hidden.status, hidden.error().as_str()), (404, code), "{}", hidden.text);
+        assert_eq!(hidden.text, nobody.text);
+    };
+    let rights = results(&waits, "contents");
+    let nobodys: Value = serde_json::from_str(&unknown(&rights.to_string(), &request)).unwrap();
+    same(submit(&eve, &rights).await, submit(&eve, &nobodys).await, "TurnNotFound");
+    let by_execute = eve.post(EXECUTE, rights.to_string()).await;
+    same(by_execute, eve.post(EXECUTE, nobodys.to_string()).await, "TurnNotFound");
+    for (method, path, body, code) in [
+        (Method::POST, format!("{}/cancel", turn_path(&request)), None, "TurnNotFound"),
+        (Method::PATCH, session_path(&request), Some(json!({"Name": "mine"}).to_string()), "SessionNotFound"),
+        (Method::DELETE, session_path(&request), None, "SessionNotFound"),
+        (Method::POST, format!("{}/restore", session_path(&request)), None, "SessionNotFound"),
+        (
+            Method::POST,
+            format!("{}/rerun", turn_path(&request)),
+            Some(json!({"TurnId": "again"}).to_string()),
+            "TurnNotFound",
+        ),
+        (
+            Method::POST,
+            format!("{}/fork", session_path(&request)),
+            Some(json!({"SessionId": "mine", "TurnId": request["TurnId"]}).to_string()),
+            "SessionNotFound",
+        ),
+    ] {
+        let hidden = eve.send(method.clone(), &path, body.clone()).await;
+        same(hidden, eve.send(method, &unknown(&path, &request), body).await, code);
+    }
+    // A turn of one's own, and the very turn that is there: neither tells that anything is.
+    let calls = system.model_calls().len();
+    let own = eve.execute(&turn_in(session_of(&request), "let me in")).await;
+    same(own, eve.execute(&request).await, "SessionNotFound");
+    assert_eq!(system.model_calls().len(), calls);
+    assert_eq!(submit(&ada, &rights).await.result()["Kind"], "final", "nothing was touched");
+}
+
+#[tokio::test]
+async fn lists_leave_out_what_the_caller_may_not_see_and_go_on_past_it() {
+    let system = System::start().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
+    let shared = turn("shared");
+    ada.execute(&shared).await.result();
+    let mut hidden = Vec::new();
+    for number in 0..3 {
+        hidden.push(private(&ada, &format!("private {number}")).await);
+    }
+    let page = async |client: &Client, query: &str| client.get(&format!("{SESSIONS}{query}")).await.result();
+    let ids = |page: &Value| {
+        page["Items"].as_array().unwrap().iter().map(|item| item["Id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&page(&ada, "").await).len(), 4);
+    for query in ["", "?pageSize=1", "?userId=ada"] {
+        assert_eq!(ids(&page(&eve, query).await), [shared["SessionId"].clone()], "{query}");
+    }
+    // Whoever took a turn in it before it was private still sees it.
+    let bob = system.client("acme", "bob");
+    edit(&ada, &hidden[0], json!({"Visibility": "org"})).await.result();
+    bob.execute(&turn_in(session_of(&hidden[0]), "from bob")).await.result();
+    edit(&ada, &hidden[0], json!({"Visibility": "participants"})).await.result();
+    assert_eq!(ids(&page(&bob, "").await).len(), 2);
+    assert_eq!(bob.get(&session_path(&hidden[0])).await.result()["Visibility"], "participants");
+    let again = bob.execute(&turn_in(session_of(&hidden[0]), "again")).await;
+    assert_eq!(again.result()["Kind"], "final");
+    assert_eq!(eve.get(&session_path(&hidden[0])).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_deployment_whose_sessions_begin_private_says_so_by_a_setting() {
+    let private = [("SESSION_VISIBILITY".to_owned(), "participants".to_owned())];
+    let system = System::with(Options { environment: private.into(), ..options() }).await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
+    let request = turn("first words");
+    ada.execute(&request).await.result();
+    assert_eq!(ada.get(&session_path(&request)).await.result()["Visibility"], "participants");
+    assert_eq!(eve.get(&session_path(&request)).await.status, 404);
+    edit(&ada, &request, json!({"Visibility": "org"})).await.result();
+    assert_eq!(eve.get(&session_path(&request)).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_operator_sees_private_sessions_deletes_and_restores_them() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = private(&ada, "first words").await;
+    let op = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
+    assert_eq!(op.get(&session_path(&request)).await.result()["Visibility"], "participants");
+    delete(&op, &request).await.result();
+    assert_eq!(op.get(&session_path(&request)).await.result()["IsDeleted"], true);
+    restore(&op, &request).await.result();
+    let foreign = system.identified(&Identity { operator: true, ..Identity::user("rival", "op") });
+    assert_eq!(foreign.get(&session_path(&request)).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_fork_is_as_private_as_its_source() {
+    let system = System::start().await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
+    let request = private(&ada, "first words").await;
+    let asked = json!({"SessionId": crate::support::id(), "TurnId": request["TurnId"]});
+    let fork = ada.post(&format!("{}/fork", session_path(&request)), asked.to_string()).await.result();
+    assert_eq!(fork["Visibility"], "participants");
+    assert_eq!(eve.get(&session_path(&asked)).await.status, 404);
+}
