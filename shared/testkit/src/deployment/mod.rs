@@ -41,8 +41,16 @@ pub enum Done {
     /// A user turn or its tool results: the body, or why there is none.
     Executed(Result<Vec<u8>, Refusal>),
     Cancelled(Result<(), Refusal>),
+    Kept(Result<(), Refusal>),
     Finalized(Delivery, Result<bool, Unavailable>),
     Swept(Result<Swept, Unavailable>),
+}
+
+/// What becomes of a session on its owner's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upkeep {
+    Delete,
+    Restore,
 }
 
 /// What a deployment is like.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use contracts::ToolContinuation;
+use contracts::{ToolContinuation, id::TurnId};
 use protocol::id::{SessionKey, TurnKey};
 use protocol::{Caller, announcement::FinalizeMessage};
 use turns::{flow::Invocation, stream::Writer};
 
-use super::{Delivery, Deployment, Done, Sent};
+use super::{Delivery, Deployment, Done, Sent, Upkeep};
 use crate::{
     ledger::Event,
     schedule::{Faults, Process},
@@ -69,6 +69,23 @@ impl Deployment {
                 ledger.note(Event::CancelTold(turn));
             }
             Done::Cancelled(told.map(|_| ()))
+        });
+        process
+    }
+
+    /// A function starts to delete a session, or to take that back.
+    pub fn keep(&mut self, caller: &Caller, session: &SessionKey, upkeep: Upkeep, faults: Faults) -> Process {
+        let process = self.process("upkeep", faults);
+        // No model is asked.
+        let executor = self.executor(&process, session.turn(TurnId::new("none").unwrap()));
+        let (caller, session) = (caller.clone(), session.session.clone());
+        self.schedule.spawn(&process, async move {
+            Done::Kept(match upkeep {
+                Upkeep::Delete => {
+                    executor.delete(&caller, session, &Invocation::lasting(Duration::ZERO)).await
+                }
+                Upkeep::Restore => executor.restore(&caller, session).await,
+            })
         });
         process
     }
