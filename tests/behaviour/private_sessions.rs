@@ -144,6 +144,18 @@ async fn a_deployment_whose_sessions_begin_private_says_so_by_a_setting() {
 }
 
 #[tokio::test]
+async fn an_org_may_have_it_otherwise_than_the_deployment() {
+    let of_orgs = json!({"acme": "participants"}).to_string();
+    let set = [("SESSION_VISIBILITY_OF_ORGS".to_owned(), of_orgs)];
+    let system = System::with(Options { environment: set.into(), ..options() }).await;
+    for (org, seen) in [("acme", 404), ("rival", 200)] {
+        let request = turn("first words");
+        system.client(org, "ada").execute(&request).await.result();
+        assert_eq!(system.client(org, "eve").get(&session_path(&request)).await.status, seen, "{org}");
+    }
+}
+
+#[tokio::test]
 async fn an_operator_sees_private_sessions_deletes_and_restores_them() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");

@@ -1,6 +1,8 @@
 //! What turns are made of besides the request: modes, tools and default contexts.
 
-use contracts::read::Visibility;
+use std::collections::BTreeMap;
+
+use contracts::{id::OrgId, read::Visibility};
 use protocol::{
     chain::{ChainPolicy, Keeper, Target},
     session::Hints,
@@ -33,9 +35,26 @@ pub struct AgentConfig {
     /// What turns search where no conversation context says otherwise; none where nothing is indexed.
     pub retrieval: Option<Configured>,
     /// Who of its org may see a new session.
-    pub visibility: Visibility,
+    pub visibility: Visibilities,
     /// Server tools that every mode has, beside `agent_change_mode`.
     pub always: Vec<String>,
+}
+
+/// Who of its org may see a new session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Visibilities {
+    /// In every org that is not named below.
+    pub elsewhere: Visibility,
+    /// In these.
+    pub of_orgs: BTreeMap<OrgId, Visibility>,
+}
+
+impl Visibilities {
+    /// In this org.
+    #[must_use]
+    pub fn of(&self, org: &OrgId) -> Visibility {
+        self.of_orgs.get(org).copied().unwrap_or(self.elsewhere)
+    }
 }
 
 impl AgentConfig {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use agent::{
-    config::AgentConfig,
+    config::{AgentConfig, Visibilities},
     context,
     mode::Catalog,
     providers::Providers,
@@ -67,10 +67,7 @@ impl App {
         let sources = sources::Settings::read(&mut env);
         let model = env.read(&settings::OPENAI_MODEL);
         let chain = env.read(&settings::OPENAI_CHAIN).parse().unwrap_or_default();
-        let visibility = match env.read(&settings::SESSION_VISIBILITY) {
-            "participants" => Visibility::Participants,
-            _ => Visibility::Org,
-        };
+        let visibility = visibilities(&mut env);
         let with_diagnostics = env.read(&settings::DIAGNOSTIC_TOOLS);
         let pace = Pace::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
@@ -108,6 +105,21 @@ impl App {
     }
 }
 
+/// Who may see new sessions.
+fn visibilities(env: &mut Env) -> Visibilities {
+    let elsewhere = match env.read(&settings::SESSION_VISIBILITY) {
+        "participants" => Visibility::Participants,
+        _ => Visibility::Org,
+    };
+    let setting = &settings::SESSION_VISIBILITY_OF_ORGS;
+    let of_orgs = env.read(setting).map_or(Ok(BTreeMap::new()), |text| serde_json::from_str(&text));
+    let of_orgs = of_orgs.unwrap_or_else(|_| {
+        env.fault(format!("{} must be a JSON object of orgs, each with org or participants", setting.name));
+        BTreeMap::new()
+    });
+    Visibilities { elsewhere, of_orgs }
+}
+
 /// A client of each provider, and what each is in records.
 fn connected(
     keyed: providers::Keyed,
@@ -130,7 +142,7 @@ fn config(
     providers: Providers,
     chain: ChainPolicy,
     retrieval: Option<Configured>,
-    visibility: Visibility,
+    visibility: Visibilities,
     with_diagnostics: bool,
 ) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();

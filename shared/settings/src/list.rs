@@ -139,6 +139,10 @@ settings! {
             "who of its org may see a new session: every member, or its participants alone",
             OneOf(&["org", "participants"]), Or("org"), MODEL, Given::Template,
         );
+        SESSION_VISIBILITY_OF_ORGS: Text, Nothing = (
+            "the same of orgs that have it otherwise: `{\"org\":\"participants\"}`",
+            Text, Nothing("there are none"), MODEL, Given::Template,
+        );
         SESSION_RETENTION_DAYS: Days, Or = (
             "how long a deleted session is kept",
             Days(0.0..=3_650.0), Or("30"), TURNS, Given::Template,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use agent::{
-    config::AgentConfig,
+    config::{AgentConfig, Visibilities},
     context::{self, AgentContext, Budgets, ConversationContext, Document, Fallback},
     mode::Catalog,
     providers::Providers,
@@ -129,7 +129,7 @@ fn configured(retrieval: Option<Configured>) -> AgentConfig {
         providers: Providers::one(PROVIDER),
         chain: ChainPolicy::default(),
         retrieval,
-        visibility: Visibility::Org,
+        visibility: Visibilities::default(),
         always,
     }
 }

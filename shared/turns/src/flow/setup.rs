@@ -87,7 +87,7 @@ impl<D: AgentDeps> Executor<D> {
         let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), mode);
         let setup = Setup {
             contexts,
-            visibility: config.visibility,
+            visibility: config.visibility.of(org),
             first_mode,
             target: self.target(&effective),
             files: self.choose_files(before.as_ref(), request, &effective.budgets).await?,
