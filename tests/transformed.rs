@@ -188,7 +188,7 @@ fn a_function_is_called_by_its_own_routes_alone() {
         let source = permission["SourceArn"]["Fn::Sub"][0].as_str().unwrap();
         let path = source.split_once("/${__Stage__}/").unwrap().1;
         let (method, path) = path.split_once('/').unwrap();
-        assert!(["GET", "POST", "PATCH", "DELETE"].contains(&method), "{name}: {source}");
+        assert!(["GET", "POST", "PUT", "PATCH", "DELETE"].contains(&method), "{name}: {source}");
         assert!(path.starts_with("api/ai/agent/"), "{name}: {source}");
     }
 }

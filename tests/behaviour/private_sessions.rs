@@ -43,6 +43,7 @@ async fn every_read_of_a_private_session_is_for_others_of_the_org_the_404_of_an_
         format!("{}/turns/last", session_path(&request)),
         turn_path(&request),
         format!("{}/summary", turn_path(&request)),
+        format!("{}/feedback", turn_path(&request)),
         format!("{}/stream", turn_path(&request)),
         format!("{}/payloads/instruction", turn_path(&request)),
         format!("{}/payloads/answer", turn_path(&request)),
@@ -73,6 +74,12 @@ async fn every_write_to_a_private_session_is_for_others_of_the_org_a_404_that_te
     same(by_execute, eve.post(EXECUTE, nobodys.to_string()).await, "TurnNotFound");
     for (method, path, body, code) in [
         (Method::POST, format!("{}/cancel", turn_path(&request)), None, "TurnNotFound"),
+        (
+            Method::PUT,
+            format!("{}/feedback", turn_path(&request)),
+            Some(json!({"Rating": 1}).to_string()),
+            "TurnNotFound",
+        ),
         (Method::PATCH, session_path(&request), Some(json!({"Name": "mine"}).to_string()), "SessionNotFound"),
         (Method::DELETE, session_path(&request), None, "SessionNotFound"),
         (Method::POST, format!("{}/restore", session_path(&request)), None, "SessionNotFound"),

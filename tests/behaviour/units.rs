@@ -17,7 +17,7 @@ const CHECKPOINT: &str = "Checkpoint";
 
 /// Stands between the functions and the table, asks for every call's consumed capacity, and adds it up.
 #[derive(Clone, Default)]
-struct Meter {
+pub struct Meter {
     table: Arc<Mutex<String>>,
     units: Arc<Mutex<BTreeMap<String, f64>>>,
 }
@@ -33,7 +33,7 @@ impl Meter {
     }
 
     /// What was used since the last time: write units and read units.
-    fn take(&self) -> (f64, f64, BTreeMap<String, f64>) {
+    pub fn take(&self) -> (f64, f64, BTreeMap<String, f64>) {
         let units = std::mem::take(&mut *self.units.lock().unwrap());
         let is_read = |name: &str| ["GetItem", "Query", "BatchGetItem"].contains(&name);
         let sum = |reads: bool| {
@@ -71,7 +71,7 @@ async fn pass(State(meter): State<Meter>, headers: HeaderMap, body: Bytes) -> im
 
 impl Meter {
     /// A running system whose functions are metered.
-    async fn system() -> (Self, System) {
+    pub async fn system() -> (Self, System) {
         let (meter, url) = Self::start().await;
         let mut options: Options = options();
         options.environment.insert("AWS_ENDPOINT_URL_DYNAMODB".to_owned(), url);

@@ -21,7 +21,7 @@ use local::Function;
 use tokio::{net::TcpListener, process::Command};
 
 /// Settings that name services which a start does not ask.
-const SETTINGS: [(&str, &str); 11] = [
+const SETTINGS: [(&str, &str); 13] = [
     ("AWS_REGION", "us-east-1"),
     ("AWS_ACCESS_KEY_ID", "none"),
     ("AWS_SECRET_ACCESS_KEY", "none"),
@@ -29,6 +29,8 @@ const SETTINGS: [(&str, &str); 11] = [
     ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
     ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512"),
     ("FINALIZE_QUEUE_URL", "http://127.0.0.1:9/1/none"),
+    ("PAGE_TOKEN_KEY", "none"),
+    ("TOKEN_AUDIENCES", "none"),
     ("TABLE_NAME", "none"),
     ("PAYLOAD_BUCKET", "none"),
     ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"),

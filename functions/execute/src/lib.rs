@@ -6,6 +6,7 @@ mod cancel_turn;
 mod change_session;
 mod delete_session;
 mod fork_session;
+mod give_feedback;
 mod rerun_turn;
 mod restore_session;
 mod run_turn;
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 
 use axum::{
     Router,
-    routing::{patch, post},
+    routing::{patch, post, put},
 };
 use contracts::paths;
 use service::app::App;
@@ -37,6 +38,7 @@ async fn serve() -> Result<(), lambda_http::Error> {
             patch(change_session::change_session).delete(delete_session::delete_session),
         )
         .route(paths::RESTORE.template(), post(restore_session::restore_session))
+        .route(paths::FEEDBACK.template(), put(give_feedback::give_feedback))
         .route(paths::FORK.template(), post(fork_session::fork_session));
     runtime::api::serve(routes.with_state(app), answers).await
 }

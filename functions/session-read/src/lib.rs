@@ -35,6 +35,7 @@ fn routes() -> Router<app::App> {
         .route(paths::LAST_TURN.template(), get(turns::last))
         .route(paths::TURN.template(), get(turns::turn))
         .route(paths::SUMMARY.template(), get(turns::summary))
+        .route(paths::FEEDBACK.template(), get(turns::feedback))
         .route(paths::STREAM.template(), get(stream::stream))
         .route(paths::INSTRUCTION.template(), get(payloads::instruction))
         .route(paths::ANSWER.template(), get(payloads::answer))

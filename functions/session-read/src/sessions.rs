@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use contracts::paths;
-use runtime::{Identified, Reply, path::OfSession, query::List};
+use runtime::{Identified, IfNoneMatch, Keep, Reply, path::OfSession, query::List};
 use serde::Serialize;
 use turns::flow::{Told, TurnsPage};
 
@@ -27,6 +27,7 @@ pub(crate) async fn session(
     Identified(caller): Identified,
     OfSession(session): OfSession,
     SessionQuery(order, page): SessionQuery,
+    had: IfNoneMatch,
 ) -> Result<Reply, Reply> {
     let modes = List::whole(&paths::MODE_HISTORY.of(&session));
     let place = app.place(&caller, &page)?;
@@ -34,7 +35,7 @@ pub(crate) async fn session(
     let mut found = app.reader.session(&caller, session, turns).await.map_err(refused)?;
     app.seal(&caller, &page.list, &mut found.result.continuation_token);
     app.seal(&caller, &modes, &mut found.result.mode_history_continuation_token);
-    Ok(told(found))
+    Ok(told(found).kept(Keep::UntilAsked, &had))
 }
 
 pub(crate) async fn mode_history(

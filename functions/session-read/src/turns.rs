@@ -1,14 +1,15 @@
-//! `GET …/turns`, `…/turns/last`, `…/turns/{TurnId}` and `…/turns/{TurnId}/summary` (DD-003).
+//! `GET …/turns`, `…/turns/last`, `…/turns/{TurnId}`, `…/turns/{TurnId}/summary` (DD-003), and `…/turns/{TurnId}/feedback`.
 
 use axum::extract::State;
+use contracts::read::TurnStatus;
 use runtime::{
-    Identified, Reply,
+    Identified, IfNoneMatch, Keep, Reply,
     path::{OfSession, OfTurn},
 };
 
 use crate::{
     app::{App, refused},
-    parameters::{LastQuery, TurnsQuery},
+    parameters::{LastQuery, PageQuery, TurnsQuery},
 };
 
 pub(crate) async fn list(
@@ -29,22 +30,52 @@ pub(crate) async fn last(
     Identified(caller): Identified,
     OfSession(session): OfSession,
     LastQuery(status): LastQuery,
+    had: IfNoneMatch,
 ) -> Result<Reply, Reply> {
-    app.reader.last_turn(&caller, session, status).await.map(Reply::ok).map_err(refused)
+    let turn = app.reader.last_turn(&caller, session, status).await.map_err(refused)?;
+    // Another turn may be the last tomorrow.
+    Ok(Reply::ok(turn).kept(Keep::UntilAsked, &had))
 }
 
 pub(crate) async fn turn(
     State(app): State<App>,
     Identified(caller): Identified,
     OfTurn(session, turn): OfTurn,
+    had: IfNoneMatch,
 ) -> Result<Reply, Reply> {
-    app.reader.turn(&caller, session, turn).await.map(Reply::ok).map_err(refused)
+    let turn = app.reader.turn(&caller, session, turn).await.map_err(refused)?;
+    let keep = keep(turn.status);
+    Ok(Reply::ok(turn).kept(keep, &had))
 }
 
 pub(crate) async fn summary(
     State(app): State<App>,
     Identified(caller): Identified,
     OfTurn(session, turn): OfTurn,
+    had: IfNoneMatch,
 ) -> Result<Reply, Reply> {
-    app.reader.turn_summary(&caller, session, turn).await.map(Reply::ok).map_err(refused)
+    let summary = app.reader.turn_summary(&caller, session, turn).await.map_err(refused)?;
+    let keep = keep(summary.status);
+    Ok(Reply::ok(summary).kept(keep, &had))
+}
+
+/// A turn that is decided never changes (I2), whether or not its session shows it yet.
+fn keep(status: TurnStatus) -> Keep {
+    match status {
+        TurnStatus::Pending => Keep::UntilAsked,
+        TurnStatus::Completed | TurnStatus::Failed => Keep::ForEver,
+    }
+}
+
+pub(crate) async fn feedback(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    OfTurn(session, turn): OfTurn,
+    PageQuery(page): PageQuery,
+) -> Result<Reply, Reply> {
+    let place = app.place(&caller, &page)?;
+    let said = app.reader.feedback(&caller, session, turn, page.size, place.as_deref()).await;
+    let mut said = said.map_err(refused)?;
+    app.seal(&caller, &page.list, &mut said.continuation_token);
+    Ok(Reply::ok(said))
 }

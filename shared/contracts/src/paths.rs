@@ -55,6 +55,8 @@ pub const STREAM: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/
 pub const CANCEL: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel");
 /// Runs a turn once more, as another one.
 pub const RERUN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/rerun");
+/// What users say of a turn.
+pub const FEEDBACK: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/feedback");
 /// What was asked, whole.
 pub const INSTRUCTION: TurnPath =
     TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/instruction");
@@ -71,7 +73,7 @@ pub const FILE: FilePath =
     FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
 
 /// Every path.
-pub const ALL: [&str; 19] = [
+pub const ALL: [&str; 20] = [
     EXECUTE,
     TOOL_RESULTS,
     SESSIONS,
@@ -86,6 +88,7 @@ pub const ALL: [&str; 19] = [
     STREAM.0,
     CANCEL.0,
     RERUN.0,
+    FEEDBACK.0,
     INSTRUCTION.0,
     ANSWER.0,
     MODEL_REQUEST.0,
@@ -105,6 +108,7 @@ pub fn query(template: &str) -> &'static [&'static str] {
             &["userId", "status", "mode", "from", "to", "order", "pageSize", "continuationToken"]
         }
         template if template == LAST_TURN.0 => &["status"],
+        template if template == FEEDBACK.0 => &["pageSize", "continuationToken"],
         template if template == MODE_HISTORY.0 => &["pageSize", "continuationToken"],
         _ => &[],
     }
@@ -190,9 +194,19 @@ mod tests {
         let (session, turn) = (SessionId::new("s-1").unwrap(), TurnId::new("t~1").unwrap());
         let of_session =
             [SESSION, RESTORE, MODE_HISTORY, FORK, TURNS, LAST_TURN].map(|path| path.of(&session));
-        let of_turn =
-            [TURN, SUMMARY, STREAM, CANCEL, RERUN, INSTRUCTION, ANSWER, MODEL_REQUEST, MODEL_RESPONSE]
-                .map(|path| path.of(&session, &turn));
+        let of_turn = [
+            TURN,
+            SUMMARY,
+            STREAM,
+            CANCEL,
+            RERUN,
+            FEEDBACK,
+            INSTRUCTION,
+            ANSWER,
+            MODEL_REQUEST,
+            MODEL_RESPONSE,
+        ]
+        .map(|path| path.of(&session, &turn));
         let file = FILE.of(&session, &turn, &FileAddress::of_bytes(b""), "{TurnId}");
         for path in of_session.iter().chain(&of_turn).chain([&file]) {
             assert!(path.starts_with("/api/ai/agent/sessions/s-1") && !path.contains(['{', '}']), "{path}");

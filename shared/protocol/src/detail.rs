@@ -183,6 +183,25 @@ pub struct Participant {
     pub last_activity: Timestamp,
 }
 
+/// What a user says of a turn. It decides nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feedback {
+    /// Of which turn.
+    pub turn: TurnKey,
+    /// Who says it.
+    pub by: User,
+    /// How good the answer was, from 1 to 5.
+    pub rating: u8,
+    /// A word for why.
+    pub label: Option<String>,
+    /// The user's own words.
+    pub note: Option<String>,
+    /// When that user first said something of the turn.
+    pub created: Timestamp,
+    /// When this was said.
+    pub at: Timestamp,
+}
+
 /// The place of a change in a session's mode history: later turns come later, and so do later changes of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ModePlace {

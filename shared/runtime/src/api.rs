@@ -77,7 +77,7 @@ pub fn around(routes: Router) -> Router {
         ))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::ACCESS_CONTROL_EXPOSE_HEADERS,
-            HeaderValue::from_static("Retry-After, Location, X-Request-Id, X-Correlation-ID"),
+            HeaderValue::from_static("Retry-After, Location, ETag, X-Request-Id, X-Correlation-ID"),
         ))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::CACHE_CONTROL,

@@ -22,5 +22,5 @@ mod timing;
 pub use caller::{ClaimNames, Identified};
 pub use correlation::Correlation;
 pub use ended::ended;
-pub use reply::Reply;
+pub use reply::{IfNoneMatch, Keep, Reply};
 pub use timing::timing;

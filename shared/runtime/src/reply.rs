@@ -4,14 +4,16 @@ use std::{convert::Infallible, future::ready, time::Duration};
 
 use axum::{
     body::Body,
+    extract::FromRequestParts,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use contracts::{Error, ErrorCode, InvokeResult, error::causes, invoke_result::Warning};
+use contracts::{Error, ErrorCode, Fingerprint, InvokeResult, error::causes, invoke_result::Warning};
 use futures::stream;
 use http::{
     HeaderValue, StatusCode,
-    header::{CONTENT_TYPE, LOCATION, RETRY_AFTER},
+    header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, RETRY_AFTER, VARY},
+    request::Parts,
 };
 use serde::Serialize;
 
@@ -22,6 +24,23 @@ pub struct Reply {
     body: Bytes,
     retry_after: Option<Duration>,
     location: Option<String>,
+    kept: Option<Kept>,
+}
+
+/// How long a client may keep an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// For ever: nothing changes any more.
+    ForEver,
+    /// Until it asks again whether it has changed.
+    UntilAsked,
+}
+
+/// An answer that a client may keep.
+#[derive(Debug)]
+struct Kept {
+    tag: String,
+    keep: Keep,
 }
 
 impl Reply {
@@ -67,13 +86,14 @@ impl Reply {
             body: body.into(),
             retry_after: None,
             location: None,
+            kept: None,
         }
     }
 
     /// Sends the client elsewhere.
     #[must_use]
     pub fn redirect(location: String) -> Self {
-        Self { status: 302, body: Bytes::new(), retry_after: None, location: Some(location) }
+        Self { status: 302, body: Bytes::new(), retry_after: None, location: Some(location), kept: None }
     }
 
     /// The body alone, for an answer whose status was said before.
@@ -89,10 +109,40 @@ impl Reply {
         self
     }
 
+    /// The same with its tag, which is the hash of its body; without the body where the client has it already.
+    #[must_use]
+    pub fn kept(mut self, keep: Keep, IfNoneMatch(had): &IfNoneMatch) -> Self {
+        let tag = format!("\"{}\"", Fingerprint::of_bytes(&self.body));
+        if had.iter().any(|had| had == "*" || *had == tag) {
+            (self.status, self.body) = (304, Bytes::new());
+        }
+        Self { kept: Some(Kept { tag, keep }), ..self }
+    }
+
     fn of<T: Serialize>(result: &InvokeResult<T>) -> Self {
         // The contract's types hold strings, numbers and lists alone: they always serialize.
         let body = serde_json::to_vec(result).unwrap_or_default();
-        Self { status: result.http_status(), body: body.into(), retry_after: None, location: None }
+        Self {
+            status: result.http_status(),
+            body: body.into(),
+            retry_after: None,
+            location: None,
+            kept: None,
+        }
+    }
+}
+
+/// The tags of what the client has, as `If-None-Match` names them. They are compared weakly (RFC 9110 §13.1.2).
+#[derive(Debug, Default)]
+pub struct IfNoneMatch(Vec<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let values = parts.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        let tags = values.flat_map(|value| value.split(',')).map(str::trim);
+        Ok(Self(tags.map(|tag| tag.trim_start_matches("W/").to_owned()).collect()))
     }
 }
 
@@ -102,6 +152,17 @@ impl IntoResponse for Reply {
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
+        if let Some(Kept { tag, keep }) = self.kept {
+            let keep = match keep {
+                Keep::ForEver => "private, max-age=31536000, immutable",
+                Keep::UntilAsked => "private, no-cache",
+            };
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
+            headers.insert(VARY, HeaderValue::from_static("Authorization, Accept"));
+            if let Ok(tag) = HeaderValue::try_from(tag) {
+                headers.insert(ETAG, tag);
+            }
+        }
         if self.location.is_none() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }

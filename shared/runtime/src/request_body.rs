@@ -6,7 +6,7 @@ use axum::{
 };
 use contracts::{
     AgentExecuteRequest, Error, ErrorCode, ToolContinuation,
-    request::{ForkRequest, RerunRequest, SessionEdit, limits::MAX_FORM_PARTS},
+    request::{FeedbackRequest, ForkRequest, RerunRequest, SessionEdit, limits::MAX_FORM_PARTS},
     shape::{Shape, multipart, text},
 };
 use futures::stream;
@@ -47,6 +47,14 @@ impl InJson for ToolContinuation {
 }
 
 impl InJson for RerunRequest {
+    fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
+        Self::parse(body)
+    }
+
+    fn note(&self) {}
+}
+
+impl InJson for FeedbackRequest {
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         Self::parse(body)
     }

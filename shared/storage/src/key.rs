@@ -51,6 +51,9 @@ pub enum Item<'a> {
     /// Key: `O#{org}#S#{session}` / `USER#{user}`
     /// GSI1: `O#{org}#U#{user}` / `{own last activity}#{session}`
     Participant(&'a SessionKey, &'a UserId),
+    /// (FB) per user who says something of a turn, replaced when that user says more.
+    /// Key: `O#{org}#S#{session}` / `FEEDBACK#{turn}#{the user's id, as a hash}`
+    Feedback(&'a TurnKey, &'a UserId),
     /// (MO) per mode change, write-once.
     /// Key: `O#{org}#S#{session}` / `MODE#{sequence, ten digits}#{n, one hexadecimal digit}`
     ModeChange(&'a SessionKey, ModePlace),
@@ -82,9 +85,11 @@ impl Item<'_> {
             Self::Session(session) | Self::Participant(session, _) | Self::ModeChange(session, _) => {
                 partition(session)
             }
-            Self::Turn(turn) | Self::Request(turn) | Self::Result(turn) | Self::Checkpoint(turn, _) => {
-                partition(&turn.session)
-            }
+            Self::Turn(turn)
+            | Self::Request(turn)
+            | Self::Result(turn)
+            | Self::Feedback(turn, _)
+            | Self::Checkpoint(turn, _) => partition(&turn.session),
             Self::Agent(org, _) | Self::Conversation(org, _) => org_index(org),
         }
     }
@@ -98,6 +103,10 @@ impl Item<'_> {
             Self::Request(turn) => format!("TURN#{}#ASKED", part(turn.turn.as_str())),
             Self::Result(turn) => format!("TURN#{}#ENDED", part(turn.turn.as_str())),
             Self::Participant(_, user) => format!("{USER_PREFIX}{}", part(user.as_str())),
+            // An id of the longest kind would leave no room for the turn's.
+            Self::Feedback(turn, user) => {
+                format!("{}{}", feedback_prefix(turn), Fingerprint::of_bytes(user.as_str().as_bytes()))
+            }
             // Digits enough for every id, so that the order of keys is the order of the stream.
             Self::Checkpoint(turn, ends) => format!("STREAM#{}#{:016}", part(turn.turn.as_str()), ends.get()),
             Self::Agent(_, id) => format!("AGENT#{}", part(id.as_str())),
@@ -107,6 +116,11 @@ impl Item<'_> {
             }
         }
     }
+}
+
+/// The prefix of the sort keys of what users say of a turn.
+pub(crate) fn feedback_prefix(turn: &TurnKey) -> String {
+    format!("FEEDBACK#{}#", part(turn.turn.as_str()))
 }
 
 /// The partition of a session.
@@ -308,6 +322,7 @@ mod tests {
                 Item::Result(&key),
                 Item::Participant(session, &user),
                 Item::Checkpoint(&key, event),
+                Item::Feedback(&key, &user),
                 Item::Agent(&session.org, &agent),
                 Item::Conversation(&session.org, &conversation),
             ] {

@@ -17,6 +17,7 @@ pub enum Effect {
     PutResult,
     Touch,
     PutCheckpoint,
+    PutFeedback,
     ReadCheckpoints,
     Due,
     PutPayload,

@@ -7,7 +7,7 @@ use contracts::{
     paths,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
-        ForkedFrom, ListResponse, ModeChange as ModeEntry, Participant as TookPart,
+        ForkedFrom, ListResponse, ModeChange as ModeEntry, Participant as TookPart, TurnFeedback,
     },
 };
 
@@ -15,7 +15,7 @@ use crate::ports::Record;
 use agent::context::BUILT_IN_NAME;
 use protocol::{
     caller::User,
-    detail::{ModeChange, Participant, Report},
+    detail::{Feedback, ModeChange, Participant, Report},
     link,
     session::{Contexts, Session},
     turn::Verdict,
@@ -109,6 +109,19 @@ fn participant(session: &Session, of: &Participant) -> TookPart {
     let owner = Some(&session.owner).filter(|owner| owner.id == of.user).map(|owner| owner.name.as_str());
     let name = of.name.as_deref().or(owner).unwrap_or(of.user.as_str());
     TookPart { user: EntityHeader::new(of.user.as_str(), name), last_activity_date: of.last_activity }
+}
+
+/// What a user says of a turn.
+#[must_use]
+pub fn feedback(said: Feedback) -> TurnFeedback {
+    TurnFeedback {
+        user: EntityHeader::from(&said.by),
+        rating: said.rating,
+        label: said.label,
+        note: said.note,
+        creation_date: said.created,
+        last_updated_date: said.at,
+    }
 }
 
 fn cost(cost: &protocol::cost::Cost) -> Cost {

@@ -8,7 +8,7 @@ use crate::lambda::Function;
 /// A resource of the REST API: its path as API Gateway spells it, and who answers which method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);
 
-const RESOURCES: [Resource; 15] = [
+const RESOURCES: [Resource; 16] = [
     Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
     Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
     Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
@@ -26,6 +26,7 @@ const RESOURCES: [Resource; 15] = [
     Resource(paths::STREAM.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::PAYLOADS, &[("GET", Function::SessionRead)]),
     Resource(paths::CANCEL.template(), &[("POST", Function::Execute)]),
+    Resource(paths::FEEDBACK.template(), &[("GET", Function::SessionRead), ("PUT", Function::Execute)]),
     Resource(paths::RERUN.template(), &[("POST", Function::Execute)]),
 ];
 

@@ -38,6 +38,13 @@ fn successes(row: &Row) -> ResponsesBuilder {
     let ok = with_leads(identified("The result."), row.leads_to);
     match row.answers {
         Answers::Json(result) => all.response("200", ok.content(JSON, enveloped(result, None))),
+        Answers::Kept(result) => {
+            let kept = |response: ResponseBuilder| {
+                response.header("ETag", tag()).header("Cache-Control", how_long())
+            };
+            all.response("200", kept(ok.content(JSON, enveloped(result, None))))
+                .response("304", kept(identified("What the client has, by `If-None-Match`, still holds.")))
+        }
         Answers::Turn => {
             let json = enveloped("AgentExecuteResponse", Some(examples::answers()));
             let text = text("The answer's `PrimaryOutputText` (DD-001).");
@@ -152,6 +159,16 @@ fn with_leads(mut response: ResponseBuilder, leads: &[Lead]) -> ResponseBuilder 
 
 fn text(description: &str) -> Schema {
     ObjectBuilder::new().schema_type(Type::String).description(Some(description)).into()
+}
+
+fn tag() -> Header {
+    HeaderBuilder::new().description(Some("Of this body. It holds as long as the body does.")).build()
+}
+
+fn how_long() -> Header {
+    let told =
+        "`immutable` for a turn that is over: it never changes. Else `no-cache`: ask again, with the `ETag`.";
+    HeaderBuilder::new().description(Some(told)).build()
 }
 
 fn location() -> Header {

@@ -9,8 +9,8 @@ use utoipa::openapi::{
 use super::Named;
 use crate::request::limits::{
     MAX_ARTIFACTS, MAX_CONDITIONS, MAX_DESCRIPTION_CHARS, MAX_ERROR_MESSAGE_CHARS, MAX_IMAGES,
-    MAX_INSTRUCTION_CHARS, MAX_MODE_CHARS, MAX_RESULT_JSON_CHARS, MAX_SAFE_INTEGER,
-    MAX_SOLUTION_CONTEXT_CHARS, MAX_TOOL_RESULTS, MAX_VALUES,
+    MAX_INSTRUCTION_CHARS, MAX_LABEL_CHARS, MAX_MODE_CHARS, MAX_NOTE_CHARS, MAX_RESULT_JSON_CHARS,
+    MAX_SAFE_INTEGER, MAX_SOLUTION_CONTEXT_CHARS, MAX_TOOL_RESULTS, MAX_VALUES,
 };
 
 #[derive(Clone, Copy)]
@@ -27,6 +27,8 @@ const BOUNDS: &[(&str, &str, AtMost)] = &[
     ("UserTurn", "ClipboardImages", AtMost::Items(MAX_IMAGES)),
     ("UserTurn", "SolutionContextText", AtMost::Chars(MAX_SOLUTION_CONTEXT_CHARS)),
     ("RerunRequest", "Instruction", AtMost::Chars(MAX_INSTRUCTION_CHARS)),
+    ("FeedbackRequest", "Label", AtMost::Chars(MAX_LABEL_CHARS)),
+    ("FeedbackRequest", "Note", AtMost::Chars(MAX_NOTE_CHARS)),
     ("RerunRequest", "Mode", AtMost::Chars(MAX_MODE_CHARS)),
     ("SessionEdit", "Description", AtMost::Chars(MAX_DESCRIPTION_CHARS)),
     ("ToolContinuation", "ToolResults", AtMost::Items(MAX_TOOL_RESULTS)),

@@ -69,6 +69,9 @@ pub(super) const START: &[ErrorCode] = &[
 /// Running a turn again (DD-006).
 pub(super) const RERUN: &[ErrorCode] = &[SessionNotFound, TurnNotFound, InputRequired];
 
+/// Saying something of a turn, which has to be over.
+pub(super) const FEEDBACK: &[ErrorCode] = &[SessionBusy];
+
 /// Making a session from a turn of another one.
 pub(super) const FORK: &[ErrorCode] = &[SessionNotFound, TurnNotFound, TurnNotCompleted, SessionIdConflict];
 

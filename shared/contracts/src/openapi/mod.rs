@@ -33,7 +33,7 @@ use crate::{
     AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
-        ModeChange, PayloadLink,
+        ModeChange, PayloadLink, TurnFeedback,
     },
 };
 
@@ -64,6 +64,8 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     answer::<ListResponse<AgentSessionTurnSummary>>("TurnList", &mut all);
     answer::<AgentSessionTurn>("AgentSessionTurn", &mut all);
     answer::<AgentSessionTurnSummary>("AgentSessionTurnSummary", &mut all);
+    answer::<TurnFeedback>("TurnFeedback", &mut all);
+    answer::<ListResponse<TurnFeedback>>("FeedbackList", &mut all);
     answer::<PayloadLink>("PayloadLink", &mut all);
     outcomes::failure(&mut all);
     named::<ErrorCode>("ErrorCode", &mut all);
@@ -76,6 +78,7 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     named::<scenarios::RerunRequest>("RerunRequest", &mut all);
     named::<scenarios::ForkRequest>("ForkRequest", &mut all);
     named::<scenarios::SessionEdit>("SessionEdit", &mut all);
+    named::<scenarios::FeedbackRequest>("FeedbackRequest", &mut all);
     bounds::set(&mut all);
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     all.dedup_by(|(one, _), (other, _)| one == other);

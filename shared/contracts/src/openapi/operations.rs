@@ -7,8 +7,8 @@ use utoipa::openapi::path::HttpMethod;
 
 use super::{
     error_groups::{
-        ANYWHERE, BODY, DELETED, FAILED_TURN, FORK, PAYLOAD, RERUN, SESSION, START, TOOL_RESULTS, TURN,
-        USER_TURN,
+        ANYWHERE, BODY, DELETED, FAILED_TURN, FEEDBACK, FORK, PAYLOAD, RERUN, SESSION, START, TOOL_RESULTS,
+        TURN, USER_TURN,
     },
     parameters::{self, Takes},
 };
@@ -45,6 +45,8 @@ pub(super) enum Body {
 pub(super) enum Answers {
     /// An `InvokeResult` of the schema with this name.
     Json(&'static str),
+    /// The same, which its client may keep: for ever, or until it asks again.
+    Kept(&'static str),
     /// An `InvokeResult` of a turn's answer; the answer's events where the turn is streamed; only its text
     /// where plain text is asked for.
     Turn,
@@ -197,9 +199,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         summary: "Read a session with its turns",
         description: "The session with its turns in order, a hundred at a time where the query does not say (DD-002A, \
             DD-003).",
-        takes: &[Takes::Session, Takes::Order, Takes::PageSize, Takes::ContinuationToken],
+        takes: &[Takes::Session, Takes::Order, Takes::PageSize, Takes::ContinuationToken, Takes::IfNoneMatch],
         body: None,
-        answers: Answers::Json("AgentSession"),
+        answers: Answers::Kept("AgentSession"),
         leads_to: &[Lead {
             to: "readTurn",
             with: &[
@@ -295,9 +297,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         summary: "Read a session's newest turn",
         description: "The newest turn, whatever its status, or the newest that stands so of the newest thousand \
             (DD-003).",
-        takes: &[Takes::Session, Takes::Status],
+        takes: &[Takes::Session, Takes::Status, Takes::IfNoneMatch],
         body: None,
-        answers: Answers::Json("AgentSessionTurn"),
+        answers: Answers::Kept("AgentSessionTurn"),
         leads_to: &[],
         errors: &[ANYWHERE, TURN],
     },
@@ -308,9 +310,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         tag: "Sessions",
         summary: "Read a turn",
         description: "One turn, whole (DD-002B, DD-003). The provider's ids are there for operators alone.",
-        takes: &[Takes::Session, Takes::Turn],
+        takes: &[Takes::Session, Takes::Turn, Takes::IfNoneMatch],
         body: None,
-        answers: Answers::Json("AgentSessionTurn"),
+        answers: Answers::Kept("AgentSessionTurn"),
         leads_to: &[],
         errors: &[ANYWHERE, TURN],
     },
@@ -321,9 +323,36 @@ pub(super) const OPERATIONS: &[Row] = &[
         tag: "Sessions",
         summary: "Read a turn's light summary",
         description: "One turn in a few lines, cheap enough to poll (DD-003).",
-        takes: &[Takes::Session, Takes::Turn],
+        takes: &[Takes::Session, Takes::Turn, Takes::IfNoneMatch],
         body: None,
-        answers: Answers::Json("AgentSessionTurnSummary"),
+        answers: Answers::Kept("AgentSessionTurnSummary"),
+        leads_to: &[],
+        errors: &[ANYWHERE, TURN],
+    },
+    Row {
+        id: "giveFeedback",
+        method: HttpMethod::Put,
+        path: paths::FEEDBACK.template(),
+        tag: "Turns",
+        summary: "Say how good a turn's answer was",
+        description: "What the caller says of a turn that is over, in the place of what the same user said of it before.",
+        takes: &[Takes::Session, Takes::Turn],
+        body: Some(Body::Json("FeedbackRequest")),
+        answers: Answers::Json("TurnFeedback"),
+        leads_to: &[],
+        errors: &[ANYWHERE, BODY, TURN, FEEDBACK],
+    },
+    Row {
+        id: "readFeedback",
+        method: HttpMethod::Get,
+        path: paths::FEEDBACK.template(),
+        tag: "Sessions",
+        summary: "Read what users say of a turn",
+        description: "One entry per user at most, in no order that means anything. A turn that is over never changes, so \
+            what is said of it is read apart from it.",
+        takes: &[Takes::Session, Takes::Turn, Takes::PageSize, Takes::ContinuationToken],
+        body: None,
+        answers: Answers::Json("FeedbackList"),
         leads_to: &[],
         errors: &[ANYWHERE, TURN],
     },

@@ -30,6 +30,7 @@ pub(super) enum Takes {
     PageSize,
     ContinuationToken,
     LastEventId,
+    IfNoneMatch,
     CorrelationId,
     /// `X-Aptix-…`: the header, for the member, of this schema.
     Header(&'static str, &'static str, Kind),
@@ -84,6 +85,7 @@ impl Takes {
             Self::PageSize => ("pageSize", ParameterIn::Query, page_size().into()),
             Self::ContinuationToken => ("continuationToken", ParameterIn::Query, text().into()),
             Self::LastEventId => ("Last-Event-ID", ParameterIn::Header, event_id().into()),
+            Self::IfNoneMatch => ("If-None-Match", ParameterIn::Header, text().into()),
             Self::CorrelationId => ("X-Correlation-ID", ParameterIn::Header, text().into()),
             Self::Header(name, _, Kind::Named(schema)) => (name, ParameterIn::Header, named(schema)),
             Self::Header(name, _, Kind::Text(most)) => {
@@ -137,6 +139,7 @@ impl Takes {
                  first connection."
                     .into()
             }
+            Self::IfNoneMatch => "The `ETag`s of what the client has: where one still holds, the answer is a 304.".into(),
             Self::CorrelationId => {
                 "What the client calls the request: it stands in every log line about it. 1 to 128 visible ASCII \
                  characters; anything else counts as absent, and the service names the request itself."

@@ -108,6 +108,21 @@ pub(super) struct ForkRequest {
     name: Option<Hint>,
 }
 
+/// What a user says of a turn, in the place of what that user said before.
+#[derive(ToSchema)]
+#[schema(rename_all = "PascalCase")]
+#[serde(deny_unknown_fields)]
+pub(super) struct FeedbackRequest {
+    /// How good the answer was: 1 is worst, 5 best.
+    #[schema(minimum = 1, maximum = 5)]
+    rating: u8,
+    /// A word for why, of the client's own choice.
+    #[schema(pattern = r"\S")]
+    label: Option<String>,
+    /// The user's own words.
+    note: Option<String>,
+}
+
 /// What a client's tool came to: exactly one of `ResultJson` and `ErrorMessage` (AGN-034 §5).
 #[derive(ToSchema)]
 #[serde(untagged)]

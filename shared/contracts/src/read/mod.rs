@@ -10,6 +10,7 @@ mod score;
 mod session;
 mod status;
 mod turn;
+mod turn_feedback;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,7 @@ pub use score::Score;
 pub use session::{AgentSession, AgentSessionSummary, ForkedFrom, ModeChange, Participant, Visibility};
 pub use status::TurnStatus;
 pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn, AgentSessionTurnSummary};
+pub use turn_feedback::TurnFeedback;
 
 /// An id with the text that people read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

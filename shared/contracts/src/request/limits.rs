@@ -76,6 +76,15 @@ pub const MAX_MODEL_CHARS: usize = 256;
 /// A rerun's `Mode`.
 pub const MAX_MODE_CHARS: usize = 128;
 
+/// A feedback's greatest `Rating`; the least is 1.
+pub const MAX_RATING: u8 = 5;
+
+/// A feedback's `Label`.
+pub const MAX_LABEL_CHARS: usize = 64;
+
+/// A feedback's `Note`.
+pub const MAX_NOTE_CHARS: usize = 4_096;
+
 /// A session's `Name`.
 pub const MAX_SESSION_NAME_CHARS: usize = 256;
 

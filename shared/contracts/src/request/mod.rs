@@ -16,6 +16,7 @@ mod artifact;
 pub(crate) mod base64;
 mod canonical;
 pub(crate) mod envelope;
+mod feedback;
 mod image;
 pub(crate) mod json;
 pub mod limits;
@@ -30,6 +31,7 @@ pub(crate) mod value;
 
 pub use again::{ForkRequest, RerunRequest};
 pub use artifact::{Artifact, Contents, Origin};
+pub use feedback::FeedbackRequest;
 pub use image::{ClipboardImage, ImageType};
 pub use rag::{RagCondition, RagOperator, RagValue};
 pub use relative_path::{FileName, InvalidPath, RelativePath};

@@ -18,6 +18,7 @@ pub(crate) enum Scenario {
     ToolContinuation,
     Rerun,
     Fork,
+    Feedback,
 }
 
 impl Scenario {
@@ -27,6 +28,7 @@ impl Scenario {
             Self::ToolContinuation => "a tool continuation (AGN-034 §2.2)",
             Self::Rerun => "a rerun (DD-006)",
             Self::Fork => "a fork",
+            Self::Feedback => "a feedback",
         }
     }
 }
@@ -77,7 +79,7 @@ impl<D> Member<D> {
     /// Whether the member must, may or must not be there.
     pub(crate) fn presence(&self, scenario: Scenario) -> Presence {
         match scenario {
-            Scenario::UserTurn | Scenario::Rerun | Scenario::Fork => self.user_turn,
+            Scenario::UserTurn | Scenario::Rerun | Scenario::Fork | Scenario::Feedback => self.user_turn,
             Scenario::ToolContinuation => self.tool_continuation,
         }
     }

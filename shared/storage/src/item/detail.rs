@@ -8,7 +8,7 @@ use contracts::{
 use protocol::caller::User;
 use protocol::{
     chain::{Keeper, Upstream},
-    detail::{ModeChange, ModePlace, Participant, Report, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModePlace, Participant, Report, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     line::Repeats,
 };
@@ -177,6 +177,59 @@ impl ModeItem {
             branch: self.branch,
             at: self.at,
             by: self.by,
+        }
+    }
+}
+
+/// (FB) in the catalogue.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct FeedbackItem {
+    #[serde(flatten)]
+    head: Head,
+    turn: TurnId,
+    by_id: UserId,
+    by_name: String,
+    rating: u8,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    label: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    note: Option<String>,
+    /// Absent as it is written: the first time stays.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    created: Option<Timestamp>,
+    at: Timestamp,
+}
+
+/// Attributes of a feedback that come and go.
+pub(crate) const OF_FEEDBACK: &[&str] = &["Label", "Note"];
+
+impl From<&Feedback> for FeedbackItem {
+    fn from(said: &Feedback) -> Self {
+        Self {
+            head: Head::of(&key::Item::Feedback(&said.turn, &said.by.id)),
+            turn: said.turn.turn.clone(),
+            by_id: said.by.id.clone(),
+            by_name: said.by.name.clone(),
+            rating: said.rating,
+            label: said.label.clone(),
+            note: said.note.clone(),
+            created: None,
+            at: said.at,
+        }
+    }
+}
+
+impl FeedbackItem {
+    pub(crate) fn into_feedback(self, turn: TurnKey) -> Feedback {
+        Feedback {
+            turn,
+            by: User { id: self.by_id, name: self.by_name },
+            rating: self.rating,
+            label: self.label,
+            note: self.note,
+            created: self.created.unwrap_or(self.at),
+            at: self.at,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod contexts;
 mod expression;
+mod feedback;
 mod list;
 mod read;
 mod write;

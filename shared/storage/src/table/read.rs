@@ -8,7 +8,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -130,6 +130,15 @@ impl Reads for Table {
         self.records_after(session, after, order, most).await
     }
 
+    async fn feedback(
+        &self,
+        turn: &TurnKey,
+        after: Option<&UserId>,
+        most: usize,
+    ) -> Result<Vec<Feedback>, Unavailable> {
+        self.feedback_of(turn, after, most).await
+    }
+
     async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
         self.participants_of(session, most).await
     }
@@ -170,6 +179,10 @@ impl Store for Table {
 
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
         self.move_activity(participant).await
+    }
+
+    async fn put_feedback(&self, feedback: &Feedback) -> Result<Feedback, Unavailable> {
+        self.write_feedback(feedback).await
     }
 
     async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {

@@ -1,7 +1,7 @@
 //! Lists: turns in order, mode changes in order, sessions by activity, page by page.
 
 use contracts::id::UserId;
-use protocol::detail::{ModeChange, ModePlace, Participant};
+use protocol::detail::{Feedback, ModeChange, ModePlace, Participant};
 use turns::ports::{Between, ListError, Order, Reads, Store};
 
 use super::{Tenant, at};
@@ -12,6 +12,7 @@ pub(super) async fn check(store: &impl Store, run: &str) {
     mode_changes_are_read_newest_first_page_by_page(store, run).await;
     sessions_are_listed_newest_activity_first(store, run).await;
     a_token_of_another_list_is_refused(store, run).await;
+    feedback_is_one_per_user_and_turn_and_keeps_its_first_time(store, run).await;
 }
 
 async fn turns_are_in_the_order_of_their_sequence(store: &impl Store, run: &str) {
@@ -168,4 +169,33 @@ async fn a_token_of_another_list_is_refused(store: &impl Store, run: &str) {
         let refused = store.sessions(&one.org, None, &Between::default(), 1, Some(bad.clone())).await;
         assert!(matches!(refused, Err(ListError::BadToken)), "{bad:?}: {refused:?}");
     }
+}
+
+async fn feedback_is_one_per_user_and_turn_and_keeps_its_first_time(store: &impl Store, run: &str) {
+    let tenant = Tenant::new(store, run, "feedback");
+    let turn = tenant.turn("s", "t");
+    let said = |of: &str, by: &str, rating: u8, seconds: u64| Feedback {
+        turn: tenant.turn("s", of),
+        by: build::user(by),
+        rating,
+        label: (rating > 3).then(|| "good".to_owned()),
+        note: None,
+        created: at(seconds),
+        at: at(seconds),
+    };
+    assert!(store.feedback(&turn, None, 10).await.unwrap().is_empty());
+    for (of, by, rating) in [("t", "ann", 5), ("t", "ben", 1), ("t2", "ann", 3), ("t", "cleo", 4)] {
+        store.put_feedback(&said(of, by, rating, 1)).await.unwrap();
+    }
+    let again = store.put_feedback(&said("t", "ann", 2, 9)).await.unwrap();
+    assert_eq!(again, Feedback { created: at(1), ..said("t", "ann", 2, 9) });
+    let (mut all, mut after): (Vec<Feedback>, Option<UserId>) = (Vec::new(), None);
+    loop {
+        let page = store.feedback(&turn, after.as_ref(), 2).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.by.id.clone());
+        all.extend(page);
+    }
+    all.sort_by(|one, other| one.by.id.cmp(&other.by.id));
+    assert_eq!(all, [again, said("t", "ben", 1, 1), said("t", "cleo", 4, 1)]);
 }

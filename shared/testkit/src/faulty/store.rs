@@ -7,7 +7,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -92,6 +92,15 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         self.read(Effect::ReadRecords, self.inner.mode_history(session, before, most)).await
     }
 
+    async fn feedback(
+        &self,
+        turn: &TurnKey,
+        after: Option<&UserId>,
+        most: usize,
+    ) -> Result<Vec<Feedback>, Unavailable> {
+        self.read(Effect::ReadRecords, self.inner.feedback(turn, after, most)).await
+    }
+
     async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
         self.read(Effect::ReadRecords, self.inner.participants(session, most)).await
     }
@@ -134,6 +143,13 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
         let (inner, participant) = (self.inner.clone(), participant.clone());
         self.put(Effect::Touch, async move { inner.touch(&participant).await }).await
+    }
+
+    async fn put_feedback(&self, feedback: &Feedback) -> Result<Feedback, Unavailable> {
+        let (inner, said) = (self.inner.clone(), feedback.clone());
+        self.put(Effect::PutFeedback, async move { inner.put_feedback(&said).await.map(|_| ()) }).await?;
+        // What it came to: the same once more changes nothing.
+        self.inner.put_feedback(feedback).await
     }
 
     async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {

@@ -6,7 +6,7 @@ use contracts::{
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
 use protocol::{
-    detail::{ModeChange, ModePlace, Participant, RequestDetail},
+    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -117,6 +117,18 @@ impl Reads for Table {
         let earlier = |place: &ModePlace| before.is_none_or(|before| *place < before);
         let of_session = contents.modes.iter().filter(|((of, place), _)| of == session && earlier(place));
         Ok(of_session.rev().take(most).map(|(_, change)| change.clone()).collect())
+    }
+
+    async fn feedback(
+        &self,
+        turn: &TurnKey,
+        after: Option<&UserId>,
+        most: usize,
+    ) -> Result<Vec<Feedback>, Unavailable> {
+        let contents = self.contents();
+        let of_turn = contents.feedback.iter().filter(|((of, _), _)| of == turn);
+        let later = of_turn.filter(|((_, user), _)| after.is_none_or(|after| user > after));
+        Ok(later.map(|(_, said)| said.clone()).take(most).collect())
     }
 
     async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {

@@ -12,7 +12,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -34,6 +34,7 @@ pub struct Contents {
     pub requests: BTreeMap<TurnKey, RequestDetail>,
     pub results: BTreeMap<TurnKey, ResultDetail>,
     pub participants: BTreeMap<(SessionKey, UserId), Participant>,
+    pub feedback: BTreeMap<(TurnKey, UserId), Feedback>,
     pub modes: BTreeMap<(SessionKey, ModePlace), ModeChange>,
     pub checkpoints: BTreeMap<(TurnKey, Place), Checkpoint>,
     pub agents: BTreeMap<(OrgId, AgentContextId), AgentContext>,
@@ -150,6 +151,15 @@ impl Store for Table {
         let stored = contents.participants.entry(key).or_insert_with(|| participant.clone());
         stored.last_activity = stored.last_activity.max(participant.last_activity);
         Ok(())
+    }
+
+    async fn put_feedback(&self, feedback: &Feedback) -> Result<Feedback, Unavailable> {
+        let mut contents = self.contents();
+        let key = (feedback.turn.clone(), feedback.by.id.clone());
+        let created = contents.feedback.get(&key).map_or(feedback.created, |before| before.created);
+        let kept = Feedback { created, ..feedback.clone() };
+        contents.feedback.insert(key, kept.clone());
+        Ok(kept)
     }
 
     async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {

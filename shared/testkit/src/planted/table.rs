@@ -9,7 +9,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, Condition, TurnChange},
-    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -190,6 +190,15 @@ impl Reads for Planted<Table> {
         self.faulty.mode_history(session, before, most).await
     }
 
+    async fn feedback(
+        &self,
+        turn: &TurnKey,
+        after: Option<&UserId>,
+        most: usize,
+    ) -> Result<Vec<Feedback>, Unavailable> {
+        self.faulty.feedback(turn, after, most).await
+    }
+
     async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
         self.faulty.participants(session, most).await
     }
@@ -236,6 +245,10 @@ impl Store for Planted<Table> {
 
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
         self.faulty.touch(participant).await
+    }
+
+    async fn put_feedback(&self, feedback: &Feedback) -> Result<Feedback, Unavailable> {
+        self.faulty.put_feedback(feedback).await
     }
 
     async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {

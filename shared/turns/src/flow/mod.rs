@@ -12,6 +12,7 @@ mod cancel;
 mod compose;
 mod executor;
 mod fallback;
+mod feedback;
 mod finalize;
 mod fork;
 mod learned;

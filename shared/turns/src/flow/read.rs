@@ -21,12 +21,12 @@ use futures::{
 use protocol::{
     Caller,
     caller::User,
-    detail::{ModePlace, Report},
+    detail::{ModeChange as StoredChange, ModePlace, Report},
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload},
     session::{Contexts, Session},
-    transition::finalize::report,
-    turn::{State, Verdict},
+    transition::finalize::{Finalized, finalize, report},
+    turn::{State, Turn, Verdict},
 };
 
 use super::{
@@ -123,11 +123,20 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             self.store.session(&key),
             // One more than is shown tells whether there are more.
             self.store.records(&key, after, order, most.saturating_add(1)),
-            self.mode_page(caller, &key, None, MODES_PAGE),
+            self.mode_page(caller, &key, None, MODES_PAGE, Vec::new()),
             self.store.participants(&key, MOST_PARTICIPANTS),
         )
         .await?;
-        let session = self.seen(caller, found).await?.ok_or(Refusal::SessionNotFound)?;
+        let mut session = self.seen(caller, found).await?.ok_or(Refusal::SessionNotFound)?;
+        let (mut modes, mut participants) = (modes, participants);
+        if let Some((settled, done)) = Box::pin(self.settled(&session)).await? {
+            // What cannot change any more is shown as its finalization will have it.
+            modes = self.mode_page(caller, &key, None, MODES_PAGE, done.mode_changes).await?;
+            for part in participants.iter_mut().filter(|part| part.user == settled.requested_by) {
+                part.last_activity = part.last_activity.max(settled.created);
+            }
+            session = done.session;
+        }
         let more = records.len() > most;
         let mut turns = Vec::with_capacity(records.len().min(most));
         for record in records.iter().take(most) {
@@ -165,9 +174,22 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let before = token.map(str::parse).transpose().map_err(|_| Refusal::BadContinuationToken)?;
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (session, page) =
-            try_join(self.store.session(&key), self.mode_page(caller, &key, before, page_size)).await?;
+            try_join(self.store.session(&key), self.mode_page(caller, &key, before, page_size, Vec::new()))
+                .await?;
         let seen = self.seen(caller, session).await?;
         seen.map(|_| page).ok_or(Refusal::SessionNotFound)
+    }
+
+    /// The session's open turn, where it is settled, and what its finalization will come to.
+    async fn settled(&self, session: &Session) -> Result<Option<(Turn, Finalized)>, Unavailable> {
+        let Some(open) = &session.open_turn else { return Ok(None) };
+        let turn = self.store.turn(&session.key.turn(open.clone())).await?;
+        // One that is finalized by now shows in the session as it is read next.
+        let settled = turn.filter(|turn| matches!(turn.state, State::Settled(_)));
+        let Some(turn) = settled else { return Ok(None) };
+        let known = steps::known(&self.payloads, &turn).await?;
+        let done = finalize(session, &turn, known.as_ref().map(Known::findings).as_ref());
+        Ok(done.ok().map(|done| (turn, done)))
     }
 
     /// One page of changes. Who changed the mode is known by name from what was asked in that turn.
@@ -177,10 +199,15 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         session: &SessionKey,
         before: Option<ModePlace>,
         page_size: u32,
+        ahead: Vec<StoredChange>,
     ) -> Result<ListResponse<ModeChange>, Unavailable> {
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
         // One more than is shown tells whether there are more.
         let mut changes = self.store.mode_history(session, before, most.saturating_add(1)).await?;
+        // Those of a turn that is finalized meanwhile are there already.
+        let is_new = |change: &StoredChange| changes.iter().all(|known| known.place != change.place);
+        let ahead: Vec<_> = ahead.into_iter().rev().filter(is_new).collect();
+        changes.splice(..0, ahead);
         let more = changes.len() > most;
         changes.truncate(most);
         let next = changes.last().filter(|_| more).map(|last| last.place.to_string());

@@ -55,7 +55,7 @@ impl<D: AgentDeps> Executor<D> {
     }
 
     /// A turn that the caller may see.
-    async fn turn_for(&self, caller: &Caller, key: &TurnKey) -> Result<Turn, Refusal> {
+    pub(super) async fn turn_for(&self, caller: &Caller, key: &TurnKey) -> Result<Turn, Refusal> {
         let store = self.deps.store();
         let (session, turn) = try_join(store.session(&key.session), store.turn(key)).await?;
         let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };

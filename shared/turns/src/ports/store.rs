@@ -9,7 +9,7 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
     session::Session,
@@ -84,6 +84,13 @@ pub trait Reads: Send + Sync {
         before: Option<ModePlace>,
         most: usize,
     ) -> impl Future<Output = Result<Vec<ModeChange>, Unavailable>> + Send;
+    /// What users say of a turn, from behind a user on, at most so many, in any order that stays.
+    fn feedback(
+        &self,
+        turn: &TurnKey,
+        after: Option<&UserId>,
+        most: usize,
+    ) -> impl Future<Output = Result<Vec<Feedback>, Unavailable>> + Send;
     /// Users who took part in a session, by their ids, at most so many.
     fn participants(
         &self,
@@ -115,6 +122,10 @@ pub trait Store: Reads {
     ) -> impl Future<Output = Result<(), Unavailable>> + Send;
     /// Moves a participant's last activity forward, never back.
     fn touch(&self, participant: &Participant) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// Keeps what a user says of a turn in the place of what that user said before, and returns it as it is kept: the
+    /// first time stays.
+    fn put_feedback(&self, feedback: &Feedback)
+    -> impl Future<Output = Result<Feedback, Unavailable>> + Send;
     /// Makes more of a running turn's stream durable, for other connections.
     fn put_checkpoint(&self, checkpoint: &Checkpoint)
     -> impl Future<Output = Result<(), Unavailable>> + Send;

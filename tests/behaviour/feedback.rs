@@ -1,0 +1,115 @@
+//! `PUT` and `GET …/turns/{TurnId}/feedback`.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Client, System, session_path, turn, turn_path};
+
+async fn say(client: &Client, of: &Value, body: &Value) -> Answer {
+    client.send(Method::PUT, &format!("{}/feedback", turn_path(of)), Some(body.to_string())).await
+}
+
+async fn said(client: &Client, of: &Value, query: &str) -> Value {
+    client.get(&format!("{}/feedback{query}", turn_path(of))).await.result()
+}
+
+#[tokio::test]
+async fn what_a_user_says_of_a_turn_is_kept_with_it_once_per_user_and_read_by_all_of_the_org() {
+    let system = System::start().await;
+    let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    assert_eq!(said(&ada, &request, "").await["Items"], json!([]));
+    let before = ada.get(&turn_path(&request)).await;
+    let first = say(&ada, &request, &json!({"Rating": 2, "Label": "too long", "Note": "Say less.\nPlease."}))
+        .await
+        .result();
+    assert_eq!((&first["User"]["Id"], &first["Note"]), (&json!("ada"), &json!("Say less.\nPlease.")));
+    say(&bob, &request, &json!({"Rating": 5})).await.result();
+    let again = say(&ada, &request, &json!({"Rating": 4, "Label": null})).await.result();
+    assert_eq!((&again["Rating"], again.get("Label"), again.get("Note")), (&json!(4), None, None));
+    assert_eq!(again["CreationDate"], first["CreationDate"]);
+    assert!(again["LastUpdatedDate"].as_str() >= first["LastUpdatedDate"].as_str());
+    let page = said(&bob, &request, "").await;
+    let mut items = page["Items"].as_array().unwrap().clone();
+    items.sort_by_key(|item| item["User"]["Id"].to_string());
+    assert_eq!((items.len(), &items[0], &items[1]["Rating"]), (2, &again, &json!(5)));
+    // A turn that is over never changes, whatever is said of it.
+    let after = ada.get(&turn_path(&request)).await;
+    assert_eq!((before.header("etag"), &before.text), (after.header("etag"), &after.text));
+}
+
+#[tokio::test]
+async fn what_many_say_of_a_turn_is_read_page_by_page() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    let mut users: Vec<String> = (0..5).map(|number| format!("user/{number} 組")).collect();
+    for user in &users {
+        say(&system.client("acme", user), &request, &json!({"Rating": 3})).await.result();
+    }
+    let (mut seen, mut query) = (Vec::new(), "?pageSize=2".to_owned());
+    loop {
+        let page = said(&ada, &request, &query).await;
+        let items = page["Items"].as_array().unwrap();
+        assert!(items.len() <= 2);
+        seen.extend(items.iter().map(|item| item["User"]["Id"].as_str().unwrap().to_owned()));
+        let Some(token) = page["ContinuationToken"].as_str() else { break };
+        query = format!("?pageSize=2&continuationToken={token}");
+    }
+    seen.sort();
+    users.sort();
+    assert_eq!(seen, users);
+}
+
+#[tokio::test]
+async fn a_feedback_that_says_nothing_or_too_much_is_refused_by_member_rule_and_fix() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    for (body, code, member) in [
+        (json!({}), "MemberRequired", "Rating"),
+        (json!({"Rating": 0}), "MemberInvalid", "Rating"),
+        (json!({"Rating": 6}), "MemberInvalid", "Rating"),
+        (json!({"Rating": 4.5}), "MemberInvalid", "Rating"),
+        (json!({"Rating": "good"}), "MemberInvalid", "Rating"),
+        (json!({"Rating": 3, "Label": "two\nlines"}), "MemberInvalid", "Label"),
+        (json!({"Rating": 3, "Label": "x".repeat(65)}), "MemberTooLarge", "Label"),
+        (json!({"Rating": 3, "Note": "x".repeat(4_097)}), "MemberTooLarge", "Note"),
+        (json!({"Rating": 3, "Stars": 3}), "MemberUnknown", "Stars"),
+    ] {
+        let refused = say(&ada, &request, &body).await;
+        assert_eq!((refused.status, refused.error().as_str()), (400, code), "{}", refused.text);
+        assert_eq!(refused.errors()[0]["Details"], member);
+    }
+    assert_eq!(said(&ada, &request, "").await["Items"], json!([]));
+}
+
+#[tokio::test]
+async fn nobody_says_anything_of_a_turn_that_is_open_foreign_or_unknown() {
+    let system = System::start().await;
+    let tool = json!({
+        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
+        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    });
+    system.put_context(json!({"ClientTools": [tool]})).await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
+    let waits = crate::support::in_context("Wait [[script: call workspace_read_file {\"path\":\"a\"}]]");
+    ada.execute(&waits).await.result();
+    let rating = json!({"Rating": 3});
+    let open = say(&ada, &waits, &rating).await;
+    assert_eq!((open.status, open.error().as_str()), (409, "SessionBusy"));
+    let unknown = json!({"SessionId": "nobodys", "TurnId": "nobodys"});
+    for (foreign, unknown) in [
+        (say(&eve, &waits, &rating).await, say(&eve, &unknown, &rating).await),
+        (
+            eve.get(&format!("{}/feedback", turn_path(&waits))).await,
+            eve.get(&format!("{}/feedback", turn_path(&unknown))).await,
+        ),
+    ] {
+        assert_eq!((foreign.status, &foreign.text), (404, &unknown.text));
+    }
+    assert!(ada.get(&session_path(&waits)).await.text.contains("pending"));
+}
