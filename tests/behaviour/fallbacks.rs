@@ -175,8 +175,7 @@ async fn a_fallback_in_the_middle_of_a_turn_keeps_its_rounds_and_each_model_is_p
     let total =
         |answer: &crate::support::Answer| answer.json()["Result"]["TotalUsage"]["TotalTokens"] == 3_000;
     ada.until(&session_path(&request), crate::support::PATIENCE, total).await;
-    let ended =
-        system.items().await.into_iter().find(|item| item.contains_key("FellBack")).expect("a record");
+    let ended = system.until_item(|item| item.contains_key("FellBack")).await;
     let fell_back = format!("{:?}", ended["FellBack"]);
     assert!(
         fell_back.contains("big") && fell_back.contains("outage") && fell_back.contains("127.0.0.1"),

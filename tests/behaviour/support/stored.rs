@@ -36,6 +36,21 @@ impl System {
         }
     }
 
+    /// An item that is as wanted, once there is one: what finalization writes is there a second later.
+    pub async fn until_item(
+        &self,
+        wanted: impl Fn(&HashMap<String, AttributeValue>) -> bool,
+    ) -> HashMap<String, AttributeValue> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = self.items().await.into_iter().find(&wanted) {
+                return found;
+            }
+            assert!(Instant::now() < give_up, "no item is as wanted");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Every object's key.
     pub async fn objects(&self) -> Vec<String> {
         let list =
