@@ -3,6 +3,7 @@
 use contracts::paths;
 use serde_json::{Value, json};
 
+use crate::rerun::{ONE, THREE, TWO, of_s, talk, told};
 use crate::support::{
     Answer, Client, System, history, id, in_context, is_chained, session_path, turn, turn_in, turn_path,
 };
@@ -13,29 +14,6 @@ async fn fork(client: &Client, of: &Value, body: &Value) -> Answer {
 
 fn from(of: &Value) -> Value {
     json!({"SessionId": id(), "TurnId": of["TurnId"]})
-}
-
-const ONE: &str = "First [[script: say \"One.\"]]";
-const TWO: &str = "Second [[script: say \"Two.\"]]";
-const THREE: &str = "Third [[script: say \"Three.\"]]";
-
-async fn talk(client: &Client, make: fn(&str) -> Value) -> Vec<Value> {
-    let turns: Vec<Value> = [ONE, TWO, THREE].map(make).into();
-    for turn in &turns {
-        client.execute(turn).await.result();
-    }
-    turns
-}
-
-fn of_s(instruction: &str) -> Value {
-    turn_in("s", instruction)
-}
-
-fn told(exchanges: &[(&str, &str)]) -> Vec<String> {
-    exchanges
-        .iter()
-        .flat_map(|(asked, said)| [format!("user: {asked}"), format!("assistant: {said}")])
-        .collect()
 }
 
 /// What a model call tells before its own message, without what clients observed.

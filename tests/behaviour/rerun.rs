@@ -8,9 +8,9 @@ use crate::support::{
     turn, turn_in, turn_path, user_message,
 };
 
-const ONE: &str = "First [[script: say \"One.\"]]";
-const TWO: &str = "Second [[script: say \"Two.\"]]";
-const THREE: &str = "Third [[script: say \"Three.\"]]";
+pub const ONE: &str = "First [[script: say \"One.\"]]";
+pub const TWO: &str = "Second [[script: say \"Two.\"]]";
+pub const THREE: &str = "Third [[script: say \"Three.\"]]";
 
 async fn rerun(client: &Client, of: &Value, body: &Value) -> Answer {
     client.post(&format!("{}/rerun", turn_path(of)), body.to_string()).await
@@ -22,7 +22,7 @@ fn made(of: &Value, body: &Value) -> Value {
 }
 
 /// Three turns of the session `s`, and the turns themselves.
-async fn talk(client: &Client, make: fn(&str) -> Value) -> Vec<Value> {
+pub async fn talk(client: &Client, make: fn(&str) -> Value) -> Vec<Value> {
     let turns: Vec<Value> = [ONE, TWO, THREE].map(make).into();
     for turn in &turns {
         client.execute(turn).await.result();
@@ -30,11 +30,11 @@ async fn talk(client: &Client, make: fn(&str) -> Value) -> Vec<Value> {
     turns
 }
 
-fn of_s(instruction: &str) -> Value {
+pub fn of_s(instruction: &str) -> Value {
     turn_in("s", instruction)
 }
 
-fn told(exchanges: &[(&str, &str)]) -> Vec<String> {
+pub fn told(exchanges: &[(&str, &str)]) -> Vec<String> {
     exchanges
         .iter()
         .flat_map(|(asked, said)| [format!("user: {asked}"), format!("assistant: {said}")])
