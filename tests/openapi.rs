@@ -18,10 +18,11 @@ use local::{Cloud, Options, token::Identity};
 use protocol::announcement::FinalizeMessage;
 use serde_json::Value;
 
-const COMMAND: &str = "cargo run -p local -- openapi > infra/openapi.yaml";
+const COMMAND_3_0: &str = "cargo run -p aptix -- openapi --generators > infra/openapi-3.0.json";
+const COMMAND: &str = "cargo run -p aptix -- openapi > infra/openapi.yaml";
 
 fn file(path: &str) -> String {
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path);
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -44,6 +45,40 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
 fn the_file_is_what_the_contract_says() {
     let stale = local::docs::openapi().unwrap() != file("infra/openapi.yaml");
     assert!(!stale, "infra/openapi.yaml is stale. Write it anew: {COMMAND}");
+    let stale = contracts::openapi::plain_json().unwrap() != file("infra/openapi-3.0.json");
+    assert!(!stale, "infra/openapi-3.0.json is stale. Write it anew: {COMMAND_3_0}");
+}
+
+#[test]
+fn the_one_for_generators_has_every_operation_and_nothing_that_they_fail_on() {
+    let plain: Value = serde_json::from_str(&contracts::openapi::plain_json().unwrap()).unwrap();
+    let names = |document: &Value| {
+        let names = operations(document).into_iter().map(|(method, path, _)| (method, path));
+        names.collect::<BTreeSet<_>>()
+    };
+    assert_eq!(names(&plain), names(&document()));
+    let text = plain.to_string();
+    for newer in [r#""type":"null""#, r#""type":["#, r#""const":"#, r#""openapi":"3.1"#] {
+        assert!(!text.contains(newer), "{newer}");
+    }
+    let schemas = plain["components"]["schemas"].as_object().unwrap();
+    let composed = schemas
+        .iter()
+        .filter(|(_, schema)| ["allOf", "oneOf", "anyOf"].iter().any(|word| !schema[*word].is_null()));
+    let composed: Vec<&str> = composed.map(|(name, _)| name.as_str()).collect();
+    assert_eq!(composed, ["AgentExecuteResponse", "RagValue"], "told apart by a tag, and by its type");
+}
+
+#[test]
+fn it_cites_nothing_that_its_reader_cannot_open() {
+    let yaml = contracts::openapi::yaml().unwrap();
+    let cites = |line: &&str| {
+        ["AGN-", "DD-0", "IDX-", "TUL-", "\u{a7}", concat!("ruling", ":")]
+            .iter()
+            .any(|name| line.contains(name))
+    };
+    let found: Vec<&str> = yaml.lines().filter(cites).collect();
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
@@ -180,7 +215,7 @@ fn filled(path: &str) -> String {
 
 #[tokio::test]
 async fn every_documented_operation_is_served_and_the_rest_is_refused_in_the_envelope() {
-    let options = Options { executable: Some(env!("CARGO_BIN_EXE_local").into()), ..Options::default() };
+    let options = Options { executable: Some(env!("CARGO_BIN_EXE_aptix").into()), ..Options::default() };
     let cloud = Cloud::start(options).await.unwrap();
     let token = cloud.token(&Identity::user("acme", "ada")).unwrap();
     let http = reqwest::Client::new();
@@ -209,7 +244,7 @@ async fn every_documented_operation_is_served_and_the_rest_is_refused_in_the_env
 
 #[tokio::test]
 async fn the_local_cloud_shows_the_document_to_anybody() {
-    let options = Options { executable: Some(env!("CARGO_BIN_EXE_local").into()), ..Options::default() };
+    let options = Options { executable: Some(env!("CARGO_BIN_EXE_aptix").into()), ..Options::default() };
     let cloud = Cloud::start(options).await.unwrap();
     let get = async |path: &str| {
         let response = reqwest::get(format!("{}{path}", cloud.url())).await.unwrap();

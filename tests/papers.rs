@@ -167,7 +167,7 @@ struct Repository {
 impl Repository {
     /// What git tracks, and what it would if it were added.
     fn read() -> Self {
-        let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let listed = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .current_dir(&root)

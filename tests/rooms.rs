@@ -20,19 +20,35 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("turns", &["contracts", "protocol", "agent"]),
     ("storage", &["contracts", "protocol", "agent", "turns", "settings"]),
     ("llm", &["contracts", "agent"]),
-    ("retrieval", &["contracts", "agent", "llm"]),
+    ("retrieval", &["contracts", "protocol", "agent", "turns", "llm"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("indexing", &["contracts", "agent", "llm", "retrieval"]),
+    ("providers", &["contracts", "protocol", "turns", "storage", "llm", "settings"]),
+    ("session-index", &["storage", "retrieval", "providers", "settings"]),
     ("runtime", &["contracts", "protocol", "settings"]),
     (
         "service",
-        &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime", "settings"],
+        &[
+            "contracts",
+            "protocol",
+            "agent",
+            "turns",
+            "storage",
+            "llm",
+            "providers",
+            "retrieval",
+            "runtime",
+            "settings",
+        ],
     ),
     ("scripted-model", &[]),
     ("execute", &["contracts", "runtime", "service"]),
     ("tool-continuation", &["contracts", "runtime", "service"]),
-    ("session-read", &["contracts", "protocol", "turns", "storage", "runtime", "settings"]),
-    ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime", "settings"]),
+    ("session-read", &["contracts", "protocol", "turns", "storage", "runtime", "session-index", "settings"]),
+    (
+        "turn-finalizer",
+        &["contracts", "protocol", "turns", "storage", "providers", "runtime", "session-index", "settings"],
+    ),
     ("authorizer", &["contracts", "runtime", "settings"]),
     (
         "local",
@@ -54,6 +70,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "settings",
         ],
     ),
+    ("client", &[]),
+    ("aptix", &["client", "contracts", "llm", "indexing", "local", "scripted-model", "settings"]),
 ];
 
 /// What only one room may touch.
@@ -62,7 +80,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    ("reqwest", &["llm", "runtime", "authorizer", "local"]),
+    ("reqwest", &["llm", "runtime", "authorizer", "client", "local"]),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 
@@ -101,7 +119,7 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
 fn metadata() -> Value {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()
         .expect("cargo metadata runs");
     serde_json::from_slice(&metadata.stdout).expect("metadata is JSON")

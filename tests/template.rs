@@ -171,7 +171,7 @@ fn each_function_is_given_the_settings_that_it_reads() {
 fn cargo_lambda_has_the_routes_of_the_gateway() {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1"])
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()
         .unwrap();
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).unwrap();

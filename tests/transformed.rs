@@ -29,7 +29,7 @@ static TRANSFORMED: LazyLock<Option<Value>> = LazyLock::new(|| transformed(&[]))
 
 /// With these values of parameters.
 fn transformed(parameters: &[&str]) -> Option<Value> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let Ok(ran) = Command::new("python3").arg(root.join("scripts/sam-transform")).args(parameters).output()
     else {
         eprintln!("skipped: python3 is not installed");

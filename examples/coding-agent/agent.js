@@ -5,7 +5,7 @@
  *     node examples/coding-agent/agent.js [--url URL] [--token TOKEN] [--session ID] [FOLDER]
  *
  * A line is an instruction. Ctrl-C stops the turn, and once more ends the program. The tools are those of the default
- * agent context: `workspace_read_file` and `workspace_write_patch`.
+ * agent context: `workspace_read_file`, `workspace_list_files`, `workspace_search_text` and `workspace_write_patch`.
  */
 
 import { createInterface } from 'node:readline'
@@ -40,6 +40,8 @@ async function ask(prompt) {
 
 const tools = {
   workspace_read_file: async (/** @type {{ path: string }} */ { path }) => ({ text: await workspace.read(path) }),
+  workspace_list_files: (/** @type {{ path: string }} */ { path }) => workspace.list(path),
+  workspace_search_text: (/** @type {{ pattern: string, path: string }} */ { pattern, path }) => workspace.search(pattern, path),
   workspace_write_patch: async (/** @type {{ path: string, patch: string }} */ { path, patch }) => {
     await workspace.write(path, await workspace.patched(path, patch))
     return { applied: true }

@@ -4,10 +4,18 @@
  * @module
  */
 
-import { mkdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
+import { patched } from '../../clients/javascript/src/patch.js'
+
 const LARGEST_FILE = 512 * 1024
+const MOST_FILES = 1_000
+const MOST_SEARCHED = 20_000
+const MOST_MATCHES = 200
+const MOST_OF_LINE = 300
+/** Folders that nobody edits. */
+const LEFT_OUT = ['.git', 'node_modules', 'target']
 
 export class Workspace {
   #root
@@ -35,6 +43,55 @@ export class Workspace {
     const bytes = await readFile(file)
     if (bytes.includes(0)) fail(`${path} is no text file`)
     return bytes.toString('utf8')
+  }
+
+  /**
+   * The files below a folder.
+   * @param {string} path
+   */
+  async list(path) {
+    const files = []
+    for await (const file of this.#files(path)) {
+      if (files.length === MOST_FILES) return { files, more: true }
+      files.push(file)
+    }
+    return { files, more: false }
+  }
+
+  /**
+   * The lines that match, in the text files below a folder.
+   * @param {string} pattern
+   * @param {string} path
+   */
+  async search(pattern, path) {
+    const expression = new RegExp(pattern.replace(/^\(\?i\)/, ''), pattern.startsWith('(?i)') ? 'i' : '')
+    const matches = []
+    let searched = 0
+    for await (const file of this.#files(path)) {
+      if (++searched > MOST_SEARCHED) return { matches, more: true }
+      // What is no text, or too large, has no lines.
+      const text = await this.read(file).catch(() => '')
+      for (const [index, line] of text.split('\n').entries()) {
+        if (!expression.test(line)) continue
+        if (matches.length === MOST_MATCHES) return { matches, more: true }
+        matches.push({ path: file, line: index + 1, text: line.slice(0, MOST_OF_LINE) })
+      }
+    }
+    return { matches, more: false }
+  }
+
+  /**
+   * @param {string} path
+   * @returns {AsyncGenerator<string, void, void>} paths relative to the root; links are not followed
+   */
+  async *#files(path) {
+    const folder = await this.#inside(path === '' ? '.' : path)
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => fail(`${path} is no folder`))
+    for (const entry of entries.sort((one, other) => (one.name < other.name ? -1 : 1))) {
+      const file = relative(this.#root, join(folder, entry.name)).split(sep).join('/')
+      if (entry.isFile()) yield file
+      else if (entry.isDirectory() && !LEFT_OUT.includes(entry.name)) yield* this.#files(file)
+    }
   }
 
   /**
@@ -83,53 +140,6 @@ export class Workspace {
     if (inside !== this.#root && !inside.startsWith(this.#root + sep)) fail(`${path} is not in the workspace`)
     return inside
   }
-}
-
-/**
- * Applies a unified diff of one file. Its context has to be there, line for line; only the lines' numbers may be off.
- * @param {string} text
- * @param {string} patch
- */
-export function patched(text, patch) {
-  const lines = text === '' ? [] : text.split('\n')
-  const hunks = patch.split(/^(?=@@ )/m).filter((hunk) => hunk.startsWith('@@ '))
-  if (hunks.length === 0) fail('the patch has no hunk')
-  let from = 0
-  let shift = 0
-  for (const hunk of hunks) {
-    const [header = '', ...body] = hunk.replace(/\n$/, '').split('\n')
-    const start = /^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@/.exec(header) ?? fail(`not a hunk's header: ${header}`)
-    const changes = body.filter((line) => !line.startsWith('\\'))
-    const before = changes.filter((line) => !line.startsWith('+')).map((line) => line.slice(1))
-    const after = changes.filter((line) => !line.startsWith('-')).map((line) => line.slice(1))
-    // A hunk without old lines stands behind the line that it names.
-    const named = Number(start[1]) - (start[2] === '0' ? 0 : 1) + shift
-    const at = place(lines, before, from, Math.max(named, from))
-    if (at === undefined) fail(`the file is not what the patch was made for: ${header}`)
-    lines.splice(at, before.length, ...after)
-    shift = at - (named - shift) + after.length - before.length
-    from = at + after.length
-  }
-  const joined = lines.join('\n')
-  // A new file's last line ends, unless the patch says that it does not.
-  return text === '' && joined !== '' && !/^\\ No newline/m.test(patch) ? `${joined}\n` : joined
-}
-
-/**
- * Where these lines are, nearest to the place that is named.
- * @param {string[]} lines
- * @param {string[]} wanted
- * @param {number} from
- * @param {number} named
- */
-function place(lines, wanted, from, named) {
-  const fits = (/** @type {number} */ at) => at >= from && at <= lines.length && wanted.every((line, n) => lines[at + n] === line)
-  const near = Math.min(named, lines.length)
-  for (let off = 0; off <= lines.length; off++) {
-    if (fits(near - off)) return near - off
-    if (fits(near + off)) return near + off
-  }
-  return undefined
 }
 
 /**

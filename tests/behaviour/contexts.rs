@@ -323,7 +323,7 @@ async fn a_context_that_is_not_there_or_another_orgs_is_refused_before_anything_
 
 /// The JSON blocks of the documentation that carry this word.
 fn documented(word: &str) -> Vec<Value> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/contexts.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/contexts.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let blocks = page.split("```").skip(1).step_by(2);
     let of_word = blocks.filter_map(|block| block.strip_prefix(&format!("json {word}\n")));
@@ -442,4 +442,28 @@ async fn a_forced_tool_that_the_mode_lacks_is_not_forced_and_the_operator_is_war
         (&warned["level"], &warned["tool"], &warned["mode"]),
         (&json!("WARN"), &json!("code_hash_normalized"), &json!("ddr_authoring"))
     );
+}
+
+#[tokio::test]
+async fn contexts_are_listed_and_read_back_as_they_were_put() {
+    let system = System::start().await;
+    system.put_contexts("acme", &contexts()).await;
+    let told = async |arguments: &[&str]| {
+        let done = system.contexts(arguments).await;
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        if done.status.success() { Ok(text(done.stdout)) } else { Err(text(done.stderr)) }
+    };
+    let listed = told(&["list", "--org", "acme"]).await.unwrap();
+    let first: Vec<_> = listed.lines().filter_map(|line| Some(line.split_once("  ")?.0)).collect();
+    assert_eq!(first.first(), Some(&"agent"), "{listed}");
+    assert!(first.contains(&"conversation") && listed.contains("engineer"), "{listed}");
+    let text = told(&["get", "engineer", "--org", "acme"]).await.unwrap();
+    let read: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&read[0]["Kind"], &read[0]["Id"]), (&json!("agent"), &json!("engineer")));
+    assert_eq!(read[0]["DefaultConversationContextId"], "backend");
+    system.put_contexts("other", &read).await;
+    assert_eq!(told(&["get", "engineer", "--org", "other"]).await.unwrap(), text);
+    let unknown = told(&["get", "nobody", "--org", "acme"]).await.unwrap_err();
+    assert!(unknown.contains("has no context \"nobody\""), "{unknown}");
+    assert_eq!(told(&["list", "--org", "empty"]).await.unwrap().trim(), "");
 }

@@ -14,10 +14,12 @@ async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_o
     let answer = ada.execute(&request).await.result();
 
     let head = format!("TURN#{}", request["TurnId"].as_str().unwrap());
-    // That nothing happens takes its time to see, and only then is the settled turn due for a sweep.
-    tokio::time::sleep(LEASE + Duration::from_millis(200)).await;
+    // That nothing happens takes its time to see, and only then is the turn due for a sweep: when it was due as it ran.
+    tokio::time::sleep(LEASE * 9 / 4 + Duration::from_millis(200)).await;
     assert_eq!(system.attribute(&head, "Status").await.as_deref(), Some("pending"));
     assert_eq!(system.attribute("SESSION", "LastTurnStatus").await.as_deref(), Some("pending"));
+    let listed = ada.get(contracts::paths::SESSIONS).await.result();
+    assert_eq!(listed["Items"][0]["LastTurnStatus"], "completed");
     let read = ada.get(&turn_path(&request)).await.result();
     assert_eq!(read["Status"]["Id"], "completed");
     assert_eq!(read["AgentAnswerSummary"], answer["PrimaryOutputText"]);

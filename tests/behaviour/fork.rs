@@ -8,7 +8,7 @@ use crate::support::{
     Answer, Client, System, history, id, in_context, is_chained, session_path, turn, turn_in, turn_path,
 };
 
-async fn fork(client: &Client, of: &Value, body: &Value) -> Answer {
+pub async fn fork(client: &Client, of: &Value, body: &Value) -> Answer {
     client.post(&format!("{}/fork", session_path(of)), body.to_string()).await
 }
 

@@ -17,7 +17,7 @@ use crate::support::{PATIENCE, System, options, said, turn};
 
 /// A command whose surroundings name no services.
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
     for variable in ["QDRANT_URL", "EMBEDDING_BASE_URL", "OPENAI_BASE_URL", "EMBEDDING_MODEL"] {
         command.env_remove(variable);
     }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Answer, Client, PATIENCE, System, session_path, turn, turn_in, turn_path};
+use crate::support::{Answer, Client, System, session_path, turn, turn_in, turn_path};
 
 async fn having(client: &Client, path: &str, tags: &str) -> Answer {
     client.raw(Method::GET, path, &[("if-none-match", tags)], Vec::new()).await
@@ -57,9 +57,7 @@ async fn finalization_changes_no_tag_of_a_turn_and_none_of_its_session() {
     let settled = tags().await;
     assert!(settled.2.contains("ddr_authoring"), "{}", settled.2);
     system.cloud.resume_finalizer().await;
-    let shown = |answer: &Answer| answer.json()["Result"]["Items"][0]["LastTurnStatus"] == "completed";
-    let listed = ada.until(contracts::paths::SESSIONS, PATIENCE, shown).await;
-    assert!(shown(&listed), "{}", listed.text);
+    system.until_finalized(first["SessionId"].as_str().unwrap(), 2).await;
     assert_eq!(tags().await, settled);
     assert_eq!(having(&ada, &session_path(&first), &settled.1).await.status, 304);
     // Another turn is another session.

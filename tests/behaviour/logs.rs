@@ -288,7 +288,7 @@ async fn each_turn_ends_with_one_line_that_says_what_became_of_it() {
 
 #[tokio::test]
 async fn a_function_that_can_t_start_names_every_setting_that_is_wrong() {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_local"));
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_aptix"));
     command.args(["function", "execute"]).env_clear().env("LEASE_SECONDS", "soon");
     // The process ends when this closes.
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

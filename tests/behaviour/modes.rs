@@ -18,6 +18,10 @@ async fn session(ada: &Client, request: &Value) -> Value {
     ada.get(&session_path(request)).await.result()
 }
 
+/// The client tools of the default contexts.
+const WORKSPACE: [&str; 4] =
+    ["workspace_read_file", "workspace_list_files", "workspace_search_text", "workspace_write_patch"];
+
 #[tokio::test]
 async fn section_3_1_a_new_session_starts_in_general_or_in_its_contexts_default_mode() {
     let system = System::start().await;
@@ -121,7 +125,7 @@ async fn sections_4_2_to_4_4_tools_are_the_clients_then_the_modes_then_the_chang
     ada.execute(&turn_in(request["SessionId"].as_str().unwrap(), "go on")).await.result();
     let calls = system.model_calls();
     let (first, next) = (tools(&calls[0]), tools(&calls[3]));
-    assert_eq!(first[..2], ["workspace_read_file", "workspace_write_patch"]);
+    assert_eq!(first[..4], WORKSPACE);
     assert_eq!(first.last(), Some(&CHANGE));
     assert_eq!((tools(&calls[1]), tools(&calls[2])), (first.clone(), first.clone()), "not changed mid-turn");
     assert_ne!(first, next, "the new mode's tools come with the next turn");
@@ -213,9 +217,8 @@ async fn section_4_3_a_modes_client_tools_stand_behind_the_contexts_and_a_client
         !tools(&calls[1]).contains(&"diagnostics_ask_client"),
         "a new mode's tools come with the next turn"
     );
-    let client = ["workspace_read_file", "workspace_write_patch", "diagnostics_ask_client"];
-    assert_eq!(tools(&calls[2])[..3], client);
-    assert_eq!(tools(&calls[2])[3], "code_hash_normalized");
+    assert_eq!(tools(&calls[2])[..4], WORKSPACE);
+    assert_eq!(tools(&calls[2])[4..6], ["diagnostics_ask_client", "code_hash_normalized"]);
     assert_eq!(tools(&calls[2]).last(), Some(&CHANGE));
 
     let call = &suspended["ToolCalls"][0];

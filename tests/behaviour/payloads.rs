@@ -1,6 +1,6 @@
 //! `GET …/turns/{TurnId}/payloads/…`.
 
-use contracts::ContentHash;
+use contracts::{ContentHash, FileAddress};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
@@ -158,4 +158,66 @@ async fn instruction_and_answer_are_read_whole_through_short_lived_links() {
     let tampered = link.header("location").unwrap().replace("X-Amz-Expires=300", "X-Amz-Expires=3000");
     assert_eq!(http.get(tampered).send().await.unwrap().status(), 403);
     assert_eq!(ada.get(&format!("{path}/payloads/llm-request")).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_payload_comes_in_the_answer_itself_with_its_type_hash_size_and_name() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let binary = json!({
+        "name": "b.bin", "media_type": "application/octet-stream", "contents": "/wD/", "encoding": "base64",
+        "description": null,
+    });
+    let (request, answer) = published(&ada, &[file("ü.md", "text/markdown", "# Hi\r\n"), binary]).await;
+    let inline = async |path: &str| ada.get(&format!("{path}?inline=true")).await;
+
+    let told = inline(&format!("{}/payloads/answer", turn_path(&request))).await;
+    let value = told.result();
+    let text = answer["PrimaryOutputText"].as_str().unwrap();
+    assert_eq!(
+        value,
+        json!({
+            "Name": "answer.md", "MimeType": "text/markdown; charset=utf-8", "SizeBytes": text.len(),
+            "Sha256": FileAddress::of_bytes(text.as_bytes()).to_string(), "Text": text,
+        })
+    );
+    assert_eq!(told.header("cache-control"), Some("private, max-age=31536000, immutable"));
+    let had = [("if-none-match", told.header("etag").unwrap())];
+    let path = format!("{}/payloads/answer?inline=true", turn_path(&request));
+    assert_eq!(ada.raw(Method::GET, &path, &had, Vec::new()).await.status, 304);
+
+    let instruction = inline(&format!("{}/payloads/instruction", turn_path(&request))).await.result();
+    assert_eq!(instruction["Name"], "instruction.json");
+    let asked: Value = serde_json::from_str(instruction["Text"].as_str().unwrap()).unwrap();
+    assert_eq!(asked["Instruction"], request["Instruction"]);
+
+    let (text, bytes) = (&answer["Files"][0], &answer["Files"][1]);
+    let of_text = inline(text["Url"].as_str().unwrap()).await.result();
+    assert_eq!((&of_text["Name"], &of_text["MimeType"]), (&json!("ü.md"), &json!("text/markdown")));
+    assert_eq!((&of_text["Text"], of_text.get("Base64")), (&json!("# Hi\r\n"), None));
+    let of_bytes = inline(bytes["Url"].as_str().unwrap()).await.result();
+    assert_eq!((&of_bytes["Base64"], of_bytes.get("Text")), (&json!("/wD/"), None));
+    assert!(bytes["Url"].as_str().unwrap().contains(of_bytes["Sha256"].as_str().unwrap()));
+
+    let unknown = inline(&text["Url"].as_str().unwrap().replace(".md", ".txt")).await;
+    assert_eq!((unknown.status, unknown.error().as_str()), (404, "PayloadNotFound"));
+    let wrong = ada.get(&format!("{}/payloads/answer?inline=yes", turn_path(&request))).await;
+    assert_eq!((wrong.status, wrong.error().as_str()), (400, "ParameterInvalid"));
+}
+
+#[tokio::test]
+async fn a_payload_that_is_too_large_for_an_answer_is_refused_by_name_and_read_by_its_link() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("hello");
+    ada.execute(&request).await.result();
+    let key = system.object(|key| key.ends_with("/answer.md")).await;
+    let put = system.cloud.s3().put_object().bucket(system.cloud.bucket()).key(key);
+    put.body(vec![b'x'; 4 * 1024 * 1024 + 1].into()).send().await.unwrap();
+    let path = format!("{}/payloads/answer", turn_path(&request));
+    let refused = ada.get(&format!("{path}?inline=true")).await;
+    assert_eq!((refused.status, refused.error().as_str()), (413, "InlineTooLarge"));
+    assert_eq!(refused.errors()[0]["Details"], "inline");
+    let length = fetched(&ada.get(&path).await).await.content_length().unwrap();
+    assert!(length == 4 * 1024 * 1024 + 1 && refused.text.contains(&length.to_string()), "{length}");
 }

@@ -11,7 +11,7 @@ use crate::{
 
 impl System {
     async fn reconcile(&self, arguments: &[&str]) -> String {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
         command.arg("reconcile").arg("--data").arg(self.cloud.data_folder()).args(arguments);
         let Output { status, stdout, stderr } = command.output().await.expect("it runs");
         assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));

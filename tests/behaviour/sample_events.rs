@@ -1,7 +1,7 @@
 //! `events`: what a function gets in each scenario, as the running system hands it over. This writes the files anew:
 //!
 //! ```sh
-//! WRITE_EVENTS=1 cargo test --locked -p local --test behaviour sample_events
+//! WRITE_EVENTS=1 cargo test --locked -p aptix --test behaviour sample_events
 //! ```
 
 use std::{
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, PATIENCE, System, options};
 
-const COMMAND: &str = "WRITE_EVENTS=1 cargo test --locked -p local --test behaviour sample_events";
+const COMMAND: &str = "WRITE_EVENTS=1 cargo test --locked -p aptix --test behaviour sample_events";
 /// Everything that is told of a request has this name, so that the same scenario is the same event.
 const CORRELATION: &str = "sample";
 
@@ -190,7 +190,7 @@ fn with_port(value: &mut Value, port: &str) {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../events")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../events")
 }
 
 #[tokio::test]

@@ -174,11 +174,10 @@ async fn sessions_are_narrowed_by_status_mode_and_time_page_by_page() {
             _ => turn("plain"),
         };
         ada.execute(&request).await;
-        let settled = |answer: &crate::support::Answer| {
-            answer.json()["Result"]["Items"][0]["LastTurnStatus"] != "pending"
-                && ids(&answer.json()["Result"])[0] == request["SessionId"]
-        };
-        let seen = ada.until(paths::SESSIONS, PATIENCE, settled).await.result();
+        // The dates that a list is narrowed by are the index's.
+        system.until_finalized(request["SessionId"].as_str().unwrap(), 1).await;
+        let seen = list(&ada, "").await;
+        assert_eq!(ids(&seen)[0], request["SessionId"].as_str().unwrap());
         made.push((
             request["SessionId"].as_str().unwrap().to_owned(),
             seen["Items"][0]["LastTurnDate"].clone(),
@@ -204,6 +203,80 @@ async fn sessions_are_narrowed_by_status_mode_and_time_page_by_page() {
     // Her own activity is when she asked.
     assert_eq!(all(&format!("userId=ada&from={}", at(3))).await, [5, 4].map(id));
     assert!(all("to=2001-01-01T00:00:00Z").await.is_empty());
+}
+
+#[tokio::test]
+async fn what_a_turn_came_to_shows_in_every_list_before_it_is_finalized() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let (first, other) = (turn("one"), turn("other"));
+    for request in [&first, &other] {
+        ada.execute(request).await.result();
+        system.until_finalized(request["SessionId"].as_str().unwrap(), 1).await;
+    }
+    let session = first["SessionId"].as_str().unwrap();
+    let of = |page: &Value, id: &str| {
+        page["Items"].as_array().unwrap().iter().find(|item| item["Id"] == id).unwrap().clone()
+    };
+    let totals = ada.get(&session_path(&first)).await.result()["TotalUsage"]["TotalTokens"].clone();
+    let dated = of(&list(&ada, "").await, session)["LastTurnDate"].as_str().unwrap().to_owned();
+
+    system.cloud.pause_finalizer().await;
+    let mode = "call agent_change_mode {\"mode\":\"ddr_authoring\",\"branch\":false,\"reason\":\"r\"}; then; say \"Kaleidoscope.\"";
+    let next = turn_in(session, &format!("two [[script: {mode}]]"));
+    ada.execute(&next).await.result();
+    let fails = turn_in(other["SessionId"].as_str().unwrap(), "fails [[script: status 400]]");
+    ada.execute(&fails).await;
+    assert_eq!(
+        system.attribute(&format!("TURN#{}", next["TurnId"].as_str().unwrap()), "Status").await.as_deref(),
+        Some("pending")
+    );
+
+    let page = list(&ada, "").await;
+    assert_eq!(ids(&page), [other["SessionId"].as_str().unwrap(), session], "by the activity that they show");
+    let line = of(&page, session);
+    assert_eq!((&line["LastTurnStatus"], &line["TurnCount"]), (&json!("completed"), &json!(2)));
+    assert!(line["LastTurnDate"].as_str() > Some(dated.as_str()), "{line}");
+    assert_eq!(line["LastUpdatedDate"], line["LastTurnDate"]);
+    assert_eq!(of(&page, other["SessionId"].as_str().unwrap())["LastTurnStatus"], "failed");
+    assert_eq!(of(&list(&ada, "?userId=ada").await, session), line);
+    assert_eq!(ids(&list(&ada, "?status=completed").await), [session]);
+    assert!(ids(&list(&ada, "?status=pending").await).is_empty());
+    assert_eq!(ids(&list(&ada, "?mode=ddr_authoring").await), [session]);
+    let turns = ada.get(&format!("{}/turns", session_path(&first))).await.result();
+    assert_eq!(turns["Items"][1]["Status"]["Id"], "completed");
+    assert_eq!(turns["Items"][1]["AgentAnswerSummary"], "Kaleidoscope.");
+    let modes = ada.get(&format!("{}/mode-history", session_path(&first))).await.result();
+    assert_eq!(modes["Items"][0]["NewMode"], "ddr_authoring");
+    let found = ada.get(&format!("{}?q=kaleidoscope", paths::SEARCH)).await.result();
+    assert_eq!(found["Items"][0]["Session"], line);
+    let whole = ada.get(&session_path(&first)).await.result();
+    assert!(whole["TotalUsage"]["TotalTokens"].as_u64() > totals.as_u64(), "{whole}");
+
+    system.cloud.resume_finalizer().await;
+    system.until_finalized(session, 2).await;
+    assert_eq!(of(&list(&ada, "").await, session), line, "finalization changes nothing of it");
+}
+
+#[tokio::test]
+async fn a_summary_says_when_it_is_less_than_the_whole_in_every_read() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let long = turn(&format!("{}[[script: words 400]]", "Please. ".repeat(200)));
+    let short = turn_in(long["SessionId"].as_str().unwrap(), "Hello");
+    ada.execute(&long).await.result();
+    ada.execute(&short).await.result();
+    let list = ada.get(&format!("{}/turns", session_path(&long))).await.result();
+    let session = ada.get(&session_path(&long)).await.result();
+    for (number, (request, cut)) in [(&long, json!(true)), (&short, Value::Null)].into_iter().enumerate() {
+        let (whole, light) = (turn_path(request), format!("{}/summary", turn_path(request)));
+        let read = [ada.get(&whole).await.result(), ada.get(&light).await.result()];
+        for turn in read.iter().chain([&list["Items"][number], &session["Turns"][number]]) {
+            let says = |name: &str| turn.get(name).cloned().unwrap_or_default();
+            assert_eq!(says("InstructionSummaryTruncated"), cut, "{turn}");
+            assert_eq!(says("AgentAnswerSummaryTruncated"), cut, "{turn}");
+        }
+    }
 }
 
 #[tokio::test]

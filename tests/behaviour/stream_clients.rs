@@ -31,7 +31,7 @@ struct Running {
 impl Running {
     async fn start(folder: &std::path::Path, script: &str, client: &Client, turn: &Value) -> Self {
         let script =
-            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/behaviour/clients")).join(script);
+            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/behaviour/clients")).join(script);
         let mut command = if script.extension().is_some_and(|kind| kind == "py") {
             let mut command = Command::new(folder.join("python/bin/python"));
             command.arg(&script);
@@ -58,8 +58,14 @@ impl Running {
     }
 
     async fn next(&mut self) -> Option<Event> {
-        let line = self.lines.next_line().await.unwrap()?;
-        let event: Value = serde_json::from_str(&line).unwrap();
+        let (line, event) = loop {
+            let line = self.lines.next_line().await.unwrap()?;
+            let event: Value = serde_json::from_str(&line).unwrap();
+            // It has no id of its own.
+            if event["event"] != "status" {
+                break (line, event);
+            }
+        };
         let text = |name: &str| event[name].as_str().unwrap_or_else(|| panic!("{line}")).to_owned();
         Some(Event { id: text("id").parse().unwrap(), kind: text("event"), data: text("data") })
     }

@@ -85,9 +85,83 @@ async fn what_was_said_before_a_tool_round_is_taken_back() {
     let before: String =
         events.iter().take_while(|event| event.kind != "reset").map(|event| event.data.as_str()).collect();
     assert!(before.contains("look"), "{before}");
-    // AGN-033 §1.3: no progress, no diagnostics.
+    assert!(
+        events.iter().any(|event| event.kind == "reset" && event.data == r#"{"Reason":"tools"}"#),
+        "{events:?}"
+    );
+    // AGN-033 §1.3: no progress, no diagnostics in what is shown.
     assert!(events.iter().all(|event| !event.data.contains("agent_list_modes") || event.kind == "result"));
     assert!(text == answer_of(&result) && text.ends_with("Done, ünï🦀."), "{text}");
+}
+
+/// What of the statuses tells them apart.
+fn in_short(statuses: &[Value]) -> Vec<String> {
+    let told = |status: &Value| {
+        let tool = status["ToolName"].as_str().map_or_else(String::new, |name| format!(" {name}"));
+        format!("{} {}.{}{tool}", status["Phase"].as_str().unwrap(), status["Attempt"], status["Round"])
+    };
+    statuses.iter().map(told).collect()
+}
+
+#[tokio::test]
+async fn a_stream_tells_what_its_turn_is_at_and_why_text_is_taken_back() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn(
+        "Look [[script: status 503 times 1; say \"Let me look.\"; call agent_list_modes {}; \
+         call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]",
+    );
+    let (events, statuses) = streamed(&ada, &request).await.rest_with_statuses().await;
+    let told = in_short(&statuses);
+    assert_eq!(
+        told,
+        [
+            "thinking 1.1",
+            "retrying 1.1",
+            "thinking 1.1",
+            "tool 1.1 agent_list_modes",
+            "waiting_for_tools 1.1"
+        ],
+    );
+    assert!(statuses[1]["RetryAfterSeconds"].as_u64().is_some(), "{statuses:?}");
+    let (_, result) = amounts_to(&events);
+    let continuation: Value = serde_json::from_str(&result).unwrap();
+    let call = &continuation["Result"]["ToolCalls"][0];
+    assert_ne!(statuses[3]["ToolCallId"], call["ToolCallId"], "it is the server's call");
+    let results = json!({"SessionId": request["SessionId"], "TurnId": request["TurnId"], "ToolResults": [
+        {"ToolCallId": call["ToolCallId"], "ExecutionMs": 0.5, "ResultJson": "1"}]});
+    let rest = ada.stream(Method::POST, TOOL_RESULTS, None, Some(&results)).await.expect("a stream");
+    let (events, statuses) = rest.rest_with_statuses().await;
+    assert_eq!(in_short(&statuses), ["thinking 1.2"]);
+    assert_eq!(amounts_to(&events).0, "Read.");
+}
+
+#[tokio::test]
+async fn a_connection_that_follows_is_told_that_the_turn_is_worked_on() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Write [[script: hang 1500ms; say \"Late.\"]]");
+    let work = tokio::spawn({
+        let (ada, request) = (system.client("acme", "ada"), request.clone());
+        async move { ada.execute(&request).await }
+    });
+    system.model_called(1).await;
+    let (events, statuses) = ada.follow(&request, None).await.expect("a stream").rest_with_statuses().await;
+    assert_eq!(statuses, [json!({"Phase": "working", "Attempt": 1})]);
+    assert_eq!(amounts_to(&events).0, "Late.");
+    work.await.unwrap().result();
+}
+
+#[tokio::test]
+async fn a_streams_result_says_when_to_try_again() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let request = turn("Write [[script: status 429 retry-after 600]]");
+    let (_, result) = amounts_to(&streamed(&ada, &request).await.rest().await);
+    let result: Value = serde_json::from_str(&result).unwrap();
+    let error = &result["Errors"][0];
+    assert_eq!(error["ErrorCode"], "ModelRateLimited");
+    assert_eq!((&error["Retry"], &error["RetryAfterSeconds"]), (&json!("new_turn"), &json!(600)));
 }
 
 #[tokio::test]

@@ -19,7 +19,12 @@ async fn the_same_ids_under_another_org_are_another_session_and_a_foreign_one_is
         format!("{}/turns/last", session_path(&request)),
         format!("{}/turns/last?status=completed", session_path(&request)),
         format!("{}/summary", turn_path(&request)),
+        format!("{}/steps", turn_path(&request)),
         format!("{}/payloads/instruction", turn_path(&request)),
+        format!("{}/payloads/instruction?inline=true", turn_path(&request)),
+        format!("{}/payloads/answer?inline=true", turn_path(&request)),
+        format!("{}/feedback", turn_path(&request)),
+        format!("{}/export", session_path(&request)),
     ] {
         let foreign = eve.get(&path).await;
         assert_eq!(foreign.status, 404, "{path}");

@@ -30,7 +30,7 @@ const SCRIPT: &str = "pace 5ms; words 8";
 async fn main() {
     let turns: usize = std::env::var("TURNS").ok().and_then(|turns| turns.parse().ok()).unwrap_or(200);
     let options =
-        Options { executable: Some(env!("CARGO_BIN_EXE_local").into()), sweep: None, ..Options::default() };
+        Options { executable: Some(env!("CARGO_BIN_EXE_aptix").into()), sweep: None, ..Options::default() };
     let cloud = Cloud::start(options).await.expect("the local cloud starts");
     let client = Client {
         http: reqwest::Client::new(),
@@ -41,7 +41,7 @@ async fn main() {
     for _ in 0..5 {
         client.read(SCRIPT, true).await;
     }
-    println!("{}", machine());
+    println!("{}", local::bench::machine());
     println!("{turns} turns, one after the other, the model says \"{SCRIPT}\"");
     let (mut to_model, mut first, mut every) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..turns {
@@ -115,17 +115,4 @@ fn print(what: &str, took: &mut [Duration]) {
 
 fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1_000.0
-}
-
-fn machine() -> String {
-    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let field = |text: &str, name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?.split_once(':')?.1;
-        Some(line.trim().to_owned())
-    };
-    let processor = field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| "unknown processor".into());
-    let memory = field(&read("/proc/meminfo"), "MemTotal").unwrap_or_else(|| "unknown memory".into());
-    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    format!("{cores} cores ({processor}), {memory}, {profile} build")
 }

@@ -17,7 +17,7 @@ use testkit::conformance;
 /// A cloud whose finalizer leaves messages alone.
 async fn cloud() -> Cloud {
     let options = Options {
-        executable: Some(PathBuf::from(env!("CARGO_BIN_EXE_local"))),
+        executable: Some(PathBuf::from(env!("CARGO_BIN_EXE_aptix"))),
         sweep: None,
         ..Options::default()
     };

@@ -5,14 +5,22 @@
  */
 
 /**
+ * What a turn is at, as the API tells it. More phases may be added. `Round` says which of the model's replies it is about.
+ * @typedef {{
+ *   Phase: 'working' | 'retrieving' | 'rebuilding_history' | 'thinking' | 'retrying' | 'tool' | 'waiting_for_tools',
+ *   Attempt: number, Round?: number, ToolName?: string, ToolCallId?: string, RetryAfterSeconds?: number,
+ * }} Status
+ *
  * More of the answer. `index` is where it begins, in UTF-16 code units: the length of what was shown before.
  * @typedef {{ type: 'delta', text: string, index: number }} DeltaEvent
  *
- * What was shown so far is not the answer: a tool round follows, or another attempt took over.
- * @typedef {{ type: 'reset', reason?: string }} ResetEvent
+ * What was shown so far is not the answer. `reason` is the API's, or `mended` where this client noticed.
+ * @typedef {{
+ *   type: 'reset', reason?: 'tools' | 'retry' | 'restated' | 'taken_over' | 'replaced' | 'failed' | 'mended',
+ * }} ResetEvent
  *
- * What the turn is at, where the API tells.
- * @typedef {{ type: 'status', status: Record<string, unknown> }} StatusEvent
+ * What the turn is at now. It is not told again: a stream that goes on after a lost connection may leave some out.
+ * @typedef {{ type: 'status', status: Status }} StatusEvent
  *
  * A tool of this client is about to be run.
  * @typedef {{ type: 'tool-call', call: Call }} ToolCallEvent

@@ -46,7 +46,8 @@ export async function* follow(http, asked, watch) {
         const refused = event.name === 'result' && !event.data.Successful && event.id === undefined
         // A refusal is no event of the turn. Some pass.
         if (refused) throw AptixError.of(event.data)
-        tries.progress()
+        // A status is told anew on each connection, so it is no progress.
+        if (event.id !== undefined) tries.progress()
         yield event
         if (event.name === 'result') return
       }

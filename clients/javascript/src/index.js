@@ -31,6 +31,15 @@ export { Turn } from './turn.js'
  * @property {Partial<import('./wait.js').Patience>} [patience] How often and how long something is tried again.
  */
 
+/**
+ * Which sessions: those that a user owns or takes part in, those whose last turn stands so, those that are in a mode now,
+ * those that something happened in between two instants.
+ * @typedef {{
+ *   userId?: string, status?: 'pending' | 'completed' | 'failed', mode?: string, from?: string, to?: string,
+ *   includeDeleted?: boolean, pageSize?: number,
+ * }} SessionFilter
+ */
+
 /** The sessions of the caller's org. */
 class Sessions {
   #http
@@ -47,11 +56,21 @@ class Sessions {
 
   /**
    * Newest activity first.
-   * @param {{ userId?: string, pageSize?: number }} [asked] only those that this user owns or takes part in
+   * @param {SessionFilter} [asked]
    * @returns {AsyncGenerator<import('./wire.js').SessionSummary, void, void>}
    */
-  list({ userId, pageSize } = {}) {
-    return pages(this.#http, paths.SESSIONS, { userId, pageSize })
+  list(asked = {}) {
+    return pages(this.#http, paths.SESSIONS, queried(asked))
+  }
+
+  /**
+   * Those in whose name, description or turns all the words stand, with where.
+   * @param {string} words at most eight
+   * @param {SessionFilter} [asked]
+   * @returns {AsyncGenerator<import('./wire.js').FoundSession, void, void>}
+   */
+  search(words, asked = {}) {
+    return pages(this.#http, paths.SEARCH, { q: words, ...queried(asked) })
   }
 
   /**
@@ -61,6 +80,11 @@ class Sessions {
   get(id) {
     return this.#open(id).read()
   }
+}
+
+/** @param {SessionFilter} asked */
+function queried({ userId, status, mode, from, to, includeDeleted, pageSize }) {
+  return { userId, status, mode, from, to, includeDeleted: includeDeleted ? 'true' : undefined, pageSize }
 }
 
 /** The API, as one caller sees it. */

@@ -9,6 +9,7 @@ const BASE = 'api/ai/agent'
 export const EXECUTE = `${BASE}/execute`
 export const TOOL_RESULTS = `${BASE}/tool-results`
 export const SESSIONS = `${BASE}/sessions`
+export const SEARCH = `${BASE}/search`
 
 /** @param {string} sessionId */
 export const session = (sessionId) => `${SESSIONS}/${encodeURIComponent(sessionId)}`

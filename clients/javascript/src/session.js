@@ -119,27 +119,93 @@ export class Session {
   }
 
   /**
-   * The session with its first hundred turns; `turns()` has all.
+   * The session with its first turns, at most a hundred; `turns()` has all.
+   * @param {{ pageSize?: number }} [asked]
    * @returns {Promise<import('./wire.js').AgentSession>}
    */
-  read() {
-    return this.#http.result('GET', paths.session(this.id))
+  read({ pageSize } = {}) {
+    return this.#http.result('GET', paths.session(this.id) + paths.query({ pageSize }))
   }
 
   /**
-   * All turns, in their order.
+   * Names it, describes it, says who of the org may see it.
+   * @param {{ name?: string, description?: string, visibility?: 'org' | 'participants' }} edit what is left out stays
+   * @returns {Promise<import('./wire.js').SessionSummary>}
+   */
+  change({ name, description, visibility }) {
+    const body = JSON.stringify({ Name: name, Description: description, Visibility: visibility })
+    return this.#http.result('PATCH', paths.session(this.id), { body })
+  }
+
+  /**
+   * Deletes it; until its `KeptUntilDate` it can be restored.
+   * @returns {Promise<import('./wire.js').SessionSummary>}
+   */
+  delete() {
+    return this.#http.result('DELETE', paths.session(this.id))
+  }
+
+  /**
+   * Takes its deletion back.
+   * @returns {Promise<import('./wire.js').SessionSummary>}
+   */
+  restore() {
+    return this.#http.result('POST', `${paths.session(this.id)}/restore`)
+  }
+
+  /**
+   * All turns, in their order, or from the last one back.
+   * @param {{ order?: 'asc' | 'desc' }} [asked]
    * @returns {AsyncGenerator<import('./wire.js').SessionTurn, void, void>}
    */
-  async *turns() {
+  async *turns({ order } = {}) {
     /** @type {string | undefined} */
     let continuationToken
     do {
-      const path = paths.session(this.id) + paths.query({ continuationToken })
+      const path = paths.session(this.id) + paths.query({ order, continuationToken })
       /** @type {import('./wire.js').AgentSession} */
       const page = await this.#http.result('GET', path)
       yield* page.Turns
       continuationToken = page.ContinuationToken
     } while (continuationToken !== undefined)
+  }
+
+  /**
+   * What a turn did: the model's replies in order, with the calls in them and what came of these. A long value is told by its
+   * head, unless it is asked for whole.
+   * @param {string} turnId
+   * @param {{ whole?: boolean, signal?: AbortSignal }} [asked]
+   * @returns {AsyncGenerator<import('./wire.js').TurnStep, void, void>}
+   */
+  async *steps(turnId, { whole = false, signal } = {}) {
+    /** @type {string | undefined} */
+    let continuationToken
+    do {
+      const path = paths.turn(this.id, turnId, '/steps') + paths.query({ continuationToken })
+      /** @type {{ Items: import('./wire.js').TurnStep[], ContinuationToken?: string }} */
+      const page = await this.#http.result('GET', path)
+      for (const step of page.Items) yield whole ? await this.#whole(step, signal) : step
+      continuationToken = page.ContinuationToken
+    } while (continuationToken !== undefined)
+  }
+
+  /**
+   * A step with all of its values.
+   * @param {import('./wire.js').TurnStep} step
+   * @param {AbortSignal | undefined} signal
+   * @returns {Promise<import('./wire.js').TurnStep>}
+   */
+  async #whole(step, signal) {
+    const read = async (/** @type {string | undefined} */ link, /** @type {string | undefined} */ head) =>
+      link === undefined ? head : (await this.#http.payload(link, signal)).text()
+    const { FullTextUrl, Calls, ...rest } = step
+    const all = Calls?.map(async ({ FullArgumentsJsonUrl, FullResultJsonUrl, FullErrorMessageUrl, ...call }) => ({
+      ...call,
+      ArgumentsJson: (await read(FullArgumentsJsonUrl, call.ArgumentsJson)) ?? '',
+      ResultJson: await read(FullResultJsonUrl, call.ResultJson),
+      ErrorMessage: await read(FullErrorMessageUrl, call.ErrorMessage),
+    }))
+    return { ...rest, Text: await read(FullTextUrl, step.Text), Calls: all && (await Promise.all(all)) }
   }
 
   /**

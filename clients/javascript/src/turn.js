@@ -226,7 +226,7 @@ export class Turn {
     this.#queue.push({ type: 'delta', text, index })
   }
 
-  /** @param {string} [reason] */
+  /** @param {import('./events.js').ResetEvent['reason']} [reason] */
   #reset(reason) {
     this.#before = this.#text || this.#before
     this.#text = ''

@@ -54,20 +54,45 @@
  *   Description?: string, LastTurnDate?: string, LastTurnStatus?: 'pending' | 'completed' | 'failed',
  *   AgentContextId?: string, AgentContextName?: string,
  *   ConversationContextId?: string, ConversationContextName?: string,
+ *   Visibility?: 'org' | 'participants', IsDeleted?: boolean, DeletedDate?: string, KeptUntilDate?: string,
  * }} SessionSummary
+ *
+ * A session that a search found, and where: its own texts first, then those of its turns, newest first.
+ * @typedef {{
+ *   Session: SessionSummary,
+ *   Matches: {
+ *     MatchedIn: 'name' | 'description' | 'instruction' | 'answer', TurnId?: string, SequenceNumber?: number,
+ *     Snippet: string, Marks: { Start: number, Length: number }[],
+ *   }[],
+ * }} FoundSession
  *
  * A turn of a session. More members are in the API's document.
  * @typedef {{
  *   Id: string, ConversationId: string, SequenceNumber: number, CreatedByUser: EntityHeader, CreationDate: string,
- *   Status: EntityHeader, StatusTimeStamp: string, Mode: string, InstructionSummary: string, FullInstructionUrl: string,
- *   AgentAnswerSummary?: string, FullAgentAnswerUrl?: string, Warnings: string[], Errors: string[],
+ *   Status: EntityHeader, StatusReason?: string, ErrorCode?: string, StatusTimeStamp: string, Mode: string, InstructionSummary: string, InstructionSummaryTruncated?: boolean,
+ *   FullInstructionUrl: string, AgentAnswerSummary?: string, AgentAnswerSummaryTruncated?: boolean, FullAgentAnswerUrl?: string,
+ *   PartialAnswerSummary?: string, PartialAnswerSummaryTruncated?: boolean, Warnings: string[], Errors: string[],
  *   Usage?: Usage, Cost?: Cost, ClientToolMs?: number, [member: string]: unknown,
  * }} SessionTurn
+ *
+ * One reply of the model and what came of its calls. More members are in the API's document.
+ * @typedef {{
+ *   Round: number, Kind: 'tools' | 'answer' | 'partial_answer', Text?: string, FullTextUrl?: string, Calls?: StepCall[], ToolDeadlineDate?: string,
+ *   Attempt?: number, AskedDate?: string, ModelMs?: number, Usage?: Usage, OpenAIModel?: string,
+ *   OpenAIRequestPayloadUrl?: string, OpenAIResponsePayloadUrl?: string, [member: string]: unknown,
+ * }} TurnStep
+ *
+ * @typedef {{
+ *   ToolCallId: string, Name: string, ArgumentsJson: string, FullArgumentsJsonUrl?: string, IsPending: boolean,
+ *   RanBy?: 'server' | 'client', ExecutionMs?: number, ResultJson?: string, FullResultJsonUrl?: string, ErrorMessage?: string,
+ *   FullErrorMessageUrl?: string,
+ * }} StepCall
  *
  * A turn in a few lines.
  * @typedef {{
  *   Id: string, SessionId: string, SequenceNumber: number, CreatedByUser: EntityHeader, CreationDate: string,
- *   Status: EntityHeader, StatusTimeStamp: string, InstructionSummary: string, AgentAnswerSummary?: string,
+ *   Status: EntityHeader, StatusTimeStamp: string, InstructionSummary: string, InstructionSummaryTruncated?: boolean, AgentAnswerSummary?: string,
+ *   AgentAnswerSummaryTruncated?: boolean, PartialAnswerSummary?: string, PartialAnswerSummaryTruncated?: boolean,
  *   [member: string]: unknown,
  * }} TurnSummary
  *

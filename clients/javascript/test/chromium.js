@@ -79,6 +79,7 @@ export class Page {
     page.#session = sessionId
     await page.send('Page.enable')
     await page.send('Runtime.enable')
+    await page.send('Log.enable')
     return page
   }
 
@@ -100,6 +101,8 @@ export class Page {
       const { text, exception } = params.exceptionDetails
       this.complaints.push(exception?.description ?? text)
     }
+    // What a page's own policy forbids.
+    if (method === 'Log.entryAdded' && params.entry.source === 'security') this.complaints.push(params.entry.text)
     const waiting = this.#waiting.get(id)
     this.#waiting.delete(id)
     if (error) waiting?.reject(new Error(error.message))
@@ -116,6 +119,33 @@ export class Page {
     await this.run('window.isOld = true')
     await this.send('Page.reload')
     await this.until(`!window.isOld && document.readyState === 'complete'`)
+  }
+
+  /**
+   * What the page is shown on.
+   * @param {{ width?: number, height?: number, scheme?: 'light' | 'dark' }} screen
+   */
+  async show({ width = 1200, height = 850, scheme = 'light' }) {
+    await this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false })
+    await this.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] })
+  }
+
+  /** The page as a PNG, in base64. */
+  async picture() {
+    const { data } = await this.send('Page.captureScreenshot', { format: 'png' })
+    return /** @type {string} */ (data)
+  }
+
+  /**
+   * Presses a key, with what it types.
+   * @param {string} key
+   * @param {string} [text]
+   */
+  async press(key, text) {
+    const code = { Enter: 13, Tab: 9, Escape: 27 }[key]
+    const pressed = { key, code: key, windowsVirtualKeyCode: code }
+    await this.send('Input.dispatchKeyEvent', { type: 'keyDown', ...pressed, text })
+    await this.send('Input.dispatchKeyEvent', { type: 'keyUp', ...pressed })
   }
 
   /**
@@ -144,6 +174,14 @@ export class Page {
   async end() {
     this.#process.kill()
     if (this.#process.exitCode === null) await once(this.#process, 'exit')
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+    // Its last processes write on for a moment.
+    for (let left = 50; ; left -= 1) {
+      try {
+        return rmSync(this.#folder, { recursive: true, force: true })
+      } catch (error) {
+        if (left === 0) throw error
+        await new Promise((wait) => setTimeout(wait, 100))
+      }
+    }
   }
 }

@@ -1,22 +1,22 @@
 /**
- * A local cloud of its own for a test file. Its program is named by `APTIX_LOCAL`; without it such tests are skipped.
+ * A local cloud of its own for a test file. Its program is named by `APTIX_PROGRAM`; without it such tests are skipped.
  *
  * @module
  */
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
 import { Aptix } from '../src/index.js'
 
-const program = process.env.APTIX_LOCAL ?? ''
+const program = process.env.APTIX_PROGRAM ?? ''
 
 /** What a test of the cloud is skipped for. */
-export const skip = program === '' && 'APTIX_LOCAL names no local cloud: run scripts/javascript'
+export const skip = program === '' && 'APTIX_PROGRAM names no local cloud: run scripts/javascript'
 
 /** Quick to try again: what is lost here is lost on purpose. */
 const patience = { backoffMs: 5, retries: 200 }
@@ -63,6 +63,30 @@ export class Cloud {
     return execFileSync(program, ['token', '--org', 'acme', '--user', user, '--data', this.#folder], {
       encoding: 'utf8',
     }).trim()
+  }
+
+  /**
+   * Writes contexts, as `aptix contexts put` does.
+   * @param {unknown[]} contexts
+   */
+  contexts(contexts) {
+    const file = join(this.#folder, 'contexts.json')
+    writeFileSync(file, JSON.stringify(contexts))
+    execFileSync(program, ['contexts', 'put', file, '--org', 'acme', '--data', this.#folder])
+  }
+
+  /**
+   * The console for this cloud's API from another address, as `aptix console` serves it for a deployment.
+   * @param {string} [token] what `APTIX_TOKEN` says
+   */
+  async console(token = '') {
+    const env = { ...process.env, APTIX_TOKEN: token }
+    const child = spawn(program, ['console', '--api-url', this.api, '--port', '0'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [, url] = /is at (http\S+)\./.exec(line) ?? []
+      if (url) return { url, end: () => child.kill('SIGTERM') }
+    }
+    throw new Error('the console did not start')
   }
 
   /** @param {Partial<import('../src/index.js').Options>} [options] */

@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-import { Workspace, patched } from '../../../examples/coding-agent/workspace.js'
+import { Workspace } from '../../../examples/coding-agent/workspace.js'
+import { patched } from '../src/patch.js'
 import { script } from '../src/testing.js'
 import { Cloud, skip } from './cloud.js'
 
@@ -37,6 +38,15 @@ suite('a workspace', () => {
     }
     await assert.rejects(workspace.write('up/new/file.txt', 'x'), /workspace/)
     await assert.rejects(workspace.read('src/none.txt'), /is not there/)
+  })
+
+  test('is listed and searched without following what leads out', async () => {
+    const workspace = await Workspace.open(join(folder, 'work'))
+    assert.deepEqual(await workspace.list(''), { files: ['src/a.txt'], more: false })
+    const found = await workspace.search('^tw', 'src')
+    assert.deepEqual(found, { matches: [{ path: 'src/a.txt', line: 2, text: 'two' }], more: false })
+    assert.deepEqual((await workspace.search('secret', '')).matches, [])
+    await assert.rejects(workspace.list('up'), /workspace/)
   })
 
   test('takes a patch that was made for it, and no other', () => {

@@ -299,6 +299,44 @@ suite('what is stored', { skip }, () => {
     await assert.rejects(aptix.sessions.get('nobody'), coded('SessionNotFound'))
   })
 
+  test('is named, found by words, deleted and restored', async () => {
+    const aptix = cloud.client({ token: cloud.token('carol') })
+    const session = aptix.session()
+    await session.send('[[script: say "One."]]').final()
+    await session.send('[[script: say "Two."]]').final()
+    assert.equal((await session.change({ name: 'The lighthouse' })).Name, 'The lighthouse')
+    const found = async () => {
+      /** @type {string[]} */
+      const ids = []
+      for await (const { Session, Matches } of aptix.sessions.search('LIGHT', { userId: 'carol' })) ids.push(Session.Id, Matches[0]?.MatchedIn ?? '')
+      return ids
+    }
+    assert.deepEqual(await found(), [session.id, 'name'])
+    /** @type {number[]} */
+    const numbers = []
+    for await (const { SequenceNumber } of session.turns({ order: 'desc' })) numbers.push(SequenceNumber)
+    assert.deepEqual(numbers, [2, 1])
+    assert.equal((await session.read({ pageSize: 1 })).Turns.length, 1)
+    await session.delete()
+    assert.deepEqual(await found(), [])
+    await session.restore()
+    assert.deepEqual(await found(), [session.id, 'name'])
+  })
+
+  test('tells what it did, whole where that is asked for', async () => {
+    const session = cloud.client().session()
+    const text = 'ünï '.repeat(6_000)
+    const tools = { workspace_read_file: () => ({ text }) }
+    const turn = session.send('[[script: call workspace_read_file {"path":"a"}; then; say "Read."]]', { tools })
+    await turn.final()
+    const [heads] = await all(session.steps(turn.id))
+    const [whole, answer] = await all(session.steps(turn.id, { whole: true }))
+    assert.ok(heads?.Calls?.[0]?.FullResultJsonUrl && (heads.Calls[0].ResultJson ?? '').length < text.length)
+    assert.deepEqual(JSON.parse(whole?.Calls?.[0]?.ResultJson ?? ''), { text })
+    assert.equal(whole?.Calls?.[0]?.FullResultJsonUrl, undefined)
+    assert.equal(answer?.Text, 'Read.')
+  })
+
   test('has its files', async () => {
     const aptix = cloud.client()
     const file = { name: 'notes.md', media_type: 'text/markdown', contents: '# Notes\n', encoding: 'utf8', description: null }
@@ -406,3 +444,14 @@ suite('a function that is killed', { skip: noKills }, () => {
     assert.ok(text.startsWith('word1 ') && text.endsWith(' word100'))
   })
 })
+
+/**
+ * @template T
+ * @param {AsyncGenerator<T, void, void>} items
+ */
+async function all(items) {
+  /** @type {T[]} */
+  const read = []
+  for await (const item of items) read.push(item)
+  return read
+}

@@ -174,13 +174,19 @@ suite('a client', () => {
   })
 
   test('passes over events that it does not know, and tells those of a status', async () => {
-    const status = { Phase: 'thinking', Round: 1 }
+    const status = { Phase: 'thinking', Attempt: 1, Round: 1 }
     const { aptix } = scripted([
-      stream(`id: 1\nevent: status\ndata: ${JSON.stringify(status)}\n\nid: 2\nevent: new\ndata: {}\n\nid: 3\nevent: result\ndata: ${succeeded}\n\n`),
+      stream(`event: status\ndata: ${JSON.stringify(status)}\n\nid: 2\nevent: new\ndata: {}\n\nid: 3\nevent: result\ndata: ${succeeded}\n\n`),
     ])
     const { events, types } = await shown(aptix.session().send('Hi'))
     assert.deepEqual(types, ['status', 'delta', 'result'])
     assert.deepEqual(events[0], { type: 'status', status })
+  })
+
+  test('gives up where a turn is told to be worked on and nothing comes of it', async () => {
+    const working = () => stream(`event: status\ndata: {"Phase":"working","Attempt":1}\n\n`)
+    const { aptix } = scripted(Array.from({ length: 12 }, working))
+    await assert.rejects(aptix.session().send('Hi').final(), { code: 'Interrupted' })
   })
 
   test('reads a refusal that comes when the stream has begun', async () => {

@@ -17,9 +17,8 @@ use std::{process::ExitCode, sync::Arc};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
 /// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
-pub async fn run() -> ExitCode {
-    runtime::telemetry::start("authorizer");
-    runtime::ended(serve().await)
+pub fn run() -> ExitCode {
+    runtime::run("authorizer", serve)
 }
 
 async fn serve() -> Result<(), Error> {

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
-    authorizer::run().await
+fn main() -> ExitCode {
+    authorizer::run()
 }

@@ -7,6 +7,7 @@ mod change_session;
 mod delete_session;
 mod fork_session;
 mod give_feedback;
+mod import_sessions;
 mod rerun_turn;
 mod restore_session;
 mod run_turn;
@@ -21,9 +22,8 @@ use contracts::paths;
 use service::app::App;
 
 /// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
-pub async fn run() -> ExitCode {
-    runtime::telemetry::start("execute");
-    runtime::ended(serve().await)
+pub fn run() -> ExitCode {
+    runtime::run("execute", serve)
 }
 
 async fn serve() -> Result<(), lambda_http::Error> {
@@ -31,6 +31,7 @@ async fn serve() -> Result<(), lambda_http::Error> {
     let answers = app.answers;
     let routes = Router::new()
         .route(paths::EXECUTE, post(run_turn::run_turn))
+        .route(paths::IMPORT, post(import_sessions::import_sessions))
         .route(paths::CANCEL.template(), post(cancel_turn::cancel_turn))
         .route(paths::RERUN.template(), post(rerun_turn::rerun_turn))
         .route(

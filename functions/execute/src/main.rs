@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    execute::run().await
+fn main() -> ExitCode {
+    execute::run()
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 use protocol::{Caller, timing::Timing};
 use runtime::{ClaimNames, Reply, api::Answers, page_token::PageTokens, query::List, stream::Pace};
+use session_index::{SessionIndex, Wait};
 use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{flow::SessionReader, refusal::Refusal};
@@ -15,6 +16,8 @@ use crate::parameters::Page;
 #[derive(Clone, FromRef)]
 pub(crate) struct App {
     pub(crate) reader: Arc<SessionReader<Table, Objects>>,
+    /// The index of sessions, where there is one.
+    pub(crate) index: Option<SessionIndex>,
     pub(crate) pace: Pace,
     pub(crate) timing: Timing,
     pub(crate) answers: Answers,
@@ -31,10 +34,12 @@ impl App {
         let claims = Arc::new(ClaimNames::read(&mut env));
         let answers = Answers::read(&mut env);
         let tokens = PageTokens::read(&mut env);
+        let index = session_index::Settings::read(&mut env);
         env.finish()?;
-        let Clients { table, objects, .. } = Clients::load(&storage).await;
+        let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
+        let index = index.map(|index| index.index(&secrets, Wait::OF_A_SEARCH)).transpose()?;
         let reader = Arc::new(SessionReader::new(table, objects));
-        Ok(Self { reader, pace, timing, answers, tokens, claims })
+        Ok(Self { reader, index, pace, timing, answers, tokens, claims })
     }
 
     /// Where a page begins; none of the first.
@@ -49,5 +54,5 @@ impl App {
 }
 
 pub(crate) fn refused(refusal: Refusal) -> Reply {
-    Reply::refused(&refusal, refusal.error(), refusal.retry_after())
+    Reply::refused(&refusal, refusal.error())
 }

@@ -3,6 +3,7 @@
 //! It never writes: its role has no permission to.
 
 mod app;
+mod exports;
 mod parameters;
 mod payloads;
 mod sessions;
@@ -15,9 +16,8 @@ use axum::{Router, routing::get};
 use contracts::paths;
 
 /// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
-pub async fn run() -> ExitCode {
-    runtime::telemetry::start("session-read");
-    runtime::ended(serve().await)
+pub fn run() -> ExitCode {
+    runtime::run("session-read", serve)
 }
 
 async fn serve() -> Result<(), lambda_http::Error> {
@@ -29,12 +29,17 @@ async fn serve() -> Result<(), lambda_http::Error> {
 fn routes() -> Router<app::App> {
     Router::new()
         .route(paths::SESSIONS, get(sessions::list))
+        .route(paths::SEARCH, get(sessions::search))
         .route(paths::SESSION.template(), get(sessions::session))
+        .route(paths::EXPORT, get(exports::all))
+        .route(paths::SESSION_EXPORT.template(), get(exports::session))
+        .route(paths::PURGE.template(), get(sessions::purge))
         .route(paths::MODE_HISTORY.template(), get(sessions::mode_history))
         .route(paths::TURNS.template(), get(turns::list))
         .route(paths::LAST_TURN.template(), get(turns::last))
         .route(paths::TURN.template(), get(turns::turn))
         .route(paths::SUMMARY.template(), get(turns::summary))
+        .route(paths::STEPS.template(), get(turns::steps))
         .route(paths::FEEDBACK.template(), get(turns::feedback))
         .route(paths::STREAM.template(), get(stream::stream))
         .route(paths::INSTRUCTION.template(), get(payloads::instruction))

@@ -2,14 +2,15 @@
 
 use axum::extract::FromRequestParts;
 use contracts::{read::TurnStatus, request::limits::MAX_PAGE_SIZE};
-use http::request::Parts;
+use http::{HeaderMap, request::Parts};
 use runtime::{
-    Reply,
+    IfNoneMatch, Reply,
     query::{List, Query},
 };
 use turns::{
-    flow::{WantedSessions, WantedTurns},
+    flow::{WantedSessions, WantedTurns, export::Values},
     ports::{Between, Order},
+    words::Words,
 };
 
 /// Which page of which list.
@@ -29,6 +30,29 @@ impl Page {
 /// Which sessions.
 #[derive(Debug)]
 pub(crate) struct SessionsQuery(pub(crate) WantedSessions, pub(crate) Page);
+
+/// Which sessions that hold which words.
+#[derive(Debug)]
+pub(crate) struct SearchQuery(pub(crate) Words, pub(crate) WantedSessions, pub(crate) Page);
+
+/// How a session is exported.
+#[derive(Debug)]
+pub(crate) struct ExportQuery(pub(crate) Values);
+
+/// How which sessions are exported, and where that goes on.
+#[derive(Debug)]
+pub(crate) struct ExportsQuery(pub(crate) Values, pub(crate) WantedSessions, pub(crate) Page);
+
+/// How a payload is wanted.
+#[derive(Debug)]
+pub(crate) struct How {
+    /// In the answer itself.
+    pub(crate) inline: bool,
+    /// Of which of the turn's replies.
+    pub(crate) round: Option<u32>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) had: IfNoneMatch,
+}
 
 /// Which turns of a session.
 #[derive(Debug)]
@@ -59,14 +83,58 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionsQuery {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let query = Query::from_request_parts(parts, state).await?;
-        let wanted = WantedSessions {
-            user: query.user()?,
-            status: query.status()?,
-            mode: query.mode()?,
-            active: between(&query)?,
-            with_deleted: query.include_deleted()?,
-        };
-        Ok(Self(wanted, Page::read(&query)?))
+        Ok(Self(wanted(&query)?, Page::read(&query)?))
+    }
+}
+
+fn wanted(query: &Query) -> Result<WantedSessions, Reply> {
+    Ok(WantedSessions {
+        user: query.user()?,
+        status: query.status()?,
+        mode: query.mode()?,
+        active: between(query)?,
+        with_deleted: query.include_deleted()?,
+    })
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for SearchQuery {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let query = Query::from_request_parts(parts, state).await?;
+        Ok(Self(query.asked_for(Words::parse)?, wanted(&query)?, Page::read(&query)?))
+    }
+}
+
+fn values(query: &Query) -> Result<Values, Reply> {
+    Ok(if query.links()? { Values::Links } else { Values::Inline })
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ExportQuery {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        values(&Query::from_request_parts(parts, state).await?).map(Self)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ExportsQuery {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let query = Query::from_request_parts(parts, state).await?;
+        Ok(Self(values(&query)?, wanted(&query)?, Page::read(&query)?))
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for How {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        let query = Query::from_request_parts(parts, state).await?;
+        let (inline, round) = (query.inline()?, query.round()?);
+        let Ok(had) = IfNoneMatch::from_request_parts(parts, state).await;
+        Ok(Self { inline, round, headers: parts.headers.clone(), had })
     }
 }
 

@@ -1,49 +1,54 @@
-//! `GET …/turns/{TurnId}/payloads/…`: a short-lived link, as a redirect or, where JSON is asked for,
-//! as a body.
+//! `GET …/turns/{TurnId}/payloads/…`: a short-lived link, as a redirect or, where JSON is asked for, as a body; with
+//! `inline` the payload itself.
 
 use axum::extract::{Path, State};
 use contracts::read::PayloadLink;
 use http::{HeaderMap, header::ACCEPT};
-use runtime::{Identified, Reply, path::OfTurn};
+use runtime::{Identified, Keep, Reply, path::OfTurn};
 use serde::Deserialize;
 use turns::{flow::PayloadName, refusal::Refusal};
 
-use crate::app::{App, refused};
+use crate::{
+    app::{App, refused},
+    parameters::How,
+};
 
 pub(crate) async fn instruction(
     state: State<App>,
     caller: Identified,
     turn: OfTurn,
-    headers: HeaderMap,
+    how: How,
 ) -> Result<Reply, Reply> {
-    link(state, caller, turn, &headers, PayloadName::Instruction).await
+    read(state, caller, turn, how, PayloadName::Instruction).await
 }
 
 pub(crate) async fn answer(
     state: State<App>,
     caller: Identified,
     turn: OfTurn,
-    headers: HeaderMap,
+    how: How,
 ) -> Result<Reply, Reply> {
-    link(state, caller, turn, &headers, PayloadName::Answer).await
+    read(state, caller, turn, how, PayloadName::Answer).await
 }
 
 pub(crate) async fn model_request(
     state: State<App>,
     caller: Identified,
     turn: OfTurn,
-    headers: HeaderMap,
+    how: How,
 ) -> Result<Reply, Reply> {
-    link(state, caller, turn, &headers, PayloadName::ModelRequest).await
+    let round = how.round;
+    read(state, caller, turn, how, PayloadName::ModelRequest { round }).await
 }
 
 pub(crate) async fn model_response(
     state: State<App>,
     caller: Identified,
     turn: OfTurn,
-    headers: HeaderMap,
+    how: How,
 ) -> Result<Reply, Reply> {
-    link(state, caller, turn, &headers, PayloadName::ModelResponse).await
+    let round = how.round;
+    read(state, caller, turn, how, PayloadName::ModelResponse { round }).await
 }
 
 #[derive(Deserialize)]
@@ -59,21 +64,26 @@ pub(crate) async fn file(
     caller: Identified,
     turn: OfTurn,
     Path(FilePath { hash, name }): Path<FilePath>,
-    headers: HeaderMap,
+    how: How,
 ) -> Result<Reply, Reply> {
     let address = hash.parse().map_err(|_| Reply::error(Refusal::PayloadNotFound.error()))?;
-    link(state, caller, turn, &headers, PayloadName::File { address, name }).await
+    read(state, caller, turn, how, PayloadName::File { address, name }).await
 }
 
-async fn link(
+async fn read(
     State(app): State<App>,
     Identified(caller): Identified,
     OfTurn(session, turn): OfTurn,
-    headers: &HeaderMap,
+    How { inline, headers, had, .. }: How,
     name: PayloadName,
 ) -> Result<Reply, Reply> {
+    if inline {
+        let value = app.reader.inline(&caller, session, turn, name).await.map_err(refused)?;
+        // Objects are written once.
+        return Ok(Reply::ok(value).kept(Keep::ForEver, &had));
+    }
     let link = app.reader.payload(&caller, session, turn, name).await.map_err(refused)?;
-    if wants_json(headers) {
+    if wants_json(&headers) {
         return Ok(Reply::ok(PayloadLink { url: link.url, expires_at: link.expires }));
     }
     Ok(Reply::redirect(link.url))

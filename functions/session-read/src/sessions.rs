@@ -1,4 +1,4 @@
-//! `GET /api/ai/agent/sessions`, `GET /api/ai/agent/sessions/{SessionId}` and its mode history (DD-003).
+//! `GET /api/ai/agent/sessions`, `…/search`, `…/sessions/{SessionId}` and its mode history (DD-003).
 
 use axum::extract::State;
 use contracts::paths;
@@ -8,7 +8,7 @@ use turns::flow::{Told, TurnsPage};
 
 use crate::{
     app::{App, refused},
-    parameters::{PageQuery, SessionQuery, SessionsQuery},
+    parameters::{PageQuery, SearchQuery, SessionQuery, SessionsQuery},
 };
 
 pub(crate) async fn list(
@@ -20,6 +20,18 @@ pub(crate) async fn list(
     let mut sessions = app.reader.sessions(&caller, &wanted, page.size, place).await.map_err(refused)?;
     app.seal(&caller, &page.list, &mut sessions.result.continuation_token);
     Ok(told(sessions))
+}
+
+pub(crate) async fn search(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    SearchQuery(words, wanted, page): SearchQuery,
+) -> Result<Reply, Reply> {
+    let place = app.place(&caller, &page)?;
+    let found = app.reader.search(&caller, &words, &wanted, page.size, place.as_deref(), &app.index).await;
+    let mut found = found.map_err(refused)?;
+    app.seal(&caller, &page.list, &mut found.result.continuation_token);
+    Ok(told(found))
 }
 
 pub(crate) async fn session(
@@ -49,6 +61,14 @@ pub(crate) async fn mode_history(
     let mut modes = modes.map_err(refused)?;
     app.seal(&caller, &page.list, &mut modes.continuation_token);
     Ok(Reply::ok(modes))
+}
+
+pub(crate) async fn purge(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    OfSession(session): OfSession,
+) -> Result<Reply, Reply> {
+    app.reader.purge(&caller, session).await.map(Reply::ok).map_err(refused)
 }
 
 fn told<T: Serialize>(told: Told<T>) -> Reply {

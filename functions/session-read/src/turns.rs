@@ -1,4 +1,4 @@
-//! `GET …/turns`, `…/turns/last`, `…/turns/{TurnId}`, `…/turns/{TurnId}/summary` (DD-003), and `…/turns/{TurnId}/feedback`.
+//! `GET …/turns`, `…/turns/last`, `…/turns/{TurnId}`, `…/turns/{TurnId}/summary` (DD-003), `…/turns/{TurnId}/steps`, and `…/turns/{TurnId}/feedback`.
 
 use axum::extract::State;
 use contracts::read::TurnStatus;
@@ -65,6 +65,19 @@ fn keep(status: TurnStatus) -> Keep {
         TurnStatus::Pending => Keep::UntilAsked,
         TurnStatus::Completed | TurnStatus::Failed => Keep::ForEver,
     }
+}
+
+pub(crate) async fn steps(
+    State(app): State<App>,
+    Identified(caller): Identified,
+    OfTurn(session, turn): OfTurn,
+    PageQuery(page): PageQuery,
+) -> Result<Reply, Reply> {
+    let place = app.place(&caller, &page)?;
+    let steps = app.reader.turn_steps(&caller, session, turn, page.size, place.as_deref()).await;
+    let mut steps = steps.map_err(refused)?;
+    app.seal(&caller, &page.list, &mut steps.continuation_token);
+    Ok(Reply::ok(steps))
 }
 
 pub(crate) async fn feedback(

@@ -12,9 +12,8 @@ use contracts::paths;
 use service::app::App;
 
 /// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
-pub async fn run() -> ExitCode {
-    runtime::telemetry::start("tool-continuation");
-    runtime::ended(serve().await)
+pub fn run() -> ExitCode {
+    runtime::run("tool-continuation", serve)
 }
 
 async fn serve() -> Result<(), lambda_http::Error> {

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    turn_finalizer::run().await
+fn main() -> ExitCode {
+    turn_finalizer::run()
 }

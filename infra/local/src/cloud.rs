@@ -10,6 +10,7 @@ use scripted_model::Recorder;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::console::{self, Console, Issuer, Machine};
 use crate::data_folder::{self, DataFolder};
 use crate::docs;
 use crate::endpoints::Endpoints;
@@ -31,7 +32,7 @@ const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The API's port can't be had.
-    #[error("cannot listen on 127.0.0.1:{port}: {source}")]
+    #[error("cannot listen on 127.0.0.1:{port}: {source}; another port is chosen with --port")]
     Port {
         /// The port.
         port: u16,
@@ -76,7 +77,7 @@ pub enum Error {
     Token(#[from] token::Error),
     /// The API's document can't be written.
     #[error(transparent)]
-    Docs(#[from] docs::Error),
+    Docs(#[from] contracts::openapi::Unwritable),
     /// There is no vector database.
     #[error(transparent)]
     Qdrant(#[from] qdrant::Error),
@@ -136,8 +137,7 @@ impl Cloud {
             vectors: vectors.clone(),
         });
         let recording = options.events.clone().map(Recording::new).transpose()?;
-        let lambda =
-            Lambda::new(&launcher, options.concurrency, &folder.logs(), options.echo_logs, recording)?;
+        let lambda = Lambda::new(&launcher, options.concurrency, &folder.logs(), options.logs, recording)?;
         let lambda = Arc::new(lambda);
         tasks.spawn(serve(runtime_api, lambda::router(Arc::clone(&lambda))));
         tasks.spawn(Arc::clone(&lambda).reap());
@@ -157,7 +157,20 @@ impl Cloud {
         let authorizer =
             options.oidc.as_ref().map_or(Authorizer::Cognito(tokens.clone()), |_| Authorizer::Oidc);
         let gateway = Gateway::new(Arc::clone(&lambda), authorizer, address)?;
-        tasks.spawn(serve(api, docs::router()?.merge(gateway::router(gateway))));
+        let console = console::router(Console {
+            api: None,
+            issuer: options.oidc.as_ref().map_or(Issuer::Local(tokens.clone()), |_| Issuer::Typed),
+            payloads: endpoints.s3.clone(),
+            machine: Some(Machine {
+                lambda: Arc::clone(&lambda),
+                sqs: clients.sqs.clone(),
+                endpoints: endpoints.clone(),
+                data: folder.root().to_owned(),
+                logs: folder.logs(),
+                is_scripted: matches!(options.model, Model::Scripted(_)),
+            }),
+        });
+        tasks.spawn(serve(api, docs::router()?.merge(console).merge(gateway::router(gateway))));
         Ok(Self { endpoints, clients, tokens, lambda, finalizer, recorder, vectors, _tasks: tasks, folder })
     }
 

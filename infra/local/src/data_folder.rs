@@ -20,10 +20,18 @@ pub enum Error {
     /// Another local cloud uses it.
     #[error("the data folder {0} is in use by another local cloud; choose another with --data")]
     InUse(String),
+    /// No local cloud was ever started on it.
+    #[error(
+        "no local cloud was started on the data folder {0} yet; start one, or name its folder with --data"
+    )]
+    NoCloud(String),
     /// It is not a folder of ours to keep a secret in.
     #[error(transparent)]
     Token(#[from] token::Error),
 }
+
+/// What a cloud holds while it runs on a folder.
+const LOCK: &str = "lock";
 
 /// An open data folder. Dropping it frees it, and forgets it when it is ephemeral.
 #[derive(Debug)]
@@ -53,7 +61,7 @@ impl DataFolder {
         for folder in [&root, &logs(&root)] {
             std::fs::create_dir_all(folder).map_err(unusable(&root))?;
         }
-        let lock = File::create(root.join("lock")).map_err(unusable(&root))?;
+        let lock = File::create(root.join(LOCK)).map_err(unusable(&root))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { root, durable: temporary.is_none(), _lock: lock, _temporary: temporary }),
             Err(TryLockError::WouldBlock) => Err(Error::InUse(root.display().to_string())),
@@ -84,18 +92,20 @@ impl DataFolder {
         logs(&self.root)
     }
 
-    /// Tokens with the folder's secret; that of an ephemeral cloud is never written down.
+    /// Tokens with the folder's secret; that of an ephemeral cloud goes with its folder.
     pub(crate) fn tokens(&self) -> Result<Tokens, Error> {
-        if self.durable { Ok(Tokens::of_folder(&self.root)?) } else { Ok(Tokens::ephemeral()) }
+        Ok(Tokens::of_folder(&self.root)?)
     }
 }
 
-/// Tokens with the secret of a folder that a local cloud may be using right now.
+/// Tokens with the secret of a folder that a local cloud uses, or has used.
 ///
 /// # Errors
-/// When the folder can't be used.
+/// When it is no such folder, or can't be used.
 pub fn tokens(folder: &Path) -> Result<Tokens, Error> {
-    std::fs::create_dir_all(folder).map_err(unusable(folder))?;
+    if !folder.join(LOCK).exists() {
+        return Err(Error::NoCloud(folder.display().to_string()));
+    }
     Ok(Tokens::of_folder(folder)?)
 }
 

@@ -11,6 +11,31 @@ use crate::token::{AUDIENCE, claim};
 /// Where the vector database is.
 pub(crate) const QDRANT_URL: &str = settings::QDRANT_URL.name;
 
+/// The collection that is the index of sessions.
+const SESSIONS: &str = "sessions";
+
+/// The settings that the local cloud decides itself, by what it was started with.
+pub const DECIDED_HERE: [&str; 18] = [
+    settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name,
+    settings::TABLE_NAME.name,
+    settings::PAYLOAD_BUCKET.name,
+    settings::PAYLOAD_PATH_STYLE.name,
+    settings::FINALIZE_QUEUE_URL.name,
+    settings::ORG_CLAIM.name,
+    settings::ORG_NAME_CLAIM.name,
+    settings::USER_CLAIM.name,
+    settings::USER_NAME_CLAIM.name,
+    settings::OPERATOR_CLAIM.name,
+    settings::TOKEN_AUDIENCES.name,
+    settings::OIDC_ISSUER.name,
+    settings::PAGE_TOKEN_KEY.name,
+    settings::QDRANT_URL.name,
+    settings::QDRANT_API_KEY.name,
+    settings::OPENAI_BASE_URL.name,
+    settings::OPENAI_API_KEY.name,
+    settings::OPENAI_MODEL.name,
+];
+
 /// The environment of every function process.
 pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap<String, String> {
     let mut environment = BTreeMap::new();
@@ -40,6 +65,7 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     }
     // The same at every start, so that a list can be gone on with.
     set(settings::PAGE_TOKEN_KEY.name, "local-cloud");
+    set(settings::QDRANT_SESSIONS_COLLECTION.name, SESSIONS);
     // The embedded one's is set once there is something in it: until then nothing is searched.
     if let Vectors::Server { url, api_key } = &options.vectors {
         set(QDRANT_URL, url);

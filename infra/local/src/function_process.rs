@@ -7,14 +7,14 @@ use crate::lambda::Function;
 
 /// Serves the function's invocations until the local cloud closes this process's standard input, which
 /// it does by ending, however it ends. What went wrong is in its log.
-pub async fn run(function: Function) -> ExitCode {
+pub fn run(function: Function) -> ExitCode {
     std::thread::spawn(end_with_the_cloud);
     match function {
-        Function::Execute => execute::run().await,
-        Function::ToolContinuation => tool_continuation::run().await,
-        Function::SessionRead => session_read::run().await,
-        Function::TurnFinalizer => turn_finalizer::run().await,
-        Function::Authorizer => authorizer::run().await,
+        Function::Execute => execute::run(),
+        Function::ToolContinuation => tool_continuation::run(),
+        Function::SessionRead => session_read::run(),
+        Function::TurnFinalizer => turn_finalizer::run(),
+        Function::Authorizer => authorizer::run(),
     }
 }
 

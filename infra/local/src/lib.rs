@@ -3,13 +3,15 @@
 //! The same function code as on AWS, under the real `lambda_runtime`, as separate processes that poll
 //! a Lambda Runtime API; in front of them a gateway that speaks API Gateway events and streams
 //! replies; behind them DynamoDB, S3 and SQS as servers that speak the wire of the real ones. The
-//! `local` binary and the integration tests start the very same thing, with [`Cloud::start`].
+//! `aptix` program and the integration tests start the very same thing, with [`Cloud::start`].
 //!
 //! Deliberately absent: any logic of sessions and turns, and any isolation between functions, which
 //! share one machine. Limits that clients and functions can run into (sizes, timeouts, concurrency)
 //! are those of AWS.
 
+pub mod bench;
 mod cloud;
+pub mod console;
 pub mod contexts;
 pub mod data_folder;
 mod demo;
@@ -23,6 +25,7 @@ mod http_server;
 mod lambda;
 mod open_files;
 mod options;
+pub mod provider_trial;
 mod quick_ack;
 pub mod reconcile;
 mod running;
@@ -36,6 +39,13 @@ pub mod token;
 pub use cloud::{Cloud, Error};
 pub use demo::demo;
 pub use endpoints::Endpoints;
+pub use environment::DECIDED_HERE;
 pub use function_process::run as run_function;
 pub use lambda::Function;
-pub use options::{Data, Model, Oidc, Options, Vectors};
+pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
+
+/// Where the API of the local cloud on a data folder is or was: whoever asks has to try.
+#[must_use]
+pub fn api_url(folder: &std::path::Path) -> Option<String> {
+    running::endpoints(folder).ok().map(|endpoints| endpoints.api)
+}

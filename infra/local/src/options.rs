@@ -18,7 +18,7 @@ pub struct Options {
     pub services_port: u16,
     /// Where state is kept.
     pub data: Data,
-    /// The executable that is started as the functions: the `local` binary. The running one if not set.
+    /// The executable that is started as the functions: the `aptix` program. The running one if not set.
     pub executable: Option<PathBuf>,
     /// Processes per function, at most.
     pub concurrency: usize,
@@ -42,8 +42,19 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// A folder that gets each event that a function gets, a file each.
     pub events: Option<PathBuf>,
-    /// Whether the functions' logs are printed to the terminal too.
-    pub echo_logs: bool,
+    /// What of the functions' logs is printed to the terminal too.
+    pub logs: Logs,
+}
+
+/// What of the functions' logs is printed to the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Logs {
+    /// Nothing.
+    None,
+    /// What goes wrong with the model, in a line each.
+    Trouble,
+    /// Everything.
+    All,
 }
 
 /// Where state is kept.
@@ -113,7 +124,7 @@ impl Default for Options {
             oidc: None,
             environment: BTreeMap::new(),
             events: None,
-            echo_logs: false,
+            logs: Logs::None,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::id::Issued;
 use crate::memory::Memory;
 use crate::plan::{self, Emission, Plan};
 use crate::play::SILENCE;
-use crate::provider::{Key, Profile};
+use crate::provider::{Chain, Key, Profile};
 use crate::quirk::Quirk;
 use crate::refusal::Refusal;
 use crate::reply::{End, Reply, Status, Step};
@@ -39,6 +39,7 @@ pub(crate) fn decide(
 ) -> Result<(Duration, Answer), Refusal> {
     authorize(profile, headers)?;
     let asked = Asked::read(profile, body)?;
+    check_is_there(profile, memory, &asked)?;
     let mut replies = replies(memory, &asked)?.into_iter();
     let reply = replies.next().unwrap_or_else(|| unscripted(&asked));
     if let Some(kind) = unoffered(&asked, &reply) {
@@ -55,6 +56,31 @@ pub(crate) fn decide(
         played(&asked, &reply, plan::lay_out(&asked, &reply, issued, now()))
     };
     Ok((reply.delay, answer))
+}
+
+/// Removes a stored response.
+pub(crate) fn remove(
+    profile: &'static Profile,
+    memory: &Memory,
+    headers: &HeaderMap,
+    id: &str,
+) -> Result<(), Refusal> {
+    authorize(profile, headers)?;
+    let is_stored =
+        matches!(profile.chain, Chain::Kept(_)) && Issued::read(id).is_some_and(|issued| issued.stored);
+    if is_stored && memory.remove(id) {
+        return Ok(());
+    }
+    let message = format!("Response with id '{id}' not found.");
+    Err(Refusal { status: 404, code: None, param: None, ..Refusal::invalid("", "", message) })
+}
+
+/// Refuses to go on from a response that was removed.
+fn check_is_there(profile: &Profile, memory: &Memory, asked: &Asked) -> Result<(), Refusal> {
+    match (&profile.chain, asked.previous.map(Issued::response)) {
+        (Chain::Kept(lost), Some(id)) if memory.is_removed(&id) => Err(lost.refusal(&id, "")),
+        _ => Ok(()),
+    }
 }
 
 /// A tool of the provider's own that the reply uses and the request does not offer.

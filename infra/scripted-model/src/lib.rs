@@ -16,6 +16,8 @@
 //! # Routes
 //!
 //! - `POST /v1/responses`, plain JSON or `"stream": true`.
+//! - `DELETE /v1/responses/{id}`: the response can't be gone on from any more; 404 of one that is not stored.
+//! - `GET /v1/models`: one, `scripted`.
 //! - `POST /v1/embeddings`: vectors that are near each other where texts share words, the same each time.
 //! - `GET /scripted/requests`: `{"count", "abandoned", "requests": [{"query", "headers", "body"}], "embeddings": {"requests",
 //!   "texts"}}`, the last 10,000 requests for responses; `DELETE` forgets them. `abandoned` counts replies whose client

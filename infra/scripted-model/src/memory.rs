@@ -1,5 +1,5 @@
-//! What has to be remembered between requests: the replies that follow a `then`, and how often a
-//! `times` has been spent. Bounded; a restart forgets it.
+//! What has to be remembered between requests: the replies that follow a `then`, how often a
+//! `times` has been spent, and which responses were removed. Bounded; a restart forgets it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -12,6 +12,7 @@ const KEPT: usize = 1_000;
 pub(crate) struct Memory {
     then: Mutex<Bounded<Vec<Reply>>>,
     spent: Mutex<Bounded<u32>>,
+    removed: Mutex<Bounded<()>>,
 }
 
 impl Memory {
@@ -25,6 +26,19 @@ impl Memory {
     /// What was left to say after this response; it stays, since a request may be repeated.
     pub(crate) fn then(&self, response: &str) -> Option<Vec<Reply>> {
         lock(&self.then).entries.get(response).cloned()
+    }
+
+    /// Removes a response; false where it was removed before.
+    pub(crate) fn remove(&self, response: &str) -> bool {
+        let mut removed = lock(&self.removed);
+        let is_there = !removed.entries.contains_key(response);
+        removed.insert(response.to_owned(), ());
+        is_there
+    }
+
+    /// Whether a response was removed.
+    pub(crate) fn is_removed(&self, response: &str) -> bool {
+        lock(&self.removed).entries.contains_key(response)
     }
 
     /// Spends one of `times` for this request; false once all are spent, and then anew.

@@ -63,6 +63,8 @@ struct Kept {
     requests: VecDeque<(String, Value)>,
     moments: Vec<(Moment, Instant)>,
     unfit: Vec<String>,
+    removed: Vec<String>,
+    refuses_removals: bool,
 }
 
 impl Kept {
@@ -103,6 +105,24 @@ impl Recorder {
     /// breaks a rule of the API beside it. Not those that a script, or the provider that is played, refuses.
     pub fn refused_as_unfit(&self) -> Vec<String> {
         self.lock().unfit.clone()
+    }
+
+    /// The ids of the responses that were removed, in order.
+    pub fn removals(&self) -> Vec<String> {
+        self.lock().removed.clone()
+    }
+
+    /// From now on every removal of a response is answered with 503, or none is.
+    pub fn refuse_removals(&self, refuse: bool) {
+        self.lock().refuses_removals = refuse;
+    }
+
+    pub(crate) fn refuses_removals(&self) -> bool {
+        self.lock().refuses_removals
+    }
+
+    pub(crate) fn removed(&self, id: &str) {
+        self.lock().removed.push(id.to_owned());
     }
 
     /// How many embeddings were asked for.

@@ -50,6 +50,12 @@ impl Refusal {
         }
     }
 
+    /// A 503.
+    pub(crate) fn unavailable() -> Self {
+        let refusal = Self::invalid("server_error", "", "The server is overloaded.");
+        Self { status: 503, kind: "server_error".into(), param: None, ..refusal }
+    }
+
     /// The same, laid out in this way where it has none of its own.
     pub(crate) fn laid_out(self, layout: Layout) -> Self {
         Self { layout: self.layout.or(Some(layout)), ..self }

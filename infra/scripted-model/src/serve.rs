@@ -4,12 +4,12 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, RawQuery, State};
+use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::answer::{self, Answer};
 use crate::embedding;
@@ -33,7 +33,9 @@ pub fn router(provider: Provider, recorder: Recorder) -> Router {
     let model = Model { provider, recorder, memory: Arc::new(Memory::default()) };
     Router::new()
         .route("/v1/responses", post(responses))
+        .route("/v1/responses/{id}", delete(remove))
         .route("/v1/embeddings", post(embeddings))
+        .route("/v1/models", get(models))
         .route("/scripted/requests", get(requests).delete(forget))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .with_state(model)
@@ -50,6 +52,16 @@ pub async fn serve(
     recorder: Recorder,
 ) -> io::Result<()> {
     axum::serve(listener, router(provider, recorder)).await
+}
+
+/// The models that a program may look for before it asks. Any other name is answered too.
+async fn models(State(model): State<Model>, headers: HeaderMap) -> Response {
+    let profile = model.provider.profile();
+    match answer::authorize(profile, &headers) {
+        Ok(()) => Json(json!({ "object": "list", "data": [{ "id": "scripted", "object": "model" }] }))
+            .into_response(),
+        Err(refusal) => refusal.laid_out(profile.errors).into_response(),
+    }
 }
 
 async fn requests(State(model): State<Model>) -> Json<Value> {
@@ -90,6 +102,21 @@ async fn responses(
             tokio::time::sleep(takes).await;
             Json(response).into_response()
         }
+    }
+}
+
+async fn remove(State(model): State<Model>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    let profile = model.provider.profile();
+    let asked = match model.recorder.refuses_removals() {
+        true => Err(Refusal::unavailable()),
+        false => answer::remove(profile, &model.memory, &headers, &id),
+    };
+    match asked {
+        Ok(()) => {
+            model.recorder.removed(&id);
+            Json(json!({ "id": id, "object": "response", "deleted": true })).into_response()
+        }
+        Err(refusal) => refusal.laid_out(profile.errors).into_response(),
     }
 }
 

@@ -5,10 +5,11 @@ use std::{collections::BTreeSet, time::Duration};
 use bytes::Bytes;
 use contracts::{
     AgentExecuteResponse, ContentHash, Error, ErrorCode, FileAddress, NonEmpty, Timestamp,
-    response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall},
+    response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall, ToolOutcome},
 };
 
 use crate::{
+    call::{LONG_VALUE, Round, WholeCall},
     guard::{Blob, Guarded},
     model,
     outcome::Outcome,
@@ -65,9 +66,13 @@ impl Answer {
         Self { outcome: self.outcome.streamed(segment), ..self }
     }
 
-    /// The same, with how long the model's provider asks to wait, within reason.
-    pub fn retry_after(self, wait: Option<Duration>) -> Self {
-        Self { outcome: self.outcome.retry_after(wait.map(|wait| wait.min(LONGEST_WAIT))), ..self }
+    /// The same, with what there was of an answer.
+    pub fn with_partial(self, turn: &TurnKey, guarded: Guarded) -> Self {
+        let address =
+            (guarded.text.len() > LONG_VALUE).then(|| FileAddress::of_bytes(guarded.text.as_bytes()));
+        let long = address.map(|address| long_value(turn, address, long::TEXT, &guarded.text));
+        let outcome = self.outcome.with_partial(guarded.text);
+        Self { outcome, files: embedded(turn, guarded.blobs).into_iter().chain(long).collect(), ..self }
     }
 
     /// The same, with what is stored beside it.
@@ -108,8 +113,10 @@ pub fn answered(
     received: Timestamp,
     timing: &Timing,
 ) -> Answer {
+    let summary = summarize(&guarded.text);
     let report = Report {
-        answer_summary: Some(summarize(&guarded.text)),
+        answer_is_cut: summary.is_cut,
+        answer_summary: Some(summary.text),
         // Where nothing is left with the provider there is no chain to go on from.
         chain_expires: (plan.chain == Keeper::Provider && !progress.is_unkept())
             .then(|| received.after(timing.chain_life)),
@@ -129,6 +136,7 @@ pub fn answered(
         outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode)
             .after_modes(progress.earlier_modes)
             .told(rounds, window)
+            .made(progress.ended)
             .with_context(progress.context_block),
         files: embedded(&turn.key, guarded.blobs),
         beside: Vec::new(),
@@ -176,7 +184,9 @@ pub fn suspended(
 
 /// No answer.
 pub fn failed(error: Error, progress: Progress, plan: &Plan, received: Timestamp) -> Answer {
-    let outcome = Outcome::failed(error, report(&progress, plan, received));
+    let outcome = Outcome::failed(error, report(&progress, plan, received))
+        .after_rounds(progress.made_rounds())
+        .made(progress.ended);
     Answer { outcome, files: Vec::new(), beside: Vec::new() }
 }
 
@@ -265,6 +275,48 @@ pub fn published(key: &TurnKey, file: &PublishFile) -> (File, FileRef) {
     (File { payload, media_type: file.media_type.clone(), bytes: file.bytes.clone() }, seen)
 }
 
+/// What the files of long values are called.
+pub mod long {
+    /// A text of the model's.
+    pub const TEXT: &str = "text.md";
+    /// A call's arguments.
+    pub const ARGUMENTS: &str = "arguments.json";
+    /// A call's result.
+    pub const RESULT: &str = "result.json";
+    /// Why a call failed.
+    pub const ERROR: &str = "error.txt";
+}
+
+/// The long values of a round, as files of the turn.
+#[must_use]
+pub fn long_values(key: &TurnKey, round: &Round) -> Vec<File> {
+    let text = round.beside.file().map(|at| (at, long::TEXT, round.beside.text.as_str()));
+    let calls = round.calls.iter().flat_map(|call| {
+        let WholeCall { arguments, outcome } = call.files();
+        let outcome = outcome.zip(call.outcome.as_ref()).map(|(at, outcome)| match outcome {
+            ToolOutcome::ResultJson(json) => (at, long::RESULT, json.as_str()),
+            ToolOutcome::ErrorMessage(message) => (at, long::ERROR, message.as_str()),
+        });
+        arguments.map(|at| (at, long::ARGUMENTS, call.arguments.as_str())).into_iter().chain(outcome)
+    });
+    // What is cut was kept when it was whole.
+    let whole = text.into_iter().chain(calls).filter(|(_, _, value)| value.len() > LONG_VALUE);
+    whole.map(|(address, name, value)| long_value(key, address, name, value)).collect()
+}
+
+fn long_value(key: &TurnKey, address: FileAddress, name: &str, value: &str) -> File {
+    let media_type = match name {
+        long::TEXT => "text/markdown; charset=utf-8",
+        long::ERROR => "text/plain; charset=utf-8",
+        _ => "application/json",
+    };
+    File {
+        payload: Payload { turn: key.clone(), kind: Kind::File { address, name: name.to_owned() } },
+        media_type: media_type.to_owned(),
+        bytes: Bytes::from(value.to_owned()),
+    }
+}
+
 fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {
     FileRef {
         name: blob.name.clone(),
@@ -350,12 +402,12 @@ pub fn failure(error: &model::Error) -> Error {
     };
     let told = Error::new(code, message);
     match error.retry_after() {
-        Some(wait) => told.with_details(format!("Retry-After: {}", seconds(wait.min(LONGEST_WAIT)))),
+        Some(wait) => {
+            let told = told.with_retry_after(wait.min(LONGEST_WAIT));
+            // What clients read that know no `RetryAfterSeconds`.
+            let seconds = told.retry_after_seconds.unwrap_or(1);
+            told.with_details(format!("Retry-After: {seconds}"))
+        }
         None => told,
     }
-}
-
-/// Whole seconds, as the header of that name has them.
-fn seconds(wait: Duration) -> u128 {
-    wait.as_millis().div_ceil(1_000).max(1)
 }

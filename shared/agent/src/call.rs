@@ -1,11 +1,12 @@
 //! Tool calls with what came of them, reply by reply, and how much of them is kept for telling them again.
 
-use contracts::response::ToolOutcome;
+use contracts::{FileAddress, Timestamp, Usage, read::RanBy, response::ToolOutcome};
+use protocol::id::AttemptId;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use crate::{
     model::{FunctionCall, HostedCall, Item, Reasoning, ToolOutput},
-    text::cut,
+    text::{cut, is_cut},
 };
 
 /// A call and what came of it.
@@ -21,13 +22,66 @@ pub struct CallRecord {
     /// What came of it; none while the client runs it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub outcome: Option<ToolOutcome>,
+    /// Who answers it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ran_by: Option<RanBy>,
+    /// How long that took.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub execution_ms: Option<u64>,
+    /// The files that hold what was cut of it.
+    #[serde(skip_serializing_if = "WholeCall::is_empty", default)]
+    pub whole: WholeCall,
+}
+
+/// The files that hold the long values of a call whose own are cut.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct WholeCall {
+    /// Its arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<FileAddress>,
+    /// What came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<FileAddress>,
+}
+
+impl WholeCall {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A longer value is kept as a file of its turn too, where its reply says so; in bytes.
+pub const LONG_VALUE: usize = 16 << 10;
+
+/// The file that holds a long value.
+fn address_of(value: &str) -> Option<FileAddress> {
+    (value.len() > LONG_VALUE).then(|| FileAddress::of_bytes(value.as_bytes()))
 }
 
 impl CallRecord {
+    /// The files that hold its long values.
+    #[must_use]
+    pub fn files(&self) -> WholeCall {
+        let outcome = self.outcome.as_ref().and_then(|outcome| address_of(text_of(outcome)));
+        WholeCall {
+            arguments: self.whole.arguments.or_else(|| address_of(&self.arguments)),
+            outcome: self.whole.outcome.or(outcome),
+        }
+    }
+
     /// A call that nobody has run yet.
     #[must_use]
     pub fn open(call: FunctionCall) -> Self {
-        Self { call_id: call.call_id, name: call.name, arguments: call.arguments, outcome: None }
+        Self {
+            call_id: call.call_id,
+            name: call.name,
+            arguments: call.arguments,
+            outcome: None,
+            ran_by: None,
+            execution_ms: None,
+            whole: WholeCall::default(),
+        }
     }
 
     /// The call with what came of it; none while it is open.
@@ -66,14 +120,23 @@ impl CallRecord {
                 ToolOutcome::ResultJson(json) => ToolOutcome::ResultJson(cut(json, most)),
                 ToolOutcome::ErrorMessage(message) => ToolOutcome::ErrorMessage(cut(message, most)),
             }),
+            ran_by: self.ran_by,
+            execution_ms: self.execution_ms,
+            whole: self.files(),
         }
     }
 
     fn size(&self) -> usize {
-        let outcome = self.outcome.as_ref().map_or(0, |outcome| match outcome {
-            ToolOutcome::ResultJson(text) | ToolOutcome::ErrorMessage(text) => text.len(),
-        });
+        let outcome = self.outcome.as_ref().map_or(0, |outcome| text_of(outcome).len());
         [self.call_id.len(), self.name.len(), self.arguments.len(), outcome].iter().sum()
+    }
+}
+
+/// What came of a call, as it was written.
+#[must_use]
+pub fn text_of(outcome: &ToolOutcome) -> &str {
+    match outcome {
+        ToolOutcome::ResultJson(text) | ToolOutcome::ErrorMessage(text) => text,
     }
 }
 
@@ -91,6 +154,9 @@ pub struct Beside {
     /// What the model wrote.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
+    /// The file that holds what was cut of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole_text: Option<FileAddress>,
     /// How it came to its calls, where the provider told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasoning: Vec<Reasoning>,
@@ -106,11 +172,52 @@ pub struct Beside {
 }
 
 impl Beside {
+    /// The file that holds its text, where that is long.
+    #[must_use]
+    pub fn file(&self) -> Option<FileAddress> {
+        self.whole_text.or_else(|| address_of(&self.text))
+    }
+
     /// Whether there is anything to keep.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.text.is_empty() && self.reasoning.is_empty() && self.hosted.is_empty()
+        self.text.is_empty()
+            && self.whole_text.is_none()
+            && self.reasoning.is_empty()
+            && self.hosted.is_empty()
     }
+}
+
+/// How a reply was come by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Made {
+    /// The attempt that asked: what went over the wire, and the step of the reply's calls, lie under its id.
+    pub by: AttemptId,
+    /// Which attempt of the turn that was, from 1.
+    pub attempt: u32,
+    /// When the model was asked.
+    pub asked: Timestamp,
+    /// How long it took, retries included.
+    pub ms: u64,
+    /// Tokens used.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub usage: Option<Usage>,
+    /// Which of the turn's model calls it was.
+    pub call: u32,
+    /// Whether what went over the wire is kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub raw: bool,
+    /// Whether its long values are kept as files of the turn.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub long_values: bool,
+    /// Which step its calls are recorded as; 0 of a reply without any.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub step: u32,
+}
+
+fn is_none(step: &u32) -> bool {
+    *step == 0
 }
 
 /// A model that can read reasoning.
@@ -134,6 +241,9 @@ pub struct Round {
     /// The mode that the request named which brought the results; none when it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    /// How the reply was come by; none when it was not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
 }
 
 impl Round {
@@ -141,7 +251,7 @@ impl Round {
     /// without an output would be refused.
     #[must_use]
     pub fn replied(&self, reader: Option<Reader<'_>>) -> Vec<Item> {
-        let Beside { text, reasoning, hosted, model, provider } = &self.beside;
+        let Beside { text, reasoning, hosted, model, provider, whole_text: _ } = &self.beside;
         let readable = reader == Some(Reader { model, provider });
         let answered: Vec<_> = self.calls.iter().filter(|call| call.outcome.is_some()).collect();
         let mut items = Vec::new();
@@ -166,10 +276,21 @@ impl Round {
     pub fn brief(&self) -> Self {
         let text = cut(self.beside.text.clone(), BRIEF_VALUE);
         Self {
-            beside: Beside { text, ..Beside::default() },
+            beside: Beside { text, whole_text: self.beside.file(), ..Beside::default() },
             calls: self.calls.iter().map(|call| call.brief(BRIEF_VALUE)).collect(),
             mode: self.mode.clone(),
+            made: self.made.clone(),
         }
+    }
+
+    /// Whether a value of it was cut.
+    #[must_use]
+    pub fn is_brief(&self) -> bool {
+        let values = self
+            .calls
+            .iter()
+            .flat_map(|call| [Some(call.arguments.as_str()), call.outcome.as_ref().map(text_of)]);
+        values.flatten().chain([self.beside.text.as_str()]).any(is_cut)
     }
 
     /// How many bytes it has.
@@ -234,6 +355,9 @@ mod tests {
             name: "look".to_owned(),
             arguments: "{}".to_owned(),
             outcome: Some(ToolOutcome::ResultJson(result.to_owned())),
+            ran_by: None,
+            execution_ms: None,
+            whole: WholeCall::default(),
         }
     }
 
@@ -261,6 +385,17 @@ mod tests {
     }
 
     #[test]
+    fn a_long_value_that_is_cut_names_the_file_that_holds_it() {
+        let long = "x".repeat(LONG_VALUE + 1);
+        let whole = round(vec![called("long", &long), called("short", &"y".repeat(LONG_VALUE))]);
+        let cut = whole.brief().brief();
+        assert!(cut.is_brief());
+        assert_eq!(cut.calls[0].files().outcome, Some(FileAddress::of_bytes(long.as_bytes())));
+        assert_eq!(cut.calls[0].files(), whole.calls[0].files());
+        assert_eq!(cut.calls[1].files(), WholeCall::default());
+    }
+
+    #[test]
     fn arguments_that_are_cut_are_json_still() {
         let mut call = called("c", "1");
         call.arguments = format!("{{\"text\":\"{}\"}}", "ä".repeat(6_000));
@@ -272,6 +407,7 @@ mod tests {
     #[test]
     fn a_reply_is_told_in_its_order_and_its_reasoning_to_whoever_wrote_it() {
         let beside = Beside {
+            whole_text: None,
             text: "Let me look.".to_owned(),
             reasoning: vec![thought(0, "rs_1"), thought(1, "rs_2")],
             hosted: vec![
@@ -283,7 +419,7 @@ mod tests {
             model: "m".to_owned(),
             provider: "p".to_owned(),
         };
-        let told = Round { beside, calls: vec![called("c1", "1"), called("c2", "2")], mode: None };
+        let told = Round { beside, calls: vec![called("c1", "1"), called("c2", "2")], ..Round::default() };
         let reader = |provider| Some(Reader { model: "m", provider });
         let names = |items: Vec<Item>| -> Vec<String> {
             let name = |item| match item {

@@ -1,6 +1,6 @@
 //! What turns are made of besides the request: modes, tools and default contexts.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use contracts::{id::OrgId, read::Visibility};
 use protocol::{
@@ -36,6 +36,10 @@ pub struct AgentConfig {
     pub retrieval: Option<Configured>,
     /// Who of its org may see a new session.
     pub visibility: Visibilities,
+    /// How long deleted sessions of orgs are kept that have it otherwise than the deployment.
+    pub retention_of_orgs: BTreeMap<OrgId, Duration>,
+    /// Whether there is an index of sessions, which has to be told when one is renamed or made without a turn.
+    pub sessions_are_indexed: bool,
     /// Server tools that every mode has, beside `agent_change_mode`.
     pub always: Vec<String>,
 }
@@ -140,6 +144,7 @@ impl AgentConfig {
             chain: keeper,
             chain_policy: effective.chain,
             start: None,
+            cut_place: 0,
             history_tokens: effective.budgets.history_tokens,
             history_summary: effective.history_summary,
             solution: None,

@@ -18,6 +18,7 @@ pub mod guard;
 pub mod history;
 pub mod hosted;
 pub mod known;
+pub mod left_upstream;
 pub mod matching;
 pub mod material;
 pub mod mode;

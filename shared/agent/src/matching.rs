@@ -70,7 +70,15 @@ mod tests {
     use super::*;
 
     fn call(id: &str) -> CallRecord {
-        CallRecord { call_id: id.to_owned(), name: "t".to_owned(), arguments: "{}".to_owned(), outcome: None }
+        CallRecord {
+            call_id: id.to_owned(),
+            name: "t".to_owned(),
+            arguments: "{}".to_owned(),
+            outcome: None,
+            ran_by: None,
+            execution_ms: None,
+            whole: crate::call::WholeCall::default(),
+        }
     }
 
     fn result(id: &str) -> ToolResult {

@@ -30,6 +30,8 @@ pub trait Model: Send + Sync {
 pub struct Observer<'a> {
     /// Receives the text as it is written; the reply holds all of it.
     pub deltas: &'a mut (dyn FnMut(&str) + Send),
+    /// Is told of a pause before the provider is asked again, and of its end.
+    pub pauses: Option<&'a mut (dyn FnMut(Option<Duration>) + Send)>,
     /// Tokens used, when the provider tells.
     pub usage: Option<Usage>,
     /// Whether anything of an output was there.
@@ -53,7 +55,20 @@ impl<'a> Observer<'a> {
     /// Hands text on to `deltas` and keeps nothing of the wire.
     #[must_use]
     pub fn of(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
-        Self { deltas, usage: None, has_output: false, failed_id: None, raw: None }
+        Self { deltas, pauses: None, usage: None, has_output: false, failed_id: None, raw: None }
+    }
+
+    /// Tells `pauses` of pauses.
+    #[must_use]
+    pub fn telling_pauses(self, pauses: &'a mut (dyn FnMut(Option<Duration>) + Send)) -> Self {
+        Self { pauses: Some(pauses), ..self }
+    }
+
+    /// The provider is asked again after a pause, or now.
+    pub fn paused(&mut self, pause: Option<Duration>) {
+        if let Some(pauses) = &mut self.pauses {
+            pauses(pause);
+        }
     }
 
     /// Adds what a reply used, as far as the provider told it: a call may take more than one.

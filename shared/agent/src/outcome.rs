@@ -3,16 +3,15 @@
 //! One JSON object under the attempt's own id. Whoever takes a turn over fences first, then looks
 //! for it and settles from it, so an answer that reached storage is neither paid for twice nor lost.
 
-use std::time::Duration;
-
 use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, error::Misread};
 use protocol::detail::{Findings, StagedMode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    call::{CallRecord, Round},
+    call::{CallRecord, Made, Round},
     progress::Step,
+    summary::summarize,
     window::Window,
 };
 use protocol::{
@@ -65,9 +64,22 @@ pub enum Ending {
         /// What its message told of the indexed sources, for the same.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         context_block: Option<String>,
+        /// How the answer was come by.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        made: Option<Box<Made>>,
     },
     /// Errors.
-    Failed,
+    Failed {
+        /// The turn's tool rounds, bounded.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        tool_rounds: Vec<Round>,
+        /// How the reply that failed was come by.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        made: Option<Box<Made>>,
+        /// What there was of an answer.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        partial: Option<String>,
+    },
     /// Calls for the client to run.
     Suspended {
         /// The pending calls, what the server already ran, and the tool list, so that any process can go on.
@@ -111,6 +123,7 @@ impl Outcome {
                 tool_rounds: Vec::new(),
                 window: None,
                 context_block: None,
+                made: None,
             },
         }
     }
@@ -142,17 +155,38 @@ impl Outcome {
         self
     }
 
+    /// The same, with the rounds of a turn that failed.
+    #[must_use]
+    pub fn after_rounds(mut self, made: Vec<Round>) -> Self {
+        if let Ending::Failed { tool_rounds, .. } = &mut self.ending {
+            *tool_rounds = made;
+        }
+        self
+    }
+
+    /// The same, with what there was of an answer.
+    #[must_use]
+    pub fn with_partial(mut self, text: String) -> Self {
+        if let Ending::Failed { partial, .. } = &mut self.ending {
+            *partial = Some(text).filter(|text| !text.trim().is_empty());
+            self.report.partial_answer = partial.as_deref().map(summarize);
+        }
+        self
+    }
+
+    /// The same, with how its last reply was come by.
+    #[must_use]
+    pub fn made(mut self, how: Option<Made>) -> Self {
+        if let Ending::Completed { made, .. } | Ending::Failed { made, .. } = &mut self.ending {
+            *made = how.map(Box::new);
+        }
+        self
+    }
+
     /// The same, with the segment of the turn's stream that became the answer.
     #[must_use]
     pub fn streamed(self, segment: Option<Segment>) -> Self {
         Self { response: Response { segment, ..self.response }, ..self }
-    }
-
-    /// The same, with how long the client had better wait.
-    #[must_use]
-    pub fn retry_after(self, wait: Option<Duration>) -> Self {
-        let retry_after_seconds = wait.map(|wait| wait.as_secs_f64().ceil().max(1.0) as u64);
-        Self { response: Response { retry_after_seconds, ..self.response }, ..self }
     }
 
     /// Calls for the client to run. What was gathered so far is reported in the final response.
@@ -169,12 +203,19 @@ impl Outcome {
     /// Errors. What a failed turn must not keep is cleared (DD-002C).
     #[must_use]
     pub fn failed(error: Error, report: Report) -> Self {
-        let report = Report { answer_summary: None, errors: vec![error.message.clone()], ..report };
+        let errors = vec![error.message.clone()];
+        let report = Report {
+            answer_summary: None,
+            answer_is_cut: false,
+            error_code: Some(error.error_code),
+            errors,
+            ..report
+        };
         Self {
             schema_version: SCHEMA_VERSION,
             response: Response::error(error),
             report,
-            ending: Ending::Failed,
+            ending: Ending::Failed { tool_rounds: Vec::new(), made: None, partial: None },
         }
     }
 
@@ -183,12 +224,12 @@ impl Outcome {
     pub fn verdict(&self, writer: AttemptId) -> Option<Verdict> {
         match self.ending {
             Ending::Completed { .. } => Some(Verdict::Completed { writer }),
-            Ending::Failed => Some(Verdict::Failed { writer }),
+            Ending::Failed { .. } => Some(Verdict::Failed { writer }),
             Ending::Suspended { .. } => None,
         }
     }
 
-    /// The turn's tool rounds, oldest first; none unless it was completed. What an earlier version kept is
+    /// The turn's tool rounds, oldest first; those of a suspension are in its step. What an earlier version kept is
     /// one round: which calls came together is not known.
     #[must_use]
     pub fn rounds(&self) -> Vec<Round> {
@@ -197,7 +238,8 @@ impl Outcome {
                 let before = (!calls.is_empty()).then(|| Round { calls: calls.clone(), ..Round::default() });
                 before.into_iter().chain(tool_rounds.iter().cloned()).collect()
             }
-            Ending::Failed | Ending::Suspended { .. } => Vec::new(),
+            Ending::Failed { tool_rounds, .. } => tool_rounds.clone(),
+            Ending::Suspended { .. } => Vec::new(),
         }
     }
 
@@ -206,7 +248,7 @@ impl Outcome {
     pub fn window(&self) -> Option<&Window> {
         match &self.ending {
             Ending::Completed { window, .. } => window.as_deref(),
-            Ending::Failed | Ending::Suspended { .. } => None,
+            Ending::Failed { .. } | Ending::Suspended { .. } => None,
         }
     }
 
@@ -215,7 +257,7 @@ impl Outcome {
     pub fn context_block(&self) -> Option<&str> {
         match &self.ending {
             Ending::Completed { context_block, .. } => context_block.as_deref(),
-            Ending::Failed | Ending::Suspended { .. } => None,
+            Ending::Failed { .. } | Ending::Suspended { .. } => None,
         }
     }
 
@@ -224,7 +266,7 @@ impl Outcome {
     pub fn into_step(self) -> Option<Step> {
         match self.ending {
             Ending::Suspended { step } => Some(*step),
-            Ending::Completed { .. } | Ending::Failed => None,
+            Ending::Completed { .. } | Ending::Failed { .. } => None,
         }
     }
 
@@ -235,9 +277,12 @@ impl Outcome {
             Ending::Completed { staged_mode, earlier_modes, .. } => {
                 earlier_modes.iter().chain(staged_mode).cloned().collect()
             }
-            Ending::Failed | Ending::Suspended { .. } => Vec::new(),
+            Ending::Failed { .. } | Ending::Suspended { .. } => Vec::new(),
         };
-        Findings { report: self.report.clone(), modes }
+        // A suspension tells of a turn that was ended while it was waited for: it has no other answer.
+        let said = matches!(self.ending, Ending::Suspended { .. }).then(|| self.response.said()).flatten();
+        let partial_answer = said.as_deref().map(summarize).or_else(|| self.report.partial_answer.clone());
+        Findings { report: Report { partial_answer, ..self.report.clone() }, modes }
     }
 
     /// The object as it is stored.
@@ -290,11 +335,23 @@ impl Response {
     /// The answer's text, of a completed turn.
     #[must_use]
     pub fn answer(&self) -> Option<String> {
-        let result: InvokeResult<AgentExecuteResponse> = serde_json::from_str(self.body.get()).ok()?;
-        match result.into_outcome().ok()? {
+        match self.read()? {
             AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
             AgentExecuteResponse::ClientToolContinuation(_) => None,
         }
+    }
+
+    /// What was written beside calls for the client.
+    fn said(&self) -> Option<String> {
+        match self.read()? {
+            AgentExecuteResponse::Final(_) => None,
+            AgentExecuteResponse::ClientToolContinuation(calls) => calls.tool_continuation_message,
+        }
+    }
+
+    fn read(&self) -> Option<AgentExecuteResponse> {
+        let result: InvokeResult<AgentExecuteResponse> = serde_json::from_str(self.body.get()).ok()?;
+        result.into_outcome().ok()
     }
 
     /// The body's bytes.
@@ -306,8 +363,8 @@ impl Response {
     /// An unsuccessful result.
     #[must_use]
     pub fn error(error: Error) -> Self {
-        let code = error.error_code;
-        Self::new(&InvokeResult::err(error), Some(code))
+        let (code, retry_after_seconds) = (error.error_code, error.retry_after_seconds);
+        Self { retry_after_seconds, ..Self::new(&InvokeResult::err(error), Some(code)) }
     }
 
     /// What a turn that was ended from outside answers: the same bytes every time.

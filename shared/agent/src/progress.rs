@@ -14,7 +14,7 @@ use contracts::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    call::{self, Beside, CallRecord, Round},
+    call::{self, Beside, CallRecord, Made, Round},
     context::{Prices, Route, cost},
     model::FunctionCall,
     retrieval::{MOST_CHUNKS, NOT_ALL_LISTED, Sources},
@@ -73,6 +73,10 @@ pub struct Plan {
     /// How many tokens of earlier turns a request may tell.
     #[serde(default)]
     pub history_tokens: u32,
+    /// The first place of the turn's line that knew nothing of a purged session which the line led into; 0 where all
+    /// of it is there.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub cut_place: u64,
     /// Whether the model sums up those that are left out.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub history_summary: bool,
@@ -92,6 +96,11 @@ pub struct Plan {
     pub max_rounds: u32,
     /// How long the client has for its tools, in seconds.
     pub tool_deadline_seconds: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_zero(place: &u64) -> bool {
+    *place == 0
 }
 
 /// What came of the model calls so far.
@@ -138,6 +147,12 @@ pub struct Progress {
     /// What the last reply had beside its calls.
     #[serde(skip_serializing_if = "Beside::is_empty")]
     pub beside: Beside,
+    /// How that reply was come by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
+    /// How the reply that ends the turn was come by, or that there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Made>,
     /// The last reply's calls in the model's order, with what came of each; without an outcome while the
     /// client runs it.
     pub calls: Vec<CallRecord>,
@@ -216,7 +231,9 @@ impl Spent {
     }
 }
 
-fn millis(time: Duration) -> u64 {
+/// Milliseconds, as they are kept.
+#[must_use]
+pub fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -273,7 +290,15 @@ impl Progress {
             beside: self.beside.clone(),
             calls: self.calls.clone(),
             mode: self.told_mode.clone(),
+            made: self.made.clone(),
         })
+    }
+
+    /// Whether a reply that called tools began with this text.
+    #[must_use]
+    pub fn has_said(&self, text: &str) -> bool {
+        let past = self.past.iter().map(|round| &round.beside);
+        past.chain([&self.beside]).any(|beside| beside.text.starts_with(text))
     }
 
     /// Every round of the turn so far, oldest first: what a request tells that can't go on from the reply
@@ -287,11 +312,12 @@ impl Progress {
     }
 
     /// Goes on with the calls of another reply.
-    pub fn begin_round(&mut self, calls: impl Iterator<Item = FunctionCall>, beside: Beside) {
+    pub fn begin_round(&mut self, calls: impl Iterator<Item = FunctionCall>, beside: Beside, made: Made) {
         let mut past = std::mem::take(&mut self.past);
         past.extend(self.last_round());
         self.past = call::kept(past, call::IN_TURN);
         self.beside = beside;
+        self.made = Some(Made { step: self.steps(), ..made });
         self.calls = calls.map(CallRecord::open).collect();
     }
 
@@ -404,6 +430,7 @@ impl Progress {
         for call in self.calls.iter_mut().filter(|call| call.outcome.is_none()) {
             if let Some(result) = results.next() {
                 call.outcome = Some(result.outcome.clone());
+                call.execution_ms = Some(result.execution_ms);
                 self.client_tool_ms = self.client_tool_ms.saturating_add(result.execution_ms);
             }
         }

@@ -1,5 +1,7 @@
 //! Summaries of long text (DD-005).
 
+use protocol::detail::Summary;
+
 use crate::text::head;
 
 /// The most Unicode scalar values a summary has.
@@ -10,8 +12,9 @@ const NAME_CHARS: usize = 80;
 
 /// The head of a text: at most [`SUMMARY_CHARS`] scalar values, cut at a grapheme boundary.
 #[must_use]
-pub fn summarize(text: &str) -> String {
-    head(text, SUMMARY_CHARS).to_owned()
+pub fn summarize(text: &str) -> Summary {
+    let head = head(text, SUMMARY_CHARS);
+    Summary { text: head.to_owned(), is_cut: head.len() < text.len() }
 }
 
 /// What lists call a session: the first line with words of its first instruction.
@@ -27,15 +30,17 @@ mod tests {
 
     #[test]
     fn a_text_at_the_limit_is_whole_and_one_over_is_cut() {
-        assert_eq!(summarize(&"é".repeat(1_024)), "é".repeat(1_024));
-        assert_eq!(summarize(&"é".repeat(1_025)), "é".repeat(1_024));
+        let text = "é".repeat(1_024);
+        assert_eq!(summarize(&text), Summary { text: text.clone(), is_cut: false });
+        assert_eq!(summarize(&"é".repeat(1_025)), Summary { text, is_cut: true });
     }
 
     #[test]
     fn a_grapheme_is_never_cut_in_two() {
         // A family emoji is seven scalar values; only whole ones stay.
         let family = "👨‍👩‍👧‍👦";
-        let summary = summarize(&family.repeat(400));
+        let Summary { text: summary, is_cut } = summarize(&family.repeat(400));
+        assert!(is_cut);
         assert_eq!(summary.chars().count() % family.chars().count(), 0);
         assert!(summary.chars().count() <= SUMMARY_CHARS);
     }

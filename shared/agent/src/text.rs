@@ -53,6 +53,12 @@ pub fn cut(text: String, most: usize) -> String {
     format!("{head}\n[cut here: {} of {} bytes left out]", text.len() - head.len(), text.len())
 }
 
+/// Whether a text may have been cut: what is not may say so too.
+#[must_use]
+pub fn is_cut(text: &str) -> bool {
+    text.contains("[cut here: ")
+}
+
 /// Every line is indented, so that nothing in it can pass for the structure of the block that it stands in (I15).
 #[must_use]
 pub fn indented(text: &str) -> String {

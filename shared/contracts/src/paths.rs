@@ -33,12 +33,22 @@ pub const EXECUTE: &str = "/api/ai/agent/execute";
 pub const TOOL_RESULTS: &str = "/api/ai/agent/tool-results";
 /// Lists sessions.
 pub const SESSIONS: &str = "/api/ai/agent/sessions";
+/// Searches sessions.
+pub const SEARCH: &str = "/api/ai/agent/search";
+/// Exports the sessions of an org.
+pub const EXPORT: &str = "/api/ai/agent/export";
+/// Imports sessions.
+pub const IMPORT: &str = "/api/ai/agent/import";
 /// One session.
 pub const SESSION: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}");
 /// Takes the deletion of a session back.
 pub const RESTORE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/restore");
+/// What the purge of a session came to.
+pub const PURGE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/purge");
 /// The changes of a session's mode.
 pub const MODE_HISTORY: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/mode-history");
+/// Exports a session.
+pub const SESSION_EXPORT: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/export");
 /// Makes a session that goes on from one of its turns.
 pub const FORK: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/fork");
 /// The newest turn of a session.
@@ -49,6 +59,8 @@ pub const TURNS: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/t
 pub const TURN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}");
 /// A turn in a few lines.
 pub const SUMMARY: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/summary");
+/// What a turn did, reply by reply.
+pub const STEPS: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/steps");
 /// A turn's events.
 pub const STREAM: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream");
 /// Ends a turn.
@@ -73,18 +85,24 @@ pub const FILE: FilePath =
     FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
 
 /// Every path.
-pub const ALL: [&str; 20] = [
+pub const ALL: [&str; 26] = [
     EXECUTE,
     TOOL_RESULTS,
     SESSIONS,
+    SEARCH,
+    EXPORT,
+    IMPORT,
     SESSION.0,
     RESTORE.0,
+    PURGE.0,
     MODE_HISTORY.0,
+    SESSION_EXPORT.0,
     FORK.0,
     TURNS.0,
     LAST_TURN.0,
     TURN.0,
     SUMMARY.0,
+    STEPS.0,
     STREAM.0,
     CANCEL.0,
     RERUN.0,
@@ -96,23 +114,48 @@ pub const ALL: [&str; 20] = [
     FILE.0,
 ];
 
-/// The members that the query of a path may hold; those of every other path hold none.
+/// The members that the query of a request may hold, by its method and path; those of every other request hold none.
 #[must_use]
-pub fn query(template: &str) -> &'static [&'static str] {
-    match template {
-        SESSIONS => {
+pub fn query(method: &str, template: &str) -> &'static [&'static str] {
+    match (method, template) {
+        ("GET", SESSIONS) => {
             &["userId", "includeDeleted", "status", "mode", "from", "to", "pageSize", "continuationToken"]
         }
-        template if template == SESSION.0 => &["order", "pageSize", "continuationToken"],
-        template if template == TURNS.0 => {
+        ("GET", SEARCH) => &[
+            "q",
+            "userId",
+            "includeDeleted",
+            "status",
+            "mode",
+            "from",
+            "to",
+            "pageSize",
+            "continuationToken",
+        ],
+        ("GET", EXPORT) => {
+            &["payloads", "userId", "includeDeleted", "status", "mode", "from", "to", "continuationToken"]
+        }
+        ("POST", IMPORT) => &["ids"],
+        ("GET", template) if template == SESSION_EXPORT.0 => &["payloads"],
+        ("GET", template) if template == SESSION.0 => &["order", "pageSize", "continuationToken"],
+        ("DELETE", template) if template == SESSION.0 => &["purge"],
+        ("GET", template) if template == TURNS.0 => {
             &["userId", "status", "mode", "from", "to", "order", "pageSize", "continuationToken"]
         }
-        template if template == LAST_TURN.0 => &["status"],
-        template if template == FEEDBACK.0 => &["pageSize", "continuationToken"],
-        template if template == MODE_HISTORY.0 => &["pageSize", "continuationToken"],
+        ("GET", template) if template == LAST_TURN.0 => &["status"],
+        ("GET", template) if template == STEPS.0 => &["pageSize", "continuationToken"],
+        ("GET", template) if template == FEEDBACK.0 => &["pageSize", "continuationToken"],
+        ("GET", template) if template == MODE_HISTORY.0 => &["pageSize", "continuationToken"],
+        ("GET", template) if template == MODEL_REQUEST.0 || template == MODEL_RESPONSE.0 => {
+            &["inline", "round"]
+        }
+        ("GET", template) if PAYLOADS_OF_TURN.contains(&template) => &["inline"],
         _ => &[],
     }
 }
+
+/// The payloads of a turn, one by one.
+const PAYLOADS_OF_TURN: [&str; 3] = [INSTRUCTION.0, ANSWER.0, FILE.0];
 
 /// Every payload of a turn, as gateways route them: `{proxy+}` is API Gateway's word for the rest of a path.
 pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
@@ -192,11 +235,12 @@ mod tests {
     #[test]
     fn every_parameter_is_filled_in() {
         let (session, turn) = (SessionId::new("s-1").unwrap(), TurnId::new("t~1").unwrap());
-        let of_session =
-            [SESSION, RESTORE, MODE_HISTORY, FORK, TURNS, LAST_TURN].map(|path| path.of(&session));
+        let of_session = [SESSION, RESTORE, PURGE, MODE_HISTORY, SESSION_EXPORT, FORK, TURNS, LAST_TURN]
+            .map(|path| path.of(&session));
         let of_turn = [
             TURN,
             SUMMARY,
+            STEPS,
             STREAM,
             CANCEL,
             RERUN,

@@ -9,7 +9,7 @@ use contracts::{
     read::{
         AgentSession, AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionSummary, AgentSessionTurn,
         AgentSessionTurnSummary, Cost, EntityHeader, ForkedFrom, ListResponse, ModeChange, Participant,
-        PayloadLink, Score, TurnStatus, Visibility,
+        PayloadLink, Score, StatusReason, TurnStatus, Visibility,
     },
     response::{ClientToolContinuation, FileRef, Final, Metadata, ToolCall, ToolOutcome, ToolResult},
 };
@@ -108,6 +108,8 @@ fn turn() -> AgentSessionTurn {
         created_by_user: user(),
         creation_date: at(0),
         status: TurnStatus::Completed,
+        status_reason: StatusReason::Completed,
+        error_code: None,
         status_time_stamp: at(9),
         cancelled_by_user_id: Some("u2".parse().unwrap()),
         openai_response_received_date: Some(at(8)),
@@ -119,8 +121,12 @@ fn turn() -> AgentSessionTurn {
         previous_openai_response_id: Some("resp_0".to_owned()),
         openai_model: Some("gpt-5".to_owned()),
         instruction_summary: "Explain.".to_owned(),
+        instruction_summary_truncated: true,
         full_instruction_url: format!("{base}/instruction"),
         agent_answer_summary: Some("Yes.".to_owned()),
+        agent_answer_summary_truncated: true,
+        partial_answer_summary: Some("Ye".to_owned()),
+        partial_answer_summary_truncated: true,
         full_agent_answer_url: Some(format!("{base}/answer")),
         openai_request_payload_url: Some(format!("{base}/llm-request")),
         openai_response_payload_url: Some(format!("{base}/llm-response")),
@@ -153,6 +159,7 @@ fn turn() -> AgentSessionTurn {
 fn pending_turn() -> AgentSessionTurn {
     AgentSessionTurn {
         status: TurnStatus::Pending,
+        status_reason: StatusReason::WaitingForTools,
         status_time_stamp: at(0),
         cancelled_by_user_id: None,
         openai_response_received_date: None,
@@ -161,6 +168,9 @@ fn pending_turn() -> AgentSessionTurn {
         previous_openai_response_id: None,
         openai_model: None,
         agent_answer_summary: None,
+        agent_answer_summary_truncated: false,
+        partial_answer_summary: None,
+        partial_answer_summary_truncated: false,
         full_agent_answer_url: None,
         openai_request_payload_url: None,
         openai_response_payload_url: None,
@@ -256,8 +266,7 @@ fn invoke_result_with_a_result() {
 #[test]
 fn invoke_result_with_errors() {
     let errors = vec![
-        Error::new(ErrorCode::MemberRequired, "TurnId is required in a user turn (AGN-034 §2.1)")
-            .with_details("TurnId"),
+        Error::new(ErrorCode::MemberRequired, "TurnId is required in a user turn").with_details("TurnId"),
         Error::from(ErrorCode::StorageUnavailable),
     ];
     insta::assert_snapshot!(shape(&InvokeResult::<AgentExecuteResponse>::errors(errors)));
@@ -360,9 +369,15 @@ fn read_turn_summary() {
         created_by_user: user(),
         creation_date: at(0),
         status: TurnStatus::Failed,
+        status_reason: StatusReason::Failed,
+        error_code: Some(ErrorCode::ModelTimedOut),
         status_time_stamp: at(9),
         instruction_summary: "Explain.".to_owned(),
+        instruction_summary_truncated: false,
         agent_answer_summary: None,
+        agent_answer_summary_truncated: false,
+        partial_answer_summary: None,
+        partial_answer_summary_truncated: false,
     };
     insta::assert_snapshot!(shape(&summary));
 }

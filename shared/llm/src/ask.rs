@@ -70,7 +70,10 @@ impl<K: Keys, W: Wait> Upstream<K, W> {
                     let blank = empty.as_ref().is_some_and(|empty| !empty.text.is_empty());
                     return Ok(Reply { restated: reply.restated || blank, ..reply });
                 }
-                (Err(failed), _) => retrying.after(failed).await?,
+                (Err(failed), _) => {
+                    retrying.after(failed, |pause| observer.paused(Some(pause))).await?;
+                    observer.paused(None);
+                }
             }
         }
     }

@@ -20,6 +20,7 @@ pub mod config;
 pub mod embeddings;
 pub mod failure;
 pub mod fold;
+pub mod kept;
 pub mod key;
 pub mod providers;
 mod raw;

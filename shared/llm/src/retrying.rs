@@ -1,6 +1,8 @@
 //! Retrying: what is between two attempts at one call. A key that was refused is fetched anew once; otherwise the
 //! policy says whether to go on, and what failed is told to operators either way.
 
+use std::time::Duration;
+
 use agent::model::Error;
 use tokio::time::Instant;
 
@@ -38,8 +40,13 @@ impl<'a, K: Keys, W: Wait> Retrying<'a, K, W> {
         Ok(Self { key, before: 0, key_is_fresh: false, keys, wait, policy: config.retry, until, message })
     }
 
-    /// After an attempt that failed: returns when it is time for the next one; the error where there is none.
-    pub(crate) async fn after(&mut self, failed: Attempt) -> Result<(), Error> {
+    /// After an attempt that failed: returns when it is time for the next one, and tells `paused` how long that is;
+    /// the error where there is none.
+    pub(crate) async fn after(
+        &mut self,
+        failed: Attempt,
+        paused: impl FnOnce(Duration),
+    ) -> Result<(), Error> {
         if failed.status == Some(401) && !self.key_is_fresh {
             self.key_is_fresh = true;
             let fresh = self.keys.key(Some(&self.key)).await?;
@@ -60,7 +67,9 @@ impl<'a, K: Keys, W: Wait> Retrying<'a, K, W> {
             retry_in_ms = wait.and_then(|wait| u64::try_from(wait.as_millis()).ok()),
             "{}", self.message
         );
-        self.wait.sleep(wait.ok_or(failed.error)?).await;
+        let pause = wait.ok_or(failed.error)?;
+        paused(pause);
+        self.wait.sleep(pause).await;
         self.before += 1;
         Ok(())
     }

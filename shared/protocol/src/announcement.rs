@@ -25,7 +25,24 @@ pub enum FinalizeMessage {
         #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "if_it_is_one")]
         correlation: Option<CorrelationId>,
     },
-    /// Look for overdue turns.
+    /// A session's purge began, or goes on.
+    #[serde(rename_all = "PascalCase")]
+    SessionPurge {
+        /// The tenant.
+        org: OrgId,
+        /// The session.
+        session: SessionId,
+    },
+    /// What a session is found by has changed; without a session, the index is to be filled with those of the org.
+    #[serde(rename_all = "PascalCase")]
+    SessionIndex {
+        /// The tenant.
+        org: OrgId,
+        /// The session.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        session: Option<SessionId>,
+    },
+    /// Look for overdue turns, and for sessions whose retention is over.
     Sweep,
 }
 

@@ -133,6 +133,8 @@ pub enum Rebuild {
     Lost,
     /// The chain has outgrown the model's context.
     TooLong,
+    /// What the chain began with was purged.
+    Purged,
 }
 
 /// What a turn begins with.
@@ -227,6 +229,10 @@ impl Rebuild {
             Self::TooLong => {
                 "The conversation had outgrown the model. Its newest turns were sent again from the session's own records."
             }
+            Self::Purged => {
+                "The session that this one was forked from was purged. From now on the conversation goes on without its \
+                 turns."
+            }
         })
     }
 }
@@ -261,6 +267,7 @@ mod tests {
             Rebuild::OtherProvider,
             Rebuild::Lost,
             Rebuild::TooLong,
+            Rebuild::Purged,
         ]
         .map(Start::Rebuilds);
         for start in [Start::First].into_iter().chain(rebuilds) {

@@ -6,10 +6,21 @@
 use crate::{
     detail::{ModeChange, Participant, RequestDetail, ResultDetail},
     id::AttemptId,
+    place::Place,
+    purge::Purge,
     session::Session,
     turn::{Phase, Recorded, State, Turn},
 };
 use contracts::{Timestamp, id::UserId};
+
+/// What is kept of the work of a turn that is ended from outside while it runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Left {
+    /// The last step that was recorded.
+    pub recorded: Option<Recorded>,
+    /// Where the last checkpoint of its stream ends.
+    pub shown: Option<Place>,
+}
 
 /// A write on a turn's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,10 +91,10 @@ impl Condition {
 }
 
 impl TurnChange {
-    /// The same, of a turn that is ended from outside, with the last step that was recorded of its work.
+    /// The same, of a turn that is ended from outside, with what is kept of its work.
     #[must_use]
-    pub fn knowing(self, recorded: Option<Recorded>) -> Self {
-        Self { after: Turn { recorded, ..self.after }, ..self }
+    pub fn knowing(self, Left { recorded, shown }: Left) -> Self {
+        Self { after: Turn { recorded, shown, ..self.after }, ..self }
     }
 
     /// The same, of a turn that a user ended.
@@ -149,6 +160,8 @@ pub struct Commit {
     pub participant: Option<Participant>,
     /// The mode changes that a completed turn brings, in order.
     pub mode_changes: Vec<ModeChange>,
+    /// The record of the purge of a session that is deleted, from the beginning.
+    pub purge: Option<Purge>,
 }
 
 impl Commit {
@@ -162,6 +175,7 @@ impl Commit {
             result: None,
             participant: None,
             mode_changes: Vec::new(),
+            purge: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use crate::caller::User;
 use contracts::{
-    Fingerprint, Timestamp, Usage,
+    ErrorCode, Fingerprint, Timestamp, Usage,
     id::UserId,
     read::{AgentSessionActiveFileRef, AgentSessionChunkRef},
 };
@@ -30,6 +30,8 @@ pub struct RequestDetail {
     pub upstream: Upstream,
     /// The head of the instruction (DD-005).
     pub instruction_summary: String,
+    /// Whether that is less than all of it; also false of a turn from before this was kept.
+    pub instruction_is_cut: bool,
     /// Files that came with it.
     pub active_file_refs: Vec<AgentSessionActiveFileRef>,
     /// What it runs again; none of a turn that a user sent.
@@ -52,6 +54,12 @@ pub struct Report {
     /// The head of the answer; completed turns only (DD-005).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_summary: Option<String>,
+    /// Whether that is less than all of it; also false of a turn from before this was kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub answer_is_cut: bool,
+    /// The head of what there was of an answer; turns that came to none only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial_answer: Option<Summary>,
     /// The provider's id of the response: of the last one, also where it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
@@ -120,9 +128,23 @@ pub struct Report {
     /// Warnings of this turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The code of the error that a turn failed with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<ErrorCode>,
     /// Errors of a failed turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+}
+
+/// The head of a text (DD-005).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Summary {
+    /// The head.
+    pub text: String,
+    /// Whether that is less than all of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_cut: bool,
 }
 
 /// What the last answered model request of a turn carried.

@@ -16,6 +16,7 @@ pub mod line;
 pub mod link;
 pub mod payload;
 pub mod place;
+pub mod purge;
 pub mod session;
 pub mod timing;
 pub mod transition;

@@ -65,6 +65,17 @@ impl ForkedFrom {
     }
 }
 
+/// Where a line was cut: a session that it leads into was purged, so it begins behind that.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Cut {
+    /// The purged session.
+    pub session: SessionId,
+    /// The sequence number of the first turn that was begun without it: what turns before that one left, with a
+    /// provider or in our records, may tell of it.
+    pub sequence: u64,
+}
+
 /// What a turn repeats, and what was asked to be other than it was (DD-006).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]

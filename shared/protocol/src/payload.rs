@@ -36,6 +36,8 @@ pub enum Kind {
     ToolResults(AttemptId),
     /// An attempt's answer text, Markdown.
     Answer(AttemptId),
+    /// What there was of an attempt's answer when its turn was ended, Markdown.
+    PartialAnswer(AttemptId),
     /// What was sent to the provider in a turn's n-th model call, under the attempt that made it.
     ModelRequest(AttemptId, u32),
     /// What the provider answered to it.
@@ -50,6 +52,22 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// What a file that holds it is called.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        match self {
+            Self::Instruction(_) => "instruction.json",
+            Self::Outcome(_) => "result.json",
+            Self::Step(..) => "step.json",
+            Self::ToolResults(_) => "tool-results.json",
+            Self::Answer(_) => "answer.md",
+            Self::PartialAnswer(_) => "partial-answer.md",
+            Self::ModelRequest(..) => "llm-request.json",
+            Self::ModelResponse(..) => "llm-response.json",
+            Self::File { name, .. } => name,
+        }
+    }
+
     /// The media type it is stored with; a file that has one of its own is stored with that.
     #[must_use]
     pub fn media_type(&self) -> &'static str {
@@ -60,7 +78,7 @@ impl Kind {
             | Self::ToolResults(_)
             | Self::ModelRequest(..)
             | Self::ModelResponse(..) => "application/json",
-            Self::Answer(_) => "text/markdown; charset=utf-8",
+            Self::Answer(_) | Self::PartialAnswer(_) => "text/markdown; charset=utf-8",
             Self::File { .. } => "application/octet-stream",
         }
     }

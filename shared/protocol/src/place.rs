@@ -3,8 +3,6 @@
 use contracts::stream::EventId;
 use serde::{Deserialize, Serialize};
 
-use crate::turn::{State, Turn};
-
 const NUMBER_BITS: u32 = 8;
 const ATTEMPT_BITS: u32 = 3;
 const OFFSET_BITS: u32 = 26;
@@ -32,20 +30,22 @@ impl Segment {
         Self((u64::from(round & 0xffff) << ATTEMPT_BITS | attempt.min(EPILOGUE)) << NUMBER_BITS)
     }
 
-    /// The first segment of the attempt that works on a turn.
+    /// The first segment of a round's n-th attempt, from 0.
     #[must_use]
-    pub fn first(turn: &Turn) -> Self {
-        let attempts = match &turn.state {
-            State::Running { stage, .. } => stage.attempts.len(),
-            State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => 0,
-        };
-        Self::new(turn.round(), u64::try_from(attempts).unwrap_or(0).saturating_sub(1))
+    pub fn first(round: u32, attempt: usize) -> Self {
+        Self::new(round, u64::try_from(attempt).unwrap_or(EPILOGUE))
     }
 
     /// What is told after every attempt of a round.
     #[must_use]
     pub fn epilogue(round: u32) -> Self {
         Self::new(round, EPILOGUE)
+    }
+
+    /// Whether the same attempt wrote both.
+    #[must_use]
+    pub fn is_of_same_attempt(self, other: Self) -> bool {
+        self.0 >> NUMBER_BITS == other.0 >> NUMBER_BITS
     }
 
     /// The segment after a reset. Resets follow tool rounds, of which a turn has fewer than numbers are.

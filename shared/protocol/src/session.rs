@@ -13,7 +13,7 @@ use crate::{
     caller::Caller,
     cost::Cost,
     id::{AttemptId, SessionKey},
-    line::{After, ForkedFrom},
+    line::{After, Cut, ForkedFrom},
     payload::StoredRequest,
 };
 
@@ -54,6 +54,8 @@ pub struct Session {
     pub tip: Option<After>,
     /// The turn of another session that this one was forked from.
     pub forked_from: Option<ForkedFrom>,
+    /// Where its line was cut, since a session that it leads into was purged.
+    pub cut: Option<Cut>,
     /// The response to continue from: the last *completed* turn's.
     pub chain: Option<ChainHead>,
     /// A provider that turned out to keep no chains.
@@ -79,6 +81,30 @@ impl Session {
         self.tip.clone().unwrap_or_else(|| After::turn(self.turn_count))
     }
 
+    /// The first place of its line whose turn knew nothing of what was purged; 0 where all of it is there.
+    #[must_use]
+    pub fn cut_place(&self) -> u64 {
+        self.cut.as_ref().map_or(0, |cut| self.offset().saturating_add(cut.sequence))
+    }
+
+    /// The same session without what a purged session has left in it: what its provider remembers, and a solution
+    /// context that lies there or behind it. `reached` are the sessions that its line still leads into.
+    #[must_use]
+    pub fn cut_at(&self, purged: &SessionId, reached: &[SessionId]) -> Self {
+        let is_there = |solution: &SolutionContext| {
+            solution
+                .session
+                .as_ref()
+                .is_none_or(|session| *session == self.key.session || reached.contains(session))
+        };
+        Self {
+            cut: Some(Cut { session: purged.clone(), sequence: self.turn_count.saturating_add(1) }),
+            chain: None,
+            solution: self.solution.clone().filter(is_there),
+            ..self.clone()
+        }
+    }
+
     /// How many places its line has before its first turn.
     #[must_use]
     pub fn offset(&self) -> u64 {
@@ -95,6 +121,8 @@ pub struct Deletion {
     pub by: UserId,
     /// How long it is kept after that.
     pub kept_until: Timestamp,
+    /// Whether it is being purged, or was: then nothing of it is left but this, and nothing brings it back.
+    pub purged: bool,
 }
 
 /// What a user is to a session.
@@ -213,8 +241,48 @@ impl Session {
     /// Whether a caller who has this part in it may see it. To everybody else there is no such session.
     #[must_use]
     pub fn is_seen_by(&self, caller: &Caller, part: Part) -> bool {
+        if self.is_purged() {
+            return false;
+        }
         let open_to_all = self.visibility == Visibility::Org && self.deleted.is_none();
         open_to_all || caller.operator || part != Part::None
+    }
+
+    /// Whether it is being purged, or was.
+    #[must_use]
+    pub fn is_purged(&self) -> bool {
+        self.deleted.as_ref().is_some_and(|deletion| deletion.purged)
+    }
+
+    /// What is left of it once it is purged: whose it was and that it was deleted, no contents.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        Self {
+            key: self.key.clone(),
+            rev: self.rev,
+            name: String::new(),
+            description: None,
+            visibility: Visibility::Participants,
+            edited: self.edited,
+            deleted: self.deleted.clone(),
+            owner: User { id: self.owner.id.clone(), name: String::new() },
+            created: self.created,
+            last_activity: self.last_activity,
+            turn_count: self.turn_count,
+            open_turn: None,
+            last_turn: None,
+            tip: None,
+            forked_from: None,
+            cut: None,
+            chain: None,
+            keeps_no_chain: None,
+            mode: String::new(),
+            usage: Usage::default(),
+            costs: Vec::new(),
+            contexts: Contexts::default(),
+            hints: Hints::default(),
+            solution: None,
+        }
     }
 
     /// Whether it is the caller's to say who may see it, and to delete it.

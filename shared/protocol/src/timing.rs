@@ -20,7 +20,8 @@ pub struct Timing {
     pub look_lasts: Duration,
     /// What the sweep leaves, after a lease's end, for the client's own retry.
     pub abandon_grace: Duration,
-    /// When the sweep looks at a settled turn whose announcement was lost.
+    /// When the sweep looks at a settled turn that awaited tools and whose announcement was lost. One that ran stays due
+    /// when it was.
     pub settled_grace: Duration,
     /// How long a retry waits for a running turn.
     pub replay_wait: Duration,
@@ -32,8 +33,10 @@ pub struct Timing {
     pub longest_tool_wait: Duration,
     /// How long a provider's stored response may be relied on.
     pub chain_life: Duration,
-    /// How long a deleted session is kept.
+    /// How long a deleted session is kept where neither its context nor its org says otherwise.
     pub retention: Duration,
+    /// How long after a purge began it looks once more: no function that was at work then runs as long.
+    pub purge_again: Duration,
 }
 
 impl Default for Timing {
@@ -62,6 +65,7 @@ impl Timing {
             longest_tool_wait: Duration::from_secs(7 * 24 * 60 * 60),
             chain_life: Duration::from_secs(29 * 24 * 60 * 60),
             retention: Duration::from_secs(30 * 24 * 60 * 60),
+            purge_again: Duration::from_secs(900),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::{
     id::{AttemptId, SessionKey, TurnKey},
     line::{After, Predecessor},
     payload::{Kind, StoredRequest},
+    place::{Place, Segment},
 };
 
 /// How often the work of a turn may be taken over from an attempt that died, over all its stages: with its
@@ -56,6 +57,9 @@ pub struct Turn {
     /// Of a turn that was ended from outside while it ran: the last step that was recorded since its start or
     /// its last tool results. It tells what the turn had come to.
     pub recorded: Option<Recorded>,
+    /// Of a streamed turn that was ended from outside while it ran: up to where its stream was kept by then. That text
+    /// is what there was of an answer.
+    pub shown: Option<Place>,
     /// Where it stands.
     pub state: State,
 }
@@ -241,6 +245,16 @@ impl Turn {
         }
     }
 
+    /// The first segment of the attempt that works on it.
+    #[must_use]
+    pub fn first_segment(&self) -> Segment {
+        let attempts = match &self.state {
+            State::Running { stage, .. } => stage.attempts.len(),
+            State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => 0,
+        };
+        Segment::first(self.round(), attempts.saturating_sub(1))
+    }
+
     /// Whose outcome object tells what came of it so far: the verdict's writer, else who suspended it last.
     #[must_use]
     pub fn outcome_writer(&self) -> Option<&AttemptId> {
@@ -299,6 +313,7 @@ impl Turn {
             | Kind::Step(attempt, _)
             | Kind::ToolResults(attempt)
             | Kind::Answer(attempt)
+            | Kind::PartialAnswer(attempt)
             | Kind::ModelRequest(attempt, _)
             | Kind::ModelResponse(attempt, _) => {
                 !matches!(self.state, State::Finalized(_)) || self.names(attempt)

@@ -21,6 +21,10 @@ fn queue_messages() {
         correlation: Some("r1".parse().unwrap()),
     };
     insta::assert_snapshot!(format!("{}\n{}", shape(&settled), shape(&FinalizeMessage::Sweep)));
+    let org = contracts::id::OrgId::new("o1").unwrap();
+    let renamed = FinalizeMessage::SessionIndex { org: org.clone(), session: Some("s1".parse().unwrap()) };
+    let all = FinalizeMessage::SessionIndex { org, session: None };
+    insta::assert_snapshot!("indexed", format!("{}\n{}", shape(&renamed), shape(&all)));
 }
 
 #[test]
@@ -29,7 +33,7 @@ fn a_correlation_id_that_is_none_is_dropped_and_the_message_is_read() {
         let text = format!(r#"{{"Kind":"turn_settled","Org":"o","Session":"s","Turn":"t"{correlation}}}"#);
         match serde_json::from_str(&text).unwrap() {
             FinalizeMessage::TurnSettled { correlation, .. } => correlation.map(String::from),
-            FinalizeMessage::Sweep => panic!("{text}"),
+            other => panic!("{text}: {other:?}"),
         }
     };
     assert_eq!(read(r#","Correlation":"r1""#).as_deref(), Some("r1"));

@@ -145,7 +145,7 @@ fn singular(term: &str) -> String {
 }
 
 /// FNV-1a, its bits mixed as murmur3 mixes its last ones.
-fn hash(term: &str) -> u32 {
+pub(crate) fn hash(term: &str) -> u32 {
     let fnv =
         term.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let mixed = (fnv ^ (fnv >> 16)).wrapping_mul(0x85eb_ca6b);

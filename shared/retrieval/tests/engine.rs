@@ -1,6 +1,6 @@
 //! Searches against a real engine: what a scope lets through, what hints move, and that no org sees another's chunks.
 //!
-//! The same against the embedded engine of the local cloud, once that was built (`cargo run -p local -- search …`
+//! The same against the embedded engine of the local cloud, once that was built (`cargo run -p aptix -- search …`
 //! builds it), and against the real server where a `qdrant` is on the path.
 
 #![allow(

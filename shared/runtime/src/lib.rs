@@ -5,12 +5,13 @@
 pub mod api;
 pub mod caller;
 pub mod correlation;
-mod ended;
+pub mod document;
 pub mod last_event;
 pub mod late;
 pub mod page_token;
 pub mod path;
 pub mod plain;
+mod process;
 pub mod query;
 pub mod reply;
 pub mod request_body;
@@ -21,6 +22,6 @@ mod timing;
 
 pub use caller::{ClaimNames, Identified};
 pub use correlation::Correlation;
-pub use ended::ended;
+pub use process::run;
 pub use reply::{IfNoneMatch, Keep, Reply};
 pub use timing::timing;

@@ -1,9 +1,9 @@
 //! What queries may say: the one place that reads them, for every route.
 //!
-//! Which members a path takes says the contract ([`paths::query`]). What is unknown or there twice is refused by
+//! Which members a request takes says the contract ([`paths::query`]). What is unknown or there twice is refused by
 //! name before anything else is looked at; the values are parsed here into types that can't be wrong.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Display};
 
 use axum::{
     extract::{FromRequestParts, MatchedPath, Query as Pairs, Request},
@@ -25,10 +25,11 @@ use crate::Reply;
 /// How much of a member's name is told back.
 const MAX_TOLD_CHARS: usize = 64;
 
-/// Refuses a query that holds what its path doesn't take.
+/// Refuses a query that holds what its method and path don't take.
 pub async fn known(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>();
-    let faults = path.map(|path| faults(request.uri(), paths::query(path.as_str()))).unwrap_or_default();
+    let takes = path.map(|path| paths::query(request.method().as_str(), path.as_str()));
+    let faults = takes.map(|takes| faults(request.uri(), takes)).unwrap_or_default();
     match faults.is_empty() {
         true => next.run(request).await,
         false => Reply::errors(faults).into_response(),
@@ -46,8 +47,10 @@ fn faults(uri: &Uri, takes: &[&str]) -> Vec<Error> {
         let told: String = name.chars().filter(|char| !char.is_control()).take(MAX_TOLD_CHARS).collect();
         let unknown = !takes.contains(&name.as_str());
         let rule = match (unknown, takes) {
-            (true, []) => "is no member of this path's query, which has none. Leave it out".to_owned(),
-            (true, takes) => format!("is no member of this path's query. It may hold {}", takes.join(", ")),
+            (true, []) => "is no member of this request's query, which has none. Leave it out".to_owned(),
+            (true, takes) => {
+                format!("is no member of this request's query. It may hold {}", takes.join(", "))
+            }
             (false, _) if !seen.insert(name) => "may be in the query only once".to_owned(),
             (false, _) => return None,
         };
@@ -85,6 +88,21 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Reply> {
         let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
         Ok(Self { path, members: pairs(&parts.uri) })
+    }
+}
+
+/// Under which ids an import makes its sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportIds {
+    /// New ones, and not their own.
+    pub new: bool,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ImportIds {
+    type Rejection = Reply;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+        Ok(Self { new: Query::from_request_parts(parts, state).await?.new_ids()? })
     }
 }
 
@@ -204,6 +222,59 @@ impl Query {
         self.flag("includeDeleted")
     }
 
+    /// `inline`, or false.
+    ///
+    /// # Errors
+    /// When it is neither `true` nor `false`.
+    pub fn inline(&self) -> Result<bool, Reply> {
+        self.flag("inline")
+    }
+
+    /// `payloads`: whether an export is to hold them as links.
+    ///
+    /// # Errors
+    /// When it is neither `inline` nor `links`.
+    pub fn links(&self) -> Result<bool, Reply> {
+        Ok(self.word("payloads", [("inline", false), ("links", true)])?.unwrap_or_default())
+    }
+
+    /// `ids`: whether an import is to make new ones.
+    ///
+    /// # Errors
+    /// When it is neither `keep` nor `new`.
+    pub fn new_ids(&self) -> Result<bool, Reply> {
+        Ok(self.word("ids", [("keep", false), ("new", true)])?.unwrap_or_default())
+    }
+
+    /// `round`.
+    ///
+    /// # Errors
+    /// When it is no number from 1 on.
+    pub fn round(&self) -> Result<Option<u32>, Reply> {
+        let Some(text) = self.member("round") else { return Ok(None) };
+        match text.parse() {
+            Ok(round) if round > 0 => Ok(Some(round)),
+            _ => Err(Reply::error(invalid("round", "must be a whole number from 1 on"))),
+        }
+    }
+
+    /// `q`, as what it has to be.
+    ///
+    /// # Errors
+    /// When it is not there, or is not what it has to be.
+    pub fn asked_for<T, E: Display>(&self, parse: impl Fn(&str) -> Result<T, E>) -> Result<T, Reply> {
+        parse(self.member("q").unwrap_or_default())
+            .map_err(|rule| Reply::error(invalid("q", &rule.to_string())))
+    }
+
+    /// `purge`, or false.
+    ///
+    /// # Errors
+    /// When it is neither `true` nor `false`.
+    pub fn purge(&self) -> Result<bool, Reply> {
+        self.flag("purge")
+    }
+
     fn flag(&self, name: &str) -> Result<bool, Reply> {
         let flag = self.member(name).map_or(Ok(false), str::parse);
         flag.map_err(|_| Reply::error(invalid(name, "must be true or false")))
@@ -232,11 +303,14 @@ mod tests {
         assert_eq!(
             told("?banana=1&pageSize=2&PageSize=3", &["pageSize", "userId"]),
             [
-                "banana is no member of this path's query. It may hold pageSize, userId.",
-                "PageSize is no member of this path's query. It may hold pageSize, userId.",
+                "banana is no member of this request's query. It may hold pageSize, userId.",
+                "PageSize is no member of this request's query. It may hold pageSize, userId.",
             ]
         );
-        assert_eq!(told("?b", &[]), ["b is no member of this path's query, which has none. Leave it out."]);
+        assert_eq!(
+            told("?b", &[]),
+            ["b is no member of this request's query, which has none. Leave it out."]
+        );
         assert_eq!(told("?a=1&a=1", &["a"]), ["a may be in the query only once."]);
         assert!(told(&format!("?{}=1", "x".repeat(5_000)), &[])[0].len() < 200);
     }

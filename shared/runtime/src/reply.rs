@@ -1,6 +1,6 @@
 //! How answers look: always an `InvokeResult`, its outcome repeated by the status.
 
-use std::{convert::Infallible, future::ready, time::Duration};
+use std::{convert::Infallible, future::ready};
 
 use axum::{
     body::Body,
@@ -22,7 +22,7 @@ use serde::Serialize;
 pub struct Reply {
     status: u16,
     body: Bytes,
-    retry_after: Option<Duration>,
+    retry_after_seconds: Option<u64>,
     location: Option<String>,
     kept: Option<Kept>,
 }
@@ -68,23 +68,23 @@ impl Reply {
 
     /// An error whose causes are for the log alone: logged here, once, when the fault is ours (I14).
     #[must_use]
-    pub fn refused(
-        cause: &(dyn std::error::Error + 'static),
-        error: Error,
-        retry_after: Option<Duration>,
-    ) -> Self {
+    pub fn refused(cause: &(dyn std::error::Error + 'static), error: Error) -> Self {
         if error.system_error() {
             tracing::error!(code = %error.error_code, error = %causes(cause), "request refused");
         }
-        Self::error(error).retry_after(retry_after)
+        Self::error(error)
     }
 
     /// A body that is an `InvokeResult` already: a stored one, byte for byte.
-    pub fn stored(body: impl Into<Bytes>, error: Option<ErrorCode>) -> Self {
+    pub fn stored(
+        body: impl Into<Bytes>,
+        error: Option<ErrorCode>,
+        retry_after_seconds: Option<u64>,
+    ) -> Self {
         Self {
             status: error.map_or(200, ErrorCode::http_status),
             body: body.into(),
-            retry_after: None,
+            retry_after_seconds,
             location: None,
             kept: None,
         }
@@ -93,20 +93,19 @@ impl Reply {
     /// Sends the client elsewhere.
     #[must_use]
     pub fn redirect(location: String) -> Self {
-        Self { status: 302, body: Bytes::new(), retry_after: None, location: Some(location), kept: None }
+        Self {
+            status: 302,
+            body: Bytes::new(),
+            retry_after_seconds: None,
+            location: Some(location),
+            kept: None,
+        }
     }
 
     /// The body alone, for an answer whose status was said before.
     #[must_use]
     pub fn into_body(self) -> Bytes {
         self.body
-    }
-
-    /// The same, with when to ask again.
-    #[must_use]
-    pub fn retry_after(mut self, wait: Option<Duration>) -> Self {
-        self.retry_after = wait;
-        self
     }
 
     /// The same with its tag, which is the hash of its body; without the body where the client has it already.
@@ -125,7 +124,11 @@ impl Reply {
         Self {
             status: result.http_status(),
             body: body.into(),
-            retry_after: None,
+            // The first error decides, as it does the status.
+            retry_after_seconds: result
+                .outcome()
+                .err()
+                .and_then(|errors| errors.first()?.retry_after_seconds),
             location: None,
             kept: None,
         }
@@ -166,8 +169,8 @@ impl IntoResponse for Reply {
         if self.location.is_none() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        if let Some(wait) = self.retry_after {
-            headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_millis().div_ceil(1_000).max(1) as u64));
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if let Some(location) = self.location.and_then(|location| HeaderValue::try_from(location).ok()) {
             headers.insert(LOCATION, location);

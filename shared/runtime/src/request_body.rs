@@ -6,7 +6,8 @@ use axum::{
 };
 use contracts::{
     AgentExecuteRequest, Error, ErrorCode, ToolContinuation,
-    request::{FeedbackRequest, ForkRequest, RerunRequest, SessionEdit, limits::MAX_FORM_PARTS},
+    read::SessionExport,
+    request::{FeedbackRequest, ForkRequest, RerunRequest, SessionEdit, exports, limits::MAX_FORM_PARTS},
     shape::{Shape, multipart, text},
 };
 use futures::stream;
@@ -24,6 +25,13 @@ pub struct ExecuteBody(pub AgentExecuteRequest);
 /// A body that has one shape: JSON.
 #[derive(Debug)]
 pub struct JsonBody<T>(pub T);
+
+/// Exported sessions: a document, or one a line.
+#[derive(Debug)]
+pub struct Exports(pub Vec<SessionExport>);
+
+/// The media types that exports come with.
+const OF_EXPORTS: [&str; 3] = ["application/json", "application/jsonl", "application/x-ndjson"];
 
 /// What is sent as JSON alone.
 pub trait InJson: Sized {
@@ -76,6 +84,23 @@ impl InJson for ForkRequest {
     }
 
     fn note(&self) {}
+}
+
+impl<S: Send + Sync> FromRequest<S> for Exports {
+    type Rejection = Reply;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
+        let (headers, body) = read(request, state).await?;
+        let announced = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let media_type = announced.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if !body.is_empty() && !OF_EXPORTS.contains(&media_type.as_str()) {
+            let rule = format!("This path takes {}. Send the body as one of these.", OF_EXPORTS.join(", "));
+            return Err(Reply::error(
+                Error::new(ErrorCode::UnsupportedMediaType, rule).with_details("Content-Type"),
+            ));
+        }
+        exports(&body).map(Self).map_err(Reply::errors)
+    }
 }
 
 impl<S: Send + Sync> FromRequest<S> for ExecuteBody {

@@ -132,7 +132,7 @@ impl<S: Stream<Item = Event>> Writing<S> {
 #[cfg(test)]
 mod tests {
     use axum::body::to_bytes;
-    use contracts::stream::{Delta, EventId};
+    use contracts::stream::{Delta, EventId, Reset};
     use serde_json::value::to_raw_value;
 
     use super::*;
@@ -172,7 +172,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_without_a_result_asks_its_client_back() {
-        let text = written(stream::iter([event(1, Kind::Reset)])).await;
+        let text = written(stream::iter([event(1, Kind::Reset(Reset::default()))])).await;
         assert_eq!(text, "retry: 1000\nid: 1\nevent: reset\ndata: {}\n\nretry: 1000\n");
     }
 

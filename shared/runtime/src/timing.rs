@@ -8,6 +8,7 @@ pub fn timing(env: &mut Env) -> Timing {
     Timing {
         abandon_grace: env.read(&settings::ABANDON_GRACE_SECONDS),
         longest_tool_wait: env.read(&settings::TOOL_WAIT_SECONDS),
+        purge_again: env.read(&settings::PURGE_AGAIN_SECONDS),
         retention: env.read(&settings::SESSION_RETENTION_DAYS),
         chain_life: env.read(&settings::CHAIN_LIFE_SECONDS),
         ..Timing::with_lease(env.read(&settings::LEASE_SECONDS))

@@ -95,8 +95,7 @@ pub async fn answer(
 
 fn whole(answered: Result<outcome::Response, Refusal>) -> Reply {
     answered.map_or_else(refused, |response| {
-        let wait = response.retry_after_seconds.map(Duration::from_secs);
-        Reply::stored(response.to_bytes(), response.error_code).retry_after(wait)
+        Reply::stored(response.to_bytes(), response.error_code, response.retry_after_seconds)
     })
 }
 

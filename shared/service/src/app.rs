@@ -1,6 +1,6 @@
 //! The wiring: settings to adapters to flows, once per process.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use agent::{
     config::{AgentConfig, Visibilities},
@@ -14,11 +14,15 @@ use agent::{
     },
 };
 use axum::extract::FromRef;
-use contracts::{id::SessionId, read::Visibility};
+use contracts::{
+    id::{OrgId, SessionId},
+    read::Visibility,
+};
 use protocol::Caller;
 use protocol::chain::{ChainPolicy, provider_id};
+use providers::ProviderKey;
 use runtime::{ClaimNames, Reply, api::Answers, stream::Pace};
-use settings::Env;
+use settings::{Env, Kind};
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
     flow::{Executor, SessionReader, Told},
@@ -27,13 +31,9 @@ use turns::{
     system::System,
 };
 
-use crate::{
-    provider_key::ProviderKey,
-    providers,
-    sources::{self, Sources},
-};
+use crate::sources::{self, Sources};
 
-pub use turns::flow::Invocation;
+pub use turns::flow::{Ids, Invocation};
 
 /// Runs turns over the real adapters.
 pub type Turns = Executor<
@@ -65,9 +65,12 @@ impl App {
         let timing = runtime::timing(&mut env);
         let model_providers = providers::Settings::read(&mut env);
         let sources = sources::Settings::read(&mut env);
+        let index = env.read(&settings::QDRANT_SESSIONS_COLLECTION);
+        let sessions_are_indexed = sources.is_some() && index.is_some();
         let model = env.read(&settings::OPENAI_MODEL);
         let chain = env.read(&settings::OPENAI_CHAIN).parse().unwrap_or_default();
         let visibility = visibilities(&mut env);
+        let retention = retention_of_orgs(&mut env);
         let with_diagnostics = env.read(&settings::DIAGNOSTIC_TOOLS);
         let pace = Pace::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
@@ -85,7 +88,10 @@ impl App {
         let turns = Executor::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
-            config: Arc::new(config(model, ids, chain, searched, visibility, with_diagnostics)?),
+            config: Arc::new(AgentConfig {
+                sessions_are_indexed,
+                ..config(model, ids, chain, searched, (visibility, retention), with_diagnostics)?
+            }),
             model: model_providers,
             retrieval,
         });
@@ -120,6 +126,23 @@ fn visibilities(env: &mut Env) -> Visibilities {
     Visibilities { elsewhere, of_orgs }
 }
 
+/// How long deleted sessions of orgs are kept that have it otherwise than the deployment.
+fn retention_of_orgs(env: &mut Env) -> BTreeMap<OrgId, Duration> {
+    let setting = &settings::SESSION_RETENTION_DAYS_OF_ORGS;
+    let of_orgs: Option<BTreeMap<OrgId, f64>> =
+        env.read(setting).map_or(Some(BTreeMap::new()), |text| serde_json::from_str(&text).ok());
+    let kept = |(org, days): (OrgId, f64)| {
+        let kept = settings::SESSION_RETENTION_DAYS.kind.parse(&days.to_string());
+        kept.map(|kept| (org, kept))
+    };
+    let of_orgs: Option<_> = of_orgs.and_then(|of_orgs| of_orgs.into_iter().map(kept).collect());
+    of_orgs.unwrap_or_else(|| {
+        let rule = settings::SESSION_RETENTION_DAYS.kind.rule();
+        env.fault(format!("{} must be a JSON object of orgs, each with {rule}", setting.name));
+        BTreeMap::new()
+    })
+}
+
 /// A client of each provider, and what each is in records.
 fn connected(
     keyed: providers::Keyed,
@@ -142,7 +165,7 @@ fn config(
     providers: Providers,
     chain: ChainPolicy,
     retrieval: Option<Configured>,
-    visibility: Visibilities,
+    (visibility, retention_of_orgs): (Visibilities, BTreeMap<OrgId, Duration>),
     with_diagnostics: bool,
 ) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();
@@ -156,11 +179,23 @@ fn config(
     let names: Vec<&str> = tools.names().collect();
     let catalog = if with_diagnostics { Catalog::with_diagnostics(&names)? } else { Catalog::seed(&names)? };
     let defaults = context::defaults(&catalog, &names)?;
-    Ok(AgentConfig { catalog, tools, defaults, model, providers, chain, retrieval, visibility, always })
+    Ok(AgentConfig {
+        catalog,
+        tools,
+        defaults,
+        model,
+        providers,
+        chain,
+        retrieval,
+        visibility,
+        retention_of_orgs,
+        sessions_are_indexed: false,
+        always,
+    })
 }
 
 /// The reply to a refused request.
 #[must_use]
 pub fn refused(refusal: Refusal) -> Reply {
-    Reply::refused(&refusal, refusal.error(), refusal.retry_after())
+    Reply::refused(&refusal, refusal.error())
 }

@@ -5,7 +5,4 @@
 
 pub mod answer;
 pub mod app;
-mod provider;
-pub mod provider_key;
-mod providers;
 pub mod sources;

@@ -9,12 +9,11 @@ use llm::{
     embeddings::{Embeddings, Limits},
     retry::Policy,
 };
+use providers::{ProviderKey, Source};
 use retrieval::{Connection, Retriever, connection::Patience, retriever::BREAKER};
 use settings::Env;
 use std::time::Duration;
 use storage::Secrets;
-
-use crate::provider_key::{ProviderKey, Source};
 
 /// What turns search, and through what.
 pub type Sources = Retriever<ProviderKey, ProviderKey>;

@@ -23,6 +23,8 @@ const CALLED: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, AUTHORIZER];
 const OIDC: &[&str] = &[AUTHORIZER];
 /// Those that ask models.
 const MODEL: &[&str] = &[EXECUTE, TOOL_CONTINUATION];
+/// Those that reach the providers of models: the last one to remove what they keep.
+const PROVIDERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, TURN_FINALIZER];
 
 /// A list of settings: a constant for each, and all of them with their headings.
 macro_rules! settings {
@@ -147,6 +149,14 @@ settings! {
             "how long a deleted session is kept",
             Days(0.0..=3_650.0), Or("30"), TURNS, Given::Template,
         );
+        SESSION_RETENTION_DAYS_OF_ORGS: Text, Nothing = (
+            "the same of orgs that have it otherwise: `{\"org\":90}`; a context's `RetentionDays` goes before both",
+            Text, Nothing("there are none"), MODEL, Given::Template,
+        );
+        PURGE_AGAIN_SECONDS: Seconds, Or = (
+            "how long after a purge began it looks once more; no less than a function's longest time",
+            Seconds(0.05..=86_400.0), Or("900"), TURNS, Given::Anyone,
+        );
     }
     "The model" {
         OPENAI_MODEL: Text, Or = (
@@ -159,23 +169,23 @@ settings! {
         );
         OPENAI_BASE_URL: Url, Or = (
             "the API's base URL; `/responses` is added to its path, and a query stays",
-            Url, Or("https://api.openai.com/v1"), MODEL, Given::Template,
+            Url, Or("https://api.openai.com/v1"), PROVIDERS, Given::Template,
         );
         OPENAI_API_KEY_SECRET_ARN: Text, Nothing = (
             "the secret with the provider's key; needed unless `MODEL_PROVIDER` is set",
-            Text, Nothing("see there"), MODEL, Given::Template,
+            Text, Nothing("see there"), PROVIDERS, Given::Template,
         );
         OPENAI_API_KEY: Text, Nothing = (
             "the key itself",
-            Text, Nothing("`OPENAI_API_KEY_SECRET_ARN` counts"), MODEL, Given::Developer,
+            Text, Nothing("`OPENAI_API_KEY_SECRET_ARN` counts"), PROVIDERS, Given::Developer,
         );
         MODEL_PROVIDERS: Text, Nothing = (
             "more providers, a JSON list ([providers.md](providers.md))",
-            Text, Nothing("there are none"), MODEL, Given::Template,
+            Text, Nothing("there are none"), PROVIDERS, Given::Template,
         );
         MODEL_PROVIDER: Text, Nothing = (
             "the one of them that a context gets which names none",
-            Text, Nothing("that of the `OPENAI_…` settings"), MODEL, Given::Template,
+            Text, Nothing("that of the `OPENAI_…` settings"), PROVIDERS, Given::Template,
         );
         OPENAI_CONNECT_TIMEOUT_SECONDS: Seconds, Or = (
             "patience for a connection",
@@ -209,19 +219,23 @@ settings! {
     "Retrieval" {
         QDRANT_URL: Url, Nothing = (
             "the vector database's gRPC port",
-            Url, Nothing("nothing is retrieved"), MODEL, Given::Template,
+            Url, Nothing("nothing is retrieved, and sessions are searched one by one"), TURNS, Given::Template,
         );
         QDRANT_API_KEY_SECRET_ARN: Text, Nothing = (
             "the secret with its key",
-            Text, Nothing("none is sent"), MODEL, Given::Template,
+            Text, Nothing("none is sent"), TURNS, Given::Template,
         );
         QDRANT_API_KEY: Text, Nothing = (
             "the key itself",
-            Text, Nothing("`QDRANT_API_KEY_SECRET_ARN` counts"), MODEL, Given::Developer,
+            Text, Nothing("`QDRANT_API_KEY_SECRET_ARN` counts"), TURNS, Given::Developer,
         );
         QDRANT_COLLECTION: Text, Or = (
             "the collection where no context names one",
             Text, Or("sources"), MODEL, Given::Template,
+        );
+        QDRANT_SESSIONS_COLLECTION: Text, Nothing = (
+            "the collection that is the index of sessions",
+            Text, Nothing("sessions are searched one by one"), TURNS, Given::Template,
         );
         EMBEDDING_MODEL: Text, Or = (
             "the model of vectors where no context names one",

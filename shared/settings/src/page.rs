@@ -16,7 +16,7 @@ The environment variables that the functions read, each once, at start-up. `temp
 set; to set another one, add it to the function's variables there. A wrong value stops the function: its log has one line
 `a setting is wrong` for each. Blank is the same as absent. What is for a developer's machine is refused on AWS.
 
-This page is made from `shared/settings/src/list.rs` by `cargo run -p local -- settings > docs/settings.md`, and a test
+This page is made from `shared/settings/src/list.rs` by `cargo run -p aptix -- settings > docs/settings.md`, and a test
 (`shared/settings/src/tests.rs`) compares the two.
 "
     .to_owned();

@@ -12,7 +12,7 @@ fn faults(env: Env) -> Vec<String> {
 #[test]
 fn the_page_is_what_the_list_says() {
     let committed = include_str!("../../../docs/settings.md");
-    assert_eq!(committed, page(), "run `cargo run -p local -- settings > docs/settings.md`");
+    assert_eq!(committed, page(), "run `cargo run -p aptix -- settings > docs/settings.md`");
 }
 
 #[test]

@@ -60,6 +60,10 @@ pub enum Item<'a> {
     /// (ST) per second of a turn that is streamed, write-once, gone an hour later: a checkpoint.
     /// Key: `O#{org}#S#{session}` / `STREAM#{turn}#{where it ends, sixteen digits}`
     Checkpoint(&'a TurnKey, EventId),
+    /// (PU) per deleted session: the record of its purge.
+    /// Key: `O#{org}#S#{session}` / `PURGE`
+    /// GSI1 while something is left to do: `PURGE#{shard}` / `{due}#{org}#{session}`
+    Purge(&'a SessionKey),
     /// (AG) per agent context, replaced when it is put.
     /// Key: `O#{org}` / `AGENT#{id}`
     Agent(&'a OrgId, &'a AgentContextId),
@@ -74,6 +78,12 @@ pub(crate) const MAX_KEY_BYTES: usize = 1_024;
 /// The prefix of every participant's sort key.
 pub(crate) const USER_PREFIX: &str = "USER#";
 
+/// The prefix of every agent context's sort key.
+pub(crate) const AGENT_PREFIX: &str = "AGENT#";
+
+/// The prefix of every conversation context's sort key.
+pub(crate) const CONVERSATION_PREFIX: &str = "CONV#";
+
 /// The prefix of every mode change's sort key.
 pub(crate) const MODE_PREFIX: &str = "MODE#";
 
@@ -82,9 +92,10 @@ impl Item<'_> {
     #[must_use]
     pub fn pk(&self) -> String {
         match self {
-            Self::Session(session) | Self::Participant(session, _) | Self::ModeChange(session, _) => {
-                partition(session)
-            }
+            Self::Session(session)
+            | Self::Participant(session, _)
+            | Self::ModeChange(session, _)
+            | Self::Purge(session) => partition(session),
             Self::Turn(turn)
             | Self::Request(turn)
             | Self::Result(turn)
@@ -99,6 +110,7 @@ impl Item<'_> {
     pub fn sk(&self) -> String {
         match self {
             Self::Session(_) => "SESSION".to_owned(),
+            Self::Purge(_) => "PURGE".to_owned(),
             Self::Turn(turn) => format!("TURN#{}", part(turn.turn.as_str())),
             Self::Request(turn) => format!("TURN#{}#ASKED", part(turn.turn.as_str())),
             Self::Result(turn) => format!("TURN#{}#ENDED", part(turn.turn.as_str())),
@@ -109,8 +121,8 @@ impl Item<'_> {
             }
             // Digits enough for every id, so that the order of keys is the order of the stream.
             Self::Checkpoint(turn, ends) => format!("STREAM#{}#{:016}", part(turn.turn.as_str()), ends.get()),
-            Self::Agent(_, id) => format!("AGENT#{}", part(id.as_str())),
-            Self::Conversation(_, id) => format!("CONV#{}", part(id.as_str())),
+            Self::Agent(_, id) => format!("{AGENT_PREFIX}{}", part(id.as_str())),
+            Self::Conversation(_, id) => format!("{CONVERSATION_PREFIX}{}", part(id.as_str())),
             Self::ModeChange(_, ModePlace { sequence, number }) => {
                 format!("{MODE_PREFIX}{sequence:010}#{number:x}")
             }
@@ -192,6 +204,60 @@ pub fn due(at: Timestamp, turn: &TurnKey) -> String {
     format!("{at}#{}#{}#{}", part(session.org.as_str()), part(session.session.as_str()), part(turn.as_str()))
 }
 
+/// The shard that the record of a session's purge lies in: any fixed function of the session.
+#[must_use]
+pub fn purge_shard(session: &SessionKey) -> u8 {
+    shard(&Fingerprint::of_bytes(partition(session).as_bytes()))
+}
+
+/// GSI1: a shard of the purges.
+#[must_use]
+pub fn purge_index(shard: u8) -> String {
+    format!("PURGE#{shard:02}")
+}
+
+/// GSI1: a purge's place in its shard.
+#[must_use]
+pub fn purge_due(at: Timestamp, session: &SessionKey) -> String {
+    format!("{at}#{}#{}", part(session.org.as_str()), part(session.session.as_str()))
+}
+
+/// What every object of a session begins with.
+#[must_use]
+pub fn objects_of(session: &SessionKey) -> String {
+    format!("{}/{}/", part(session.org.as_str()), part(session.session.as_str()))
+}
+
+/// The kind of an item of a session, by its sort key.
+#[must_use]
+pub fn kind_of_item(sk: &str) -> &'static str {
+    match sk.split_once('#') {
+        Some(("TURN", rest)) if rest.ends_with("#ASKED") => "requests",
+        Some(("TURN", rest)) if rest.ends_with("#ENDED") => "results",
+        Some(("TURN", _)) => "turns",
+        Some(("USER", _)) => "participants",
+        Some(("MODE", _)) => "mode_changes",
+        Some(("STREAM", _)) => "checkpoints",
+        Some(("FEEDBACK", _)) => "feedback",
+        _ => "other",
+    }
+}
+
+/// What an object is called in the report of a purge; none is one that is not ours.
+#[must_use]
+pub fn kind_of_object(kind: Option<&Kind>) -> &'static str {
+    match kind {
+        Some(Kind::Instruction(_)) => "instructions",
+        Some(Kind::Outcome(_)) => "outcomes",
+        Some(Kind::Step(..)) => "steps",
+        Some(Kind::ToolResults(_)) => "tool_results",
+        Some(Kind::Answer(_) | Kind::PartialAnswer(_)) => "answers",
+        Some(Kind::ModelRequest(..) | Kind::ModelResponse(..)) => "raw_payloads",
+        Some(Kind::File { .. }) => "files",
+        None => "other",
+    }
+}
+
 /// The session whose partition this is.
 #[must_use]
 pub fn parse_session(pk: &str) -> Option<SessionKey> {
@@ -206,12 +272,37 @@ pub fn parse_turn(pk: &str, sk: &str) -> Option<TurnKey> {
     Some(TurnKey { session: parse_session(pk)?, turn })
 }
 
+/// Which item of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OfTurn {
+    Head,
+    Request,
+    Result,
+}
+
+/// The turn of a sort key, and which of its items that is; none for any other item.
+pub(crate) fn parse_of_turn(sk: &str) -> Option<(TurnId, OfTurn)> {
+    let (turn, detail) = match sk.strip_prefix("TURN#")?.split_once('#') {
+        None => (sk.strip_prefix("TURN#")?, OfTurn::Head),
+        Some((turn, "ASKED")) => (turn, OfTurn::Request),
+        Some((turn, "ENDED")) => (turn, OfTurn::Result),
+        Some(_) => return None,
+    };
+    Some((TurnId::new(unpart(turn)?).ok()?, detail))
+}
+
+/// The sort keys of a session's turns behind one, in the order of their ids: the first and the last that there can be.
+pub(crate) fn turns_behind(turn: Option<&TurnId>) -> (String, String) {
+    // `#` comes before every character of an id, and `$` after it: all of a turn lies between the two.
+    let from = turn.map_or_else(|| "TURN#".to_owned(), |turn| format!("TURN#{}$", part(turn.as_str())));
+    (from, "TURN$".to_owned())
+}
+
 /// The key of an object: `{org}/{session}/{turn}/…`, under its writer or its content.
 #[must_use]
 pub fn object(payload: &Payload) -> String {
-    let TurnKey { session, turn } = &payload.turn;
-    let prefix =
-        format!("{}/{}/{}", part(session.org.as_str()), part(session.session.as_str()), part(turn.as_str()));
+    let folder = objects_of_turn(&payload.turn);
+    let prefix = folder.trim_end_matches('/');
     match &payload.kind {
         Kind::Instruction(StoredRequest { fingerprint, by: None }) => {
             format!("{prefix}/{fingerprint}/instruction.json")
@@ -223,10 +314,17 @@ pub fn object(payload: &Payload) -> String {
         Kind::Step(owner, number) => format!("{prefix}/{owner}/step-{number}.json"),
         Kind::ToolResults(owner) => format!("{prefix}/{owner}/tool-results.json"),
         Kind::Answer(owner) => format!("{prefix}/{owner}/answer.md"),
+        Kind::PartialAnswer(owner) => format!("{prefix}/{owner}/partial-answer.md"),
         Kind::ModelRequest(owner, call) => format!("{prefix}/{owner}/request-{call}.json"),
         Kind::ModelResponse(owner, call) => format!("{prefix}/{owner}/response-{call}.json"),
         Kind::File { address, name } => format!("{prefix}/files/{address}/{}", part(name)),
     }
+}
+
+/// What the keys of a turn's objects begin with.
+#[must_use]
+pub fn objects_of_turn(TurnKey { session, turn }: &TurnKey) -> String {
+    format!("{}/{}/{}/", part(session.org.as_str()), part(session.session.as_str()), part(turn.as_str()))
 }
 
 /// The object whose key this is; none for a key that is none of ours.
@@ -249,6 +347,7 @@ pub fn parse_object(key: &str) -> Option<Payload> {
         [owner, "result.json"] => Kind::Outcome(attempt(owner)),
         [owner, "tool-results.json"] => Kind::ToolResults(attempt(owner)),
         [owner, "answer.md"] => Kind::Answer(attempt(owner)),
+        [owner, "partial-answer.md"] => Kind::PartialAnswer(attempt(owner)),
         [owner, numbered] => {
             let (name, number) = numbered.strip_suffix(".json")?.split_once('-')?;
             let (owner, number) = (attempt(owner), number.parse().ok()?);
@@ -296,6 +395,23 @@ mod tests {
     }
 
     #[test]
+    fn the_items_of_a_turn_stand_together_and_before_those_of_the_turns_behind_it() {
+        let keys = |id: &str| {
+            let key = turn("acme", "s1", id);
+            [Item::Turn(&key).sk(), Item::Request(&key).sk(), Item::Result(&key).sk()]
+        };
+        let sorted: Vec<String> = ["a", "a-", "a.b", "a0", "b"].into_iter().flat_map(keys).collect();
+        assert!(sorted.is_sorted(), "{sorted:?}");
+        let a = TurnId::new("a").unwrap();
+        let (from, to) = turns_behind(Some(&a));
+        assert!(
+            keys("a").iter().all(|key| *key < from) && keys("a-").iter().all(|key| *key > from && *key < to)
+        );
+        assert_eq!(parse_of_turn("TURN#a#ASKED"), Some((a, OfTurn::Request)));
+        assert_eq!(parse_of_turn("TURN#a#OTHER"), None);
+    }
+
+    #[test]
     fn an_org_with_separators_stays_in_its_own_partition() {
         let sly = turn("acme#S#s1", "x", "t");
         assert_eq!(Item::Turn(&sly).pk(), "O#acme%23S%23s1#S#x");
@@ -317,6 +433,7 @@ mod tests {
             let (agent, conversation) = (minted.parse().unwrap(), minted.parse().unwrap());
             for item in [
                 Item::Session(session),
+                Item::Purge(session),
                 Item::Turn(&key),
                 Item::Request(&key),
                 Item::Result(&key),
@@ -329,6 +446,7 @@ mod tests {
                 assert!(item.pk().len() <= 2_048 && item.sk().len() <= MAX_KEY_BYTES, "{item:?}");
             }
             let at = Timestamp::from_millis(0);
+            assert!(purge_due(at, session).len() <= MAX_KEY_BYTES);
             assert!(due(at, &key).len() <= MAX_KEY_BYTES && activity(at, session).len() <= MAX_KEY_BYTES);
             assert!(user_index(&session.org, &user).len() <= 2_048);
             // 255 bytes are what is left for the name of a file, as it is encoded.
@@ -349,6 +467,7 @@ mod tests {
             Kind::Step(attempt(), 12),
             Kind::ToolResults(attempt()),
             Kind::Answer(attempt()),
+            Kind::PartialAnswer(attempt()),
             Kind::ModelRequest(attempt(), 1),
             Kind::ModelResponse(attempt(), 2),
             Kind::File { address: FileAddress::of_bytes(b"file"), name: "a b/ü.md".to_owned() },

@@ -13,12 +13,20 @@ use aws_sdk_s3::{
     operation::{get_object::GetObjectError, head_object::HeadObjectError, put_object::PutObjectError},
     presigning::PresigningConfig,
     primitives::ByteStream,
+    types::{Delete, ObjectIdentifier},
 };
 use bytes::Bytes;
 use contracts::{Timestamp, paths::RESERVED};
 use percent_encoding::utf8_percent_encode;
-use protocol::payload::{Kind, Payload};
-use turns::ports::{Link, Page, PayloadReads, Payloads, Source, Unavailable};
+use protocol::{
+    id::{SessionKey, TurnKey},
+    payload::{Kind, Payload},
+    purge::Piece,
+};
+use turns::ports::{
+    Link, Object, PURGED_VERSIONS, Page, PayloadArchive, PayloadReads, Payloads, Placed, PurgePayloads,
+    Source, Unavailable,
+};
 
 use crate::{
     failure,
@@ -76,10 +84,6 @@ impl PayloadReads for Objects {
         }
     }
 
-    async fn exists(&self, payload: &Payload) -> Result<bool, Unavailable> {
-        self.media_type(payload).await.map(|found| found.is_some())
-    }
-
     async fn link(&self, payload: &Payload) -> Result<Option<Link>, Unavailable> {
         // S3 signs links to anything. Whoever follows one to nothing gets S3's own error.
         let Some(media_type) = self.media_type(payload).await? else {
@@ -108,6 +112,68 @@ impl PayloadReads for Objects {
     }
 }
 
+impl PayloadArchive for Objects {
+    async fn read(&self, payload: &Payload, most: u64) -> Result<Option<Object>, Unavailable> {
+        let key = key::object(payload);
+        if key.len() > MAX_KEY_BYTES {
+            return Ok(None);
+        }
+        let got = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
+            Ok(got) => got,
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(unavailable(failure::cause(error))),
+        };
+        let media_type = media_type_of(payload, got.content_type);
+        let size = got.content_length.and_then(|size| u64::try_from(size).ok()).unwrap_or(u64::MAX);
+        if size > most {
+            return Ok(Some(Object { media_type, size, bytes: None }));
+        }
+        let bytes = got.body.collect().await.map_err(unavailable)?.into_bytes();
+        Ok(Some(Object { media_type, size, bytes: Some(bytes) }))
+    }
+
+    async fn objects(&self, turn: &TurnKey, after: Option<String>) -> Result<Page<Placed>, Unavailable> {
+        self.objects_of(turn, after).await
+    }
+
+    fn at(&self, turn: &TurnKey, place: &str) -> Option<Payload> {
+        let payload = key::parse_object(&format!("{}{place}", key::objects_of_turn(turn)))?;
+        Some(payload).filter(|payload| payload.turn == *turn)
+    }
+}
+
+impl Objects {
+    async fn objects_of(&self, turn: &TurnKey, after: Option<String>) -> Result<Page<Placed>, Unavailable> {
+        let folder = key::objects_of_turn(turn);
+        let list = self
+            .client
+            .list_objects_v2()
+            .bucket(&self.bucket)
+            .prefix(&folder)
+            .set_start_after(after.map(|place| format!("{folder}{place}")));
+        let list = list.send().await.map_err(|error| unavailable(failure::cause(error)))?;
+        let placed = list.contents.unwrap_or_default().into_iter().filter_map(|object| {
+            let key = object.key?;
+            Some(Placed {
+                payload: key::parse_object(&key)?,
+                place: key.strip_prefix(&folder)?.to_owned(),
+                size: object.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
+            })
+        });
+        let items: Vec<Placed> = placed.collect();
+        let next = items.last().filter(|_| list.is_truncated == Some(true)).map(|last| last.place.clone());
+        Ok(Page { items, next })
+    }
+}
+
+/// A file has a type of its own.
+fn media_type_of(payload: &Payload, stored: Option<String>) -> String {
+    match (&payload.kind, stored) {
+        (Kind::File { .. }, Some(own)) => own,
+        (kind, _) => kind.media_type().to_owned(),
+    }
+}
+
 /// A file is downloaded under its own name. A model wrote it, so no browser shows it as a page of ours.
 fn attachment(payload: &Payload) -> Option<String> {
     let Kind::File { name, .. } = &payload.kind else {
@@ -130,10 +196,7 @@ impl Objects {
         }
         let found = self.client.head_object().bucket(&self.bucket).key(key).send().await;
         match found {
-            Ok(found) => Ok(Some(match (&payload.kind, found.content_type) {
-                (Kind::File { .. }, Some(own)) => own,
-                (kind, _) => kind.media_type().to_owned(),
-            })),
+            Ok(found) => Ok(Some(media_type_of(payload, found.content_type))),
             Err(error) if error.as_service_error().is_some_and(HeadObjectError::is_not_found) => Ok(None),
             Err(error) => Err(unavailable(failure::cause(error))),
         }
@@ -201,6 +264,62 @@ impl Payloads for Objects {
     async fn remove(&self, payload: &Payload) -> Result<(), Unavailable> {
         let removed = self.client.delete_object().bucket(&self.bucket).key(key::object(payload)).send().await;
         removed.map(|_| ()).map_err(|error| unavailable(failure::cause(error)))
+    }
+}
+
+/// Between an object's key and its version in the place of a piece. No key of ours holds a question mark.
+const VERSION: &str = "?";
+
+impl PurgePayloads for Objects {
+    async fn versions(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
+        let list = self
+            .client
+            .list_object_versions()
+            .bucket(&self.bucket)
+            .prefix(key::objects_of(session))
+            .max_keys(i32::try_from(PURGED_VERSIONS).unwrap_or(i32::MAX));
+        let list = list.send().await.map_err(|error| unavailable(failure::cause(error)))?;
+        let versions = list.versions.unwrap_or_default().into_iter().filter_map(|version| {
+            let (key, id) = (version.key?, version.version_id?);
+            let bytes = version.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
+            let payload = key::parse_object(&key);
+            let kind = key::kind_of_object(payload.as_ref().map(|payload| &payload.kind));
+            Some(Piece { kind, place: format!("{key}{VERSION}{id}"), bytes, payload })
+        });
+        let markers = list.delete_markers.unwrap_or_default().into_iter().filter_map(|marker| {
+            let place = format!("{}{VERSION}{}", marker.key?, marker.version_id?);
+            Some(Piece { kind: "delete_markers", place, bytes: 0, payload: None })
+        });
+        let mut pieces: Vec<Piece> = versions.chain(markers).collect();
+        pieces.sort_by(|one, other| one.place.cmp(&other.place));
+        if list.is_truncated.unwrap_or(false) {
+            // Versions of one object are not in the order of their ids: those of the last one come together next time.
+            let object = |piece: &Piece| piece.place.split(VERSION).next().map(str::to_owned);
+            let last = pieces.last().and_then(object);
+            if pieces.first().and_then(object) != last {
+                pieces.retain(|piece| object(piece) != last);
+            }
+        }
+        Ok(pieces)
+    }
+
+    async fn remove_versions(&self, versions: &[Piece]) -> Result<(), Unavailable> {
+        let identifiers = versions.iter().filter_map(|piece| {
+            let (key, version) = piece.place.rsplit_once(VERSION)?;
+            Some(ObjectIdentifier::builder().key(key).version_id(version).build())
+        });
+        let identifiers: Result<Vec<_>, _> = identifiers.collect();
+        let delete = Delete::builder().set_objects(Some(identifiers.map_err(unavailable)?)).quiet(true);
+        let delete = delete.build().map_err(unavailable)?;
+        let removed = self.client.delete_objects().bucket(&self.bucket).delete(delete).send().await;
+        let removed = removed.map_err(|error| unavailable(failure::cause(error)))?;
+        match removed.errors.unwrap_or_default().first() {
+            None => Ok(()),
+            Some(error) => Err(unavailable(format!(
+                "a version could not be removed: {}",
+                error.code().unwrap_or("no code")
+            ))),
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use contracts::{
 use protocol::{Caller, caller::User};
 use protocol::{
     chain::{ChainPolicy, Target},
+    detail::Summary,
     id::{SessionKey, TurnKey},
     session::{Contexts, Hints, SolutionChange},
     transition::begin::{Setup, Submission},
@@ -130,6 +131,8 @@ fn configured(retrieval: Option<Configured>) -> AgentConfig {
         chain: ChainPolicy::default(),
         retrieval,
         visibility: Visibilities::default(),
+        retention_of_orgs: std::collections::BTreeMap::new(),
+        sessions_are_indexed: false,
         always,
     }
 }
@@ -182,7 +185,7 @@ pub fn submission(caller: &Caller, request: &UserTurn) -> Submission {
         contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: "A session".to_owned(),
-        instruction_summary: request.instruction.clone().unwrap_or_default(),
+        instruction_summary: Summary { text: request.instruction.clone().unwrap_or_default(), is_cut: false },
         streamed: request.streaming,
         solution: SolutionChange::default(),
     }
@@ -198,5 +201,6 @@ pub fn setup() -> Setup {
         target: target(),
         files: Vec::new(),
         rerun: None,
+        cut: None,
     }
 }

@@ -30,7 +30,6 @@ pub enum Mutation {
     NotJson,
     BlankError,
     NegativeTime,
-    FractionalTime,
     NoTime,
     NoCallId,
     UnknownMember,
@@ -42,14 +41,13 @@ impl Mutation {
         [Self::Missing, Self::Extra, Self::Swapped, Self::Doubled, Self::Foreign, Self::EarlierRound];
 
     /// Those that the contract refuses.
-    pub const OF_THE_SHAPE: [Self; 10] = [
+    pub const OF_THE_SHAPE: [Self; 9] = [
         Self::Empty,
         Self::BothOutcomes,
         Self::NeitherOutcome,
         Self::NotJson,
         Self::BlankError,
         Self::NegativeTime,
-        Self::FractionalTime,
         Self::NoTime,
         Self::NoCallId,
         Self::UnknownMember,
@@ -134,7 +132,6 @@ pub fn mutated(right: &[Value], mutation: Mutation, at: usize, earlier: &[Value]
             one.insert("ErrorMessage".to_owned(), json!(" \n"));
         }
         Mutation::NegativeTime => drop(one.insert("ExecutionMs".to_owned(), json!(-1))),
-        Mutation::FractionalTime => drop(one.insert("ExecutionMs".to_owned(), json!(0.5))),
         Mutation::NoTime => drop(one.remove("ExecutionMs")),
         Mutation::NoCallId => drop(one.remove("ToolCallId")),
         Mutation::UnknownMember => drop(one.insert("Comment".to_owned(), json!("x"))),

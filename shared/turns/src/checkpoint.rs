@@ -3,7 +3,7 @@
 use protocol::place::Place;
 use std::time::Duration;
 
-use contracts::Timestamp;
+use contracts::{Timestamp, stream::ResetReason};
 
 use protocol::id::TurnKey;
 
@@ -27,6 +27,8 @@ pub struct Checkpoint {
     pub index: u64,
     /// The text.
     pub text: String,
+    /// Why its segment began, where that was by a reset.
+    pub reset: Option<ResetReason>,
     /// When it may be forgotten.
     pub expires: Timestamp,
 }

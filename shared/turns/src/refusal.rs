@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use contracts::{
     Error, ErrorCode,
-    id::{AgentContextId, ConversationContextId, TurnId},
+    id::{AgentContextId, ConversationContextId, SessionId, TurnId},
+    request::limits::MAX_INLINE_BYTES,
 };
 
 use crate::ports::{ListError, Unavailable};
@@ -51,12 +52,29 @@ pub enum Refusal {
     /// It is for the session's owner, or for an operator.
     #[error("the session is another user's")]
     NotTheOwner,
+    /// It is for operators.
+    #[error("it is for operators")]
+    NotAnOperator,
     /// The session has other contexts.
     #[error("the session has other contexts")]
     OtherContexts,
     /// The session id names another session.
     #[error("the session id names another session")]
     SessionIdConflict,
+    /// An export can't be imported as it is.
+    #[error("the export can't be imported")]
+    BadExport {
+        /// Which member.
+        at: String,
+        /// What is wrong with it, and what to do.
+        rule: String,
+    },
+    /// Another session than the one that is imported is there.
+    #[error("another session is there")]
+    SessionIsThere(SessionId),
+    /// A session that was there is not gone yet.
+    #[error("the session is being purged")]
+    SessionBeingPurged(SessionId),
     /// The turn has no answer to go on from.
     #[error("the turn is not completed")]
     TurnNotCompleted,
@@ -75,6 +93,12 @@ pub enum Refusal {
     /// The turn has no such payload, or not for this caller.
     #[error("no such payload")]
     PayloadNotFound,
+    /// The payload is more than is answered inline.
+    #[error("the payload is larger than what is answered inline")]
+    InlineTooLarge {
+        /// How many bytes it has.
+        size: u64,
+    },
     /// The continuation token is not one of ours.
     #[error("the continuation token is not valid")]
     BadContinuationToken,
@@ -104,14 +128,19 @@ impl Refusal {
             | Self::ConversationContextNotFound(_)
             | Self::SessionDeleted
             | Self::NotTheOwner
+            | Self::NotAnOperator
             | Self::OtherContexts
             | Self::SessionIdConflict
+            | Self::BadExport { .. }
+            | Self::SessionIsThere(_)
+            | Self::SessionBeingPurged(_)
             | Self::TurnNotCompleted
             | Self::ModeNotOffered(_)
             | Self::ModelNotOffered(_)
             | Self::SessionNotFound
             | Self::TurnNotFound
             | Self::PayloadNotFound
+            | Self::InlineTooLarge { .. }
             | Self::BadContinuationToken => None,
         }
     }
@@ -119,6 +148,14 @@ impl Refusal {
     /// The error the client sees.
     #[must_use]
     pub fn error(&self) -> Error {
+        let told = self.told();
+        match self.retry_after() {
+            Some(wait) => told.with_retry_after(wait),
+            None => told,
+        }
+    }
+
+    fn told(&self) -> Error {
         match self {
             Self::TurnIdConflict => Error::new(
                 ErrorCode::TurnIdConflict,
@@ -143,7 +180,7 @@ impl Refusal {
             ),
             Self::ToolResultsMismatch(mismatch) => Error::new(
                 ErrorCode::ToolResultsMismatch,
-                "ToolResults must answer exactly the calls of the continuation, in their order (AGN-033 §3.3). \
+                "ToolResults must answer exactly the calls of the continuation, in their order. \
                  Nothing was stored; send the right results.",
             )
             .with_details(mismatch.to_string()),
@@ -161,6 +198,10 @@ impl Refusal {
                 ErrorCode::Forbidden,
                 "Only the session's owner or an operator may say who sees it, delete it or restore it.",
             ),
+            Self::NotAnOperator => Error::new(
+                ErrorCode::Forbidden,
+                "Only operators of the org may export all of its sessions, and import some.",
+            ),
             Self::OtherContexts => Error::new(
                 ErrorCode::SessionContextMismatch,
                 "The contexts of a session are fixed by its first turn. Leave AgentContextId and ConversationContextId \
@@ -171,6 +212,20 @@ impl Refusal {
                 "This SessionId names another session already. Mint a new SessionId for a new session.",
             )
             .with_details("SessionId"),
+            Self::BadExport { at, rule } => {
+                Error::new(ErrorCode::MemberInvalid, format!("{at} {rule}.")).with_details(at)
+            }
+            Self::SessionIsThere(session) => Error::new(
+                ErrorCode::SessionIdConflict,
+                "A session of this id is there already and is not the one of the export. Purge it first, or import with \
+                 ids=new.",
+            )
+            .with_details(session.as_str()),
+            Self::SessionBeingPurged(session) => Error::new(
+                ErrorCode::SessionDeleted,
+                "What was there under this id is being purged. Import it once the report of its purge says done, or with ids=new.",
+            )
+            .with_details(session.as_str()),
             Self::TurnNotCompleted => Error::new(
                 ErrorCode::TurnNotCompleted,
                 "Only a completed turn can be gone on from. Wait for the turn, or name another one.",
@@ -181,6 +236,14 @@ impl Refusal {
             Self::SessionNotFound => ErrorCode::SessionNotFound.into(),
             Self::TurnNotFound => ErrorCode::TurnNotFound.into(),
             Self::PayloadNotFound => ErrorCode::PayloadNotFound.into(),
+            Self::InlineTooLarge { size } => Error::new(
+                ErrorCode::InlineTooLarge,
+                format!(
+                    "The payload has {size} bytes, and at most {MAX_INLINE_BYTES} are answered inline. Leave inline out to \
+                     get its link."
+                ),
+            )
+            .with_details("inline"),
             Self::BadContinuationToken => Error::new(
                 ErrorCode::ParameterInvalid,
                 "continuationToken must be one that the previous page returned. Leave it out to start over.",

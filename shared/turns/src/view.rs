@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use contracts::{
+    ErrorCode,
     id::{AgentContextId, ConversationContextId, OrgId, TurnId},
     paths,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
-        ForkedFrom, ListResponse, ModeChange as ModeEntry, Participant as TookPart, TurnFeedback,
+        ForkedFrom, IndexedSession, ListResponse, ModeChange as ModeEntry, Participant as TookPart,
+        PurgeReport, PurgeState, StatusReason, TurnFeedback, UpstreamResponse, UpstreamResponses,
     },
 };
 
@@ -17,8 +19,9 @@ use protocol::{
     caller::User,
     detail::{Feedback, ModeChange, Participant, Report},
     link,
+    purge::{Purge, Stage},
     session::{Contexts, Session},
-    turn::Verdict,
+    turn::{Reason, State, Turn, Verdict},
 };
 
 /// What orgs and contexts are called, as far as that was found out (DD-007).
@@ -170,10 +173,47 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
     }
 }
 
+/// What the purge of a session came to so far. What names the provider's side is for operators.
+#[must_use]
+pub fn purge(session: &Session, record: Purge, operator: bool) -> PurgeReport {
+    let is_done = record.stage == Stage::Done;
+    let search_index = record.found.search_index.map(|index| match (index.removed, is_done) {
+        (true, _) => IndexedSession::Removed,
+        (false, false) => IndexedSession::Pending,
+        (false, true) => IndexedSession::NotRemoved,
+    });
+    let pending = record.upstream.next.len() + record.upstream.still.len();
+    let named = record.found.left_upstream.into_iter().filter(|_| operator);
+    PurgeReport {
+        id: session.key.session.clone(),
+        state: match record.stage {
+            Stage::Done => PurgeState::Done,
+            Stage::Waits | Stage::Removing | Stage::Again => PurgeState::Running,
+        },
+        deleted_by_user_id: session.deleted.as_ref().map(|deletion| deletion.by.clone()),
+        started_date: record.began.unwrap_or(session.last_updated()),
+        done_date: record.done,
+        items: record.found.items,
+        objects: record.found.objects,
+        object_bytes: record.found.bytes,
+        upstream_responses: UpstreamResponses {
+            removed: record.found.upstream_removed,
+            pending: pending as u64,
+            not_removed: record.found.upstream_left,
+            not_removed_ids: named
+                .map(|left| UpstreamResponse { provider: left.provider, response_id: left.response_id })
+                .collect(),
+        },
+        search_index,
+        manifest_hash: record.found.manifest,
+    }
+}
+
 /// A turn, whole (DD-002B). What names the provider's side is for operators.
 #[must_use]
 pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTurn {
     let Record { turn, request, .. } = record;
+    let partial = report.partial_answer.as_ref();
     let for_operators = |id: Option<&str>| id.filter(|_| operator).map(str::to_owned);
     let raw = |path| report.raw_payloads.filter(|_| operator).map(|_| link::payload(&turn.key, path));
     AgentSessionTurn {
@@ -182,6 +222,8 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         created_by_user: EntityHeader::from(&request.by),
         creation_date: turn.created,
         status: turn.status(),
+        status_reason: reason(turn),
+        error_code: error_code(turn, report),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
         cancelled_by_user_id: turn.ended_by.clone(),
         openai_response_received_date: report.received,
@@ -197,8 +239,12 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         }),
         openai_model: Some(answered_by(report).unwrap_or(&request.upstream.model).to_owned()),
         instruction_summary: request.instruction_summary.clone(),
+        instruction_summary_truncated: request.instruction_is_cut,
         full_instruction_url: link::payload(&turn.key, paths::INSTRUCTION),
         agent_answer_summary: report.answer_summary.clone(),
+        agent_answer_summary_truncated: report.answer_is_cut,
+        partial_answer_summary: partial.map(|partial| partial.text.clone()),
+        partial_answer_summary_truncated: partial.is_some_and(|partial| partial.is_cut),
         full_agent_answer_url: answer_link(record),
         openai_request_payload_url: raw(paths::MODEL_REQUEST),
         openai_response_payload_url: raw(paths::MODEL_RESPONSE),
@@ -211,6 +257,30 @@ pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTur
         tool_rounds: report.tool_rounds,
         warnings: report.warnings.clone(),
         errors: report.errors.clone(),
+    }
+}
+
+fn reason(turn: &Turn) -> StatusReason {
+    match &turn.state {
+        State::Running { .. } => StatusReason::Running,
+        State::AwaitingTools { .. } => StatusReason::WaitingForTools,
+        State::Settled(settlement) | State::Finalized(settlement) => match &settlement.verdict {
+            Verdict::Completed { .. } => StatusReason::Completed,
+            Verdict::Failed { .. } => StatusReason::Failed,
+            Verdict::Ended(Reason::Cancelled) => StatusReason::Cancelled,
+            Verdict::Ended(Reason::Abandoned) => StatusReason::Abandoned,
+            Verdict::Ended(Reason::Superseded) => StatusReason::Superseded,
+            Verdict::Ended(Reason::ToolDeadline) => StatusReason::ToolDeadline,
+            Verdict::Ended(Reason::StorageUnavailable) => StatusReason::NotStored,
+        },
+    }
+}
+
+fn error_code(turn: &Turn, report: &Report) -> Option<ErrorCode> {
+    match turn.settlement().map(|settlement| &settlement.verdict) {
+        Some(Verdict::Failed { .. }) => report.error_code,
+        Some(Verdict::Ended(reason)) => Some(reason.error().error_code),
+        Some(Verdict::Completed { .. }) | None => None,
     }
 }
 
@@ -229,6 +299,7 @@ fn answer_link(record: &Record) -> Option<String> {
 #[must_use]
 pub fn turn_summary(record: &Record, report: &Report) -> AgentSessionTurnSummary {
     let Record { turn, request, .. } = record;
+    let partial = report.partial_answer.as_ref();
     AgentSessionTurnSummary {
         id: TurnId::clone(&turn.key.turn),
         session_id: turn.key.session.session.clone(),
@@ -236,8 +307,14 @@ pub fn turn_summary(record: &Record, report: &Report) -> AgentSessionTurnSummary
         created_by_user: EntityHeader::from(&request.by),
         creation_date: turn.created,
         status: turn.status(),
+        status_reason: reason(turn),
+        error_code: error_code(turn, report),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
         instruction_summary: request.instruction_summary.clone(),
+        instruction_summary_truncated: request.instruction_is_cut,
         agent_answer_summary: report.answer_summary.clone(),
+        agent_answer_summary_truncated: report.answer_is_cut,
+        partial_answer_summary: partial.map(|partial| partial.text.clone()),
+        partial_answer_summary_truncated: partial.is_some_and(|partial| partial.is_cut),
     }
 }

@@ -151,7 +151,13 @@ impl Answer {
     pub fn error(&self) -> String {
         let body = self.json();
         assert_eq!((&body["Successful"], &body["Result"]), (&Value::Bool(false), &Value::Null), "{body}");
-        body["Errors"][0]["ErrorCode"].as_str().expect("a code").to_owned()
+        let error = &body["Errors"][0];
+        let retry = error["Retry"].as_str().expect("what a retry can do");
+        assert!(["same_request", "new_turn", "never"].contains(&retry), "{error}");
+        let seconds = error.get("RetryAfterSeconds").map(Value::to_string);
+        // The headers of an answer that began before its end was known are none of the error's.
+        assert!(self.status == 200 || self.header("retry-after") == seconds.as_deref(), "{error}");
+        error["ErrorCode"].as_str().expect("a code").to_owned()
     }
 
     pub fn errors(&self) -> Vec<Value> {

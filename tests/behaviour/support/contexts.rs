@@ -13,8 +13,15 @@ impl System {
         let folder = self.cloud.data_folder();
         let file = folder.join("contexts.json");
         std::fs::write(&file, contexts.to_string()).expect("a file of contexts");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_local"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
         command.args(["contexts", "put", "--org", org, "--data"]).arg(folder).arg(file);
+        command.output().await.expect("it runs")
+    }
+
+    /// What `contexts` with these arguments prints.
+    pub async fn contexts(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
+        command.arg("contexts").args(arguments).arg("--data").arg(self.cloud.data_folder());
         command.output().await.expect("it runs")
     }
 

@@ -25,6 +25,8 @@ pub struct Events {
     pub comments: usize,
     /// The reconnection hints so far.
     pub hints: usize,
+    /// What the turn was at so far. A client that knows no statuses reads the events alone.
+    pub statuses: Vec<Value>,
     bytes: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
     unread: Vec<u8>,
     fields: Vec<(String, String)>,
@@ -55,6 +57,7 @@ impl Client {
             headers,
             comments: 0,
             hints: 0,
+            statuses: Vec::new(),
             bytes: Box::pin(response.bytes_stream()),
             unread: Vec::new(),
             fields: Vec::new(),
@@ -101,6 +104,11 @@ impl Events {
             Some((field, value)) => self.fields.push((field.to_owned(), value.to_owned())),
             None if line.is_empty() => {
                 let fields = std::mem::take(&mut self.fields);
+                if let [(event, kind), (data, status)] = fields.as_slice()
+                    && [event, kind, data] == ["event", "status", "data"]
+                {
+                    return self.statuses.push(serde_json::from_str(status).expect("JSON"));
+                }
                 let [(id_name, id), (kind_name, kind), (data_name, data)] = fields.as_slice() else {
                     panic!("not one of our events: {fields:?}");
                 };
@@ -113,12 +121,17 @@ impl Events {
     }
 
     /// Every event that is still to come.
-    pub async fn rest(mut self) -> Vec<Event> {
+    pub async fn rest(self) -> Vec<Event> {
+        self.rest_with_statuses().await.0
+    }
+
+    /// Every event that is still to come, and what the turn was at.
+    pub async fn rest_with_statuses(mut self) -> (Vec<Event>, Vec<Value>) {
         let mut all = Vec::new();
         while let Some(event) = self.next().await {
             all.push(event);
         }
-        all
+        (all, self.statuses)
     }
 }
 
@@ -140,7 +153,8 @@ pub fn amounts_to(events: &[Event]) -> (String, String) {
                 length += more.encode_utf16().count() as u64;
             }
             "reset" => {
-                assert_eq!(event.data, "{}");
+                let reset: Value = serde_json::from_str(&event.data).expect("JSON");
+                assert!(reset["Reason"].is_string(), "{event:?}");
                 text.clear();
                 length = 0;
             }

@@ -53,7 +53,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// How a test's system is started: no sweeps but those the test asks for.
 pub fn options() -> Options {
     Options {
-        executable: Some(PathBuf::from(env!("CARGO_BIN_EXE_local"))),
+        executable: Some(PathBuf::from(env!("CARGO_BIN_EXE_aptix"))),
         sweep: None,
         ..Options::default()
     }

@@ -176,7 +176,7 @@ fn needed(service: &str, request: &Parts, body: &[u8]) -> Vec<(String, String)> 
     match service {
         TABLE => of_table(operation, &serde_json::from_slice(body).unwrap()),
         QUEUE => vec![(format!("sqs:{operation}"), QUEUE.to_owned())],
-        _ => vec![of_bucket(request)],
+        _ => of_bucket(request, body),
     }
 }
 
@@ -201,17 +201,28 @@ fn of_table(operation: &str, body: &Value) -> Vec<(String, String)> {
     }
 }
 
-fn of_bucket(request: &Parts) -> (String, String) {
+fn of_bucket(request: &Parts, body: &[u8]) -> Vec<(String, String)> {
+    let query = request.uri.query().unwrap_or_default();
     let path = request.uri.path().trim_start_matches('/');
     let Some((_, key)) = path.split_once('/').filter(|(_, key)| !key.is_empty()) else {
-        return ("s3:ListBucket".to_owned(), BUCKET.to_owned());
+        let asks = |name: &str| query.split('&').any(|part| part.split('=').next() == Some(name));
+        return match (asks("versions"), asks("delete")) {
+            (_, true) => {
+                let body = String::from_utf8_lossy(body).into_owned();
+                let keys = body.split("<Key>").skip(1).filter_map(|rest| rest.split_once("</Key>"));
+                keys.map(|(key, _)| ("s3:DeleteObjectVersion".to_owned(), format!("{BUCKET}/{key}")))
+                    .collect()
+            }
+            (true, _) => vec![("s3:ListBucketVersions".to_owned(), BUCKET.to_owned())],
+            _ => vec![("s3:ListBucket".to_owned(), BUCKET.to_owned())],
+        };
     };
     let action = match request.method {
         Method::PUT => "s3:PutObject",
         Method::DELETE => "s3:DeleteObject",
         _ => "s3:GetObject",
     };
-    (action.to_owned(), format!("{BUCKET}/{key}"))
+    vec![(action.to_owned(), format!("{BUCKET}/{key}"))]
 }
 
 /// The function whose access key signed the call.

@@ -1,12 +1,18 @@
 //! Sources that were indexed: points of a vector database, and a provider of vectors for questions about them.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use axum::{Json, Router, routing::post};
 use contracts::{ContentHash, id::OrgId};
 use llm::ApiKey;
 use local::Options;
-use qdrant_client::qdrant::{NamedVectors, PointStruct, UpsertPointsBuilder, Value as PayloadValue, Vector};
+use qdrant_client::qdrant::{
+    DeleteCollection, NamedVectors, PointStruct, ScrollPointsBuilder, UpsertPointsBuilder,
+    Value as PayloadValue, Vector, value::Kind,
+};
 use retrieval::{
     Connection, Payload, collection,
     connection::{Patience, Services},
@@ -16,7 +22,7 @@ use retrieval::{
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::System;
+use super::{PATIENCE, System};
 
 /// Serves on a port of its own.
 pub async fn serve(router: Router) -> String {
@@ -121,8 +127,7 @@ impl Indexed {
 impl System {
     /// Makes a collection whose vectors have so many dimensions, with these chunks in it.
     pub async fn indexed(&self, collection: &str, dimensions: u64, chunks: &[Indexed]) {
-        let url = self.cloud.qdrant().await.unwrap();
-        let database = Connection::<ApiKey>::new(url, None, Patience::OF_AN_INDEXER).unwrap();
+        let database = self.database().await;
         let create = |qdrant: Services| async move {
             qdrant.collections().create(collection::create(collection, dimensions)).await
         };
@@ -144,5 +149,60 @@ impl System {
             async move { qdrant.points().upsert(put).await }
         };
         database.ask(put).await.unwrap();
+    }
+
+    /// What the points of a collection say; nothing where there is none.
+    pub async fn points(&self, collection: &str) -> Vec<Value> {
+        let all = ScrollPointsBuilder::new(collection).limit(1_000).with_payload(true).build();
+        let scroll = |qdrant: Services| {
+            let all = all.clone();
+            async move { qdrant.points().scroll(all).await }
+        };
+        let points = self.database().await.ask(scroll).await.map(|found| found.result).unwrap_or_default();
+        let told = |value: PayloadValue| match value.kind {
+            Some(Kind::StringValue(text)) => json!(text),
+            Some(Kind::IntegerValue(number)) => json!(number),
+            _ => Value::Null,
+        };
+        points
+            .into_iter()
+            .map(|point| point.payload.into_iter().map(|(key, value)| (key, told(value))).collect())
+            .collect()
+    }
+
+    /// Waits until the points of a collection are as wanted. The embedded engine takes a second for each change that it
+    /// puts on the disk.
+    pub async fn until_points(&self, collection: &str, wanted: impl Fn(&[Value]) -> bool) {
+        let give_up = Instant::now() + 4 * PATIENCE;
+        loop {
+            let points = self.points(collection).await;
+            if wanted(&points) {
+                return;
+            }
+            assert!(Instant::now() < give_up, "the points of {collection} are not as wanted: {points:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Removes a collection.
+    pub async fn drop_collection(&self, collection: &str) {
+        let gone = DeleteCollection { collection_name: collection.to_owned(), timeout: None };
+        let delete = |qdrant: Services| {
+            let gone = gone.clone();
+            async move { qdrant.collections().delete(gone).await }
+        };
+        self.database().await.ask(delete).await.unwrap();
+    }
+
+    async fn database(&self) -> Connection<ApiKey> {
+        let url = self.cloud.qdrant().await.unwrap();
+        Connection::new(url, None, Patience::OF_AN_INDEXER).unwrap()
+    }
+
+    /// Sends a message to `turn-finalizer`.
+    pub async fn tell(&self, message: &Value) {
+        let queue = &self.cloud.endpoints().finalize_queue;
+        let send = self.cloud.sqs().send_message().queue_url(queue).message_body(message.to_string());
+        send.send().await.unwrap();
     }
 }

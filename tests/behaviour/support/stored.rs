@@ -51,11 +51,33 @@ impl System {
         }
     }
 
+    /// Waits until a session has so many turns and all of them are finalized.
+    pub async fn until_finalized(&self, session: &str, turns: usize) {
+        self.until_item(|item| {
+            let is = |name: &str, ends: &str| item[name].as_s().is_ok_and(|text| text.ends_with(ends));
+            is("PK", &format!("#S#{session}"))
+                && is("SK", "SESSION")
+                && item["TurnCount"].as_n().is_ok_and(|count| *count == turns.to_string())
+                && !item.contains_key("OpenTurn")
+        })
+        .await;
+    }
+
     /// Every object's key.
     pub async fn objects(&self) -> Vec<String> {
         let list =
             self.cloud.s3().list_objects_v2().bucket(self.cloud.bucket()).send().await.expect("a list");
         list.contents().iter().filter_map(|object| object.key().map(str::to_owned)).collect()
+    }
+
+    /// Every version of every object: its key, with `marker` where it only says that the object was deleted.
+    pub async fn versions(&self) -> Vec<String> {
+        let list = self.cloud.s3().list_object_versions().bucket(self.cloud.bucket()).send().await;
+        let list = list.expect("a list of versions");
+        let versions = list.versions().iter().filter_map(|version| version.key().map(str::to_owned));
+        let markers =
+            list.delete_markers().iter().filter_map(|marker| Some(format!("{} marker", marker.key()?)));
+        versions.chain(markers).collect()
     }
 
     /// Waits for an object whose key is as wanted.

@@ -1,5 +1,7 @@
 //! What the gateway says itself, in the envelope of every body (AGN-033 §2.1).
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use contracts::{Error, ErrorCode, InvokeResult};
@@ -8,7 +10,9 @@ use crate::lambda::InvokeError;
 use crate::token::Refused;
 
 /// What a browser may send.
-const ALLOWED_HEADERS: &str = "authorization,content-type,accept,last-event-id,x-correlation-id";
+const ALLOWED_HEADERS: &str = "authorization,content-type,accept,if-none-match,last-event-id,x-correlation-id,\
+    x-aptix-session-id,x-aptix-turn-id,x-aptix-solution-context,x-aptix-workspace-id,x-aptix-repo,\
+    x-aptix-language,x-aptix-streaming,x-aptix-agent-context-id,x-aptix-conversation-context-id";
 /// What a browser may read.
 const EXPOSED_HEADERS: &str = "retry-after,x-amzn-requestid,x-correlation-id";
 
@@ -65,6 +69,7 @@ impl Refusal {
             Self::PayloadTooLarge => ErrorCode::PayloadTooLarge.into(),
             Self::TooManyRequests => {
                 Error::new(ErrorCode::TooManyRequests, "Too many requests at a time: try again in a second.")
+                    .with_retry_after(Duration::from_secs(1))
             }
             Self::FunctionFailed => ErrorCode::FunctionFailed.into(),
             Self::TimedOut => ErrorCode::FunctionTimedOut.into(),
@@ -75,6 +80,7 @@ impl Refusal {
 /// The answer of a gateway that refuses.
 pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
     let result = InvokeResult::<()>::err(refusal.error());
+    let wait = result.outcome().err().and_then(|errors| errors.first()?.retry_after_seconds);
     let status = StatusCode::from_u16(result.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = serde_json::to_vec(&result).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
@@ -83,10 +89,10 @@ pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_HEADERS));
+    if let Some(seconds) = wait {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
     match refusal {
-        Refusal::TooManyRequests => {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        }
         Refusal::Unauthenticated(_) => {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -96,6 +102,7 @@ pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
         | Refusal::NotFound
         | Refusal::Incomplete
         | Refusal::PayloadTooLarge
+        | Refusal::TooManyRequests
         | Refusal::FunctionFailed
         | Refusal::TimedOut => {}
     }

@@ -8,21 +8,27 @@ use crate::lambda::Function;
 /// A resource of the REST API: its path as API Gateway spells it, and who answers which method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);
 
-const RESOURCES: [Resource; 16] = [
+const RESOURCES: [Resource; 22] = [
     Resource(paths::EXECUTE, &[("POST", Function::Execute)]),
     Resource(paths::TOOL_RESULTS, &[("POST", Function::ToolContinuation)]),
     Resource(paths::SESSIONS, &[("GET", Function::SessionRead)]),
+    Resource(paths::SEARCH, &[("GET", Function::SessionRead)]),
+    Resource(paths::EXPORT, &[("GET", Function::SessionRead)]),
+    Resource(paths::IMPORT, &[("POST", Function::Execute)]),
+    Resource(paths::SESSION_EXPORT.template(), &[("GET", Function::SessionRead)]),
     Resource(
         paths::SESSION.template(),
         &[("GET", Function::SessionRead), ("PATCH", Function::Execute), ("DELETE", Function::Execute)],
     ),
     Resource(paths::RESTORE.template(), &[("POST", Function::Execute)]),
+    Resource(paths::PURGE.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::MODE_HISTORY.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::FORK.template(), &[("POST", Function::Execute)]),
     Resource(paths::TURNS.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::LAST_TURN.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::TURN.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::SUMMARY.template(), &[("GET", Function::SessionRead)]),
+    Resource(paths::STEPS.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::STREAM.template(), &[("GET", Function::SessionRead)]),
     Resource(paths::PAYLOADS, &[("GET", Function::SessionRead)]),
     Resource(paths::CANCEL.template(), &[("POST", Function::Execute)]),

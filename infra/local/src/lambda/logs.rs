@@ -9,9 +9,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::function::Function;
+use crate::options::Logs;
 
 /// The file is moved aside when it is longer than this; one older file is kept.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
+/// What a line holds that is about the model.
+const MODEL: &[u8] = b"model";
 /// A longer line is broken.
 const MAX_LINE_BYTES: u64 = 256 * 1024;
 
@@ -19,8 +22,8 @@ const MAX_LINE_BYTES: u64 = 256 * 1024;
 pub(crate) struct LogFile {
     path: PathBuf,
     function: Function,
-    /// Whether lines are printed to the terminal as well.
-    echo: bool,
+    /// Which lines are printed to the terminal as well.
+    echo: Logs,
     open: Mutex<Open>,
 }
 
@@ -30,10 +33,11 @@ struct Open {
 }
 
 impl LogFile {
-    /// Starts an empty log.
-    pub(crate) fn create(path: PathBuf, function: Function, echo: bool) -> std::io::Result<Self> {
-        let file = File::create(&path)?;
-        Ok(Self { path, function, echo, open: Mutex::new(Open { file, written: 0 }) })
+    /// Goes on with a log, or starts one.
+    pub(crate) fn create(path: PathBuf, function: Function, echo: Logs) -> std::io::Result<Self> {
+        let file = File::options().create(true).append(true).open(&path)?;
+        let written = file.metadata()?.len();
+        Ok(Self { path, function, echo, open: Mutex::new(Open { file, written }) })
     }
 
     /// Copies lines until the process closes its end.
@@ -57,16 +61,38 @@ impl LogFile {
     fn line(&self, line: &[u8]) {
         // A log that can't be written stops nothing.
         let _ = self.open().append(line, &self.path);
-        if self.echo {
-            let mut terminal = std::io::stderr().lock();
-            let _ = write!(terminal, "[{}] ", self.function.name());
-            let _ = terminal.write_all(line);
-        }
+        let name = self.function.name();
+        let mut terminal = std::io::stderr().lock();
+        let _ = match self.echo {
+            Logs::None => Ok(()),
+            Logs::Trouble => trouble(line).map_or(Ok(()), |told| writeln!(terminal, "[{name}] {told}")),
+            Logs::All => write!(terminal, "[{name}] ").and_then(|()| terminal.write_all(line)),
+        };
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a line says of trouble with the model, in a few words.
+fn trouble(line: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Told<'a> {
+        level: &'a str,
+        message: &'a str,
+        error: Option<String>,
+        status: Option<u16>,
+        code: Option<String>,
+    }
+    // Most lines are not looked into.
+    line.windows(MODEL.len()).any(|part| part == MODEL).then_some(())?;
+    let Told { level, message, error, status, code } = serde_json::from_slice(line).ok()?;
+    if !["WARN", "ERROR"].contains(&level) {
+        return None;
+    }
+    let status = status.map(|status| status.to_string());
+    Some([Some(message.to_owned()), error, status, code].into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 impl Open {
@@ -78,5 +104,29 @@ impl Open {
         self.file.write_all(line)?;
         self.written += u64::try_from(line.len()).unwrap_or_default();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_with_the_model_is_told_in_a_line_and_nothing_else_is() {
+        let failed = br#"{"timestamp":"t","level":"WARN","message":"a model call failed","error":"the model provider is unavailable","status":500}"#;
+        let told = trouble(failed).unwrap();
+        assert_eq!(told, "a model call failed, the model provider is unavailable, 500");
+        let turn = br#"{"level":"INFO","message":"turn","model":"gpt-5"}"#;
+        assert_eq!((trouble(turn), trouble(b"no JSON about a model")), (None, None));
+    }
+
+    #[test]
+    fn a_log_goes_on_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("execute.log");
+        for text in ["one", "two"] {
+            LogFile::create(path.clone(), Function::Execute, Logs::None).unwrap().note(text);
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "local cloud: one\nlocal cloud: two\n");
     }
 }

@@ -25,6 +25,7 @@ pub(crate) use process::{Launcher, RUNTIME_API_VARIABLE};
 pub(crate) use recording::Recording;
 pub(crate) use runtime_api::router;
 
+use crate::options::Logs;
 use instance::Instance;
 use logs::LogFile;
 use pool::Pool;
@@ -46,7 +47,7 @@ impl Lambda {
         launcher: &Arc<Launcher>,
         cap: usize,
         logs: &Path,
-        echo: bool,
+        echo: Logs,
         recording: Option<Recording>,
     ) -> std::io::Result<Self> {
         let mut pools = BTreeMap::new();

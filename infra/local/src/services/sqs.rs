@@ -14,13 +14,14 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::{ACCOUNT, md5};
 
 /// A message is at most 1 MiB; quoted as JSON it can take twice that, with a few members more.
 const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
-/// How often a receiver that waits looks again.
+/// How often a receiver that waits looks again: a message becomes visible without a word.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The longest that a receiver waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
@@ -71,9 +72,9 @@ struct Input {
     receipt_handle: String,
 }
 
-/// Every queue, by name.
+/// Every queue, by name, and what wakes the receivers when a message came.
 #[derive(Debug, Default)]
-struct Queues(Mutex<BTreeMap<String, Queue>>);
+struct Queues(Mutex<BTreeMap<String, Queue>>, Notify);
 
 #[derive(Debug)]
 struct Queue {
@@ -100,12 +101,17 @@ impl Queues {
         let name = input.queue_url.rsplit('/').next().unwrap_or_default();
         match action {
             "CreateQueue" => Ok(self.create(&input, host)),
-            "SendMessage" => self.with(name, |queue| queue.send(&input)),
+            "SendMessage" => {
+                let sent = self.with(name, |queue| queue.send(&input));
+                self.1.notify_waiters();
+                sent
+            }
             "ReceiveMessage" => self.receive(name, &input).await,
             "DeleteMessage" => self.with(name, |queue| {
                 queue.messages.retain(|message| message.receipt != input.receipt_handle);
                 json!({})
             }),
+            "GetQueueAttributes" => self.with(name, |queue| queue.depth()),
             "PurgeQueue" => self.with(name, |queue| {
                 queue.messages.clear();
                 json!({})
@@ -140,7 +146,8 @@ impl Queues {
             if Instant::now() >= until {
                 return Ok(json!({}));
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            // A message that came since this one looked is seen when it looks again.
+            let _ = tokio::time::timeout(LOOK_AGAIN, self.1.notified()).await;
         }
     }
 
@@ -182,6 +189,19 @@ impl Queue {
             receipt: String::new(),
         });
         answer
+    }
+
+    /// How many messages can be received, are not to be yet, and were but are not deleted.
+    fn depth(&self) -> Value {
+        let now = Instant::now();
+        let count = |which: &dyn Fn(&Message) -> bool| {
+            self.messages.iter().filter(|message| which(message)).count().to_string()
+        };
+        json!({ "Attributes": {
+            "ApproximateNumberOfMessages": count(&|message| message.visible <= now),
+            "ApproximateNumberOfMessagesDelayed": count(&|message| message.visible > now && message.receives == 0),
+            "ApproximateNumberOfMessagesNotVisible": count(&|message| message.visible > now && message.receives > 0),
+        } })
     }
 
     /// Takes out what was received as often as a message may be.
@@ -258,6 +278,20 @@ mod tests {
             panic!("{queues:?}")
         };
         assert_eq!((queues.len(), messages.len(), messages.capacity() < 10), (1, 0, true));
+    }
+
+    #[tokio::test]
+    async fn a_queue_tells_how_many_messages_it_has() {
+        let queues = Queues::default();
+        asked(&queues, "CreateQueue", json!({ "QueueName": "q" })).await;
+        for delay in [0, 0, 60] {
+            let message = json!({ "QueueUrl": QUEUE, "MessageBody": "m", "DelaySeconds": delay });
+            asked(&queues, "SendMessage", message).await;
+        }
+        asked(&queues, "ReceiveMessage", json!({ "QueueUrl": QUEUE })).await;
+        let told = asked(&queues, "GetQueueAttributes", json!({ "QueueUrl": QUEUE })).await;
+        let count = |name: &str| told["Attributes"][format!("ApproximateNumberOfMessages{name}")].clone();
+        assert_eq!([count(""), count("Delayed"), count("NotVisible")], ["1", "1", "1"]);
     }
 
     #[tokio::test]

@@ -28,7 +28,7 @@ impl Provider {
         PROFILES.iter().map(Self)
     }
 
-    /// Its name, as `--provider` takes it.
+    /// Its name, as `--scripted-as` takes it.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.0.name

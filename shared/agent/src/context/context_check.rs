@@ -8,7 +8,7 @@ use super::{
     AgentContext, Budgets, ConversationContext, Document, Prices, hosted_check,
     limits::{
         BUDGET_TOKENS, CONTEXT_CHUNKS, DIMENSIONS, MAX_COLLECTION_CHARS, MAX_CONTEXT_BYTES,
-        MAX_MODEL_NAME_CHARS, MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, TEMPERATURE,
+        MAX_MODEL_NAME_CHARS, MAX_NAME_CHARS, MAX_OUTPUT_TOKENS, MAX_ROUNDS, RETENTION_DAYS, TEMPERATURE,
         TOOL_DEADLINE_SECONDS, TOP_P,
     },
 };
@@ -88,6 +88,9 @@ fn conversation(
         &format!("{at}.ToolDeadlineSeconds"),
         found,
     );
+    if let Some(days) = context.retention_days {
+        within(days, &RETENTION_DAYS, &format!("{at}.RetentionDays"), found);
+    }
     within(context.max_rounds, &MAX_ROUNDS, &format!("{at}.MaxRounds"), found);
     budgets(&context.budgets, &format!("{at}.Budgets"), found);
     found.unless(

@@ -1,5 +1,7 @@
 //! How a session's turns are run.
 
+use std::time::Duration;
+
 use contracts::id::ConversationContextId;
 use protocol::chain::ChainPolicy;
 use serde::{Deserialize, Serialize};
@@ -84,6 +86,9 @@ pub struct ConversationContext {
     /// How long a turn waits for the client's tool results.
     #[serde(default = "limits::default_tool_deadline_seconds")]
     pub tool_deadline_seconds: u32,
+    /// How many days a deleted session is kept; absent: the org's or the deployment's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub retention_days: Option<u32>,
     /// How many rounds of server tools a turn may take.
     #[serde(default = "limits::default_max_rounds")]
     pub max_rounds: u32,
@@ -102,6 +107,12 @@ pub struct ConversationContext {
 }
 
 impl ConversationContext {
+    /// How long a deleted session is kept, where it says so.
+    #[must_use]
+    pub fn retention(&self) -> Option<Duration> {
+        self.retention_days.map(|days| Duration::from_secs(u64::from(days) * 24 * 60 * 60))
+    }
+
     /// How the model is asked.
     pub(super) fn settings(&self) -> Settings {
         Settings {

@@ -46,6 +46,15 @@ impl Document {
             Self::ConversationContext(context) => context.id.as_str(),
         }
     }
+
+    /// The context's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::AgentContext(context) => &context.name,
+            Self::ConversationContext(context) => &context.name,
+        }
+    }
 }
 
 /// Reads a JSON object that is one context, or an array of them. `providers` are those that contexts may name.

@@ -38,7 +38,7 @@ fn every_fault_of_a_conversation_is_named_at_once() {
     let bad = json!({
         "Kind": "conversation", "Id": "c", "Name": "Two\nlines", "System": " \n", "ModelName": "",
         "Temperature": 2.1, "TopP": 1.1, "MaxOutputTokens": 15, "TextFormat": { "Name": "a b", "Schema": { "type": "array" } }, "DefaultMode": "unheard_of", "Collection": "a/b", "EmbeddingModel": " ", "Dimensions": 0,
-        "ToolDeadlineSeconds": 604_801, "MaxRounds": 65, "ToolChoiceName": "nowhere",
+        "ToolDeadlineSeconds": 604_801, "RetentionDays": 3_651, "MaxRounds": 65, "ToolChoiceName": "nowhere",
         "Budgets": { "HistoryTokens": 2_000_001, "FileTokens": 10, "TotalFileTokens": 9, "ContextChunks": 65 },
         "Prices": { "PromptPerMillion": 1, "CompletionPerMillion": 2, "Currency": "dollars" },
     });
@@ -58,6 +58,7 @@ fn every_fault_of_a_conversation_is_named_at_once() {
             "contexts[0].EmbeddingModel: must not be blank",
             "contexts[0].Dimensions: must be from 1 to 8192, not 0",
             "contexts[0].ToolDeadlineSeconds: ",
+            "contexts[0].RetentionDays: ",
             "contexts[0].MaxRounds: must be from 1 to 64, not 65",
             "contexts[0].Budgets.HistoryTokens: ",
             "contexts[0].Budgets.ContextChunks: ",

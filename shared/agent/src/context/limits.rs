@@ -25,6 +25,8 @@ pub(super) const TOP_P: RangeInclusive<f64> = 0.0..=1.0;
 pub(super) const MAX_OUTPUT_TOKENS: RangeInclusive<u32> = 16..=1_000_000;
 /// `ToolDeadlineSeconds`: from a minute, which a person needs to answer a question, to a week.
 pub(super) const TOOL_DEADLINE_SECONDS: RangeInclusive<u32> = 60..=7 * 24 * 60 * 60;
+/// `RetentionDays`: from none at all to ten years.
+pub(super) const RETENTION_DAYS: RangeInclusive<u32> = 0..=3_650;
 /// `Fallbacks`.
 pub(super) const MAX_FALLBACKS: usize = 4;
 /// `MaxRounds`.

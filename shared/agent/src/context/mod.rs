@@ -9,6 +9,7 @@ mod agent_context;
 #[cfg(test)]
 mod any_tests;
 mod context_check;
+mod context_schema;
 mod conversation_context;
 mod defaults;
 mod document;
@@ -24,6 +25,7 @@ mod price;
 mod tests;
 
 pub use agent_context::AgentContext;
+pub use context_schema::schema;
 pub use conversation_context::{Budgets, ConversationContext, ToolsOnContinuation};
 pub use defaults::{BUILT_IN_NAME, Defaults, defaults};
 pub use document::{Document, parse_documents};

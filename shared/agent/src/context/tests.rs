@@ -85,7 +85,10 @@ fn the_defaults_are_valid() {
     );
     assert_eq!(agent.default_conversation_context_id, Some(conversation.id.clone()));
     let names: Vec<&str> = conversation.client_tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["workspace_read_file", "workspace_write_patch"]);
+    assert_eq!(
+        names,
+        ["workspace_read_file", "workspace_list_files", "workspace_search_text", "workspace_write_patch"]
+    );
     assert!(conversation.client_tools.iter().all(|tool| tool.strict && tool.usage.is_some()));
     for named in
         ["[INSTRUCTION]", "[CONTEXT]", "[TOOL_RESULTS]", "[MODE_INSTRUCTIONS: ", "Markdown", "unsure"]

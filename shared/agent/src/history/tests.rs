@@ -64,6 +64,7 @@ fn head(sequence: u64, mode: &str) -> Turn {
         accepted: None,
         ended_by: None,
         recorded: None,
+        shown: None,
         state: State::Running {
             lease_ends: Timestamp::from_millis(0),
             stage: Stage { round: 0, attempts: vec![attempt] },
@@ -135,6 +136,9 @@ fn round(id: &str, result: &str, mode: &str) -> Round {
         name: "look".to_owned(),
         arguments: "{}".to_owned(),
         outcome: Some(ToolOutcome::ResultJson(result.to_owned())),
+        ran_by: None,
+        execution_ms: None,
+        whole: crate::call::WholeCall::default(),
     };
     Round { calls: vec![call], mode: Some(mode.to_owned()), ..Round::default() }
 }

@@ -39,6 +39,7 @@ pub struct Walk {
     first: Option<u64>,
     window: Option<Window>,
     newest_first: Vec<Exchange>,
+    since: u64,
     brief: u32,
     whole: u32,
     left: Option<(u64, Vec<String>)>,
@@ -48,13 +49,19 @@ impl Walk {
     /// A walk for so many tokens. `window` is how this very turn was told already, if it was.
     #[must_use]
     pub fn new(room: u32, window: Option<Window>) -> Self {
-        Self { room, first: None, window, newest_first: Vec::new(), brief: 0, whole: 0, left: None }
+        Self { room, first: None, window, newest_first: Vec::new(), since: 0, brief: 0, whole: 0, left: None }
     }
 
     /// A walk back to a turn, wherever the telling begins. It takes the newest one even if there is no room for it.
     #[must_use]
     pub fn back_to(first: u64, room: u32) -> Self {
         Self { first: Some(first), ..Self::new(room, None) }
+    }
+
+    /// The same, where the line was cut before this turn: how turns before it were told tells of what is gone.
+    #[must_use]
+    pub fn since(self, place: u64) -> Self {
+        Self { since: place, ..self }
     }
 
     /// Before which turn no other is wanted.
@@ -65,7 +72,7 @@ impl Walk {
 
     /// Takes the next older completed turn. False when it has no room: then the walk is over.
     pub fn take(&mut self, exchange: Exchange) -> bool {
-        if self.newest_first.is_empty() && self.window.is_none() {
+        if self.newest_first.is_empty() && self.window.is_none() && exchange.place >= self.since {
             self.window.clone_from(&exchange.window);
         }
         self.brief = self.brief.saturating_add(exchange.tokens(false));

@@ -7,10 +7,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What sending the request again can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What sending the request again can do. It follows from the code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Retry {
     /// Nothing until somebody changes something: the request, the session or the configuration.
+    #[default]
     Never,
     /// The very same request, ids included, may succeed later.
     SameRequest,
@@ -64,24 +67,24 @@ codes! {
 
     /// The request has no body.
     BodyMissing = 400, Never;
-    /// The body is not one JSON object in UTF-8 (AGN-034 §3).
+    /// The body is not one JSON object in UTF-8.
     BodyNotJson = 400, Never;
-    /// A plain text body is not UTF-8 (AGN-034 §4.1).
+    /// A plain text body is not UTF-8.
     BodyNotText = 400, Never;
     /// The body is not the multipart form that its content type announces.
     BodyNotMultipart = 400, Never;
     /// The body is larger than a request may be, which is 4 MiB; quotes, backslashes and line ends may count twice.
     PayloadTooLarge = 413, Never;
-    /// The content type is none of the calling shapes (DD-001).
+    /// The content type is none of the calling shapes.
     UnsupportedMediaType = 415, Never;
 
     // The members; `Details` holds the path of the one concerned.
 
     /// A required member is absent.
     MemberRequired = 400, Never;
-    /// The member may not be sent: in this scenario, or ever, because the server owns it (AGN-034 §2, §3).
+    /// The member may not be sent: in this scenario, or ever, because the server owns it.
     MemberForbidden = 400, Never;
-    /// The contract knows no such member (AGN-034 §3).
+    /// The contract knows no such member.
     MemberUnknown = 400, Never;
     /// The member is there twice, in one spelling or in two.
     MemberDuplicated = 400, Never;
@@ -89,7 +92,7 @@ codes! {
     MemberInvalid = 400, Never;
     /// The member is longer, deeper or more numerous than its limit.
     MemberTooLarge = 400, Never;
-    /// A user turn has neither instruction nor artifact nor image (AGN-034 §2.1).
+    /// A user turn has neither instruction nor artifact nor image.
     InputRequired = 400, Never;
     /// A parameter of the path or the query breaks its rule.
     ParameterInvalid = 400, Never;
@@ -112,6 +115,8 @@ codes! {
     TurnNotFound = 404, Never;
     /// There is no such payload, for this caller.
     PayloadNotFound = 404, Never;
+    /// The payload is larger than what is answered inline, which is 4 MiB: read it by its link.
+    InlineTooLarge = 413, Never;
     /// There is no such agent context, for this caller.
     AgentContextNotFound = 404, Never;
     /// There is no such conversation context, for this caller.
@@ -133,11 +138,11 @@ codes! {
     SessionBusy = 409, SameRequest;
     /// The session was deleted: it takes no turns until it is restored.
     SessionDeleted = 409, Never;
-    /// The session's contexts were fixed by its first turn and are others (DD-002A).
+    /// The session's contexts were fixed by its first turn and are others.
     SessionContextMismatch = 409, Never;
     /// The turn does not wait for tool results.
     TurnNotAwaitingTools = 409, Never;
-    /// The tool results differ from the calls in count, ids or order (AGN-033 §3.3).
+    /// The tool results differ from the calls in count, ids or order.
     ToolResultsMismatch = 409, Never;
     /// The turn was cancelled.
     TurnCancelled = 409, NewTurn;

@@ -17,6 +17,7 @@ use super::{
 use crate::{error::ErrorCode, stream::MEDIA_TYPE};
 
 const JSON: &str = "application/json";
+const JSON_LINES: &str = "application/jsonl";
 const TEXT: &str = "text/plain";
 
 /// The headers that several responses share, by their names in `components`.
@@ -52,17 +53,31 @@ fn successes(row: &Row) -> ResponsesBuilder {
                 ok.content(JSON, json).content(MEDIA_TYPE, events()).content(TEXT, Content::new(Some(text)));
             all.response("200", ok)
         }
+        Answers::Document(schema) => {
+            let document = identified("The document.").header("Content-Disposition", download());
+            all.response("200", document.content(JSON, bare(schema)))
+        }
+        Answers::Lines(schema) => {
+            let lines = identified("The documents, and the end.").header("Content-Disposition", download());
+            all.response("200", lines.content(JSON_LINES, bare(schema)))
+        }
         Answers::Stream => all
             .response("200", identified("The events.").content(MEDIA_TYPE, events()))
             .response("204", seen()),
         Answers::Link => {
-            let link =
-                identified("The link, where `Accept` names `application/json`. It lives five minutes.");
+            let kept = |response: ResponseBuilder| {
+                response.header("ETag", tag()).header("Cache-Control", how_long())
+            };
+            let link = kept(identified(
+                "The payload itself with `inline`; else the link, where `Accept` names `application/json`. A link lives \
+                 five minutes and has no `ETag`.",
+            ));
             let elsewhere = identified(
                 "The payload is at `Location` for five minutes. Follow it without the Authorization header: \
                  the link is signed and takes no other.",
             );
-            all.response("200", link.content(JSON, enveloped("PayloadLink", None)))
+            all.response("200", link.content(JSON, enveloped("PayloadAnswer", Some(examples::payloads()))))
+                .response("304", kept(identified("What the client has, by `If-None-Match`, still holds.")))
                 .response("302", elsewhere.header("Location", location()))
         }
     }
@@ -116,6 +131,14 @@ fn enveloped(result: &str, examples: Option<examples::Examples>) -> Content {
         .build()
 }
 
+fn bare(schema: &str) -> Content {
+    ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).build()
+}
+
+fn download() -> Header {
+    HeaderBuilder::new().description(Some("A download, and what it is called.")).build()
+}
+
 fn seen() -> ResponseBuilder {
     identified("`Last-Event-ID` names the stream's latest `result`: there is nothing more yet.")
 }
@@ -123,21 +146,23 @@ fn seen() -> ResponseBuilder {
 /// A stream, described by one of its events, as readers of event streams have it; see [`crate::stream`]. The schema
 /// states no type, since OpenAPI 3.1 has no word for the items of a stream and the example is a whole one.
 fn events() -> Content {
-    let kinds = ["delta", "reset", "result"];
+    let kinds = ["delta", "reset", "status", "result"];
     let schema = ObjectBuilder::new()
         .schema_type(SchemaType::AnyValue)
-        .property("id", text("Greater than that of the event before."))
+        .property("id", text("Greater than that of the event before; absent of a `status`."))
         .property("event", ObjectBuilder::new().schema_type(Type::String).enum_values(Some(kinds)))
         .property("data", text("JSON, by the kind of the event."))
         .property("retry", ObjectBuilder::new().schema_type(Type::Integer))
         .description(Some(
-        "Server-sent events (WHATWG), each with an `id` that is greater than the one before, over every \
-         connection that the turn's stream is read from.\n\n\
-         - `delta`: `{\"Index\", \"Text\"}`, more of the answer. `Index` is where the text begins, in UTF-16 code \
+        "Server-sent events (WHATWG). Those that the answer is made of have an `id` that is greater than the one \
+         before, over every connection that the turn's stream is read from. An event of another kind is to be passed \
+         over.\n\n\
+         - `delta`: a `StreamDelta`, more of the answer. `Index` is where the text begins, in UTF-16 code \
          units; the texts since the last `reset` concatenate to the answer.\n\
-         - `reset`: `{}`. What was shown so far is not the answer: a tool round follows, or another attempt took \
-         over.\n\
-         - `result`: the very `InvokeResult` that the request without `Streaming` is answered with, errors \
+         - `reset`: a `StreamReset`. What was shown so far is not the answer, and `Reason` says why.\n\
+         - `status`: a `StreamStatus`, what the turn is at now. It has no `id`, and a connection that comes back is \
+         not told it again.\n\
+         - `result`: an `InvokeResult_AgentExecuteResponse` or an `InvokeResult_Failure`, the very one that the request without `Streaming` is answered with, errors \
          included. It comes last. A turn that awaited tool results goes on after it: with the results, or with the \
          error of its end. A refusal that comes when the stream has begun is a `result` without an `id`, since it is \
          no event of the turn.\n\n\

@@ -30,6 +30,9 @@ pub(super) fn request_body(body: Body) -> RequestBody {
     )));
     match body {
         Body::Json(schema) => all.content("application/json", json(schema, examples::Examples::new())),
+        Body::Exports => all
+            .content("application/json", json("SessionExport", examples::Examples::new()))
+            .content("application/jsonl", json("ExportLine", examples::Examples::new())),
         Body::Results => all.content("application/json", json("ToolContinuation", examples::tool_results())),
         Body::Asked => {
             let both = examples::user_turn().into_iter().chain(examples::tool_results()).collect();

@@ -21,13 +21,14 @@ const BEARER: &str = "bearerAuth";
 const DESCRIPTION: &str = "Runs turns of AI agents and reads the sessions they make up.\n\n\
     Every JSON body is an `InvokeResult`: a `Result`, or `Errors` that name the member, the rule and the fix, \
     all faults of a request at once (AGN-033 §2.1). The status repeats the outcome. Unknown and not the \
-    caller's are the same 404. With a `Retry-After` the very same request may be sent again: a turn is run \
-    and paid for once, however often its request comes.\n\n\
+    caller's are the same 404. Each error says by `Retry` whether the \
+    very same request may be sent again, or its input under a new `TurnId`, and by `RetryAfterSeconds`, as the header \
+    `Retry-After`, when. A turn is run and paid for once, however often its request comes.\n\n\
     Links (`Url`, `FullAgentAnswerUrl` and the like, and those in an answer's text) are URLs relative to the API's \
     base: a server's URL as it is listed here, with a slash at its end. `new URL(link, base)` finds them, whatever \
     the stage. They take the same token as everything else.";
 
-/// The document of the whole HTTP surface.
+/// The document of the whole HTTP surface, with the clauses that its words come from.
 #[must_use]
 pub fn document() -> OpenApi {
     let mut paths = Paths::new();
@@ -89,7 +90,7 @@ fn components() -> Components {
 
 fn bearer() -> SecurityScheme {
     let description = "A signed token that names the tenant and the user: on AWS an ID token of the Cognito \
-        user pool, on the local cloud what `cargo run -p local -- token` prints.";
+        user pool, on the local cloud what `cargo run -p aptix -- token` prints.";
     SecurityScheme::Http(
         HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
@@ -119,7 +120,7 @@ fn servers() -> [Server; 2] {
     [
         ServerBuilder::new()
             .url("http://127.0.0.1:{port}")
-            .description(Some("The local cloud: `cargo run -p local`."))
+            .description(Some("The local cloud: `cargo run -p aptix`."))
             .parameter("port", variable("9000", "What `--port` says."))
             .build(),
         ServerBuilder::new()

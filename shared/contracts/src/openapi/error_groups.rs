@@ -51,7 +51,7 @@ pub(super) const DELETED: &[ErrorCode] = &[SessionDeleted];
 pub(super) const TURN: &[ErrorCode] = &[SessionNotFound, TurnNotFound];
 
 /// A payload by its name.
-pub(super) const PAYLOAD: &[ErrorCode] = &[PayloadNotFound];
+pub(super) const PAYLOAD: &[ErrorCode] = &[PayloadNotFound, InlineTooLarge];
 
 /// Starting a turn, or finding that it came before (I9).
 pub(super) const START: &[ErrorCode] = &[
@@ -74,6 +74,17 @@ pub(super) const FEEDBACK: &[ErrorCode] = &[SessionBusy];
 
 /// Making a session from a turn of another one.
 pub(super) const FORK: &[ErrorCode] = &[SessionNotFound, TurnNotFound, TurnNotCompleted, SessionIdConflict];
+
+/// Making sessions of an export.
+pub(super) const IMPORT: &[ErrorCode] = &[
+    BodyMissing,
+    BodyNotJson,
+    MemberUnknown,
+    MemberInvalid,
+    UnsupportedMediaType,
+    SessionIdConflict,
+    SessionDeleted,
+];
 
 /// Handing in tool results (AGN-034 §2.2).
 pub(super) const TOOL_RESULTS: &[ErrorCode] = &[

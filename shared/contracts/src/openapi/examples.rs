@@ -10,8 +10,9 @@ use utoipa::openapi::{
 use crate::{
     invoke_result::InvokeResult,
     non_empty::NonEmpty,
+    read::{PayloadAnswer, PayloadLink, PayloadValue},
     response::{AgentExecuteResponse, ClientToolContinuation, Final, Metadata, ToolCall},
-    stream::{Delta, Event, EventId, Kind},
+    stream::{Delta, Event, EventId, Kind, Phase, Status},
     usage::Usage,
 };
 
@@ -51,7 +52,9 @@ pub(super) fn events() -> Option<Value> {
         Kind::Result(to_raw_value(&InvokeResult::ok(AgentExecuteResponse::from(complete.clone()))).ok()?),
     ];
     let event = |(id, kind)| Some(Event { id: Some(EventId::new(id)?), kind }.to_sse());
-    let events: Option<String> = (1..).zip(kinds).map(event).collect();
+    let thinking = Kind::Status(Status::of(Phase::Thinking, 1, Some(1)));
+    let thinking = Event { id: None, kind: thinking }.to_sse();
+    let events: Option<String> = std::iter::once(Some(thinking)).chain((1..).zip(kinds).map(event)).collect();
     events.map(Value::String)
 }
 
@@ -90,6 +93,25 @@ pub(super) fn answers() -> Examples {
         Some(example(name, summary, serde_json::to_value(InvokeResult::ok(response)).ok()?))
     })
     .collect()
+}
+
+/// A payload in the answer, and its link.
+pub(super) fn payloads() -> Examples {
+    let text = b"It returns `0`: the sum of no numbers.";
+    let value = PayloadValue::new("answer.md".to_owned(), "text/markdown; charset=utf-8".to_owned(), text);
+    let expires_at = "2026-01-01T00:05:00.000Z".parse().ok();
+    let link = expires_at.map(|expires_at| PayloadLink {
+        url: "https://bucket.s3.amazonaws.com/key?X-Amz-Signature=…".to_owned(),
+        expires_at,
+    });
+    let inline = ("inline", "The payload itself", PayloadAnswer::Value(value));
+    [Some(inline), link.map(|link| ("link", "Its link", PayloadAnswer::Link(link)))]
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, summary, answer)| {
+            Some(example(name, summary, serde_json::to_value(InvokeResult::ok(answer)).ok()?))
+        })
+        .collect()
 }
 
 fn metadata() -> Option<Metadata> {

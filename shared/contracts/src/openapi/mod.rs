@@ -11,6 +11,7 @@ mod absent;
 mod answers;
 mod bodies;
 mod bounds;
+mod cited;
 mod closed;
 mod document;
 mod error_groups;
@@ -18,9 +19,11 @@ mod examples;
 mod operations;
 mod outcomes;
 mod parameters;
+mod plain;
 mod scenarios;
 mod strings;
 
+pub use cited::{Unwritable, json, plain_json, yaml};
 pub use document::document;
 pub use scenarios::AgentExecuteRequestSchema;
 
@@ -32,9 +35,11 @@ use utoipa::{
 use crate::{
     AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
     read::{
-        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
-        ModeChange, PayloadLink, TurnFeedback,
+        AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ExportLine,
+        FoundSession, ListResponse, ModeChange, PayloadAnswer, PurgeReport, SessionDeletion, SessionExport,
+        SessionImport, TurnFeedback, TurnStep,
     },
+    stream,
 };
 
 /// A schema and its name in `components`.
@@ -64,9 +69,21 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
     answer::<ListResponse<AgentSessionTurnSummary>>("TurnList", &mut all);
     answer::<AgentSessionTurn>("AgentSessionTurn", &mut all);
     answer::<AgentSessionTurnSummary>("AgentSessionTurnSummary", &mut all);
+    answer::<ListResponse<TurnStep>>("StepList", &mut all);
+    named::<TurnStep>("TurnStep", &mut all);
     answer::<TurnFeedback>("TurnFeedback", &mut all);
     answer::<ListResponse<TurnFeedback>>("FeedbackList", &mut all);
-    answer::<PayloadLink>("PayloadLink", &mut all);
+    answer::<ListResponse<FoundSession>>("SearchResults", &mut all);
+    named::<FoundSession>("FoundSession", &mut all);
+    answer::<PayloadAnswer>("PayloadAnswer", &mut all);
+    answer::<SessionImport>("SessionImport", &mut all);
+    named::<SessionExport>("SessionExport", &mut all);
+    named::<ExportLine>("ExportLine", &mut all);
+    named::<stream::Delta>("StreamDelta", &mut all);
+    named::<stream::Reset>("StreamReset", &mut all);
+    named::<stream::Status>("StreamStatus", &mut all);
+    answer::<SessionDeletion>("SessionDeletion", &mut all);
+    answer::<PurgeReport>("PurgeReport", &mut all);
     outcomes::failure(&mut all);
     named::<ErrorCode>("ErrorCode", &mut all);
     named::<ContentHash>("ContentHash", &mut all);

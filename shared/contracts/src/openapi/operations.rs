@@ -7,8 +7,8 @@ use utoipa::openapi::path::HttpMethod;
 
 use super::{
     error_groups::{
-        ANYWHERE, BODY, DELETED, FAILED_TURN, FEEDBACK, FORK, PAYLOAD, RERUN, SESSION, START, TOOL_RESULTS,
-        TURN, USER_TURN,
+        ANYWHERE, BODY, DELETED, FAILED_TURN, FEEDBACK, FORK, IMPORT, PAYLOAD, RERUN, SESSION, START,
+        TOOL_RESULTS, TURN, USER_TURN,
     },
     parameters::{self, Takes},
 };
@@ -36,6 +36,8 @@ pub(super) enum Body {
     Asked,
     /// Tool results, as JSON.
     Results,
+    /// Exported sessions: a document, or one a line.
+    Exports,
     /// A request of the schema with this name, as JSON.
     Json(&'static str),
 }
@@ -50,9 +52,13 @@ pub(super) enum Answers {
     /// An `InvokeResult` of a turn's answer; the answer's events where the turn is streamed; only its text
     /// where plain text is asked for.
     Turn,
+    /// A document of the schema with this name, as a download without the envelope.
+    Document(&'static str),
+    /// The same, one on each line, of the schema with this name.
+    Lines(&'static str),
     /// A turn's events.
     Stream,
-    /// A redirect, or the link where JSON is asked for.
+    /// A redirect, or the link where JSON is asked for; with `inline` the payload, which its client may keep.
     Link,
 }
 
@@ -80,7 +86,7 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::EXECUTE,
         tag: "Turns",
         summary: "Run a user turn, or hand in tool results",
-        description: "Takes both scenarios of AGN-034 §2, told apart by the presence of `ToolResults`. An \
+        description: "Takes a user turn or the results of its tools, told apart by the presence of `ToolResults`. An \
             unknown `SessionId` starts a session, a known one goes on with it. `TurnId` makes the request \
             idempotent: the same request again gets the same answer, byte for byte, and the model is not \
             asked again; another request under the same `TurnId` is a conflict.\n\nBrowsers may send a form \
@@ -192,6 +198,38 @@ pub(super) const OPERATIONS: &[Row] = &[
         errors: &[ANYWHERE],
     },
     Row {
+        id: "searchSessions",
+        method: HttpMethod::Get,
+        path: paths::SEARCH,
+        tag: "Sessions",
+        summary: "Search sessions for words, newest activity first",
+        description: "The sessions of the caller's org, or those of one user, in whose name, description or turns all the \
+            words stand; narrowed as `listSessions` is, and as private. Of a turn the heads of instruction and answer are \
+            searched, which its summaries are. All the words have to stand in one turn, or in the session's own texts, which \
+            count for each of its turns. A call looks at 100 sessions and 500 turns at most: its page may be short or \
+            empty, and `HasMore` tells. A session of very many turns may be found on two pages, with other matches. Where \
+            the deployment indexes sessions, those 100 are ones that the index names, a turn is found once it is over, and a \
+            warning tells of a search that had to do without.",
+        takes: &[
+            Takes::Words,
+            Takes::User,
+            Takes::IncludeDeleted,
+            Takes::Status,
+            Takes::Mode,
+            Takes::From,
+            Takes::To,
+            Takes::PageSize,
+            Takes::ContinuationToken,
+        ],
+        body: None,
+        answers: Answers::Json("SearchResults"),
+        leads_to: &[Lead {
+            to: "readSession",
+            with: &[("SessionId", "$response.body#/Result/Items/0/Session/Id")],
+        }],
+        errors: &[ANYWHERE],
+    },
+    Row {
         id: "readSession",
         method: HttpMethod::Get,
         path: paths::SESSION.template(),
@@ -233,11 +271,30 @@ pub(super) const OPERATIONS: &[Row] = &[
         summary: "Delete a session",
         description: "Ends the session's open turn as cancelled. From then on the session takes no turns and no tool \
             results, lists leave it out, and only those who took part in it read it, until `KeptUntilDate`; until then \
-            `restoreSession` takes the deletion back. For its owner and for operators. Deleting it again changes nothing.",
+            `restoreSession` takes the deletion back. For its owner and for operators. Deleting it again changes nothing.\n\n\
+            With `purge=true`, or when that date has come, everything of it is removed for good, behind the scenes: to every \
+            read there is no such session from then on, its id takes no turns any more, and `readPurge` tells how far \
+            it is. Its items and every version of its objects go; what the model provider keeps of its responses \
+            expires there.",
+        takes: &[Takes::Session, Takes::Purge],
+        body: None,
+        answers: Answers::Json("SessionDeletion"),
+        leads_to: &[Lead { to: "restoreSession", with: &[("SessionId", "$response.body#/Result/Id")] }],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "readPurge",
+        method: HttpMethod::Get,
+        path: paths::PURGE.template(),
+        tag: "Sessions",
+        summary: "Read what the purge of a session came to",
+        description: "What went so far, by kind, and whether anything may be left. For the session's owner and for operators; \
+            a 404 for everybody else, and of a session that was not purged. It is done a quarter of an hour after the purge \
+            began at the earliest, since functions that were at work then may still have written.",
         takes: &[Takes::Session],
         body: None,
-        answers: Answers::Json("AgentSessionSummary"),
-        leads_to: &[Lead { to: "restoreSession", with: &[("SessionId", "$response.body#/Result/Id")] }],
+        answers: Answers::Json("PurgeReport"),
+        leads_to: &[],
         errors: &[ANYWHERE, SESSION],
     },
     Row {
@@ -252,6 +309,66 @@ pub(super) const OPERATIONS: &[Row] = &[
         answers: Answers::Json("AgentSessionSummary"),
         leads_to: &[Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/Id")] }],
         errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "exportSession",
+        method: HttpMethod::Get,
+        path: paths::SESSION_EXPORT.template(),
+        tag: "Sessions",
+        summary: "Export a session as one document",
+        description: "Everything that reads show of the session: its turns, their feedback, and what was asked and answered, \
+            whole, with its files. It is written while it is read and has no envelope; a document that is no whole JSON was \
+            cut short. An operator's has what an import needs besides.",
+        takes: &[Takes::Session, Takes::Payloads],
+        body: None,
+        answers: Answers::Document("SessionExport"),
+        leads_to: &[],
+        errors: &[ANYWHERE, SESSION],
+    },
+    Row {
+        id: "exportSessions",
+        method: HttpMethod::Get,
+        path: paths::EXPORT,
+        tag: "Sessions",
+        summary: "Export the org's sessions, a line each",
+        description: "For operators. JSON Lines: each line is the document of a session, as `exportSession` has it, newest \
+            activity first and narrowed as `listSessions` is. The last line says that it is the last, and where the next \
+            export goes on: one ends after 16 MiB or seven minutes, with the session that is begun. Without that line it was cut \
+            short.",
+        takes: &[
+            Takes::Payloads,
+            Takes::User,
+            Takes::IncludeDeleted,
+            Takes::Status,
+            Takes::Mode,
+            Takes::From,
+            Takes::To,
+            Takes::ContinuationToken,
+        ],
+        body: None,
+        answers: Answers::Lines("ExportLine"),
+        leads_to: &[],
+        errors: &[ANYWHERE],
+    },
+    Row {
+        id: "importSessions",
+        method: HttpMethod::Post,
+        path: paths::IMPORT,
+        tag: "Sessions",
+        summary: "Make the sessions of an export",
+        description: "For operators. Takes what an operator's export wrote, with payloads inline: the document of a session, or \
+            lines of them. The sessions come back as they were, in the caller's org, and every read of them answers as it \
+            did. Everything is checked before anything is written, and no read shows a session before all of it is there. The \
+            same import again changes nothing, and goes on where one broke off. A session of the same id that is there and \
+            is another one is a conflict.",
+        takes: &[Takes::Ids],
+        body: Some(Body::Exports),
+        answers: Answers::Json("SessionImport"),
+        leads_to: &[Lead {
+            to: "readSession",
+            with: &[("SessionId", "$response.body#/Result/Sessions/0/Id")],
+        }],
+        errors: &[ANYWHERE, IMPORT],
     },
     Row {
         id: "readModeHistory",
@@ -357,6 +474,23 @@ pub(super) const OPERATIONS: &[Row] = &[
         errors: &[ANYWHERE, TURN],
     },
     Row {
+        id: "readTurnSteps",
+        method: HttpMethod::Get,
+        path: paths::STEPS.template(),
+        tag: "Sessions",
+        summary: "Read what a turn did, reply by reply",
+        description: "The model's replies in order: what each wrote, the tools that it called with what came of them, and who \
+            ran them; last the answer, or what there was of it when the turn failed. Of a turn that runs, what is recorded \
+            so far. A page ends early where it would hold more than about 1 MiB. Values are whole, but for those of a turn \
+            whose rounds came to more than 8 MiB: of the oldest of these long ones are cut, which they say, or they are left \
+            out.",
+        takes: &[Takes::Session, Takes::Turn, Takes::PageSize, Takes::ContinuationToken],
+        body: None,
+        answers: Answers::Json("StepList"),
+        leads_to: &[],
+        errors: &[ANYWHERE, TURN],
+    },
+    Row {
         id: "streamTurn",
         method: HttpMethod::Get,
         path: paths::STREAM.template(),
@@ -379,7 +513,7 @@ pub(super) const OPERATIONS: &[Row] = &[
         tag: "Payloads",
         summary: "Read a turn's whole request",
         description: "A link to the request in its canonical form (DD-005; RFC 8785).",
-        takes: &[Takes::Session, Takes::Turn],
+        takes: &[Takes::Session, Takes::Turn, Takes::Inline, Takes::IfNoneMatch],
         body: None,
         answers: Answers::Link,
         leads_to: &[],
@@ -392,7 +526,7 @@ pub(super) const OPERATIONS: &[Row] = &[
         tag: "Payloads",
         summary: "Read a turn's whole answer",
         description: "A link to the answer's text; there once the turn is completed (DD-005).",
-        takes: &[Takes::Session, Takes::Turn],
+        takes: &[Takes::Session, Takes::Turn, Takes::Inline, Takes::IfNoneMatch],
         body: None,
         answers: Answers::Link,
         leads_to: &[],
@@ -404,9 +538,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::MODEL_REQUEST.template(),
         tag: "Payloads",
         summary: "Read what the model provider was sent",
-        description: "A link to the body of the turn's last model call, where the conversation context keeps raw \
+        description: "A link to the body of a model call of the turn, where the conversation context keeps raw \
                       payloads. For operators alone; a 404 for everyone else.",
-        takes: &[Takes::Session, Takes::Turn],
+        takes: &[Takes::Session, Takes::Turn, Takes::Inline, Takes::Round, Takes::IfNoneMatch],
         body: None,
         answers: Answers::Link,
         leads_to: &[],
@@ -418,9 +552,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::MODEL_RESPONSE.template(),
         tag: "Payloads",
         summary: "Read what the model provider answered",
-        description: "A link to the response to the turn's last model call, where the conversation context keeps raw \
+        description: "A link to the response to a model call of the turn, where the conversation context keeps raw \
                       payloads. For operators alone; a 404 for everyone else.",
-        takes: &[Takes::Session, Takes::Turn],
+        takes: &[Takes::Session, Takes::Turn, Takes::Inline, Takes::Round, Takes::IfNoneMatch],
         body: None,
         answers: Answers::Link,
         leads_to: &[],
@@ -432,9 +566,9 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::FILE.template(),
         tag: "Payloads",
         summary: "Read a file of an answer",
-        description: "A link to a file that an answer refers to (AGN-033 §6.3). What it leads to has the file's own media \
+        description: "A link to a file that an answer refers to (AGN-033 §6.3), or to a long value of a step. What it leads to has the file's own media \
             type and name, and is a download: no browser shows it as a page. A file that is not there is a 404.",
-        takes: &[Takes::Session, Takes::Turn, Takes::Hash, Takes::Name],
+        takes: &[Takes::Session, Takes::Turn, Takes::Hash, Takes::Name, Takes::Inline, Takes::IfNoneMatch],
         body: None,
         answers: Answers::Link,
         leads_to: &[],

@@ -9,7 +9,9 @@ use utoipa::openapi::{
 use crate::{
     id::MAX_ID_CHARS,
     read::TurnStatus,
-    request::limits::{DEFAULT_PAGE_SIZE, MAX_MODE_CHARS, MAX_PAGE_SIZE, MAX_SOLUTION_CONTEXT_CHARS},
+    request::limits::{
+        DEFAULT_PAGE_SIZE, MAX_MODE_CHARS, MAX_PAGE_SIZE, MAX_QUERY_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
+    },
     stream::EventId,
 };
 
@@ -20,6 +22,11 @@ pub(super) enum Takes {
     Turn,
     Hash,
     Name,
+    Words,
+    Inline,
+    Round,
+    Payloads,
+    Ids,
     User,
     Status,
     Mode,
@@ -27,6 +34,7 @@ pub(super) enum Takes {
     To,
     Order,
     IncludeDeleted,
+    Purge,
     PageSize,
     ContinuationToken,
     LastEventId,
@@ -75,6 +83,11 @@ impl Takes {
             Self::Turn => ("TurnId", ParameterIn::Path, named("TurnId")),
             Self::Hash => ("Hash", ParameterIn::Path, named("FileAddress")),
             Self::Name => ("Name", ParameterIn::Path, text().min_length(Some(1)).into()),
+            Self::Words => ("q", ParameterIn::Query, words().into()),
+            Self::Inline => ("inline", ParameterIn::Query, flag().into()),
+            Self::Payloads => ("payloads", ParameterIn::Query, payloads().into()),
+            Self::Ids => ("ids", ParameterIn::Query, ids().into()),
+            Self::Round => ("round", ParameterIn::Query, count().into()),
             Self::User => ("userId", ParameterIn::Query, user().into()),
             Self::Status => ("status", ParameterIn::Query, status().into()),
             Self::Mode => ("mode", ParameterIn::Query, text().max_length(Some(MAX_MODE_CHARS)).into()),
@@ -82,6 +95,7 @@ impl Takes {
             Self::To => ("to", ParameterIn::Query, instant().into()),
             Self::Order => ("order", ParameterIn::Query, order().into()),
             Self::IncludeDeleted => ("includeDeleted", ParameterIn::Query, flag().into()),
+            Self::Purge => ("purge", ParameterIn::Query, flag().into()),
             Self::PageSize => ("pageSize", ParameterIn::Query, page_size().into()),
             Self::ContinuationToken => ("continuationToken", ParameterIn::Query, text().into()),
             Self::LastEventId => ("Last-Event-ID", ParameterIn::Header, event_id().into()),
@@ -93,7 +107,8 @@ impl Takes {
             }
             Self::Header(name, _, Kind::Flag) => (name, ParameterIn::Header, flag().into()),
         };
-        let required = if place == ParameterIn::Path { Required::True } else { Required::False };
+        let is_required = place == ParameterIn::Path || self == Self::Words;
+        let required = if is_required { Required::True } else { Required::False };
         ParameterBuilder::new()
             .name(name)
             .parameter_in(place)
@@ -109,6 +124,29 @@ impl Takes {
             Self::Turn => "The turn, as its client minted it; `last` is no turn's id (AGN-033 §3.1).".into(),
             Self::Hash => "SHA-256 of the file's bytes, as the `Url` of a `FileRef` holds it.".into(),
             Self::Name => "The file's `Name`, as a `FileRef` holds it.".into(),
+            Self::Words => {
+                "The words to look for, at most eight. Case and accents do not matter; a word is found where a word of the \
+                 text begins with it."
+                    .into()
+            }
+            Self::Inline => {
+                "Whether the answer is to hold the payload itself, of at most 4 MiB; `false` when absent or empty.".into()
+            }
+            Self::Payloads => {
+                "How payloads are held: `inline`, whole, or `links`, as relative URLs of the API. Only what is inline can be \
+                 imported."
+                    .into()
+            }
+            Self::Ids => {
+                "Under which ids the sessions are made: `keep` for their own, `new` for others, which follow from the document. \
+                 Turns keep their ids, which mean something within their session alone."
+                    .into()
+            }
+            Self::Round => {
+                "Which of the turn's replies it is about, from 1, as its steps number them; the last model call when absent or \
+                 empty."
+                    .into()
+            }
             Self::User => {
                 "Only sessions that this user owns or takes part in, or turns that this user asked; all when absent or empty."
                     .into()
@@ -130,6 +168,7 @@ impl Takes {
             Self::IncludeDeleted => {
                 "Whether deleted sessions are listed too, to those who took part in them; `false` when absent or empty.".into()
             }
+            Self::Purge => "Whether the session is purged, and not kept; `false` when absent or empty.".into(),
             Self::ContinuationToken => {
                 "Where to go on: the `ContinuationToken` of the page before. Absent for the first page."
                     .into()
@@ -170,6 +209,18 @@ fn user() -> ObjectBuilder {
     text().max_length(Some(MAX_ID_CHARS)).pattern(Some(r"^(?!\.\.?$)[^\x00-\x1f\x7f-\x9f]*$"))
 }
 
+fn payloads() -> ObjectBuilder {
+    text().enum_values(Some(["inline", "links"])).default(Some("inline".into()))
+}
+
+fn ids() -> ObjectBuilder {
+    text().enum_values(Some(["keep", "new"])).default(Some("keep".into()))
+}
+
+fn words() -> ObjectBuilder {
+    text().max_length(Some(MAX_QUERY_CHARS)).pattern(Some(r"[\p{L}\p{N}]"))
+}
+
 fn event_id() -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::Integer))
@@ -187,6 +238,10 @@ fn order() -> ObjectBuilder {
 
 fn instant() -> ObjectBuilder {
     text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+}
+
+fn count() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(u32::MAX))
 }
 
 fn page_size() -> ObjectBuilder {

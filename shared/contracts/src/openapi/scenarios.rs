@@ -140,9 +140,9 @@ enum SubmittedResult {
 struct ReturnedResult {
     /// The call that was run.
     tool_call_id: ToolCallId,
-    /// How long it took, in milliseconds.
+    /// How long it took, in milliseconds; a fraction is rounded.
     #[schema(minimum = 0)]
-    execution_ms: u64,
+    execution_ms: f64,
     /// What it returned, a JSON text.
     #[schema(content_media_type = "application/json", pattern = r#"^[ \t\r\n]*[\[{"tfn0-9-]"#)]
     result_json: String,
@@ -155,9 +155,9 @@ struct ReturnedResult {
 struct FailedResult {
     /// The call that was run.
     tool_call_id: ToolCallId,
-    /// How long it took, in milliseconds.
+    /// How long it took, in milliseconds; a fraction is rounded.
     #[schema(minimum = 0)]
-    execution_ms: u64,
+    execution_ms: f64,
     /// Why.
     #[schema(pattern = r"\S")]
     error_message: String,
@@ -201,7 +201,8 @@ enum Encoding {
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
 struct ClipboardImage {
-    id: ImageId,
+    /// The client's name for it; `clipboard-1` and so on, by its place, where there is none.
+    id: Option<ImageId>,
     mime_type: ImageMimeType,
     /// Base64 of the standard alphabet; the bytes must be what `MimeType` says.
     data_base64: ImageData,

@@ -1,8 +1,6 @@
-//! Pages of a list, and links to payloads.
+//! Pages of a list.
 
 use serde::{Deserialize, Serialize};
-
-use crate::timestamp::Timestamp;
 
 /// One page of a list (DD-003).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,15 +24,4 @@ impl<T> ListResponse<T> {
     pub fn new(items: Vec<T>, page_size: u32, continuation_token: Option<String>) -> Self {
         Self { items, page_size, has_more: continuation_token.is_some(), continuation_token }
     }
-}
-
-/// Where to read a payload for a few minutes (DD-005).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "PascalCase")]
-pub struct PayloadLink {
-    /// A presigned URL: needs no other authorization, and takes none.
-    pub url: String,
-    /// When it stops working.
-    pub expires_at: Timestamp,
 }

@@ -5,20 +5,35 @@
 //! fingerprint), and the `EntityBase` members that have no meaning here (category, ratings).
 
 mod cost;
+mod export;
 mod list;
+mod payload;
+mod purge;
 mod score;
+mod search;
 mod session;
 mod status;
+mod step;
 mod turn;
 mod turn_feedback;
 
 use serde::{Deserialize, Serialize};
 
 pub use cost::Cost;
-pub use list::{ListResponse, PayloadLink};
+pub use export::{
+    ExportEnd, ExportEndFormat, ExportFormat, ExportLine, ExportedPayload, ExportedTurn, ImportedSession,
+    PayloadKind, SessionExport, SessionImport,
+};
+pub use list::ListResponse;
+pub use payload::{PayloadAnswer, PayloadLink, PayloadValue};
+pub use purge::{
+    IndexedSession, PurgeReport, PurgeState, SessionDeletion, UpstreamResponse, UpstreamResponses,
+};
 pub use score::Score;
+pub use search::{FoundSession, MatchedIn, SearchMark, SearchMatch};
 pub use session::{AgentSession, AgentSessionSummary, ForkedFrom, ModeChange, Participant, Visibility};
-pub use status::TurnStatus;
+pub use status::{StatusReason, TurnStatus};
+pub use step::{RanBy, StepCall, StepKind, TurnStep};
 pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn, AgentSessionTurnSummary};
 pub use turn_feedback::TurnFeedback;
 

@@ -51,6 +51,31 @@ impl fmt::Display for TurnStatus {
     }
 }
 
+/// Why a turn stands where it does. More may be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum StatusReason {
+    /// It is worked on.
+    Running,
+    /// The client's tools are waited for.
+    WaitingForTools,
+    /// It has its answer.
+    Completed,
+    /// Its work came to an error: `ErrorCode` says which.
+    Failed,
+    /// A user cancelled it, or deleted its session.
+    Cancelled,
+    /// A newer turn took its place while it waited for tools.
+    Superseded,
+    /// The results of its tools did not come in time.
+    ToolDeadline,
+    /// Every attempt at it broke off.
+    Abandoned,
+    /// Its outcome could not be stored.
+    NotStored,
+}
+
 /// Writes and reads a status as the entity header it is within a turn.
 pub(super) mod header {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

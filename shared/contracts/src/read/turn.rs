@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cost, EntityHeader, Score, TurnStatus, status};
+use super::{Cost, EntityHeader, Score, StatusReason, TurnStatus, status};
 use crate::{
+    error::ErrorCode,
     hash::ContentHash,
     id::{SessionId, TurnId, UserId},
     timestamp::Timestamp,
@@ -29,6 +30,11 @@ pub struct AgentSessionTurn {
     #[serde(with = "status::header")]
     #[cfg_attr(feature = "openapi", schema(value_type = status::header::TurnStatusHeader))]
     pub status: TurnStatus,
+    /// Why it stands there.
+    pub status_reason: StatusReason,
+    /// The code of the error that it ended with; absent unless it failed, and of failures that earlier versions kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error_code: Option<ErrorCode>,
     /// When the status last changed.
     pub status_time_stamp: Timestamp,
     /// The user who cancelled it, or who deleted its session while it was open; absent unless somebody did.
@@ -59,11 +65,24 @@ pub struct AgentSessionTurn {
     pub openai_model: Option<String>,
     /// The head of the instruction (DD-005).
     pub instruction_summary: String,
+    /// True where that is less than all of it; else absent, also of turns that earlier versions kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub instruction_summary_truncated: bool,
     /// Where to read the whole instruction.
     pub full_instruction_url: String,
     /// The head of the answer; completed turns only (DD-005).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agent_answer_summary: Option<String>,
+    /// True where that is less than all of it; else absent, also of turns that earlier versions kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub agent_answer_summary_truncated: bool,
+    /// The head of what there was of an answer, of a failed turn that has none; its steps have all of it. Of a turn that
+    /// was ended from outside there is one where it was streamed, or told something beside calls for the client.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub partial_answer_summary: Option<String>,
+    /// True where that is less than all of it; else absent.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub partial_answer_summary_truncated: bool,
     /// Where to read the whole answer; completed turns only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub full_agent_answer_url: Option<String>,
@@ -119,13 +138,31 @@ pub struct AgentSessionTurnSummary {
     #[serde(with = "status::header")]
     #[cfg_attr(feature = "openapi", schema(value_type = status::header::TurnStatusHeader))]
     pub status: TurnStatus,
+    /// Why it stands there.
+    pub status_reason: StatusReason,
+    /// The code of the error that it ended with; absent unless it failed, and of failures that earlier versions kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error_code: Option<ErrorCode>,
     /// When the status last changed.
     pub status_time_stamp: Timestamp,
     /// The head of the instruction.
     pub instruction_summary: String,
+    /// True where that is less than all of it; else absent, also of turns that earlier versions kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub instruction_summary_truncated: bool,
     /// The head of the answer; completed turns only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agent_answer_summary: Option<String>,
+    /// True where that is less than all of it; else absent, also of turns that earlier versions kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub agent_answer_summary_truncated: bool,
+    /// The head of what there was of an answer, of a failed turn that has none; its steps have all of it. Of a turn that
+    /// was ended from outside there is one where it was streamed, or told something beside calls for the client.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub partial_answer_summary: Option<String>,
+    /// True where that is less than all of it; else absent.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub partial_answer_summary_truncated: bool,
 }
 
 /// A chunk that retrieval found (DD-002B).

@@ -15,8 +15,6 @@ use crate::{
     id::{SessionId, TurnId},
 };
 
-const RERUN: &str = "DD-006";
-
 /// Asks for a turn to be run again (DD-006): as a new turn, with what is said here in the place of what was said
 /// then. Only parsing makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,10 +55,10 @@ struct RerunDraft {
 
 #[rustfmt::skip]
 const OF_RERUN: &[Member<RerunDraft>] = &[
-    Member::required("TurnId", RERUN, |json, at, draft, report| {
+    Member::required("TurnId", |json, at, draft, report| {
         draft.turn_id = id(json, at, report);
     }),
-    Member::optional("Instruction", RERUN, |json, at, draft, report| {
+    Member::optional("Instruction", |json, at, draft, report| {
         if let Some(said) = text(json, MAX_INSTRUCTION_CHARS, at, report) {
             draft.instruction = says_something(said);
             if draft.instruction.is_none() {
@@ -68,13 +66,13 @@ const OF_RERUN: &[Member<RerunDraft>] = &[
             }
         }
     }),
-    Member::optional("Model", RERUN, |json, at, draft, report| {
+    Member::optional("Model", |json, at, draft, report| {
         draft.model = line(json, MAX_MODEL_CHARS, at, report).map(str::to_owned);
     }),
-    Member::optional("Mode", RERUN, |json, at, draft, report| {
+    Member::optional("Mode", |json, at, draft, report| {
         draft.mode = line(json, MAX_MODE_CHARS, at, report).map(str::to_owned);
     }),
-    Member::optional("Streaming", RERUN, |json, at, draft, report| {
+    Member::optional("Streaming", |json, at, draft, report| {
         draft.streaming = boolean(json, at, report).unwrap_or_default();
     }),
 ];
@@ -88,13 +86,13 @@ struct ForkDraft {
 
 #[rustfmt::skip]
 const OF_FORK: &[Member<ForkDraft>] = &[
-    Member::required("SessionId", "AGN-034 §2.1", |json, at, draft, report| {
+    Member::required("SessionId", |json, at, draft, report| {
         draft.session_id = id(json, at, report);
     }),
-    Member::required("TurnId", "AGN-034 §2.1", |json, at, draft, report| {
+    Member::required("TurnId", |json, at, draft, report| {
         draft.turn_id = id(json, at, report);
     }),
-    Member::optional("Name", "DD-002A", |json, at, draft, report| {
+    Member::optional("Name", |json, at, draft, report| {
         draft.name = line(json, MAX_SESSION_NAME_CHARS, at, report).map(str::to_owned);
     }),
 ];

@@ -98,25 +98,25 @@ struct Draft {
 }
 
 const MEMBERS: &[Member<Draft>] = &[
-    Member::required("RelativePath", "AGN-034 §4.2", |json, at, draft, report| {
+    Member::required("RelativePath", |json, at, draft, report| {
         draft.relative_path = path(json, RelativePath::new, at, report);
     }),
-    Member::required("FileName", "AGN-034 §4.2", |json, at, draft, report| {
+    Member::required("FileName", |json, at, draft, report| {
         draft.file_name = path(json, FileName::new, at, report);
     }),
-    Member::required("Contents", "AGN-034 §4.2", |json, at, draft, report| {
+    Member::required("Contents", |json, at, draft, report| {
         draft.contents = contents(json, draft.base64, at, report);
     }),
-    Member::required("Origin", "AGN-034 §4.2", |json, at, draft, report| {
+    Member::required("Origin", |json, at, draft, report| {
         draft.origin = word(json, Origin::WORDS, at, report);
     }),
-    Member::optional("MimeType", "AGN-034 §4.2", |json, at, draft, report| {
+    Member::optional("MimeType", |json, at, draft, report| {
         draft.mime_type = mime_type(json, at, report);
     }),
-    Member::optional("Language", "AGN-034 §4.2", |json, at, draft, report| {
+    Member::optional("Language", |json, at, draft, report| {
         draft.language = hint(json, at, report);
     }),
-    Member::optional("Encoding", "AGN-034 §4.2", |json, at, _, report| {
+    Member::optional("Encoding", |json, at, _, report| {
         // The value was looked at before, since Contents may come first; here it is checked.
         word(json, &[("utf8", ()), ("base64", ())], at, report);
     }),

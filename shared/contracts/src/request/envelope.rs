@@ -45,59 +45,58 @@ pub(crate) struct Draft {
 
 /// Every member that a client may send.
 ///
-/// The columns: name, presence in a user turn (§2.1), presence in a tool continuation (§2.2), the
-/// clause of its value, how the value is read.
+/// The columns: name, presence in a user turn (§2.1), presence in a tool continuation (§2.2), how the value is read.
 #[rustfmt::skip]
 pub(crate) const MEMBERS: &[Member<Draft>] = &[
-    Member::new("SessionId", Required, Required, "AGN-034 §3", |json, at, draft, report| {
+    Member::new("SessionId", Required, Required, |json, at, draft, report| {
         draft.session_id = id(json, at, report);
     }),
-    Member::new("TurnId", Required, Required, "AGN-034 §3", |json, at, draft, report| {
+    Member::new("TurnId", Required, Required, |json, at, draft, report| {
         draft.turn_id = id(json, at, report);
     }),
-    Member::new("Instruction", Optional, Forbidden, "AGN-034 §4.1", |json, at, draft, report| {
+    Member::new("Instruction", Optional, Forbidden, |json, at, draft, report| {
         match text(json, MAX_INSTRUCTION_CHARS, at, report) {
             Some(text) => draft.instruction = says_something(text),
             None => draft.input_refused = true,
         }
     }),
-    Member::new("InputArtifacts", Optional, Forbidden, "AGN-034 §4.2", |json, at, draft, report| {
+    Member::new("InputArtifacts", Optional, Forbidden, |json, at, draft, report| {
         match list(json, MAX_ARTIFACTS, at, report, artifact::read) {
             Some(artifacts) => draft.input_artifacts = artifacts,
             None => draft.input_refused = true,
         }
     }),
-    Member::new("ClipboardImages", Optional, Forbidden, "AGN-034 §4.3", |json, at, draft, report| {
+    Member::new("ClipboardImages", Optional, Forbidden, |json, at, draft, report| {
         match list(json, MAX_IMAGES, at, report, image::read) {
             Some(images) => draft.clipboard_images = images,
             None => draft.input_refused = true,
         }
     }),
-    Member::new("RagScope", Optional, Forbidden, "AGN-034 §4.4", |json, at, draft, report| {
+    Member::new("RagScope", Optional, Forbidden, |json, at, draft, report| {
         draft.rag_scope = rag::read(json, at, report).unwrap_or_default();
     }),
-    Member::new("SolutionContextText", Optional, Forbidden, "AGN-034 §4.5", |json, at, draft, report| {
+    Member::new("SolutionContextText", Optional, Forbidden, |json, at, draft, report| {
         draft.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, report).map(str::to_owned);
     }),
-    Member::new("WorkspaceId", Optional, Forbidden, "AGN-034 §4.6", |json, at, draft, report| {
+    Member::new("WorkspaceId", Optional, Forbidden, |json, at, draft, report| {
         draft.workspace_id = hint(json, at, report);
     }),
-    Member::new("Repo", Optional, Forbidden, "AGN-034 §4.6", |json, at, draft, report| {
+    Member::new("Repo", Optional, Forbidden, |json, at, draft, report| {
         draft.repo = hint(json, at, report);
     }),
-    Member::new("Language", Optional, Forbidden, "AGN-034 §4.6", |json, at, draft, report| {
+    Member::new("Language", Optional, Forbidden, |json, at, draft, report| {
         draft.language = hint(json, at, report);
     }),
-    Member::new("Streaming", Optional, Forbidden, "AGN-034 §4.7", |json, at, draft, report| {
+    Member::new("Streaming", Optional, Forbidden, |json, at, draft, report| {
         draft.streaming = boolean(json, at, report).unwrap_or_default();
     }),
-    Member::new("AgentContextId", Optional, Forbidden, "AGN-034 §2.1", |json, at, draft, report| {
+    Member::new("AgentContextId", Optional, Forbidden, |json, at, draft, report| {
         draft.agent_context_id = id(json, at, report);
     }),
-    Member::new("ConversationContextId", Optional, Forbidden, "AGN-034 §2.1", |json, at, draft, report| {
+    Member::new("ConversationContextId", Optional, Forbidden, |json, at, draft, report| {
         draft.conversation_context_id = id(json, at, report);
     }),
-    Member::new("ToolResults", Forbidden, Required, "AGN-034 §5", |json, at, draft, report| {
+    Member::new("ToolResults", Forbidden, Required, |json, at, draft, report| {
         draft.tool_results = tool_results::read(json, at, report);
     }),
 ];
@@ -124,7 +123,7 @@ pub(crate) fn user_turn(json: &Json<'_>, report: &mut Report) -> Option<UserTurn
             ErrorCode::InputRequired,
             &At::ROOT,
             "must hold at least one of Instruction, InputArtifacts and ClipboardImages, not blank \
-             or empty (AGN-034 §2.1)",
+             or empty",
         );
     }
     Some(UserTurn {

@@ -28,17 +28,15 @@ struct Draft {
     note: Option<String>,
 }
 
-const CLAUSE: &str = "ruling: feedback";
-
 #[rustfmt::skip]
 const MEMBERS: &[Member<Draft>] = &[
-    Member::required("Rating", CLAUSE, |json, at, draft, report| {
+    Member::required("Rating", |json, at, draft, report| {
         draft.rating = rating(json, at, report);
     }),
-    Member::optional("Label", CLAUSE, |json, at, draft, report| {
+    Member::optional("Label", |json, at, draft, report| {
         draft.label = line(json, MAX_LABEL_CHARS, at, report).map(str::to_owned);
     }),
-    Member::optional("Note", CLAUSE, |json, at, draft, report| {
+    Member::optional("Note", |json, at, draft, report| {
         draft.note = text(json, MAX_NOTE_CHARS, at, report).map(str::to_owned).filter(|note| !note.trim().is_empty());
     }),
 ];

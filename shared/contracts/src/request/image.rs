@@ -5,14 +5,14 @@ use super::{
     json::Json,
     limits::MAX_IMAGE_ID_CHARS,
     report::{At, Report},
-    table::{Member, Scenario, read_object},
+    table::{Member, Scenario, peek, read_object},
     value::{line, text, word},
 };
 
 /// An image without provenance (AGN-034 §4.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClipboardImage {
-    /// The client's name for it.
+    /// The client's name for it; its place among the images, as `clipboard-1`, where the client gave none.
     pub id: String,
     /// Its kind; the bytes were checked against it.
     pub image_type: ImageType,
@@ -73,13 +73,13 @@ struct Draft {
 }
 
 const MEMBERS: &[Member<Draft>] = &[
-    Member::required("Id", "AGN-034 §4.3", |json, at, draft, report| {
+    Member::optional("Id", |json, at, draft, report| {
         draft.id = line(json, MAX_IMAGE_ID_CHARS, at, report).map(str::to_owned);
     }),
-    Member::required("MimeType", "AGN-034 §4.3", |json, at, draft, report| {
+    Member::required("MimeType", |json, at, draft, report| {
         draft.image_type = word(json, ImageType::WORDS, at, report);
     }),
-    Member::required("DataBase64", "AGN-034 §4.3", |json, at, draft, report| {
+    Member::required("DataBase64", |json, at, draft, report| {
         draft.bytes = text(json, usize::MAX, at, report).and_then(|text| base64::decode(text, at, report));
     }),
 ];
@@ -93,10 +93,15 @@ pub(super) fn read(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<
     if found != Some(image_type) {
         let found = found.map_or("no image that is accepted", ImageType::mime_type);
         report.invalid(
-            &at.member("DataBase64", "AGN-034 §4.3"),
+            &at.member("DataBase64"),
             format_args!("must be what MimeType says, {}; its bytes are {found}", image_type.mime_type()),
         );
         return None;
     }
-    Some(ClipboardImage { id: draft.id?, image_type, bytes })
+    let named = peek(json, "Id").any(|id| !matches!(id, Json::Null));
+    let id = match draft.id {
+        None if !named => format!("clipboard-{}", at.index().unwrap_or_default() + 1),
+        id => id?,
+    };
+    Some(ClipboardImage { id, image_type, bytes })
 }

@@ -17,7 +17,9 @@ pub(crate) enum Json<'a> {
     Bool(bool),
     /// A whole number within ±(2^53 − 1), however it is spelled: `1`, `1.0` and `1e0` are one.
     Integer(i64),
-    /// A fraction or a number too large to be exact. No member takes one, so its value is not kept.
+    /// A fraction within ±(2^53 − 1).
+    Fraction(f64),
+    /// A number too large to be exact. No member takes one, so its value is not kept.
     OtherNumber,
     Text(Cow<'a, str>),
     List(Vec<Json<'a>>),
@@ -68,7 +70,8 @@ impl<'a> Json<'a> {
             Self::Null => "null",
             Self::Bool(_) => "a boolean",
             Self::Integer(_) => "a number",
-            Self::OtherNumber => "a fraction or too large a number",
+            Self::Fraction(_) => "a fraction",
+            Self::OtherNumber => "too large a number",
             Self::Text(_) => "a string",
             Self::List(_) => "an array",
             Self::Object(_) => "an object",
@@ -155,8 +158,11 @@ impl<'de> Visitor<'de> for Level<'_> {
         reason = "the value is whole and the bound is exact in both types"
     )]
     fn visit_f64<E>(self, value: f64) -> Result<Json<'de>, E> {
-        let exact = value.fract() == 0.0 && value.abs() <= MAX_SAFE_INTEGER as f64;
-        Ok(if exact { Json::Integer(value as i64) } else { Json::OtherNumber })
+        Ok(match value.abs() <= MAX_SAFE_INTEGER as f64 {
+            true if value.fract() == 0.0 => Json::Integer(value as i64),
+            true => Json::Fraction(value),
+            false => Json::OtherNumber,
+        })
     }
 
     fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Json<'de>, E> {
@@ -230,7 +236,8 @@ mod tests {
         for text in ["1", "1.0", "1e0", "10e-1"] {
             assert_eq!(Json::read(text.as_bytes()), Ok(Json::Integer(1)), "{text}");
         }
-        for text in ["1.5", "9007199254740992", "-9007199254740992", "1e300", "18446744073709551615"] {
+        assert_eq!(Json::read(b"1.5"), Ok(Json::Fraction(1.5)));
+        for text in ["9007199254740992", "-9007199254740992", "1e300", "18446744073709551615"] {
             assert_eq!(Json::read(text.as_bytes()), Ok(Json::OtherNumber), "{text}");
         }
         assert_eq!(Json::read(b"-0"), Ok(Json::Integer(0)));

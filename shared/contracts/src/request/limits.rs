@@ -91,6 +91,15 @@ pub const MAX_SESSION_NAME_CHARS: usize = 256;
 /// A session's `Description`: every start and end of a turn writes it.
 pub const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
+/// A payload that is answered inline, in bytes: as large as a body may be, and in base64 less than a buffered answer.
+pub const MAX_INLINE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// `q` of a search.
+pub const MAX_QUERY_CHARS: usize = 256;
+
+/// The words of a search.
+pub const MAX_QUERY_WORDS: usize = 8;
+
 /// `pageSize` of a list, where the query does not say.
 pub const DEFAULT_PAGE_SIZE: u32 = 50;
 

@@ -16,6 +16,7 @@ mod artifact;
 pub(crate) mod base64;
 mod canonical;
 pub(crate) mod envelope;
+mod exports;
 mod feedback;
 mod image;
 pub(crate) mod json;
@@ -31,6 +32,7 @@ pub(crate) mod value;
 
 pub use again::{ForkRequest, RerunRequest};
 pub use artifact::{Artifact, Contents, Origin};
+pub use exports::exports;
 pub use feedback::FeedbackRequest;
 pub use image::{ClipboardImage, ImageType};
 pub use rag::{RagCondition, RagOperator, RagValue};
@@ -211,7 +213,7 @@ pub(crate) fn body_size(bytes: usize) -> Result<(), Vec<Error>> {
         let limit = limits::MAX_BODY_BYTES;
         return Err(vec![Error::new(
             ErrorCode::PayloadTooLarge,
-            format!("The body has {bytes} bytes, at most {limit} are allowed"),
+            format!("The body has {bytes} bytes, at most {limit} (4 MiB) are allowed"),
         )]);
     }
     Ok(())
@@ -226,7 +228,7 @@ fn readable(body: &[u8]) -> Result<Json<'_>, Vec<Error>> {
                 ErrorCode::BodyNotJson
             }
         };
-        vec![Error::new(code, format!("The body {why} (AGN-034 §3)"))]
+        vec![Error::new(code, format!("The body {why}"))]
     })
 }
 

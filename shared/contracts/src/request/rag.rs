@@ -70,10 +70,9 @@ struct Scope {
     conditions: Option<Vec<RagCondition>>,
 }
 
-const SCOPE: &[Member<Scope>] =
-    &[Member::required("Conditions", "AGN-034 §4.4", |json, at, scope, report| {
-        scope.conditions = list(json, MAX_CONDITIONS, at, report, condition);
-    })];
+const SCOPE: &[Member<Scope>] = &[Member::required("Conditions", |json, at, scope, report| {
+    scope.conditions = list(json, MAX_CONDITIONS, at, report, condition);
+})];
 
 #[derive(Default)]
 struct Draft {
@@ -83,13 +82,13 @@ struct Draft {
 }
 
 const CONDITION: &[Member<Draft>] = &[
-    Member::required("Key", "AGN-034 §4.4", |json, at, draft, report| {
+    Member::required("Key", |json, at, draft, report| {
         draft.key = line(json, MAX_KEY_CHARS, at, report).map(str::to_owned);
     }),
-    Member::required("Operator", "AGN-034 §4.4", |json, at, draft, report| {
+    Member::required("Operator", |json, at, draft, report| {
         draft.operator = word(json, RagOperator::WORDS, at, report);
     }),
-    Member::required("Values", "AGN-034 §4.4", |json, at, draft, report| {
+    Member::required("Values", |json, at, draft, report| {
         let values = list(json, MAX_VALUES, at, report, value).map(NonEmpty::new);
         if let Some(Err(empty)) = values {
             report.invalid(at, empty);
@@ -123,7 +122,7 @@ fn value(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<RagValue> 
         }
         Json::Integer(value) => Some(RagValue::Integer(*value)),
         Json::Bool(value) => Some(RagValue::Flag(*value)),
-        Json::Null | Json::OtherNumber | Json::List(_) | Json::Object(_) => {
+        Json::Null | Json::Fraction(_) | Json::OtherNumber | Json::List(_) | Json::Object(_) => {
             report.invalid(
                 at,
                 format_args!("must be a string, a whole number or a boolean, not {}", json.kind()),

@@ -5,12 +5,11 @@ use std::fmt;
 use super::limits::MAX_REPORTED_VIOLATIONS;
 use crate::error::{Error, ErrorCode};
 
-/// A place in the document and the clause that rules it.
+/// A place in the document.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
     parent: Option<&'a At<'a>>,
     step: Step<'a>,
-    pub(crate) clause: &'static str,
 }
 
 #[derive(Clone, Copy)]
@@ -22,16 +21,24 @@ enum Step<'a> {
 
 impl At<'_> {
     /// The whole body.
-    pub(crate) const ROOT: At<'static> = At { parent: None, step: Step::Root, clause: "AGN-034 §3" };
+    pub(crate) const ROOT: At<'static> = At { parent: None, step: Step::Root };
 
     /// A member of the object that is here.
-    pub(crate) fn member<'b>(&'b self, name: &'b str, clause: &'static str) -> At<'b> {
-        At { parent: Some(self), step: Step::Member(name), clause }
+    pub(crate) fn member<'b>(&'b self, name: &'b str) -> At<'b> {
+        At { parent: Some(self), step: Step::Member(name) }
     }
 
     /// An item of the array that is here.
     pub(crate) fn item<'b>(&'b self, index: usize) -> At<'b> {
-        At { parent: Some(self), step: Step::Item(index), clause: self.clause }
+        At { parent: Some(self), step: Step::Item(index) }
+    }
+
+    /// Which item of an array this is, where it is one.
+    pub(crate) fn index(&self) -> Option<usize> {
+        match self.step {
+            Step::Item(index) => Some(index),
+            Step::Root | Step::Member(_) => None,
+        }
     }
 
     /// Whether this is the whole body.
@@ -81,16 +88,14 @@ impl Report {
         });
     }
 
-    /// The value breaks its rule: `{path} must be … (AGN-034 §4.2)`.
+    /// The value breaks its rule: `{path} must be …`.
     pub(crate) fn invalid(&mut self, at: &At<'_>, rule: impl fmt::Display) {
-        let clause = at.clause;
-        self.add(ErrorCode::MemberInvalid, at, format_args!("{rule} ({clause})"));
+        self.add(ErrorCode::MemberInvalid, at, rule);
     }
 
-    /// The value is over a limit: `{path} holds 65 items, at most 64 are allowed (…)`.
+    /// The value is over a limit: `{path} holds 65 items, at most 64 are allowed`.
     pub(crate) fn too_large(&mut self, at: &At<'_>, text: impl fmt::Display) {
-        let clause = at.clause;
-        self.add(ErrorCode::MemberTooLarge, at, format_args!("{text} ({clause}, request limits)"));
+        self.add(ErrorCode::MemberTooLarge, at, text);
     }
 
     /// Whether nothing was wrong so far.

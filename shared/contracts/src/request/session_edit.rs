@@ -27,13 +27,13 @@ pub struct SessionEdit {
 }
 
 const MEMBERS: &[Member<SessionEdit>] = &[
-    Member::optional("Name", "DD-002A", |json, at, edit, report| {
+    Member::optional("Name", |json, at, edit, report| {
         edit.name = line(json, MAX_SESSION_NAME_CHARS, at, report).map(|name| name.trim().to_owned());
     }),
-    Member::optional("Description", "DD-002A", |json, at, edit, report| {
+    Member::optional("Description", |json, at, edit, report| {
         edit.description = text(json, MAX_DESCRIPTION_CHARS, at, report).map(|text| text.trim().to_owned());
     }),
-    Member::optional("Visibility", "DD-003", |json, at, edit, report| {
+    Member::optional("Visibility", |json, at, edit, report| {
         edit.visibility = word(json, &Visibility::ALL, at, report);
     }),
 ];
@@ -65,7 +65,7 @@ fn edit(json: &Json<'_>, report: &mut Report) -> Option<SessionEdit> {
     let mut edit = SessionEdit::default();
     read_object(json, MEMBERS, Scenario::UserTurn, &At::ROOT, &mut edit, report);
     if report.is_clean() && edit == SessionEdit::default() {
-        let rule = "must hold at least one of Name, Description and Visibility (DD-002A)";
+        let rule = "must hold at least one of Name, Description and Visibility";
         report.add(ErrorCode::MemberRequired, &At::ROOT, rule);
     }
     Some(edit)

@@ -1,7 +1,9 @@
 //! How an object of the contract is described, as a table of members, and read by it.
 //!
 //! Each object has one table. Everything that holds for any member (spelling, duplicates, presence,
-//! unknown names) is decided here once; a row adds the name, the clause and how the value is read.
+//! unknown names) is decided here once; a row adds the name and how the value is read.
+
+use strsim::damerau_levenshtein;
 
 use super::{
     json::Json,
@@ -24,9 +26,9 @@ pub(crate) enum Scenario {
 impl Scenario {
     fn name(self) -> &'static str {
         match self {
-            Self::UserTurn => "a user turn (AGN-034 §2.1)",
-            Self::ToolContinuation => "a tool continuation (AGN-034 §2.2)",
-            Self::Rerun => "a rerun (DD-006)",
+            Self::UserTurn => "a user turn",
+            Self::ToolContinuation => "a tool continuation",
+            Self::Rerun => "a rerun",
             Self::Fork => "a fork",
             Self::Feedback => "a feedback",
         }
@@ -50,7 +52,6 @@ pub(crate) struct Member<D> {
     pub(crate) name: &'static str,
     user_turn: Presence,
     tool_continuation: Presence,
-    clause: &'static str,
     read: Read<D>,
 }
 
@@ -60,20 +61,19 @@ impl<D> Member<D> {
         name: &'static str,
         user_turn: Presence,
         tool_continuation: Presence,
-        clause: &'static str,
         read: Read<D>,
     ) -> Self {
-        Self { name, user_turn, tool_continuation, clause, read }
+        Self { name, user_turn, tool_continuation, read }
     }
 
     /// A row of an object within the envelope that has to be there.
-    pub(crate) const fn required(name: &'static str, clause: &'static str, read: Read<D>) -> Self {
-        Self::new(name, Presence::Required, Presence::Required, clause, read)
+    pub(crate) const fn required(name: &'static str, read: Read<D>) -> Self {
+        Self::new(name, Presence::Required, Presence::Required, read)
     }
 
     /// A row of an object within the envelope that may be left out.
-    pub(crate) const fn optional(name: &'static str, clause: &'static str, read: Read<D>) -> Self {
-        Self::new(name, Presence::Optional, Presence::Optional, clause, read)
+    pub(crate) const fn optional(name: &'static str, read: Read<D>) -> Self {
+        Self::new(name, Presence::Optional, Presence::Optional, read)
     }
 
     /// Whether the member must, may or must not be there.
@@ -127,12 +127,12 @@ pub(crate) fn read_object<D>(
             refuse_unknown(spelling, table, at, report);
             continue;
         };
-        let here = at.member(row.name, row.clause);
+        let here = at.member(row.name);
         if let Some((_, first)) = seen.iter().find(|(name, _)| *name == row.name) {
             report.add(
                 ErrorCode::MemberDuplicated,
                 &here,
-                format_args!("is given twice, as {first} and as {spelling}; send it once ({})", at.clause),
+                format_args!("is given twice, as {first} and as {spelling}; send it once"),
             );
             continue;
         }
@@ -158,36 +158,44 @@ pub(crate) fn read_object<D>(
 }
 
 fn refuse_absent<D>(row: &Member<D>, scenario: Scenario, at: &At<'_>, report: &mut Report) {
-    let here = at.member(row.name, row.clause);
+    let here = at.member(row.name);
     if at.is_root() {
         let text = format_args!("is required in {}; it is absent or null", scenario.name());
         report.add(ErrorCode::MemberRequired, &here, text);
     } else {
-        let text = format_args!("is required; it is absent or null ({})", row.clause);
-        report.add(ErrorCode::MemberRequired, &here, text);
+        report.add(ErrorCode::MemberRequired, &here, "is required; it is absent or null");
     }
 }
 
 fn refuse_unknown<D>(spelling: &str, table: &[Member<D>], at: &At<'_>, report: &mut Report) {
-    let here = at.member(spelling, at.clause);
+    let here = at.member(spelling);
     if at.is_root() && server_owned::owns(spelling) {
         return report.add(
             ErrorCode::MemberForbidden,
             &here,
-            "is owned by the server and may never be sent (AGN-034 §2.1, §3); leave it out",
+            "is owned by the server and may never be sent; leave it out",
         );
     }
-    let alike = server_owned::letters(spelling);
-    match table.iter().find(|row| server_owned::letters(row.name) == alike) {
-        Some(row) => report.add(
-            ErrorCode::MemberUnknown,
-            &here,
-            format_args!("is not a member of the contract, {} is ({})", row.name, at.clause),
-        ),
-        None => report.add(
-            ErrorCode::MemberUnknown,
-            &here,
-            format_args!("is not a member of the contract ({}); leave it out", at.clause),
-        ),
+    match meant(spelling, table) {
+        Some(name) => {
+            report.add(
+                ErrorCode::MemberUnknown,
+                &here,
+                format_args!("is not a member of the contract, {name} is"),
+            );
+        }
+        None => report.add(ErrorCode::MemberUnknown, &here, "is not a member of the contract; leave it out"),
     }
+}
+
+/// The most letters that a name differs in from the one that was meant, swapped neighbours counted once.
+const TYPO: usize = 2;
+
+/// The member that a name was meant for: the same but for its style, or with a typo in it.
+fn meant<D>(spelling: &str, table: &[Member<D>]) -> Option<&'static str> {
+    let alike = server_owned::letters(spelling);
+    let distance = |row: &Member<D>| damerau_levenshtein(&server_owned::letters(row.name), &alike);
+    let nearest = table.iter().map(|row| (distance(row), row.name)).min_by_key(|(distance, _)| *distance)?;
+    // A short name is near to many.
+    (nearest.0 <= TYPO.min(nearest.1.len() / 3)).then_some(nearest.1)
 }

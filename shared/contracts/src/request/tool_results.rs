@@ -24,16 +24,16 @@ struct Draft {
 }
 
 const MEMBERS: &[Member<Draft>] = &[
-    Member::required("ToolCallId", "AGN-034 §5", |json, at, draft, report| {
+    Member::required("ToolCallId", |json, at, draft, report| {
         draft.tool_call_id = line(json, MAX_TOOL_CALL_ID_CHARS, at, report).map(str::to_owned);
     }),
-    Member::required("ExecutionMs", "AGN-034 §5", |json, at, draft, report| {
+    Member::required("ExecutionMs", |json, at, draft, report| {
         draft.execution_ms = milliseconds(json, at, report);
     }),
-    Member::optional("ResultJson", "AGN-034 §5", |json, at, draft, report| {
+    Member::optional("ResultJson", |json, at, draft, report| {
         draft.outcomes.push(result_json(json, at, report));
     }),
-    Member::optional("ErrorMessage", "AGN-034 §5", |json, at, draft, report| {
+    Member::optional("ErrorMessage", |json, at, draft, report| {
         draft.outcomes.push(error_message(json, at, report));
     }),
 ];
@@ -54,7 +54,7 @@ fn result(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<ToolResul
             report.add(
                 ErrorCode::MemberForbidden,
                 at,
-                "must hold exactly one of ResultJson and ErrorMessage, it holds both (AGN-034 §5)",
+                "must hold exactly one of ResultJson and ErrorMessage, it holds both",
             );
             None
         }
@@ -63,7 +63,7 @@ fn result(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<ToolResul
             report.add(
                 ErrorCode::MemberRequired,
                 at,
-                "must hold exactly one of ResultJson and ErrorMessage, it holds neither (AGN-034 §5)",
+                "must hold exactly one of ResultJson and ErrorMessage, it holds neither",
             );
             None
         }
@@ -79,12 +79,23 @@ fn result(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<ToolResul
 fn milliseconds(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<u64> {
     let millis = match json {
         Json::Integer(millis) => u64::try_from(*millis).ok(),
+        // What a clock of high resolution tells: the nearest whole number is kept.
+        Json::Fraction(millis) if *millis >= 0.0 => Some(whole(*millis)),
         _ => None,
     };
     if millis.is_none() {
-        report.invalid(at, "must be a whole number of milliseconds, zero or more");
+        report.invalid(at, "must be a number of milliseconds, zero or more");
     }
     millis
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is positive, and a cast of a float saturates"
+)]
+fn whole(millis: f64) -> u64 {
+    millis.round() as u64
 }
 
 fn result_json(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<ToolOutcome> {

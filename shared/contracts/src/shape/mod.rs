@@ -62,7 +62,7 @@ impl<'a> Shape<'a> {
 fn unsupported() -> Error {
     Error::new(
         ErrorCode::UnsupportedMediaType,
-        "Content-Type must be application/json, multipart/form-data or text/plain, in UTF-8 (DD-001)",
+        "Content-Type must be application/json, multipart/form-data or text/plain, in UTF-8",
     )
 }
 

@@ -38,7 +38,7 @@ pub fn user_turn<'a>(
     body_size(body.len())?;
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let instruction = std::str::from_utf8(body).map_err(|why| {
-        let message = format!("The body is not UTF-8 from byte {} on (AGN-034 §4.1)", why.valid_up_to());
+        let message = format!("The body is not UTF-8 from byte {} on", why.valid_up_to());
         vec![Error::new(ErrorCode::BodyNotText, message)]
     })?;
     let mut members = vec![(Cow::Borrowed("Instruction"), Json::Text(Cow::Borrowed(instruction)))];

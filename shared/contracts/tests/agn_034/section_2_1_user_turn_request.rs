@@ -56,10 +56,7 @@ fn tool_results_are_forbidden_where_only_a_user_turn_can_be_meant() {
     // Their presence makes a body a continuation, so it is the other members that are refused.
     let errors = parse(&continuation(json!({"Instruction": "Go on."}))).unwrap_err();
     assert_eq!(errors[0].error_code, ErrorCode::MemberForbidden);
-    assert_eq!(
-        errors[0].message,
-        "Instruction is forbidden in a tool continuation (AGN-034 §2.2); leave it out"
-    );
+    assert_eq!(errors[0].message, "Instruction is forbidden in a tool continuation; leave it out");
 }
 
 #[test]

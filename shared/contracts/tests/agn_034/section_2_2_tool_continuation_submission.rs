@@ -34,7 +34,7 @@ fn every_other_member_is_forbidden() {
         refused(&body, ErrorCode::MemberForbidden, name);
         assert_eq!(
             parse(&body).unwrap_err()[0].message,
-            format!("{name} is forbidden in a tool continuation (AGN-034 §2.2); leave it out")
+            format!("{name} is forbidden in a tool continuation; leave it out")
         );
     }
 }

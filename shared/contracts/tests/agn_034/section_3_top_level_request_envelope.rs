@@ -122,3 +122,20 @@ fn the_number_of_reported_violations_has_a_limit() {
     let errors = parse(&user_turn(unknown)).unwrap_err();
     assert_eq!(errors.len(), limits::MAX_REPORTED_VIOLATIONS);
 }
+
+#[test]
+fn a_typo_is_told_the_member_that_was_meant() {
+    for (typo, meant) in [
+        ("Instructon", "Instruction"),
+        ("input_artefacts", "InputArtifacts"),
+        ("Steraming", "Streaming"),
+        ("Ropo", "Repo"),
+    ] {
+        let errors = parse(&user_turn(json!({typo: null}))).unwrap_err();
+        assert_eq!(errors[0].message, format!("{typo} is not a member of the contract, {meant} is"));
+    }
+    for other in ["Colour", "Re", "Interaction"] {
+        let errors = parse(&user_turn(json!({other: null}))).unwrap_err();
+        assert_eq!(errors[0].message, format!("{other} is not a member of the contract; leave it out"));
+    }
+}

@@ -3,8 +3,19 @@ use super::*;
 const AT: &str = "ClipboardImages[0]";
 
 #[test]
-fn the_three_members_are_required() {
-    for name in ["Id", "MimeType", "DataBase64"] {
+fn an_image_without_an_id_is_named_by_its_place() {
+    let named = image(json!({}))["ClipboardImages"][0].clone();
+    let unnamed = image(json!({"Id": "absent"}))["ClipboardImages"][0].clone();
+    let turn = accepted_turn(&user_turn(json!({"ClipboardImages": [named, unnamed]})));
+    let ids: Vec<&str> = turn.clipboard_images.iter().map(|image| image.id.as_str()).collect();
+    assert_eq!(ids[1], "clipboard-2");
+    assert_ne!(ids[0], "clipboard-1");
+    refused(&image(json!({"Id": ""})), ErrorCode::MemberInvalid, &format!("{AT}.Id"));
+}
+
+#[test]
+fn kind_and_data_are_required() {
+    for name in ["MimeType", "DataBase64"] {
         refused(&image(json!({name: null})), ErrorCode::MemberRequired, &format!("{AT}.{name}"));
     }
 }

@@ -51,11 +51,17 @@ fn an_error_message_says_something() {
 }
 
 #[test]
-fn execution_ms_is_a_whole_number_of_zero_or_more() {
+fn execution_ms_is_zero_or_more_and_a_fraction_is_rounded() {
+    for (sent, kept) in [(json!(12.4), 12), (json!(12.5), 13), (json!(0.2), 0), (json!(3e-7), 0)] {
+        let taken = accepted_continuation(&result(json!({"ExecutionMs": sent, "ResultJson": "1"})));
+        assert_eq!(taken.tool_results[0].execution_ms, kept, "{sent}");
+    }
     for right in [json!(0), json!(1.0), json!(9_007_199_254_740_991_u64)] {
         accepted_continuation(&result(json!({"ExecutionMs": right, "ResultJson": "1"})));
     }
-    for wrong in [json!(-1), json!(1.5), json!("12"), json!(9_007_199_254_740_992_u64), json!(true)] {
+    for wrong in
+        [json!(-1), json!(-0.5), json!("12"), json!(1e300), json!(9_007_199_254_740_992_u64), json!(true)]
+    {
         let body = result(json!({"ExecutionMs": wrong, "ResultJson": "1"}));
         refused(&body, ErrorCode::MemberInvalid, &format!("{AT}.ExecutionMs"));
     }

@@ -113,7 +113,7 @@ impl<K: Keys, W: Wait> Embeddings<K, W> {
         loop {
             match self.attempt(request, texts, &retrying.key, retrying.before).await {
                 Ok(embedded) => return Ok(embedded),
-                Err(failed) => retrying.after(failed).await?,
+                Err(failed) => retrying.after(failed, |_| {}).await?,
             }
         }
     }

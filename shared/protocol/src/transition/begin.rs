@@ -1,20 +1,22 @@
 //! Begin: a user turn meets what is stored.
 
+use std::time::Duration;
+
 use crate::caller::User;
 use contracts::{
     Fingerprint, Timestamp, Usage,
-    id::TurnId,
+    id::{SessionId, TurnId},
     read::{AgentSessionActiveFileRef, TurnStatus, Visibility},
 };
 
 use super::{
     finalize::{self, Finalized},
-    settle, take,
+    settle, take, wait,
 };
 use crate::{
-    chain::{self, Target, Upstream},
+    chain::{self, Rebuild, Start, Target, Upstream},
     change::{Commit, Condition, SessionChange, TurnChange},
-    detail::{Findings, Participant, RequestDetail},
+    detail::{Findings, Participant, RequestDetail, Summary},
     id::{AttemptId, TurnKey},
     line::{After, Repeats},
     payload::StoredRequest,
@@ -41,7 +43,7 @@ pub struct Submission {
     /// What the session is called if this turn creates it.
     pub session_name: String,
     /// The head of the instruction.
-    pub instruction_summary: String,
+    pub instruction_summary: Summary,
     /// What it does to the session's solution context.
     pub solution: SolutionChange,
     /// Whether the client wants a stream.
@@ -73,6 +75,17 @@ pub struct Setup {
     pub files: Vec<AgentSessionActiveFileRef>,
     /// Of a rerun: what it repeats, and what it goes on from.
     pub rerun: Option<Rerun>,
+    /// A session that its session's line leads into, where that was purged since the turn before.
+    pub cut: Option<PurgedOrigin>,
+}
+
+/// A session that the line of another one leads into was purged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PurgedOrigin {
+    /// Which.
+    pub session: SessionId,
+    /// The sessions between, which are still there.
+    pub reached: Vec<SessionId>,
 }
 
 /// A turn that runs another one again (DD-006).
@@ -146,8 +159,8 @@ pub enum Decision {
     Busy {
         /// Which.
         turn: TurnId,
-        /// When it may be over at the latest, unless it is renewed.
-        until: Timestamp,
+        /// How long it is likely to go on.
+        wait: Duration,
     },
     /// The session was deleted.
     Deleted,
@@ -164,6 +177,7 @@ pub enum Decision {
 /// use protocol::{
 ///     caller::User,
 ///     chain::Target,
+///     detail::Summary,
 ///     id::{AttemptId, SessionKey},
 ///     session::{Contexts, Hints, SolutionChange},
 ///     timing::Timing,
@@ -179,7 +193,7 @@ pub enum Decision {
 ///     contexts: Contexts::default(),
 ///     hints: Hints::default(),
 ///     session_name: "What is a lease?".to_owned(),
-///     instruction_summary: "What is a lease?".to_owned(),
+///     instruction_summary: Summary { text: "What is a lease?".to_owned(), is_cut: false },
 ///     solution: SolutionChange::Stays,
 ///     streamed: false,
 /// };
@@ -193,6 +207,7 @@ pub enum Decision {
 ///     target: Target::default(),
 ///     files: Vec::new(),
 ///     rerun: None,
+///     cut: None,
 /// };
 /// let attempt = AttemptId::new("a fresh random id".to_owned());
 /// let commit = begin(None, None, &submission, &setup, attempt, true, now, &timing);
@@ -220,9 +235,8 @@ pub fn decide(seen: &Seen, submission: &Submission, now: Timestamp, timing: &Tim
     };
     match &open.state {
         State::Running { lease_ends, .. } => {
-            let until = take::takeable_at(*lease_ends, timing);
-            if now < until {
-                Decision::Busy { turn: open.key.turn.clone(), until }
+            if now < take::takeable_at(*lease_ends, timing) {
+                Decision::Busy { turn: open.key.turn.clone(), wait: wait::likely(open, now, timing) }
             } else {
                 Decision::SalvageFirst(open.clone())
             }
@@ -315,6 +329,10 @@ pub fn begin(
         None => session,
     };
     let before = before.cloned().unwrap_or_else(|| created(submission, setup, now));
+    let before = match &setup.cut {
+        Some(purged) => before.cut_at(&purged.session, &purged.reached),
+        None => before,
+    };
     let sequence = before.turn_count.saturating_add(1);
     let next = before.next_after();
     let basis = setup.rerun.as_ref().map_or_else(|| Basis::of(&before), |rerun| rerun.basis.clone());
@@ -339,7 +357,10 @@ pub fn begin(
         requested_by: submission.by.id.clone(),
         created: now,
         mode: basis.mode,
-        chain: chain::start(&basis.after, basis.chain.as_ref(), &upstream, now),
+        chain: match &setup.cut {
+            Some(_) => Start::Rebuilds(Rebuild::Purged),
+            None => chain::start(&basis.after, basis.chain.as_ref(), &upstream, now),
+        },
         after: basis.after,
         offset: after.offset(),
         attempt: attempt.clone(),
@@ -350,6 +371,7 @@ pub fn begin(
         accepted: None,
         ended_by: None,
         recorded: None,
+        shown: None,
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },
     };
     let mut commit = Commit::on(SessionChange { condition: session.map(|session| session.rev), after });
@@ -386,6 +408,7 @@ fn created(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
         last_turn: None,
         tip: None,
         forked_from: None,
+        cut: None,
         chain: None,
         keeps_no_chain: None,
         mode: setup.first_mode.clone(),
@@ -403,7 +426,8 @@ fn request_detail(submission: &Submission, setup: &Setup, upstream: Upstream) ->
         fingerprint: submission.fingerprint,
         by: submission.by.clone(),
         upstream,
-        instruction_summary: submission.instruction_summary.clone(),
+        instruction_summary: submission.instruction_summary.text.clone(),
+        instruction_is_cut: submission.instruction_summary.is_cut,
         active_file_refs: setup.files.clone(),
         repeats: setup.rerun.as_ref().map(|rerun| rerun.repeats.clone()),
     }

@@ -35,6 +35,10 @@ pub fn finalize(session: &Session, turn: &Turn, found: Option<&Findings>) -> Res
     let State::Settled(settlement) = &turn.state else {
         return Err(Illegal { from: turn.state.phase() });
     };
+    // What is purged shows nothing.
+    if session.is_purged() {
+        return Err(Illegal { from: turn.state.phase() });
+    }
     Ok(Finalized {
         session: rolled_up(session, turn, settlement, found),
         turn: TurnChange {
@@ -69,6 +73,7 @@ pub fn report(verdict: &Verdict, found: Option<&Findings>) -> Report {
         Verdict::Ended(reason) => Report {
             errors: vec![reason.error().message],
             answer_summary: None,
+            answer_is_cut: false,
             chain_expires: None,
             raw_payloads: None,
             ..found.map(|found| found.report.clone()).unwrap_or_default()
@@ -76,13 +81,28 @@ pub fn report(verdict: &Verdict, found: Option<&Findings>) -> Report {
     }
 }
 
-fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, found: Option<&Findings>) -> Session {
+/// What a session shows of a turn that is decided, as far as the turn's head alone tells: so lists have it before the
+/// turn is finalized.
+#[must_use]
+pub fn showing(session: &Session, turn: &Turn) -> Session {
+    match turn.settlement() {
+        Some(settlement) => decided(session, turn, settlement),
+        None => session.clone(),
+    }
+}
+
+fn decided(session: &Session, turn: &Turn, settlement: &Settlement) -> Session {
     let mut after = session.clone();
-    after.rev = session.rev.saturating_add(1);
     after.last_activity = session.last_activity.max(settlement.at);
     if let Some(last) = after.last_turn.as_mut().filter(|last| last.id == turn.key.turn) {
         *last = LastTurn { status: settlement.verdict.status(), at: settlement.at, id: last.id.clone() };
     }
+    after
+}
+
+fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, found: Option<&Findings>) -> Session {
+    let mut after = decided(session, turn, settlement);
+    after.rev = session.rev.saturating_add(1);
     // Only the turn that the session names as open may close it (rule 11).
     if session.open_turn.as_ref() == Some(&turn.key.turn) {
         after.open_turn = None;

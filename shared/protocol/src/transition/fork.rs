@@ -80,6 +80,7 @@ pub fn fork(
             ..latched
         }),
         forked_from: Some(origin),
+        cut: None,
         keeps_no_chain: source.keeps_no_chain.clone(),
         contexts: source.contexts.clone(),
         hints: source.hints.clone(),

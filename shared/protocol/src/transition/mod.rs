@@ -5,6 +5,8 @@
 pub mod begin;
 pub mod finalize;
 pub mod fork;
+pub mod import;
+pub mod purging;
 pub mod renew;
 #[cfg(test)]
 mod rerun_tests;
@@ -16,6 +18,7 @@ pub mod take;
 #[cfg(test)]
 mod tests;
 pub mod upkeep;
+pub mod wait;
 
 /// The transition is not defined from the state the turn is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

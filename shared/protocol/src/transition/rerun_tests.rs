@@ -1,18 +1,18 @@
 //! Lines on values alone: reruns, and forks.
 
 use super::{
-    begin::{self, Basis, Rerun, Setup},
+    begin::{self, Basis, PurgedOrigin, Rerun, Setup},
     finalize::{self, Finalized, chain_head},
     fork::{self, Forking},
     settle,
     tests::{answer, at, attempt, setup, submission},
 };
 use crate::{
-    chain::Start,
+    chain::{Rebuild, Start},
     detail::StagedMode,
     id::SessionKey,
     line::{After, Repeats},
-    session::Session,
+    session::{Session, SolutionContext},
     timing::Timing,
     turn::{Reason, Turn, Verdict},
 };
@@ -156,4 +156,37 @@ fn a_fork_goes_on_from_the_turn_that_it_was_made_from_in_places_after_it() {
     let session = completed(&open, &next);
     let (_, rerun) = begun(Some(&session), "f3", &again(&first, "general"));
     assert_eq!(rerun.predecessor(), first.predecessor());
+}
+
+#[test]
+fn a_fork_whose_origin_was_purged_goes_on_behind_it_once_and_then_from_its_own() {
+    let (session, turns) = talk();
+    let verdict = Verdict::Completed { writer: turns[1].attempt.clone() };
+    let second = settle::settle(&turns[1], verdict, at(2), at(2), &Timing::default()).unwrap().after;
+    let key = SessionKey { session: "fork".parse().unwrap(), ..session.key.clone() };
+    let forking = Forking { key: key.clone(), by: session.owner.clone(), name: None };
+    let fork = fork::fork(&session, &second, &answer("t2").report, "m".into(), forking, at(3)).unwrap();
+    let solution = |of: &SessionKey| SolutionContext {
+        session: Some(of.session.clone()),
+        turn: second.key.turn.clone(),
+        request: second.fingerprint,
+        request_by: None,
+        text: second.fingerprint,
+    };
+    let fork = Session { solution: Some(solution(&session.key)), ..fork.session.after };
+
+    let purged = PurgedOrigin { session: session.key.session.clone(), reached: Vec::new() };
+    let (open, first) = begun(Some(&fork), "f1", &Setup { cut: Some(purged), ..setup() });
+    assert_eq!(first.chain, Start::Rebuilds(Rebuild::Purged), "its provider would remember what is gone");
+    assert_eq!((open.cut_place(), &open.solution), (first.place(), &None));
+    let session = completed(&open, &first);
+    let (_, next) = begun(Some(&session), "f2", &setup());
+    assert_eq!(next.chain, Start::Continues("f1".to_owned()), "that response knows nothing of it");
+
+    let own = Session { solution: Some(solution(&key)), ..fork.clone() };
+    assert!(own.cut_at(&second.key.session.session, &[]).solution.is_some(), "it is the fork's own");
+    let between = Session { key: SessionKey { session: "deeper".parse().unwrap(), ..key.clone() }, ..own };
+    let purged = &second.key.session.session;
+    assert!(between.cut_at(purged, std::slice::from_ref(&key.session)).solution.is_some());
+    assert!(between.cut_at(purged, &[]).solution.is_none(), "it lies behind what is gone");
 }

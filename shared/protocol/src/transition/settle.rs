@@ -52,8 +52,14 @@ pub fn overdue(turn: &Turn, now: Timestamp, timing: &Timing) -> Option<TurnChang
     }
 }
 
+/// A turn that ran stays due when it was: its place in the index need not be written anew. One that awaited tools
+/// may have been due much later.
 fn decided(turn: &Turn, verdict: Verdict, at: Timestamp, now: Timestamp, timing: &Timing) -> TurnChange {
+    let due = match turn.state {
+        State::Running { .. } => turn.due,
+        State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => None,
+    };
+    let due = due.or_else(|| Some(now.after(timing.settled_grace)));
     let state = State::Settled(Settlement { verdict, at });
-    let due = Some(now.after(timing.settled_grace));
     TurnChange { condition: Condition::of_attempt(turn), after: Turn { state, due, ..turn.clone() } }
 }

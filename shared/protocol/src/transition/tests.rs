@@ -17,7 +17,7 @@ use crate::{
     chain::{ChainPolicy, Keeper, Rebuild, Start, Target},
     change::Condition,
     cost::{Amount, Cost},
-    detail::{Findings, Report, StagedMode},
+    detail::{Findings, Report, StagedMode, Summary},
     id::{AttemptId, SessionKey},
     session::{ChainHead, Contexts, Hints, Session, SolutionChange, SolutionContext},
     timing::Timing,
@@ -46,7 +46,7 @@ pub(super) fn submission(turn: &str, instruction: &str) -> Submission {
         contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: instruction.to_owned(),
-        instruction_summary: instruction.to_owned(),
+        instruction_summary: Summary { text: instruction.to_owned(), is_cut: false },
         streamed: false,
         solution: SolutionChange::Stays,
     }
@@ -60,6 +60,7 @@ pub(super) fn setup() -> Setup {
         target: target("m", "p"),
         files: Vec::new(),
         rerun: None,
+        cut: None,
     }
 }
 
@@ -415,6 +416,10 @@ fn results_that_come_at_the_deadline_are_too_late_and_end_the_turn_as_the_sweep_
     assert_eq!(sweep::action(&waiting, at(500), &timing), sweep::Action::End(ended.clone()));
     assert_eq!(ended.after.settlement().unwrap().verdict, Verdict::Ended(Reason::ToolDeadline));
     assert_eq!(settle::overdue(&turn, at(1_000_000), &timing), None, "a running turn has no such deadline");
+    // One that ran keeps its place in the index; one that waited for days had none that is near.
+    let cancelled = settle::end(&turn, Reason::Cancelled, at(7), &timing).unwrap();
+    assert_eq!(cancelled.after.due, turn.due);
+    assert_eq!(ended.after.due, Some(at(500).after(timing.settled_grace)));
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Upkeep: a session is edited, deleted and restored (rule 12). Each is one transaction under the session's
 //! `Rev`, so that no start and no finalize that read it before can pass.
 
+use std::time::Duration;
+
 use contracts::{Timestamp, id::UserId, read::Visibility};
 
 use super::{Illegal, settle};
 use crate::{
     change::{Commit, SessionChange, TurnChange},
+    purge::Purge,
     session::{Deletion, Session},
     timing::Timing,
     turn::{Reason, Turn},
@@ -47,32 +50,36 @@ pub fn edit(session: &Session, edit: &Edit, now: Timestamp) -> Result<Option<Com
 }
 
 /// Deletes a session, and ends its open turn in the same transaction: from then on nobody works on it, and no
-/// results are awaited. None where it is deleted.
+/// results are awaited. None where it is deleted. How long it is kept is decided here, for good: what a setting or a
+/// context says later is for later deletions.
 #[must_use]
 pub fn delete(
     session: &Session,
     open: Option<&Turn>,
     by: &UserId,
+    retention: Duration,
     now: Timestamp,
     timing: &Timing,
 ) -> Option<Commit> {
     if session.deleted.is_some() {
         return None;
     }
-    let deletion = Deletion { at: now, by: by.clone(), kept_until: now.after(timing.retention) };
+    let deletion = Deletion { at: now, by: by.clone(), kept_until: now.after(retention), purged: false };
+    let kept_until = deletion.kept_until;
     let after = Session { deleted: Some(deletion), ..session.clone() };
     // One that is settled keeps its outcome.
     let ended: Result<TurnChange, Option<Illegal>> =
         open.ok_or(None).and_then(|open| settle::end(open, Reason::Cancelled, now, timing).map_err(Some));
     let mut commit = commit(session, after, now);
     commit.turns = ended.map(|change| change.by(by)).into_iter().collect();
+    commit.purge = Some(Purge::waits(&commit.session.after, kept_until));
     Some(commit)
 }
 
-/// Takes a deletion back; none where there is none.
+/// Takes a deletion back; none where there is none. A purge is not taken back.
 #[must_use]
 pub fn restore(session: &Session, now: Timestamp) -> Option<Commit> {
-    session.deleted.as_ref()?;
+    session.deleted.as_ref().filter(|deletion| !deletion.purged)?;
     Some(commit(session, Session { deleted: None, ..session.clone() }, now))
 }
 
@@ -83,10 +90,10 @@ fn commit(before: &Session, after: Session, now: Timestamp) -> Commit {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::{transition::tests::running, turn::Verdict};
+
+    const KEPT: Duration = Duration::from_secs(60);
 
     fn at(seconds: u64) -> Timestamp {
         Timestamp::from_millis(0).after(Duration::from_secs(seconds))
@@ -114,16 +121,16 @@ mod tests {
     fn a_delete_ends_the_open_turn_by_its_user_and_is_taken_back_by_a_restore() {
         let (session, turn) = running();
         let (by, timing) = (UserId::new("bob").unwrap(), Timing::default());
-        let commit = delete(&session, Some(&turn), &by, at(9), &timing).unwrap();
+        let commit = delete(&session, Some(&turn), &by, KEPT, at(9), &timing).unwrap();
         let deleted = commit.session.after;
-        let expected = Deletion { at: at(9), by: by.clone(), kept_until: at(9).after(timing.retention) };
+        let expected = Deletion { at: at(9), by: by.clone(), kept_until: at(9).after(KEPT), purged: false };
         assert_eq!((&deleted.deleted, deleted.rev), (&Some(expected), session.rev + 1));
         let [ended] = &commit.turns[..] else { panic!("one turn was open") };
         let settlement = ended.after.settlement().unwrap();
         assert_eq!(settlement.verdict, Verdict::Ended(Reason::Cancelled));
         assert_eq!(ended.after.ended_by.as_ref(), Some(&by));
 
-        assert_eq!(delete(&deleted, Some(&ended.after), &by, at(10), &timing), None, "it is deleted");
+        assert_eq!(delete(&deleted, Some(&ended.after), &by, KEPT, at(10), &timing), None, "it is deleted");
         assert_eq!(edit(&deleted, &Edit::default(), at(10)), Err(Deleted));
         let restored = restore(&deleted, at(11)).unwrap().session;
         assert_eq!((restored.condition, restored.after.deleted), (Some(deleted.rev), None));
@@ -135,6 +142,6 @@ mod tests {
         let (session, turn) = running();
         let (by, timing) = (UserId::new("bob").unwrap(), Timing::default());
         let settled = settle::end(&turn, Reason::Abandoned, at(5), &timing).unwrap().after;
-        assert!(delete(&session, Some(&settled), &by, at(9), &timing).unwrap().turns.is_empty());
+        assert!(delete(&session, Some(&settled), &by, KEPT, at(9), &timing).unwrap().turns.is_empty());
     }
 }

@@ -10,7 +10,7 @@ use contracts::{
 use protocol::caller::User;
 use protocol::{
     chain::Target,
-    detail::{Findings, Report, StagedMode},
+    detail::{Findings, Report, StagedMode, Summary},
     id::{AttemptId, SessionKey, TurnKey},
     session::{Contexts, Hints, SolutionChange},
     timing::Timing,
@@ -62,6 +62,7 @@ pub(crate) fn timing() -> Timing {
         longest_tool_wait: ticks(10_000),
         chain_life: ticks(10_000),
         retention: ticks(10_000),
+        purge_again: ticks(1),
     }
 }
 
@@ -148,7 +149,7 @@ fn make_submission(turn: u8, body: u8) -> Submission {
         contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: String::new(),
-        instruction_summary: String::new(),
+        instruction_summary: Summary::default(),
         streamed: false,
         solution: SolutionChange::default(),
     }
@@ -163,6 +164,7 @@ pub(crate) fn setup() -> &'static Setup {
         target: Target { model: MODEL.to_owned(), ..Target::default() },
         files: Vec::new(),
         rerun: None,
+        cut: None,
     });
     &SETUP
 }

@@ -124,4 +124,14 @@ events! {
     Restored = "a deletion is taken back",
     /// A new turn was refused, since its session was deleted.
     RefusedAsDeleted = "a deleted session refuses a turn",
+    /// A turn ran another one again.
+    Rerun = "a turn is run again",
+    /// A purge ended the session's open turn.
+    PurgeEnded = "a purge ends the open turn",
+    /// A purge was done.
+    Purged = "a purge is done",
+    /// A purge that looked again found what somebody had stored meanwhile.
+    PurgedLate = "a purge that looks again finds something",
+    /// A request was refused, since its session was purged.
+    RefusedAsPurged = "a purged session refuses a request",
 }

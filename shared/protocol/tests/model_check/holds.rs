@@ -122,6 +122,75 @@ fn a_session_is_deleted_and_restored_at_any_moment() {
 }
 
 #[test]
+fn a_session_is_purged_at_any_moment_and_nothing_of_it_is_left() {
+    exhausts(Scene {
+        replies: tools_first,
+        crashes: vec![0],
+        ticks: 1,
+        shows: vec![PurgeEnded, Purged, PurgedLate, RefusedAsPurged, LostSettle],
+        ..Scene::named(
+            "purge",
+            vec![
+                Role::asks(&[ONE, ONE]),
+                Role::Tools { turn: 0, results: vec![(0, true)] },
+                Role::Keeper { does: vec![Upkeep::Purge, Upkeep::Restore] },
+                Role::Finalizer,
+                Role::Sweep,
+                Role::Purger,
+            ],
+        )
+    });
+}
+
+#[test]
+fn a_purge_meets_starts_finalizations_and_writes_that_arrive_late() {
+    exhausts(Scene {
+        crashes: vec![0],
+        fine: true,
+        late_writes: true,
+        shows: vec![PurgeEnded, Purged, PurgedLate, RefusedAsPurged, StartLost],
+        ..Scene::named(
+            "purge, fine",
+            vec![
+                Role::asks(&[ONE, TWO]),
+                Role::Keeper { does: vec![Upkeep::Delete, Upkeep::Restore, Upkeep::Purge] },
+                Role::Finalizer,
+                Role::Purger,
+            ],
+        )
+    });
+}
+
+#[test]
+fn turns_are_run_again_at_any_moment_and_one_session_of_them_is_purged() {
+    let reruns = vec![(2, 0)];
+    exhausts(Scene {
+        crashes: vec![0, 1],
+        ticks: 1,
+        reruns: reruns.clone(),
+        shows: vec![Rerun, Folded, Chained, StartLost, Busy],
+        ..Scene::named(
+            "reruns",
+            vec![Role::asks(&[ONE, TWO]), Role::asks(&[THREE, THREE]), Role::Finalizer, Role::Sweep],
+        )
+    });
+    exhausts(Scene {
+        crashes: vec![0],
+        reruns,
+        shows: vec![Rerun, PurgeEnded, Purged, PurgedLate, RefusedAsPurged],
+        ..Scene::named(
+            "reruns, purged",
+            vec![
+                Role::asks(&[ONE, THREE]),
+                Role::Keeper { does: vec![Upkeep::Purge] },
+                Role::Finalizer,
+                Role::Purger,
+            ],
+        )
+    });
+}
+
+#[test]
 fn a_delete_meets_reads_that_are_no_snapshot() {
     exhausts(Scene {
         crashes: vec![0, 1],

@@ -1,6 +1,9 @@
 //! The state space: which steps are possible, and what each leads to.
 
-use protocol::transition::sweep;
+use protocol::{
+    purge::Stage,
+    transition::{purging, sweep},
+};
 use stateright::{Model, Property};
 
 use crate::{
@@ -58,6 +61,8 @@ pub(crate) enum How {
     ReadSession,
     /// The turn is read first, or next.
     ReadTurn,
+    /// What is left of a purged session is looked for, and the first piece of it removed.
+    Remove,
     /// The model replies.
     Reply(Said),
     /// The holder renews its lease beside its work.
@@ -79,6 +84,11 @@ impl Lifecycle {
 
     pub(crate) fn is_out(&self, rule: Rule) -> bool {
         self.scene.out.contains(&rule)
+    }
+
+    /// Which turn this one runs again.
+    pub(crate) fn rerun_of(&self, turn: u8) -> Option<u8> {
+        self.scene.reruns.iter().find(|(again, _)| *again == turn).map(|(_, original)| *original)
     }
 
     /// Whether nothing can happen any more.
@@ -105,7 +115,7 @@ impl Lifecycle {
             if process.at == At::Rest {
                 process.renewals = 0;
                 let insists = matches!(role, Role::Executor { insists: true, .. });
-                let serves = matches!(role, Role::Finalizer | Role::Sweep);
+                let serves = matches!(role, Role::Finalizer | Role::Sweep | Role::Purger);
                 if !insists && !serves && usize::from(process.calls) == role.calls() {
                     process.crashed = true;
                 }
@@ -209,6 +219,17 @@ impl Lifecycle {
                     }
                 }
             }
+            Role::Purger => {
+                let Some(purge) = &state.purge else { return };
+                // No function that was at work when it began is still, once it looks again: that takes longer than
+                // any runs.
+                let at_work = state.processes.iter().any(|process| process.at != At::Rest);
+                let waits = purge.stage == Stage::Again && (at_work || state.on_its_way.is_some());
+                let action = purging::action(state.session.as_deref(), purge, at(state.now), &timing());
+                if action == purging::Action::Remove && !waits {
+                    push(How::Remove);
+                }
+            }
             Role::Sweep => {
                 for (number, turn) in (0..).zip(&state.turns) {
                     let due = |turn: &protocol::turn::Turn| turn.due.is_some_and(|due| due <= at(state.now));
@@ -243,6 +264,7 @@ impl Model for Lifecycle {
         vec![State {
             now: 0,
             session: None,
+            purge: None,
             turns: vec![None; turns],
             details: vec![None; turns],
             objects: Vec::new(),

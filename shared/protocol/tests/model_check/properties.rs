@@ -47,6 +47,11 @@ pub(crate) const SUPERSEDED_BY: &str = "a superseded turn has a successor";
 pub(crate) const STAYS_DELETED: &str = "rule 12: what did not know of a deletion does not undo it";
 /// In a deleted session everything is decided.
 pub(crate) const NOTHING_RUNS: &str = "rule 12: in a deleted session no turn runs or awaits results";
+/// A purge stays, and what is left shows nothing.
+pub(crate) const GONE_FOR_GOOD: &str =
+    "rule 12: nothing brings a purged session back, and nothing of it shows";
+/// Nothing of a purged session is left.
+pub(crate) const NOTHING_LEFT: &str = "rule 12: once a purge is done and nobody is at work, nothing is left";
 /// What a lost reply meant is told by what is stored.
 pub(crate) const READ_BACK: &str = "I11: what was not applied never counts as applied";
 /// Nothing stays open.
@@ -62,15 +67,16 @@ pub(crate) fn always() -> Vec<Property<Lifecycle>> {
         Property::always(DECIDED_ONCE, |_, state: &State| {
             none(state, &[Broken::DecisionChanged, Broken::TerminalChanged, Broken::IdentityChanged])
         }),
-        Property::always(GAP_FREE, |_, state: &State| gap_free(state)),
+        Property::always(GAP_FREE, |_, state: &State| state.is_purged() || gap_free(state)),
         Property::always(NOT_LOST, |_, state: &State| {
-            state.objects.iter().all(|object| decides(state, object))
+            state.is_purged() || state.objects.iter().all(|object| decides(state, object))
         }),
         Property::always(TOLD_IS_STORED, |_, state: &State| {
-            none(state, &[Broken::AnsweredOther, Broken::CancelUnfounded]) && told_is_stored(state)
+            none(state, &[Broken::AnsweredOther, Broken::CancelUnfounded])
+                && (state.is_purged() || told_is_stored(state))
         }),
         Property::always(EXACT_RESULTS, |_, state: &State| {
-            turns(state).all(|turn| results_are_exact(state, turn))
+            state.is_purged() || turns(state).all(|turn| results_are_exact(state, turn))
         }),
         Property::always(SAME_REQUEST, |_, state: &State| none(state, &[Broken::AnsweredForeign])),
         Property::always(ONE_HOLDER, |_, state: &State| {
@@ -78,30 +84,41 @@ pub(crate) fn always() -> Vec<Property<Lifecycle>> {
         }),
         Property::always(PAID_ONCE, |_, state: &State| none(state, &[Broken::PaidTwice])),
         Property::always(NOTHING_MISSING, |_, state: &State| {
-            none(state, &[Broken::Missing]) && nothing_missing(state)
+            none(state, &[Broken::Missing]) && (state.is_purged() || nothing_missing(state))
         }),
-        Property::always(ONE_OPEN, |_, state: &State| one_open(state)),
+        Property::always(ONE_OPEN, |_, state: &State| state.is_purged() || one_open(state)),
         Property::always(RUNNING_IS_NAMED, |_, state: &State| running_is_named(state)),
-        Property::always(CHAIN, |_, state: &State| chained(state)),
-        Property::always(MODE, |model, state: &State| mode(model, state)),
-        Property::always(ROLL_UP, |_, state: &State| rolled_up(state)),
-        Property::always(SUPERSEDED_BY, |_, state: &State| superseded_by(state)),
+        Property::always(CHAIN, |model, state: &State| state.is_purged() || chained(model, state)),
+        Property::always(MODE, |model, state: &State| state.is_purged() || mode(model, state)),
+        Property::always(ROLL_UP, |_, state: &State| state.is_purged() || rolled_up(state)),
+        Property::always(SUPERSEDED_BY, |_, state: &State| state.is_purged() || superseded_by(state)),
         Property::always(STAYS_DELETED, |_, state: &State| none(state, &[Broken::Undeleted])),
         Property::always(NOTHING_RUNS, |_, state: &State| {
             let deleted = state.session.as_ref().is_some_and(|session| session.deleted.is_some());
             !deleted || turns(state).all(|turn| turn.settlement().is_some())
         }),
+        Property::always(GONE_FOR_GOOD, |_, state: &State| {
+            none(state, &[Broken::CameBack]) && (!state.is_purged() || is_a_tombstone(state))
+        }),
+        Property::always(NOTHING_LEFT, |model, state: &State| {
+            let purges = state.is_purged() && model.scene.roles.contains(&Role::Purger);
+            let over = purges && model.is_over(state);
+            let done = purges && state.is_purge_done() && state.is_quiet();
+            (!over || state.is_purge_done())
+                && (!done || state.is_empty_but_for_messages())
+                && (!over || state.is_empty())
+        }),
         Property::always(READ_BACK, |_, state: &State| none(state, &[Broken::AppliedInThought])),
         Property::always(ALL_TERMINAL, |model, state: &State| {
             let swept = model.scene.roles.contains(&Role::Sweep);
-            !swept || !model.is_over(state) || turns(state).all(is_terminal)
+            !swept || state.is_purged() || !model.is_over(state) || turns(state).all(is_terminal)
         }),
         Property::always(USABLE, |_, state: &State| usable(state)),
         Property::always(ANSWERED, |model, state: &State| {
             let insists = |role: &Role| {
                 !matches!(role, Role::Executor { insists: true, .. }) || model.is_answered(state, role)
             };
-            !model.is_over(state) || model.scene.roles.iter().all(insists)
+            state.is_purged() || !model.is_over(state) || model.scene.roles.iter().all(insists)
         }),
     ]
 }
@@ -237,13 +254,37 @@ fn chain_before(state: &State, sequence: u64) -> Option<String> {
     Some(response_id(answer.turn, answer.text))
 }
 
-fn chained(state: &State) -> bool {
+/// What is left of a purged session.
+fn is_a_tombstone(state: &State) -> bool {
+    state.session.as_ref().is_some_and(|session| session.is_purged() && **session == session.emptied())
+}
+
+/// The answer that a rerun of this turn goes on from, as this one did.
+pub(crate) fn gone_on_from<'a>(state: &'a State, original: &Turn) -> Option<&'a Object> {
+    let mut before = original.after.sequence;
+    loop {
+        let turn = turns(state).find(|turn| turn.sequence == before)?;
+        if let Some(writer) = completed_by(turn) {
+            return object(state, turn, writer);
+        }
+        before = turn.after.sequence;
+    }
+}
+
+fn chained(model: &Lifecycle, state: &State) -> bool {
     let session = state.session.as_ref().is_none_or(|session| {
         session.chain.as_ref().map(|chain| chain.response_id.clone()) == chain_before(state, u64::MAX)
     });
-    session
-        && turns(state)
-            .all(|turn| turn.chain.previous_response_id() == chain_before(state, turn.sequence).as_deref())
+    let expected = |turn: &Turn| {
+        let original = model.rerun_of(number(&turn.key.turn)).and_then(|original| state.turn(original));
+        match original {
+            Some(original) => {
+                gone_on_from(state, original).map(|answer| response_id(answer.turn, answer.text))
+            }
+            None => chain_before(state, turn.sequence),
+        }
+    };
+    session && turns(state).all(|turn| turn.chain.previous_response_id() == expected(turn).as_deref())
 }
 
 fn mode(model: &Lifecycle, state: &State) -> bool {

@@ -36,6 +36,16 @@ pub(crate) enum Rule {
     DeleteRaisesRev,
     /// 12: a delete ends the open turn in its own transaction. Out: it leaves the turn as it is.
     DeleteEndsOpenTurn,
+    /// 12: a purge raises the session's `Rev`. Out: it leaves it.
+    PurgeRaisesRev,
+    /// 12: a purge ends the open turn in its own transaction. Out: it leaves the turn as it is.
+    PurgeEndsOpenTurn,
+    /// 12: what is purged is not finalized. Out: it is.
+    PurgeEndsFinalizing,
+    /// 12: a purge leaves a tombstone. Out: it removes the session too.
+    PurgeLeavesTombstone,
+    /// 12: a purge looks once more when nobody is at work any longer. Out: it looks once.
+    PurgeLooksAgain,
     /// I5: the outcome is durable before the turn is settled by it. Out: it is stored afterwards, never.
     OutcomeBeforeSettle,
     /// I9: a takeover uses the outcome it finds. Out: it calls the model again.

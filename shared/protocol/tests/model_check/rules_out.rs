@@ -149,3 +149,35 @@ fn rule_12_a_delete_raises_the_rev() {
 fn rule_12_a_delete_ends_the_open_turn() {
     needs(deleted("rule 12, open turn"), Rule::DeleteEndsOpenTurn, NOTHING_RUNS);
 }
+
+/// Two turns one after the other, and a session that is purged meanwhile.
+fn purged(name: &'static str) -> Scene {
+    let keeper = Role::Keeper { does: vec![Upkeep::Purge] };
+    let roles = vec![Role::asks(&[ONE, TWO]), keeper, Role::Finalizer, Role::Purger];
+    Scene { fine: true, ..Scene::named(name, roles) }
+}
+
+#[test]
+fn rule_12_a_purge_raises_the_rev() {
+    needs(purged("rule 12, rev of a purge"), Rule::PurgeRaisesRev, GONE_FOR_GOOD);
+}
+
+#[test]
+fn rule_12_a_purge_ends_the_open_turn() {
+    needs(purged("rule 12, open turn of a purge"), Rule::PurgeEndsOpenTurn, NOTHING_RUNS);
+}
+
+#[test]
+fn rule_12_what_is_purged_is_not_finalized() {
+    needs(purged("rule 12, finalization"), Rule::PurgeEndsFinalizing, GONE_FOR_GOOD);
+}
+
+#[test]
+fn rule_12_a_purge_leaves_a_tombstone() {
+    needs(purged("rule 12, tombstone"), Rule::PurgeLeavesTombstone, GONE_FOR_GOOD);
+}
+
+#[test]
+fn rule_12_a_purge_looks_once_more() {
+    needs(purged("rule 12, second look"), Rule::PurgeLooksAgain, NOTHING_LEFT);
+}

@@ -29,6 +29,8 @@ pub(crate) struct Scene {
     pub(crate) unstorable: bool,
     /// Whether reads that are no snapshot, and details that are written apart, are steps of their own.
     pub(crate) fine: bool,
+    /// Turns that run another one again, and which.
+    pub(crate) reruns: Vec<(u8, u8)>,
     /// The turn that stages a mode change when it answers.
     pub(crate) stages_mode: Option<u8>,
     /// Rules that are taken out.
@@ -60,7 +62,7 @@ pub(crate) enum Role {
         /// The turn.
         turn: u8,
     },
-    /// A client that deletes the session and takes that back, in this order, each once.
+    /// A client that deletes the session, takes that back and has it purged, in this order, each once.
     Keeper {
         /// What it does.
         does: Vec<Upkeep>,
@@ -69,6 +71,8 @@ pub(crate) enum Role {
     Finalizer,
     /// The sweep.
     Sweep,
+    /// The finalizer as it removes what a purged session left.
+    Purger,
 }
 
 /// What becomes of a session on its owner's word.
@@ -78,6 +82,8 @@ pub(crate) enum Upkeep {
     Delete,
     /// It does again.
     Restore,
+    /// Nothing of it is to be left.
+    Purge,
 }
 
 impl Scene {
@@ -96,6 +102,7 @@ impl Scene {
             renewals: 0,
             unstorable: false,
             fine: false,
+            reruns: Vec::new(),
             stages_mode: None,
             out: Vec::new(),
             shows: Vec::new(),
@@ -126,7 +133,7 @@ impl Role {
             Self::Tools { results, .. } => results.len(),
             Self::Canceller { .. } => 1,
             Self::Keeper { does } => does.len(),
-            Self::Finalizer | Self::Sweep => 0,
+            Self::Finalizer | Self::Sweep | Self::Purger => 0,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::{
 use protocol::{
     change::{Commit, Condition, TurnChange},
     id::AttemptId,
+    purge::{Purge, Stage},
     session::Session,
     transition::take::Purpose,
     turn::{Reason, State as Standing, Turn},
@@ -20,6 +21,8 @@ pub(crate) struct State {
     pub(crate) now: u8,
     /// The table: the session.
     pub(crate) session: Option<Arc<Session>>,
+    /// The table: the record of the session's purge, from its beginning on.
+    pub(crate) purge: Option<Arc<Purge>>,
     /// The table: the turns' heads.
     pub(crate) turns: Vec<Option<Arc<Turn>>>,
     /// The table: what came of a turn, written before its terminal head.
@@ -261,6 +264,8 @@ pub(crate) enum Broken {
     CancelUnfounded,
     /// A deletion was undone by a write that knows nothing of it (rule 12).
     Undeleted,
+    /// A purge was undone, or a turn began in a purged session (rule 12).
+    CameBack,
 }
 
 impl Write {
@@ -325,6 +330,30 @@ impl State {
     /// Whether nothing runs.
     pub(crate) fn is_quiet(&self) -> bool {
         self.on_its_way.is_none() && self.processes.iter().all(|process| process.at == At::Rest)
+    }
+
+    /// Whether the session is being purged, or was.
+    pub(crate) fn is_purged(&self) -> bool {
+        self.purge.is_some()
+    }
+
+    /// Whether its purge is done.
+    pub(crate) fn is_purge_done(&self) -> bool {
+        self.purge.as_ref().is_some_and(|purge| purge.stage == Stage::Done)
+    }
+
+    /// Whether nothing is left of the session but itself, in no store and no queue.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_empty_but_for_messages() && self.queue.iter().all(|messages| *messages == 0)
+    }
+
+    /// The same, where messages may still be on their way.
+    pub(crate) fn is_empty_but_for_messages(&self) -> bool {
+        self.turns.iter().all(Option::is_none)
+            && self.details.iter().all(Option::is_none)
+            && self.objects.is_empty()
+            && self.instructions.is_empty()
+            && self.results.is_empty()
     }
 
     /// Whether an attempt id is known to anybody.

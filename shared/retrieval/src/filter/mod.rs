@@ -61,7 +61,7 @@ fn tenant(org: &OrgId) -> Condition {
 
 /// Exactly this word. The client's own conversion of a text makes a search for words of one that has a space in it,
 /// and then one org would match another.
-fn keyword(key: &str, value: &str) -> Condition {
+pub(crate) fn keyword(key: &str, value: &str) -> Condition {
     let exactly = Match { match_value: Some(MatchValue::Keyword(value.to_owned())) };
     FieldCondition { key: key.to_owned(), r#match: Some(exactly), ..FieldCondition::default() }.into()
 }

@@ -21,7 +21,7 @@ use tracing_subscriber::{
 };
 
 /// The crates of this repository that a function is made of.
-const OURS: [&str; 16] = [
+const OURS: [&str; 18] = [
     "agent",
     "authorizer",
     "contracts",
@@ -29,9 +29,11 @@ const OURS: [&str; 16] = [
     "llm",
     "local",
     "protocol",
+    "providers",
     "retrieval",
     "runtime",
     "service",
+    "session_index",
     "session_read",
     "settings",
     "storage",

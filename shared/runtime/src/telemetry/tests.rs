@@ -69,7 +69,7 @@ struct Outer(#[source] std::fmt::Error);
 async fn turn(_: Identified, _: OfTurn) -> Result<Reply, Reply> {
     Span::current().record("attempt", "nonce-1");
     tracing::info!(sized = 7, session = "its own", "worked");
-    Err(Reply::refused(&Outer(std::fmt::Error), ErrorCode::StorageUnavailable.into(), None))
+    Err(Reply::refused(&Outer(std::fmt::Error), ErrorCode::StorageUnavailable.into()))
 }
 
 async fn run(_: Identified, _: Correlation, _: ExecuteBody) -> Response {

@@ -1,6 +1,9 @@
 //! The item of a stream's checkpoint.
 
-use contracts::{Timestamp, stream::EventId};
+use contracts::{
+    Timestamp,
+    stream::{EventId, ResetReason},
+};
 use protocol::{id::TurnKey, place::Place};
 use serde::{Deserialize, Serialize};
 use turns::checkpoint::Checkpoint;
@@ -17,6 +20,8 @@ pub(crate) struct CheckpointItem {
     ends: EventId,
     index: u64,
     text: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    reset: Option<ResetReason>,
     /// Seconds since 1970, as the table's expiry takes them.
     expires_at: i64,
 }
@@ -29,6 +34,7 @@ impl From<&Checkpoint> for CheckpointItem {
             ends,
             index: checkpoint.index,
             text: checkpoint.text.clone(),
+            reset: checkpoint.reset,
             expires_at: checkpoint.expires.as_millis() / 1_000,
         }
     }
@@ -41,6 +47,7 @@ impl CheckpointItem {
             ends: Place::from(self.ends),
             index: self.index,
             text: self.text,
+            reset: self.reset,
             expires: Timestamp::from_millis(self.expires_at.saturating_mul(1_000)),
         }
     }

@@ -32,6 +32,8 @@ pub(crate) struct RequestItem {
     #[serde(default)]
     chain: Keeper,
     instruction_summary: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    instruction_is_cut: bool,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     active_file_refs: Vec<AgentSessionActiveFileRef>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -49,6 +51,7 @@ impl From<&RequestDetail> for RequestItem {
             provider: Some(request.upstream.provider.clone()),
             chain: request.upstream.keeper,
             instruction_summary: request.instruction_summary.clone(),
+            instruction_is_cut: request.instruction_is_cut,
             active_file_refs: request.active_file_refs.clone(),
             repeats: request.repeats.clone(),
         }
@@ -68,6 +71,7 @@ impl RequestItem {
                 keeper: self.chain,
             },
             instruction_summary: self.instruction_summary,
+            instruction_is_cut: self.instruction_is_cut,
             active_file_refs: self.active_file_refs,
             repeats: self.repeats,
         }
@@ -221,6 +225,17 @@ impl From<&Feedback> for FeedbackItem {
 }
 
 impl FeedbackItem {
+    /// The item of a feedback that is not said anew.
+    pub(crate) fn whole(said: &Feedback) -> Self {
+        Self { created: Some(said.created), ..Self::from(said) }
+    }
+
+    /// The same of an item that says itself which turn it is about.
+    pub(crate) fn into_feedback_in(self, session: &SessionKey) -> Feedback {
+        let turn = session.turn(self.turn.clone());
+        self.into_feedback(turn)
+    }
+
     pub(crate) fn into_feedback(self, turn: TurnKey) -> Feedback {
         Feedback {
             turn,

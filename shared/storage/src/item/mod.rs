@@ -5,6 +5,7 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod detail;
+pub(crate) mod purge;
 pub(crate) mod session;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use protocol::caller::User;
 use protocol::{
     cost::Cost,
     id::SessionKey,
-    line::{After, ForkedFrom},
+    line::{After, Cut, ForkedFrom},
     session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
 };
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,10 @@ use crate::key;
 
 /// Attributes that come and go.
 pub(crate) const OPTIONAL: &[&str] = &[
+    "GSI1PK",
+    "GSI1SK",
+    "AgentContextId",
+    "ConversationContextId",
     "Description",
     "Visibility",
     "Edited",
@@ -30,6 +34,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "Tip",
     "TipSession",
     "ForkedFrom",
+    "Cut",
     "ChainResponseId",
     "ChainModel",
     "ChainProvider",
@@ -50,10 +55,11 @@ pub(crate) const OPTIONAL: &[&str] = &[
 pub(crate) struct SessionItem {
     #[serde(flatten)]
     head: Head,
-    #[serde(rename = "GSI1PK")]
-    gsi1pk: String,
-    #[serde(rename = "GSI1SK")]
-    gsi1sk: String,
+    /// Absent of a session that was purged: no list holds it.
+    #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none", default)]
+    gsi1pk: Option<String>,
+    #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none", default)]
+    gsi1sk: Option<String>,
     rev: u64,
     name: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -84,6 +90,8 @@ pub(crate) struct SessionItem {
     tip_session: Option<SessionId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     forked_from: Option<ForkedFrom>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    cut: Option<Cut>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_response_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -122,24 +130,25 @@ struct DeletedAttribute {
     at: Timestamp,
     by: UserId,
     kept_until: Timestamp,
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    purged: bool,
 }
 
 impl From<&Session> for SessionItem {
     fn from(session: &Session) -> Self {
         let (chain, last) = (session.chain.as_ref(), session.last_turn.as_ref());
+        let listed = !session.is_purged();
         Self {
             head: Head::of(&key::Item::Session(&session.key)),
-            gsi1pk: key::org_index(&session.key.org),
-            gsi1sk: key::activity(session.last_activity, &session.key),
+            gsi1pk: listed.then(|| key::org_index(&session.key.org)),
+            gsi1sk: listed.then(|| key::activity(session.last_activity, &session.key)),
             rev: session.rev,
             name: session.name.clone(),
             description: session.description.clone(),
             visibility: Some(session.visibility).filter(|visibility| *visibility != Visibility::Org),
             edited: session.edited,
-            deleted: session.deleted.clone().map(|Deletion { at, by, kept_until }| DeletedAttribute {
-                at,
-                by,
-                kept_until,
+            deleted: session.deleted.clone().map(|Deletion { at, by, kept_until, purged }| {
+                DeletedAttribute { at, by, kept_until, purged }
             }),
             owner_id: session.owner.id.clone(),
             owner_name: session.owner.name.clone(),
@@ -153,6 +162,7 @@ impl From<&Session> for SessionItem {
             tip: session.tip.as_ref().map(|tip| tip.sequence),
             tip_session: session.tip.as_ref().and_then(|tip| tip.session.clone()),
             forked_from: session.forked_from.clone(),
+            cut: session.cut.clone(),
             chain_response_id: chain.map(|chain| chain.response_id.clone()),
             chain_model: chain.map(|chain| chain.model.clone()),
             chain_provider: chain.and_then(|chain| chain.provider.clone()),
@@ -193,10 +203,11 @@ impl SessionItem {
             description: self.description,
             visibility: self.visibility.unwrap_or_default(),
             edited: self.edited,
-            deleted: self.deleted.map(|DeletedAttribute { at, by, kept_until }| Deletion {
+            deleted: self.deleted.map(|DeletedAttribute { at, by, kept_until, purged }| Deletion {
                 at,
                 by,
                 kept_until,
+                purged,
             }),
             owner: User { id: self.owner_id, name: self.owner_name },
             created: self.created,
@@ -209,6 +220,7 @@ impl SessionItem {
             },
             tip: self.tip.map(|sequence| After { session: self.tip_session, sequence }),
             forked_from: self.forked_from,
+            cut: self.cut,
             chain,
             keeps_no_chain: self.keeps_no_chain,
             mode: self.mode,

@@ -12,7 +12,7 @@ use protocol::{
     chain::{Rebuild, Start},
     cost::{Amount, Cost},
     id::{AttemptId, SessionKey, TurnKey},
-    line::{After, ForkedFrom},
+    line::{After, Cut, ForkedFrom},
     session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
     turn::{AcceptedResults, Reason, Recorded, Settlement, Stage, State, Turn, Verdict},
 };
@@ -62,6 +62,7 @@ fn turn(state: State) -> Turn {
         }),
         ended_by: Some(UserId::new("auth0|bob").unwrap()),
         recorded: Some(Recorded { by: attempt("b"), step: 4 }),
+        shown: Some(protocol::place::Place { segment: protocol::place::Segment::first(1, 0), offset: 7 }),
         state,
     }
 }
@@ -120,6 +121,7 @@ fn bare() -> Session {
         last_turn: Some(LastTurn { id: key().turn, status: TurnStatus::Failed, at: now }),
         tip: None,
         forked_from: None,
+        cut: None,
         chain: None,
         keeps_no_chain: None,
         mode: "general".to_owned(),
@@ -140,6 +142,7 @@ fn full() -> Session {
             at: Timestamp::from_millis(2_000_000),
             by: UserId::new("bob").unwrap(),
             kept_until: Timestamp::from_millis(3_000_000),
+            purged: false,
         }),
         open_turn: Some(key().turn),
         chain: Some(ChainHead {
@@ -160,6 +163,7 @@ fn full() -> Session {
             sequence: 4,
             place: 6,
         }),
+        cut: Some(Cut { session: SessionId::new("s0").unwrap(), sequence: 2 }),
         solution: Some(SolutionContext {
             session: Some(key().session.session),
             turn: key().turn,

@@ -4,11 +4,13 @@ use contracts::{
     Fingerprint, Timestamp,
     id::{SessionId, UserId},
     read::TurnStatus,
+    stream::EventId,
 };
 use protocol::{
     chain::{Rebuild, Start},
     id::{AttemptId, TurnKey},
     line::After,
+    place::Place,
     turn::{AcceptedResults, Phase, Reason, Recorded, Settlement, Stage, State, Turn, Verdict},
 };
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,7 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "StatusAt",
     "Answered",
     "Recorded",
+    "Shown",
     "EndedBy",
 ];
 
@@ -96,6 +99,8 @@ pub(crate) struct TurnItem {
     answered: Option<AnsweredAttribute>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     recorded: Option<RecordedAttribute>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    shown: Option<EventId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     ended_by: Option<UserId>,
 }
@@ -166,6 +171,7 @@ impl From<&Turn> for TurnItem {
             suspended_by: turn.suspended_by.clone(),
             answered: turn.accepted.clone().map(AnsweredAttribute::from),
             recorded: turn.recorded.clone().map(|Recorded { by, step }| RecordedAttribute { by, step }),
+            shown: turn.shown.map(Place::id),
             ended_by: turn.ended_by.clone(),
         };
         match &turn.state {
@@ -262,6 +268,7 @@ impl TurnItem {
             accepted: self.answered.map(AcceptedResults::from),
             ended_by: self.ended_by,
             recorded: self.recorded.map(|RecordedAttribute { by, step }| Recorded { by, step }),
+            shown: self.shown.map(Place::from),
         })
     }
 }

@@ -16,7 +16,7 @@ use super::{Table, WHAT, read::unreadable};
 use crate::{
     failure,
     item::{VERSION, known_version},
-    key::Item,
+    key::{AGENT_PREFIX, CONVERSATION_PREFIX, Item, org_index},
 };
 
 /// How long a context may be out of date.
@@ -87,6 +87,39 @@ impl Table {
             .await
             .map(|_| ())
             .map_err(|error| failure::unavailable(WHAT, error))
+    }
+}
+
+impl Table {
+    /// The contexts of an org, agents first, each by its id; at most `most` of each kind.
+    ///
+    /// # Errors
+    /// When the table can't be reached, or what it holds can't be read.
+    pub async fn contexts(&self, org: &OrgId, most: u16) -> Result<Vec<Document>, Unavailable> {
+        let mut documents = Vec::new();
+        for (prefix, is_agent) in [(AGENT_PREFIX, true), (CONVERSATION_PREFIX, false)] {
+            let found = self
+                .client
+                .query()
+                .table_name(&self.name)
+                .key_condition_expression("PK = :org AND begins_with(SK, :kind)")
+                .expression_attribute_values(":org", AttributeValue::S(org_index(org)))
+                .expression_attribute_values(":kind", AttributeValue::S(prefix.to_owned()))
+                .limit(most.into())
+                .send()
+                .await
+                .map_err(|error| failure::unavailable(WHAT, error))?;
+            for item in found.items.unwrap_or_default() {
+                known_version(&item).map_err(unreadable)?;
+                let document = item.get("Document").and_then(|value| value.as_s().ok());
+                let document = document.map(String::as_str).unwrap_or_default();
+                documents.push(match is_agent {
+                    true => Document::AgentContext(read(document)?),
+                    false => Document::ConversationContext(read(document)?),
+                });
+            }
+        }
+        Ok(documents)
     }
 }
 

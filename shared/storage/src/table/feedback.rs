@@ -1,9 +1,12 @@
 //! What users say of turns.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use aws_sdk_dynamodb::{
+    error::BuildError,
+    types::{AttributeValue, ConditionCheck, TransactWriteItem, Update},
+};
 use contracts::id::UserId;
 use protocol::{detail::Feedback, id::TurnKey};
-use turns::ports::Unavailable;
+use turns::ports::{Unavailable, WriteError};
 
 use super::{
     Table, WHAT,
@@ -21,27 +24,47 @@ use crate::{
 };
 
 impl Table {
-    pub(super) async fn write_feedback(&self, said: &Feedback) -> Result<Feedback, Unavailable> {
-        let item = encode(&FeedbackItem::from(said))
-            .map_err(|error| Unavailable { what: WHAT, source: error.into() })?;
+    /// A purge may begin between the look at the turn and this: the session's own item says so.
+    pub(super) async fn write_feedback(&self, said: &Feedback) -> Result<Option<Feedback>, WriteError> {
+        let item = encode(&FeedbackItem::from(said)).map_err(|error| WriteError::Unknown(error.into()))?;
         let mut write = replace(item, OF_FEEDBACK);
         write.update = write.update.replacen("SET ", "SET #created = if_not_exists(#created, :created), ", 1);
         write.names.insert("#created".to_owned(), "Created".to_owned());
         write.values.insert(":created".to_owned(), AttributeValue::S(said.created.to_string()));
-        let kept = self
-            .client
-            .update_item()
+        let built = |error: BuildError| WriteError::Unknown(error.into());
+        let unpurged = ConditionCheck::builder()
+            .table_name(&self.name)
+            .set_key(Some(primary(&Item::Session(&said.turn.session))))
+            .condition_expression("attribute_not_exists(#deleted.#purged)")
+            .expression_attribute_names("#deleted", "Deleted")
+            .expression_attribute_names("#purged", "Purged")
+            .build()
+            .map_err(built)?;
+        let keep = Update::builder()
             .table_name(&self.name)
             .set_key(Some(write.key))
             .update_expression(write.update)
             .set_expression_attribute_names(Some(write.names))
             .set_expression_attribute_values(Some(write.values))
-            .return_values(ReturnValue::AllNew)
+            .build()
+            .map_err(built)?;
+        let written = self
+            .client
+            .transact_write_items()
+            .transact_items(TransactWriteItem::builder().condition_check(unpurged).build())
+            .transact_items(TransactWriteItem::builder().update(keep).build())
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
-        let kept = decode::<FeedbackItem>(kept.attributes.unwrap_or_default()).map_err(unreadable)?;
-        Ok(kept.into_feedback(said.turn.clone()))
+            .map_err(failure::of_transaction);
+        match written {
+            Err(WriteError::Lost) => return Ok(None),
+            written => written?,
+        };
+        let unknown = |error: Unavailable| WriteError::Unknown(error.into());
+        let kept = self.get(&Item::Feedback(&said.turn, &said.by.id)).await.map_err(unknown)?;
+        let Some(kept) = kept else { return Ok(None) };
+        let kept = decode::<FeedbackItem>(kept).map_err(|error| unknown(unreadable(error)))?;
+        Ok(Some(kept.into_feedback(said.turn.clone())))
     }
 
     pub(super) async fn feedback_of(

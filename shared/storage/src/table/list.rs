@@ -78,6 +78,16 @@ impl Table {
         Ok(left.map(|left| left.keys).unwrap_or_default())
     }
 
+    /// A session and one of its turns.
+    pub(super) async fn pair(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
+        let (session, turn) = (Item::Session(&key.session), Item::Turn(key));
+        let mut found = self.batch(vec![primary(&session), primary(&turn)]).await?;
+        let mut take = |item: &Item<'_>| found.remove(&(item.pk(), item.sk()));
+        let (session, turn) = (take(&session), take(&turn));
+        let session = session.map(|item| session_of(item, key.session.clone())).transpose()?;
+        Ok((session, turn.map(|item| turn_of(item, key.clone())).transpose()?))
+    }
+
     /// The heads of a session's turns before this sequence number, newest first.
     pub(super) async fn heads_before(
         &self,
@@ -101,12 +111,17 @@ impl Table {
             .map_err(|error| failure::unavailable(WHAT, error))?;
         let keys = page.items().iter().filter_map(keys_of);
         let turns: Vec<TurnKey> = keys.filter_map(|(pk, sk)| key::parse_turn(&pk, &sk)).collect();
+        self.heads(&turns).await
+    }
+
+    /// The heads of these turns that are there, in this order.
+    pub(super) async fn heads(&self, turns: &[TurnKey]) -> Result<Vec<Turn>, Unavailable> {
         let mut found = self.batch(turns.iter().map(|turn| primary(&Item::Turn(turn))).collect()).await?;
         let mut heads = Vec::with_capacity(turns.len());
         for turn in turns {
-            let item = Item::Turn(&turn);
+            let item = Item::Turn(turn);
             if let Some(head) = found.remove(&(item.pk(), item.sk())) {
-                heads.push(turn_of(head, turn)?);
+                heads.push(turn_of(head, turn.clone())?);
             }
         }
         Ok(heads)
@@ -138,7 +153,7 @@ impl Table {
     }
 }
 
-fn keys_of(item: &Attributes) -> Option<Keys> {
+pub(super) fn keys_of(item: &Attributes) -> Option<Keys> {
     Some((item.get("PK")?.as_s().ok()?.clone(), item.get("SK")?.as_s().ok()?.clone()))
 }
 

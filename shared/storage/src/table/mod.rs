@@ -1,11 +1,14 @@
 //! Sessions and turns on one DynamoDB table.
 
+mod archive;
 mod checkpoints;
 mod contexts;
 mod expression;
 mod feedback;
 mod list;
+mod purges;
 mod read;
+mod stored;
 mod write;
 
 use aws_sdk_dynamodb::Client;

@@ -11,6 +11,7 @@ use protocol::{
     detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
+    purge::Purge,
     session::Session,
     turn::Turn,
 };
@@ -73,6 +74,14 @@ impl Reads for Table {
         item.map(|item| turn_of(item, key.clone())).transpose()
     }
 
+    async fn turns(&self, keys: &[TurnKey]) -> Result<Vec<Turn>, Unavailable> {
+        self.heads(keys).await
+    }
+
+    async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
+        self.pair(key).await
+    }
+
     async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
         let item = self.get(&Item::Request(key)).await?;
         let request = item.map(|item| decode::<RequestItem>(item).map_err(unreadable)).transpose()?;
@@ -98,6 +107,18 @@ impl Reads for Table {
         after: Option<Place>,
     ) -> Result<Vec<Checkpoint>, Unavailable> {
         self.read_checkpoints(turn, after).await
+    }
+
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<Place>, Unavailable> {
+        self.last_of_checkpoints(turn).await
+    }
+
+    async fn segment(&self, turn: &TurnKey, ends: Place) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.segment_of(turn, ends).await
+    }
+
+    async fn purge(&self, key: &SessionKey) -> Result<Option<Purge>, Unavailable> {
+        self.record_of_purge(key).await
     }
 
     async fn agent_context(
@@ -181,7 +202,7 @@ impl Store for Table {
         self.move_activity(participant).await
     }
 
-    async fn put_feedback(&self, feedback: &Feedback) -> Result<Feedback, Unavailable> {
+    async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {
         self.write_feedback(feedback).await
     }
 
@@ -195,6 +216,20 @@ impl Store for Table {
         now: Timestamp,
         after: Option<String>,
     ) -> Result<Page<TurnKey>, Unavailable> {
+        let turn = |item: &Attributes| key::parse_turn(text(item, "PK")?, text(item, "SK")?);
+        self.due_in(key::open_index(shard), now, after, turn).await
+    }
+}
+
+impl Table {
+    /// What is due in one shard of an index by now, the longest due first; a page of it.
+    pub(super) async fn due_in<T>(
+        &self,
+        shard: String,
+        now: Timestamp,
+        after: Option<String>,
+        parse: impl Fn(&Attributes) -> Option<T>,
+    ) -> Result<Page<T>, Unavailable> {
         // Instants begin with a digit.
         let from = after.unwrap_or_else(|| "0".to_owned());
         let page = self
@@ -203,7 +238,7 @@ impl Store for Table {
             .table_name(&self.name)
             .index_name("GSI1")
             .key_condition_expression("GSI1PK = :shard AND GSI1SK BETWEEN :from AND :now")
-            .expression_attribute_values(":shard", AttributeValue::S(key::open_index(shard)))
+            .expression_attribute_values(":shard", AttributeValue::S(shard))
             // A NUL after the last key seen makes the lower bound exclusive.
             .expression_attribute_values(":from", AttributeValue::S(from))
             .expression_attribute_values(":now", AttributeValue::S(now.to_string()))
@@ -211,14 +246,15 @@ impl Store for Table {
             .send()
             .await
             .map_err(|error| failure::unavailable(WHAT, error))?;
-        let text =
-            |item: &Attributes, name: &str| item.get(name).and_then(|value| value.as_s().ok()).cloned();
         let next = match (&page.last_evaluated_key, page.items().last()) {
             (Some(_), Some(last)) => text(last, "GSI1SK").map(|last| format!("{last}\u{0}")),
             _ => None,
         };
-        let keys = page.items().iter();
-        let items = keys.filter_map(|item| key::parse_turn(&text(item, "PK")?, &text(item, "SK")?)).collect();
-        Ok(Page { items, next })
+        Ok(Page { items: page.items().iter().filter_map(parse).collect(), next })
     }
+}
+
+/// An attribute that is a text.
+pub(super) fn text<'a>(item: &'a Attributes, name: &str) -> Option<&'a str> {
+    item.get(name)?.as_s().ok().map(String::as_str)
 }

@@ -20,6 +20,7 @@ use crate::{
         Attributes, Unwritable,
         detail::{ModeItem, ParticipantItem, RequestItem, ResultItem},
         encode,
+        purge::PurgeItem,
         session::{self, SessionItem},
         turn::{self, TurnItem},
     },
@@ -34,6 +35,11 @@ impl Table {
         let Some(write) = replace(item.clone(), turn::OPTIONAL).under(&change.condition) else {
             return self.put_new(item).await;
         };
+        self.replace_item(write).await
+    }
+
+    /// Replaces an item under its condition.
+    pub(super) async fn replace_item(&self, write: Expression) -> Result<(), WriteError> {
         self.client
             .update_item()
             .table_name(&self.name)
@@ -85,6 +91,9 @@ impl Table {
         }
         if let Some(participant) = &commit.participant {
             items.push(self.put(encode(&ParticipantItem::from(participant))?, Some(ABSENT))?);
+        }
+        if let Some(purge) = &commit.purge {
+            items.push(self.put(encode(&PurgeItem::from(purge))?, None)?);
         }
         for change in &commit.mode_changes {
             items.push(self.put(encode(&ModeItem::from(change))?, Some(ABSENT))?);

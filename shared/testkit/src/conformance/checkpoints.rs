@@ -40,8 +40,15 @@ pub(super) async fn check(store: &impl Store, run: &str) {
     assert_eq!(read, written);
     assert_eq!(store.checkpoints(&turn, Some(written[4].ends)).await.unwrap()[0], written[5]);
     assert_eq!(store.checkpoints(&tenant.turn("s", "none"), None).await.unwrap(), []);
+    assert_eq!(store.last_checkpoint(&turn).await.unwrap(), written.last().map(|last| last.ends));
+    assert_eq!(store.last_checkpoint(&tenant.turn("s", "none")).await.unwrap(), None);
+    for until in &written {
+        let same = |one: &&Checkpoint| one.ends.segment == until.ends.segment && one.ends <= until.ends;
+        let expected: Vec<_> = written.iter().filter(same).cloned().collect();
+        assert_eq!(store.segment(&turn, until.ends).await.unwrap(), expected);
+    }
 }
 
 fn checkpoint(turn: &TurnKey, ends: Place) -> Checkpoint {
-    Checkpoint { key: turn.clone(), ends, index: 0, text: "x".to_owned(), expires: at(3_600) }
+    Checkpoint { key: turn.clone(), ends, index: 0, text: "x".to_owned(), reset: None, expires: at(3_600) }
 }

@@ -32,6 +32,11 @@ async fn turns_are_in_the_order_of_their_sequence(store: &impl Store, run: &str)
     assert_eq!(earlier(12, 4).await, [11, 10, 9, 8], "newest first, and not the one it is before");
     assert_eq!(earlier(3, 4).await, [2, 1]);
     assert!(earlier(1, 4).await.is_empty());
+    let keys = ["t2", "nobody", "t1"].map(|turn| tenant.session("s").turn(turn.parse().unwrap()));
+    let mut heads = store.turns(&keys).await.unwrap();
+    heads.sort_by_key(|head| head.sequence);
+    assert_eq!(heads.iter().map(|head| &head.key).collect::<Vec<_>>(), [&keys[0], &keys[2]]);
+    assert!(store.turns(&[]).await.unwrap().is_empty());
     let read = async |after, order, most| -> Vec<(u64, String)> {
         let records = store.records(&tenant.session("s"), after, order, most).await.unwrap();
         let shown = |record: &turns::ports::Record| {
@@ -187,7 +192,7 @@ async fn feedback_is_one_per_user_and_turn_and_keeps_its_first_time(store: &impl
     for (of, by, rating) in [("t", "ann", 5), ("t", "ben", 1), ("t2", "ann", 3), ("t", "cleo", 4)] {
         store.put_feedback(&said(of, by, rating, 1)).await.unwrap();
     }
-    let again = store.put_feedback(&said("t", "ann", 2, 9)).await.unwrap();
+    let again = store.put_feedback(&said("t", "ann", 2, 9)).await.unwrap().unwrap();
     assert_eq!(again, Feedback { created: at(1), ..said("t", "ann", 2, 9) });
     let (mut all, mut after): (Vec<Feedback>, Option<UserId>) = (Vec::new(), None);
     loop {

@@ -29,7 +29,7 @@ use crate::{
     faulty::Faulty,
     invariants::{Evidence, Violation},
     ledger::Ledger,
-    memory::{Objects, Table},
+    memory::{Index, Objects, Table},
     model::{Provider, Script, ScriptedModel},
     planted::{Bug, Planted, Role},
     schedule::{Faults, Happened, Pace, Process, ProcessId, Schedule},
@@ -44,6 +44,8 @@ pub enum Done {
     Kept(Result<(), Refusal>),
     Finalized(Delivery, Result<bool, Unavailable>),
     Swept(Result<Swept, Unavailable>),
+    Ordered(Result<(), Refusal>),
+    Purged(Result<usize, Unavailable>),
 }
 
 /// What becomes of a session on its owner's word.
@@ -123,6 +125,7 @@ pub struct Deployment {
     pub objects: Objects,
     pub queue: Queue,
     pub provider: Provider,
+    pub index: Index,
     processes: u32,
     /// Messages that a finalizer is working on: they come again when it crashes.
     handled: BTreeMap<ProcessId, Delivery>,
@@ -144,6 +147,7 @@ impl Deployment {
             objects: Objects::new(ledger.clone()),
             queue: Queue::new(clock, settings.temper),
             provider: Provider::default(),
+            index: Index::default(),
             schedule,
             ledger,
             processes: 0,

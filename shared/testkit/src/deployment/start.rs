@@ -5,10 +5,15 @@ use std::time::Duration;
 use contracts::{ToolContinuation, id::TurnId};
 use protocol::id::{SessionKey, TurnKey};
 use protocol::{Caller, announcement::FinalizeMessage};
-use turns::{flow::Invocation, stream::Writer};
+use turns::{
+    flow::{Invocation, Purger},
+    ports::Adapters,
+    stream::Writer,
+};
 
 use super::{Delivery, Deployment, Done, Sent, Upkeep};
 use crate::{
+    faulty::Faulty,
     ledger::Event,
     schedule::{Faults, Process},
 };
@@ -107,6 +112,33 @@ impl Deployment {
             }
             Done::Finalized(delivery, done)
         });
+        process
+    }
+
+    /// A function starts to begin the purge of a session.
+    pub fn order_purge(&mut self, caller: &Caller, session: &SessionKey, faults: Faults) -> Process {
+        let process = self.process("order-purge", faults);
+        let nowhere = session.turn(TurnId::new("none").unwrap());
+        let executor = self.executor(&process, nowhere);
+        let (caller, session) = (caller.clone(), session.session.clone());
+        self.schedule
+            .spawn(&process, async move { Done::Ordered(executor.order_purge(&caller, session).await) });
+        process
+    }
+
+    /// The finalizer starts to look for purges that are due.
+    pub fn sweep_purges(&mut self, faults: Faults) -> Process {
+        let process = self.process("sweep-purges", faults);
+        let adapters = Adapters {
+            store: Faulty::new(self.table.clone(), process.clone()),
+            payloads: Faulty::new(self.objects.clone(), process.clone()),
+            host: process.clone(),
+            timing: self.settings.timing,
+        };
+        let provider = Faulty::new(self.provider.clone(), process.clone());
+        let purger = Purger::new(adapters, provider, Faulty::new(self.index.clone(), process.clone()));
+        self.schedule
+            .spawn(&process, async move { Done::Purged(purger.sweep(Duration::from_secs(50)).await) });
         process
     }
 

@@ -2,8 +2,14 @@
 
 use agent::answer::File;
 use bytes::Bytes;
-use protocol::payload::Payload;
-use turns::ports::{Link, PayloadReads, Payloads, Unavailable};
+use protocol::{
+    id::SessionKey,
+    payload::Payload,
+    purge::{Forgot, LeftUpstream, Piece},
+};
+use turns::ports::{
+    ForgetSessions, Link, PayloadReads, Payloads, PurgePayloads, Unavailable, UpstreamResponses,
+};
 
 use super::Faulty;
 use crate::fault::Effect;
@@ -12,10 +18,6 @@ use crate::ledger::Event;
 impl<P: PayloadReads + Clone + 'static> PayloadReads for Faulty<P> {
     async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
         self.read(Effect::GetPayload, self.inner.get(payload)).await
-    }
-
-    async fn exists(&self, payload: &Payload) -> Result<bool, Unavailable> {
-        self.read(Effect::FindPayload, self.inner.exists(payload)).await
     }
 
     async fn link(&self, payload: &Payload) -> Result<Option<Link>, Unavailable> {
@@ -39,5 +41,31 @@ impl<P: Payloads + Clone + 'static> Payloads for Faulty<P> {
     async fn remove(&self, payload: &Payload) -> Result<(), Unavailable> {
         let (inner, key) = (self.inner.clone(), payload.clone());
         self.put(Effect::RemovePayload, async move { inner.remove(&key).await }).await
+    }
+}
+
+impl<P: PurgePayloads + Clone + 'static> PurgePayloads for Faulty<P> {
+    async fn versions(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
+        self.read(Effect::ListVersions, self.inner.versions(session)).await
+    }
+
+    async fn remove_versions(&self, versions: &[Piece]) -> Result<(), Unavailable> {
+        let (inner, versions) = (self.inner.clone(), versions.to_vec());
+        self.put(Effect::RemoveVersions, async move { inner.remove_versions(&versions).await }).await
+    }
+}
+
+impl<U: UpstreamResponses + Clone + 'static> UpstreamResponses for Faulty<U> {
+    async fn remove(&self, response: &LeftUpstream) -> Result<(), Unavailable> {
+        let (inner, response) = (self.inner.clone(), response.clone());
+        self.put(Effect::RemoveUpstream, async move { inner.remove(&response).await }).await
+    }
+}
+
+impl<I: ForgetSessions + Clone + 'static> ForgetSessions for Faulty<I> {
+    async fn forget(&self, session: &SessionKey) -> Result<Forgot, Unavailable> {
+        let (inner, session) = (self.inner.clone(), session.clone());
+        self.put(Effect::ForgetSession, async move { inner.forget(&session).await.map(|_| ()) }).await?;
+        Ok(Forgot::Yes)
     }
 }

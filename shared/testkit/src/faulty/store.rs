@@ -5,16 +5,20 @@ use contracts::{
     Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
+use futures::future::try_join;
 use protocol::{
     change::{Commit, TurnChange},
     detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
+    purge::{Piece, Purge},
     session::Session,
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{Between, ListError, Order, Page, Reads, Record, Store, Unavailable, WriteError};
+use turns::ports::{
+    Between, ListError, Order, Page, PurgeStore, Reads, Record, Store, Unavailable, WriteError,
+};
 
 use super::Faulty;
 use crate::fault::Effect;
@@ -26,6 +30,15 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
 
     async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
         self.read(Effect::ReadTurn, self.inner.turn(key)).await
+    }
+
+    async fn turns(&self, keys: &[TurnKey]) -> Result<Vec<Turn>, Unavailable> {
+        self.read(Effect::ReadTurn, self.inner.turns(keys)).await
+    }
+
+    // Two reads: whatever may come between them in the table does here.
+    async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
+        try_join(self.session(&key.session), self.turn(key)).await
     }
 
     async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
@@ -51,6 +64,18 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         after: Option<Place>,
     ) -> Result<Vec<Checkpoint>, Unavailable> {
         self.read(Effect::ReadCheckpoints, self.inner.checkpoints(turn, after)).await
+    }
+
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<Place>, Unavailable> {
+        self.read(Effect::ReadCheckpoints, self.inner.last_checkpoint(turn)).await
+    }
+
+    async fn segment(&self, turn: &TurnKey, ends: Place) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.read(Effect::ReadCheckpoints, self.inner.segment(turn, ends)).await
+    }
+
+    async fn purge(&self, key: &SessionKey) -> Result<Option<Purge>, Unavailable> {
+        self.read(Effect::ReadPurge, self.inner.purge(key)).await
     }
 
     async fn agent_context(
@@ -145,9 +170,9 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
         self.put(Effect::Touch, async move { inner.touch(&participant).await }).await
     }
 
-    async fn put_feedback(&self, feedback: &Feedback) -> Result<Feedback, Unavailable> {
+    async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {
         let (inner, said) = (self.inner.clone(), feedback.clone());
-        self.put(Effect::PutFeedback, async move { inner.put_feedback(&said).await.map(|_| ()) }).await?;
+        self.write(Effect::PutFeedback, async move { inner.put_feedback(&said).await.map(|_| ()) }).await?;
         // What it came to: the same once more changes nothing.
         self.inner.put_feedback(feedback).await
     }
@@ -164,5 +189,30 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
         after: Option<String>,
     ) -> Result<Page<TurnKey>, Unavailable> {
         self.read(Effect::Due, self.inner.due(shard, now, after)).await
+    }
+}
+
+impl<S: PurgeStore + Clone + 'static> PurgeStore for Faulty<S> {
+    async fn write_purge(&self, purge: &Purge) -> Result<(), WriteError> {
+        let (inner, purge) = (self.inner.clone(), purge.clone());
+        self.write(Effect::WritePurge, async move { inner.write_purge(&purge).await }).await
+    }
+
+    async fn items(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
+        self.read(Effect::ListItems, self.inner.items(session)).await
+    }
+
+    async fn remove_items(&self, session: &SessionKey, items: &[Piece]) -> Result<(), Unavailable> {
+        let (inner, session, items) = (self.inner.clone(), session.clone(), items.to_vec());
+        self.put(Effect::RemoveItems, async move { inner.remove_items(&session, &items).await }).await
+    }
+
+    async fn due_purges(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        after: Option<String>,
+    ) -> Result<Page<SessionKey>, Unavailable> {
+        self.read(Effect::Due, self.inner.due_purges(shard, now, after)).await
     }
 }

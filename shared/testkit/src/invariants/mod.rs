@@ -13,11 +13,11 @@ mod turns;
 
 use std::{collections::BTreeMap, fmt};
 
-use agent::{outcome::Outcome, progress::Step};
+use agent::{outcome::Outcome, progress::Step, summary::summarize};
 use bytes::Bytes;
 use contracts::ToolContinuation;
 use protocol::{
-    detail::Findings,
+    detail::{Findings, Report},
     id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
     timing::Timing,
@@ -85,6 +85,18 @@ impl Evidence<'_> {
 
     /// What the objects that a head names tell of what came of its turn.
     fn findings(&self, turn: &Turn) -> Option<Findings> {
+        let found = self.found_by(turn);
+        let Some(text) =
+            turn.shown.and_then(|_| self.object(&turn.key, Kind::PartialAnswer(turn.attempt.clone())))
+        else {
+            return found;
+        };
+        let found = found.unwrap_or_default();
+        let partial_answer = Some(summarize(&String::from_utf8_lossy(text)));
+        Some(Findings { report: Report { partial_answer, ..found.report }, ..found })
+    }
+
+    fn found_by(&self, turn: &Turn) -> Option<Findings> {
         match turn.known_by()? {
             KnownBy::Outcome(writer) => self.outcome(&turn.key, writer).map(|outcome| outcome.findings()),
             KnownBy::Results(accepted) => {

@@ -8,8 +8,8 @@ use std::{
 use agent::answer::File;
 use bytes::Bytes;
 use contracts::Timestamp;
-use protocol::payload::Payload;
-use turns::ports::{Link, PayloadReads, Payloads, Unavailable};
+use protocol::{id::SessionKey, payload::Payload, purge::Piece};
+use turns::ports::{Link, PURGED_VERSIONS, PayloadReads, Payloads, PurgePayloads, Unavailable};
 
 use crate::ledger::{Event, Ledger};
 
@@ -35,10 +35,6 @@ impl Objects {
 impl PayloadReads for Objects {
     async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
         Ok(self.stored().get(payload).cloned())
-    }
-
-    async fn exists(&self, payload: &Payload) -> Result<bool, Unavailable> {
-        Ok(self.stored().contains_key(payload))
     }
 
     async fn link(&self, payload: &Payload) -> Result<Option<Link>, Unavailable> {
@@ -68,6 +64,34 @@ impl Payloads for Objects {
         if self.stored().remove(payload).is_some() {
             self.ledger.note(Event::Removed(payload.clone()));
         }
+        Ok(())
+    }
+}
+
+/// The place of an object among others, and the session it belongs to.
+fn place(payload: &Payload) -> String {
+    format!("{}/{:?}", payload.turn.turn, payload.kind)
+}
+
+impl PurgePayloads for Objects {
+    async fn versions(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
+        let stored = self.stored();
+        let of_session = stored.iter().filter(|(payload, _)| payload.turn.session == *session);
+        let mut pieces: Vec<Piece> = of_session
+            .map(|(payload, body)| Piece {
+                place: place(payload),
+                kind: "objects",
+                bytes: body.len() as u64,
+                payload: Some(payload.clone()),
+            })
+            .collect();
+        pieces.sort_by(|one, other| one.place.cmp(&other.place));
+        pieces.truncate(PURGED_VERSIONS);
+        Ok(pieces)
+    }
+
+    async fn remove_versions(&self, versions: &[Piece]) -> Result<(), Unavailable> {
+        self.stored().retain(|payload, _| !versions.iter().any(|piece| piece.place == place(payload)));
         Ok(())
     }
 }

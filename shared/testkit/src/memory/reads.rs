@@ -5,10 +5,12 @@ use contracts::{
     Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
+use futures::future::try_join;
 use protocol::{
     detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
     place::Place,
+    purge::Purge,
     session::Session,
     turn::Turn,
 };
@@ -24,6 +26,16 @@ impl Reads for Table {
 
     async fn turn(&self, key: &TurnKey) -> Result<Option<Turn>, Unavailable> {
         Ok(self.contents().heads.get(key).cloned())
+    }
+
+    async fn turns(&self, keys: &[TurnKey]) -> Result<Vec<Turn>, Unavailable> {
+        let contents = self.contents();
+        Ok(keys.iter().filter_map(|key| contents.heads.get(key).cloned()).collect())
+    }
+
+    // Two reads: whatever may come between them in the table does here.
+    async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
+        try_join(self.session(&key.session), self.turn(key)).await
     }
 
     async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
@@ -57,6 +69,22 @@ impl Reads for Table {
         let of_turn = contents.checkpoints.iter().filter(|((key, _), _)| key == turn);
         let later = of_turn.filter(|((_, ends), _)| after.is_none_or(|after| *ends > after));
         Ok(later.map(|(_, checkpoint)| checkpoint.clone()).take(CHECKPOINTS_PAGE).collect())
+    }
+
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<Place>, Unavailable> {
+        let contents = self.contents();
+        Ok(contents.checkpoints.keys().filter(|(key, _)| key == turn).map(|(_, ends)| *ends).max())
+    }
+
+    async fn segment(&self, turn: &TurnKey, ends: Place) -> Result<Vec<Checkpoint>, Unavailable> {
+        let contents = self.contents();
+        let of_turn = contents.checkpoints.iter().filter(|((key, _), _)| key == turn);
+        let within = of_turn.filter(|((_, at), _)| at.segment == ends.segment && *at <= ends);
+        Ok(within.map(|(_, checkpoint)| checkpoint.clone()).collect())
+    }
+
+    async fn purge(&self, key: &SessionKey) -> Result<Option<Purge>, Unavailable> {
+        Ok(self.contents().purges.get(key).cloned())
     }
 
     async fn agent_context(
@@ -155,7 +183,7 @@ impl Reads for Table {
         let mut places: Vec<(String, &Session)> = contents
             .sessions
             .values()
-            .filter(|session| session.key.org == *org)
+            .filter(|session| session.key.org == *org && !session.is_purged())
             .filter_map(|session| Some((contents.activity(session, user)?, session)))
             .filter(|((at, _), _)| active.holds(*at))
             .map(|((_, place), session)| (place, session))

@@ -15,11 +15,12 @@ use protocol::{
     detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
+    purge::{Piece, Purge},
     session::Session,
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{Page, Store, Unavailable, WriteError};
+use turns::ports::{PURGED_ITEMS, Page, PurgeStore, Store, Unavailable, WriteError};
 
 use crate::ledger::{Event, Ledger};
 
@@ -37,6 +38,7 @@ pub struct Contents {
     pub feedback: BTreeMap<(TurnKey, UserId), Feedback>,
     pub modes: BTreeMap<(SessionKey, ModePlace), ModeChange>,
     pub checkpoints: BTreeMap<(TurnKey, Place), Checkpoint>,
+    pub purges: BTreeMap<SessionKey, Purge>,
     pub agents: BTreeMap<(OrgId, AgentContextId), AgentContext>,
     pub conversations: BTreeMap<(OrgId, ConversationContextId), ConversationContext>,
 }
@@ -94,6 +96,9 @@ impl Table {
         }
         if let Some(participant) = &commit.participant {
             contents.participants.insert((session.clone(), participant.user.clone()), participant.clone());
+        }
+        if let Some(purge) = &commit.purge {
+            contents.purges.insert(session.clone(), purge.clone());
         }
         for change in &commit.mode_changes {
             contents.modes.insert((session.clone(), change.place), change.clone());
@@ -153,13 +158,16 @@ impl Store for Table {
         Ok(())
     }
 
-    async fn put_feedback(&self, feedback: &Feedback) -> Result<Feedback, Unavailable> {
+    async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {
         let mut contents = self.contents();
+        if contents.sessions.get(&feedback.turn.session).is_some_and(Session::is_purged) {
+            return Ok(None);
+        }
         let key = (feedback.turn.clone(), feedback.by.id.clone());
         let created = contents.feedback.get(&key).map_or(feedback.created, |before| before.created);
         let kept = Feedback { created, ..feedback.clone() };
         contents.feedback.insert(key, kept.clone());
-        Ok(kept)
+        Ok(Some(kept))
     }
 
     async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
@@ -193,4 +201,80 @@ impl Store for Table {
 fn shard_of(turn: &Turn) -> u8 {
     let digit = turn.fingerprint.to_string().chars().next().and_then(|digit| digit.to_digit(16));
     u8::try_from(digit.unwrap_or(0)).unwrap_or(0)
+}
+
+impl Contents {
+    /// The items of a session but for itself and the record of its purge, by their places.
+    fn pieces(&self, session: &SessionKey) -> BTreeMap<String, &'static str> {
+        let of = |key: &TurnKey| key.session == *session;
+        let heads = self.heads.keys().filter(|key| of(key));
+        let mut pieces: BTreeMap<String, &'static str> =
+            heads.map(|key| (format!("TURN#{}", key.turn), "turns")).collect();
+        let requests = self.requests.keys().filter(|key| of(key));
+        pieces.extend(requests.map(|key| (format!("TURN#{}#ASKED", key.turn), "requests")));
+        let results = self.results.keys().filter(|key| of(key));
+        pieces.extend(results.map(|key| (format!("TURN#{}#ENDED", key.turn), "results")));
+        let users = self.participants.keys().filter(|(key, _)| key == session);
+        pieces.extend(users.map(|(_, user)| (format!("USER#{user}"), "participants")));
+        let modes = self.modes.keys().filter(|(key, _)| key == session);
+        pieces.extend(modes.map(|(_, place)| (format!("MODE#{place}"), "mode_changes")));
+        let said = self.feedback.keys().filter(|(key, _)| of(key));
+        pieces.extend(said.map(|(key, user)| (format!("FEEDBACK#{}#{user}", key.turn), "feedback")));
+        let checkpoints = self.checkpoints.keys().filter(|(key, _)| of(key));
+        pieces.extend(
+            checkpoints.map(|(key, ends)| (format!("STREAM#{}#{}", key.turn, ends.id()), "checkpoints")),
+        );
+        pieces
+    }
+
+    /// How many items there are of a session but for itself and the record of its purge.
+    #[must_use]
+    pub fn left_of(&self, session: &SessionKey) -> usize {
+        self.pieces(session).len()
+    }
+}
+
+impl PurgeStore for Table {
+    async fn write_purge(&self, purge: &Purge) -> Result<(), WriteError> {
+        let mut contents = self.contents();
+        let stored = contents.purges.get_mut(&purge.key).filter(|stored| stored.rev == purge.rev);
+        let Some(stored) = stored else { return Err(WriteError::Lost) };
+        *stored = Purge { rev: purge.rev + 1, ..purge.clone() };
+        Ok(())
+    }
+
+    async fn items(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
+        let pieces = self.contents().pieces(session).into_iter().take(PURGED_ITEMS);
+        Ok(pieces.map(|(place, kind)| Piece { place, kind, bytes: 0, payload: None }).collect())
+    }
+
+    async fn remove_items(&self, session: &SessionKey, items: &[Piece]) -> Result<(), Unavailable> {
+        let mut contents = self.contents();
+        let gone = |place: String| items.iter().any(|piece| piece.place == place);
+        let other = |key: &TurnKey| key.session != *session;
+        contents.heads.retain(|key, _| other(key) || !gone(format!("TURN#{}", key.turn)));
+        contents.requests.retain(|key, _| other(key) || !gone(format!("TURN#{}#ASKED", key.turn)));
+        contents.results.retain(|key, _| other(key) || !gone(format!("TURN#{}#ENDED", key.turn)));
+        contents.participants.retain(|(key, user), _| key != session || !gone(format!("USER#{user}")));
+        contents.modes.retain(|(key, place), _| key != session || !gone(format!("MODE#{place}")));
+        contents
+            .feedback
+            .retain(|(key, user), _| other(key) || !gone(format!("FEEDBACK#{}#{user}", key.turn)));
+        contents
+            .checkpoints
+            .retain(|(key, ends), _| other(key) || !gone(format!("STREAM#{}#{}", key.turn, ends.id())));
+        Ok(())
+    }
+
+    async fn due_purges(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        _: Option<String>,
+    ) -> Result<Page<SessionKey>, Unavailable> {
+        let contents = self.contents();
+        let due =
+            contents.purges.values().filter(|purge| shard == 0 && purge.due.is_some_and(|due| due < now));
+        Ok(Page { items: due.map(|purge| purge.key.clone()).collect(), next: None })
+    }
 }

@@ -1,11 +1,13 @@
 //! The provider's own memory: what came of each request, and which responses can be chained from.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use agent::model::FunctionCall;
+use protocol::purge::LeftUpstream;
+use turns::ports::{Unavailable, UpstreamResponses};
 
 use super::calls;
 
@@ -26,6 +28,7 @@ pub(super) struct Stored {
 struct Memory {
     calls: u64,
     stored: BTreeMap<String, Stored>,
+    refuses_to_remove: bool,
 }
 
 /// The id of the n-th reply.
@@ -63,7 +66,31 @@ impl Provider {
         self.memory().stored.insert(response, stored);
     }
 
+    /// The ids of the responses that it keeps.
+    #[must_use]
+    pub fn kept(&self) -> BTreeSet<String> {
+        let memory = self.memory();
+        let kept = memory.stored.iter().filter(|(_, stored)| stored.kept);
+        kept.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// From now on it removes nothing, or does again.
+    pub fn refuses_to_remove(&self, refuses: bool) {
+        self.memory().refuses_to_remove = refuses;
+    }
+
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UpstreamResponses for Provider {
+    async fn remove(&self, response: &LeftUpstream) -> Result<(), Unavailable> {
+        let mut memory = self.memory();
+        if memory.refuses_to_remove {
+            return Err(Unavailable { what: "the provider", source: "it removes nothing".into() });
+        }
+        memory.stored.remove(&response.response_id);
+        Ok(())
     }
 }

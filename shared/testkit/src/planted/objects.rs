@@ -33,10 +33,6 @@ impl PayloadReads for Planted<Objects> {
         self.faulty.get(&payload).await
     }
 
-    async fn exists(&self, payload: &Payload) -> Result<bool, Unavailable> {
-        self.faulty.exists(&Bug::key(self.bug, payload)).await
-    }
-
     async fn link(&self, payload: &Payload) -> Result<Option<Link>, Unavailable> {
         self.bare.link(payload).await
     }

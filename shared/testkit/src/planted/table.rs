@@ -7,11 +7,13 @@ use contracts::{
     Timestamp,
     id::{AgentContextId, ConversationContextId, OrgId, UserId},
 };
+use futures::future::try_join;
 use protocol::{
     change::{Commit, Condition, TurnChange},
     detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
+    purge::Purge,
     session::Session,
     turn::{Phase, Settlement, State, Turn, Verdict},
 };
@@ -126,6 +128,15 @@ impl Reads for Planted<Table> {
         Ok(turn.map(|turn| self.distorted(turn)))
     }
 
+    async fn turns(&self, keys: &[TurnKey]) -> Result<Vec<Turn>, Unavailable> {
+        self.faulty.turns(keys).await
+    }
+
+    // Two reads: whatever may come between them in the table does here.
+    async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
+        try_join(self.session(&key.session), self.turn(key)).await
+    }
+
     async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
         self.faulty.request_detail(key).await
     }
@@ -149,6 +160,18 @@ impl Reads for Planted<Table> {
         after: Option<Place>,
     ) -> Result<Vec<Checkpoint>, Unavailable> {
         self.faulty.checkpoints(turn, after).await
+    }
+
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<Place>, Unavailable> {
+        self.faulty.last_checkpoint(turn).await
+    }
+
+    async fn segment(&self, turn: &TurnKey, ends: Place) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.faulty.segment(turn, ends).await
+    }
+
+    async fn purge(&self, key: &SessionKey) -> Result<Option<Purge>, Unavailable> {
+        self.faulty.purge(key).await
     }
 
     async fn agent_context(
@@ -247,7 +270,7 @@ impl Store for Planted<Table> {
         self.faulty.touch(participant).await
     }
 
-    async fn put_feedback(&self, feedback: &Feedback) -> Result<Feedback, Unavailable> {
+    async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {
         self.faulty.put_feedback(feedback).await
     }
 

@@ -1,5 +1,6 @@
 //! Access: who may see a session, and the audit of what others than its participants do with it.
 
+use contracts::id::SessionId;
 use protocol::{
     Caller,
     session::{Part, Session},
@@ -48,6 +49,16 @@ pub(super) fn audit_read(caller: &Caller, part: Part) {
     if caller.operator || part == Part::None {
         audit("read", caller, Some(part));
     }
+}
+
+/// The same of a search, which may show words of sessions in which its caller took no part.
+pub(super) fn audit_search(caller: &Caller) {
+    audit("search", caller, None);
+}
+
+/// The same of a session that is taken or brought as a whole, whoever does it.
+pub(super) fn audit_whole(action: &'static str, caller: &Caller, session: &SessionId) {
+    tracing::info!(action, operator = caller.operator, session = session.as_str(), "audit");
 }
 
 fn audit(action: &'static str, caller: &Caller, part: Option<Part>) {

@@ -38,6 +38,7 @@ impl<D: AgentDeps> Executor<D> {
     pub(super) async fn begins_again(
         &self,
         Again { original, asked }: &Again<'_>,
+        cut_place: u64,
     ) -> Result<(Rerun, Option<TurnKey>), Refusal> {
         let catalog = &self.deps.config().catalog;
         let mode = match &asked.mode {
@@ -49,20 +50,23 @@ impl<D: AgentDeps> Executor<D> {
                 known.ok_or_else(none)?.key.clone()
             }
         };
-        let GoneOnFrom { turn, chain } = self.gone_on_from(original).await?;
+        let GoneOnFrom { turn, chain } = self.gone_on_from(original, cut_place).await?;
         let repeats = Repeats { turn: original.key.turn.clone(), model: asked.model.clone() };
         let basis = Basis { after: original.after.clone(), chain, mode };
         Ok((Rerun { repeats, basis }, turn))
     }
 
-    /// What a turn goes on from that is not what its session has come to.
-    pub(super) async fn gone_on_from(&self, turn: &Turn) -> Result<GoneOnFrom, Unavailable> {
+    /// What a turn goes on from that is not what its session has come to. What a turn before `cut_place` left with its
+    /// provider tells of what is gone.
+    pub(super) async fn gone_on_from(&self, turn: &Turn, cut_place: u64) -> Result<GoneOnFrom, Unavailable> {
         let store = self.deps.store();
-        let Some(turn) = line::completed(store, turn.predecessor()).await? else {
+        let completed = Box::pin(line::completed(store, &turn.key.session, turn.predecessor())).await?;
+        let Some(turn) = completed else {
             return Ok(GoneOnFrom { turn: None, chain: None });
         };
         let chain = match store.record(&turn.key).await? {
-            Some(record) => chain_head(&report_of(self.deps.payloads(), &record).await?),
+            Some(_) if turn.place() < cut_place => None,
+            Some(record) => chain_head(&report_of(self.deps.store(), self.deps.payloads(), &record).await?),
             None => None,
         };
         Ok(GoneOnFrom { turn: Some(turn.key), chain })

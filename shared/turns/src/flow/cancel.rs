@@ -4,7 +4,7 @@ use contracts::{
     id::{SessionId, TurnId},
     invoke_result::Warning,
 };
-use futures::future::{join3, try_join};
+use futures::future::join3;
 use protocol::{
     Caller,
     id::SessionKey,
@@ -73,7 +73,7 @@ impl<D: AgentDeps> Executor<D> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         for _ in 0..ROUNDS {
             let store = self.deps.store();
-            let (session, turn) = try_join(store.session(&key.session), store.turn(&key)).await?;
+            let (session, turn) = store.session_and_turn(&key).await?;
             let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
             if !access::sees(store, caller, &session).await? {
                 return Err(Refusal::TurnNotFound);
@@ -82,8 +82,8 @@ impl<D: AgentDeps> Executor<D> {
             let Ok(change) = settle::end(&turn, Reason::Cancelled, now, timing) else {
                 return Ok(Cancelled::before(&turn));
             };
-            let change =
-                change.by(&caller.user.id).knowing(steps::last_recorded(self.deps.payloads(), &turn).await);
+            let left = steps::left(store, self.deps.payloads(), &turn).await;
+            let change = change.by(&caller.user.id).knowing(left);
             if let Written::Applied = write::turn(&self.deps, &change).await? {
                 let announced = self.announce(&turn, invocation.correlation.as_ref());
                 let audited = access::audit_write(store, "cancel", caller, &session);

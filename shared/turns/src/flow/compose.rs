@@ -40,7 +40,7 @@ impl<D: AgentDeps> Executor<D> {
         let request = OptionFuture::from(request.then(|| self.request_of(turn)));
         let solution = OptionFuture::from(solution.map(|latched| self.solution_of(turn, latched)));
         let earlier = OptionFuture::from(earlier.map(|room| {
-            let walk = Walk::new(room, progress.window.clone());
+            let walk = Walk::new(room, progress.window.clone()).since(plan.cut_place);
             // Boxed: few requests tell what came before, and each turn's future would be as large as theirs.
             Box::pin(self.earlier(turn, walk, plan.solution.as_ref()))
         }));
@@ -53,7 +53,7 @@ impl<D: AgentDeps> Executor<D> {
 
     /// The completed turns before this one, back to where their telling begins or has no room.
     async fn earlier(&self, turn: &Turn, walk: Walk, latched: Option<&SolutionContext>) -> Earlier {
-        let mut earlier = self.walk(turn.predecessor(), walk).await;
+        let mut earlier = self.walk(&turn.key.session, turn.predecessor(), walk).await;
         // What the system message tells was brought by a turn that may lie before those.
         let began_with = earlier.window.as_ref().and_then(|window| window.solution.clone());
         let is_at_hand = |named: &SolutionContext| {
@@ -69,11 +69,12 @@ impl<D: AgentDeps> Executor<D> {
         earlier
     }
 
-    /// The completed turns of a line, from this one back.
-    pub(super) async fn walk(&self, from: Option<Predecessor>, mut walk: Walk) -> Earlier {
+    /// The completed turns of a line of this session, from this one back.
+    pub(super) async fn walk(&self, own: &SessionKey, from: Option<Predecessor>, mut walk: Walk) -> Earlier {
         let mut next = from;
         while let Some(from) = next.filter(|next| next.place >= walk.first()) {
-            let Some((page, before)) = logged(self.page(from).await, "the session's history can't be read")
+            let Some((page, before)) =
+                logged(self.page(own, from).await, "the session's history can't be read")
             else {
                 return walk.ended(LeftOut::Unreadable);
             };
@@ -96,8 +97,12 @@ impl<D: AgentDeps> Executor<D> {
 
     /// A few turns of a line from this one back, newest first, each as it is told where it can be read; and the turn
     /// before them.
-    async fn page(&self, from: Predecessor) -> Result<(Vec<(Turn, Read)>, Option<Predecessor>), Unavailable> {
-        let (heads, before) = line::back_from(self.deps.store(), from, AT_ONCE).await?;
+    async fn page(
+        &self,
+        own: &SessionKey,
+        from: Predecessor,
+    ) -> Result<(Vec<(Turn, Read)>, Option<Predecessor>), Unavailable> {
+        let (heads, before) = line::back_from(self.deps.store(), own, from, AT_ONCE).await?;
         let read = join_all(heads.iter().map(|head| self.exchange(head))).await;
         Ok((heads.into_iter().zip(read).collect(), before))
     }

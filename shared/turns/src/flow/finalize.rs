@@ -1,23 +1,22 @@
 //! Finalize: settled turns become terminal, and what they show is in its place before the head says so
 //! (I10).
 
-use agent::outcome::Outcome;
-use futures::future::{try_join, try_join3};
+use futures::future::try_join3;
 use protocol::{
     detail::{Participant, ResultDetail},
     id::TurnKey,
     session::Session,
     transition::finalize::finalize,
-    turn::{State, Turn, Verdict},
+    turn::{State, Turn},
 };
 
 use super::{
-    outcomes,
+    partial,
     steps::{self, Known},
     turn_event,
     write::{self, Written},
 };
-use crate::ports::{Deps, PayloadReads, Reads, Store, Unavailable};
+use crate::ports::{Deps, Reads, Store, Unavailable};
 
 /// How often a finalization is decided anew because somebody else changed the session.
 const ROUNDS: usize = 8;
@@ -43,7 +42,7 @@ impl<D: Deps> Finalizer<D> {
     pub async fn finalize(&self, key: &TurnKey) -> Result<bool, Unavailable> {
         let store = self.deps.store();
         for _ in 0..ROUNDS {
-            let (session, turn) = try_join(store.session(&key.session), store.turn(key)).await?;
+            let (session, turn) = store.session_and_turn(key).await?;
             let (Some(session), Some(turn)) = (session, turn) else {
                 return Ok(false);
             };
@@ -59,7 +58,7 @@ impl<D: Deps> Finalizer<D> {
 
     /// One try. Details first, then the transaction that makes them count.
     async fn finalize_once(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
-        let known = steps::known(self.deps.payloads(), turn).await?;
+        let known = steps::known(self.deps.store(), self.deps.payloads(), turn).await?;
         let found = known.as_ref().map(Known::findings);
         let Ok(finalized) = finalize(session, turn, found.as_ref()) else {
             return Ok(false);
@@ -83,22 +82,8 @@ pub(super) async fn publish(
     result: &ResultDetail,
 ) -> Result<(), Unavailable> {
     let result = deps.store().put_result_detail(result);
-    try_join3(result, put_answer(deps, turn, known.and_then(Known::outcome)), touch(deps, turn))
-        .await
-        .map(|_| ())
-}
-
-/// The answer's own object, for a turn that an older version settled: its object was left to the finalizer.
-async fn put_answer(deps: &impl Deps, turn: &Turn, outcome: Option<&Outcome>) -> Result<(), Unavailable> {
-    let verdict = turn.settlement().map(|settlement| &settlement.verdict);
-    let (Some(Verdict::Completed { writer }), Some(outcome)) = (verdict, outcome) else {
-        return Ok(());
-    };
-    let payloads = deps.payloads();
-    if payloads.exists(&outcomes::answer_of(&turn.key, writer)).await? {
-        return Ok(());
-    }
-    outcomes::store_answer(payloads, &turn.key, writer, outcome).await
+    let partial = partial::keep(deps.payloads(), turn, known.and_then(|known| known.partial.as_deref()));
+    try_join3(result, partial, touch(deps, turn)).await.map(|_| ())
 }
 
 /// A user's list is ordered by that user's own last turn. The first turn's was written with it, unless a fork was

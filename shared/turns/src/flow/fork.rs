@@ -1,7 +1,7 @@
 //! Fork: a session that goes on from a completed turn of another one.
 
 use contracts::{id::SessionId, request::ForkRequest};
-use futures::future::try_join3;
+use futures::future::{join, try_join3};
 use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
@@ -48,13 +48,14 @@ impl<D: AgentDeps> Executor<D> {
         if !matches!(head.state, State::Settled(_) | State::Finalized(_)) {
             return Err(Refusal::TurnNotCompleted);
         }
-        let known = steps::known(self.deps.payloads(), &head).await?;
+        let known = steps::known(store, self.deps.payloads(), &head).await?;
         let found_out = known.as_ref().map(Known::findings).unwrap_or_default();
         let mode = found_out.modes.last().map_or(&head.mode, |staged| &staged.mode).clone();
         let forking = Forking { key: key.clone(), by: caller.user.clone(), name: asked.name.clone() };
         let commit = fork::fork(&found, &head, &found_out.report, mode, forking, self.deps.host().now())
             .map_err(|_| Refusal::TurnNotCompleted)?;
-        let Err(error) = store.commit(&commit).await else { return Ok(()) };
+        let (made, ()) = join(store.commit(&commit), self.tell_index(&key)).await;
+        let Err(error) = made else { return Ok(()) };
         // I11: whether it was this write, another, or none, the table tells.
         match store.session(&key).await? {
             Some(there) => is_the_fork(&there, &turn, caller),

@@ -1,6 +1,11 @@
 //! A line, read from a turn back: whatever tells what came before a turn goes along it.
 
+use futures::{
+    FutureExt, TryFutureExt,
+    future::{BoxFuture, ready, try_join},
+};
 use protocol::{
+    id::SessionKey,
     line::Predecessor,
     turn::{Turn, Verdict},
 };
@@ -15,13 +20,27 @@ const HEADS: usize = 25;
 const MOST_HEADS: usize = 200;
 
 /// Some turns of a line, from this one back, newest first; and the turn before them. Of as many heads as are read at
-/// once those are kept that lie on the line.
+/// once those are kept that lie on the line. A line that leads out of its `own` session ends before one that is being
+/// purged, whatever of it is still there.
 pub(super) async fn back_from(
     store: &impl Reads,
+    own: &SessionKey,
     from: Predecessor,
     at_once: usize,
 ) -> Result<(Vec<Turn>, Option<Predecessor>), Unavailable> {
-    let heads = store.earlier(&from.session, from.sequence.saturating_add(1), at_once).await?;
+    let heads = store.earlier(&from.session, from.sequence.saturating_add(1), at_once);
+    // Boxed: few lines lead out of their session.
+    let is_purged: BoxFuture<'_, Result<bool, Unavailable>> = match from.session == *own {
+        true => ready(Ok(false)).boxed(),
+        false => {
+            let found = store.session(&from.session);
+            found.map_ok(|session| session.is_some_and(|session| session.is_purged())).boxed()
+        }
+    };
+    let (heads, is_purged) = try_join(heads, is_purged).await?;
+    if is_purged {
+        return Ok((Vec::new(), None));
+    }
     let (mut line, mut next) = (Vec::with_capacity(heads.len()), Some(from));
     for head in heads {
         let is_next =
@@ -41,11 +60,12 @@ pub(super) async fn back_from(
 /// The newest completed turn of a line, from this one back.
 pub(super) async fn completed(
     store: &impl Reads,
+    own: &SessionKey,
     from: Option<Predecessor>,
 ) -> Result<Option<Turn>, Unavailable> {
     let (mut next, mut looked_at) = (from, 0);
     while let Some(from) = next.filter(|_| looked_at < MOST_HEADS) {
-        let (line, before) = back_from(store, from, HEADS).await?;
+        let (line, before) = back_from(store, own, from, HEADS).await?;
         looked_at += line.len();
         let is_completed = |turn: &Turn| {
             turn.settlement().is_some_and(|ended| matches!(ended.verdict, Verdict::Completed { .. }))

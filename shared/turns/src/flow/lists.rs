@@ -3,6 +3,8 @@
 //! What a list is narrowed by is looked at item by item, but for users and instants, which are the index's own. So a page
 //! looks at no more than a few times its size: it may be short, or empty, and says where to go on.
 
+use std::cmp::Reverse;
+
 use contracts::{
     id::{SessionId, UserId},
     read::{AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse, TurnStatus},
@@ -57,7 +59,7 @@ pub struct WantedTurns {
 }
 
 impl WantedSessions {
-    fn holds(&self, session: &Session) -> bool {
+    pub(super) fn holds(&self, session: &Session) -> bool {
         let status = session.last_turn.as_ref().map(|last| last.status);
         (self.with_deleted || session.deleted.is_none())
             && self.status.is_none_or(|wanted| status == Some(wanted))
@@ -92,7 +94,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             let lacking = most - found.len();
             let user = wanted.user.as_ref();
             let page = self.store.sessions(&caller.org, user, &wanted.active, lacking, place).await?;
-            let held = page.items.into_iter().filter(|session| wanted.holds(session));
+            let sessions = self.current(page.items, wanted.mode.is_some()).await?.into_iter();
+            let held = sessions.filter(|session| wanted.holds(session));
             let looked = stream::iter(held).map(|session| async move {
                 let seen = access::sees(&self.store, caller, &session).await?;
                 Ok::<_, Unavailable>(seen.then_some(session))
@@ -103,6 +106,10 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             if place.is_none() || found.len() == most {
                 break;
             }
+        }
+        if wanted.user.is_none() {
+            // The index has them in the order of what is finalized.
+            found.sort_by_key(|session| Reverse(session.last_activity));
         }
         let contexts = found.iter().map(|item| &item.contexts);
         let Told { result: names, warnings } = names_of(&self.store, caller, contexts).await;
@@ -143,7 +150,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         }
         let mut items = Vec::with_capacity(found.len());
         for record in &found {
-            items.push(view::turn_summary(record, &report_of(&self.payloads, record).await?));
+            items.push(view::turn_summary(record, &report_of(&self.store, &self.payloads, record).await?));
         }
         let next = after.filter(|_| !is_over).map(|after| after.to_string());
         Ok(ListResponse::new(items, page_size, next))

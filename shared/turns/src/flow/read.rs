@@ -9,7 +9,7 @@ use contracts::{
     invoke_result::Warning,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ListResponse,
-        ModeChange,
+        ModeChange, PurgeReport,
     },
     request::limits::MAX_PAGE_SIZE,
 };
@@ -24,13 +24,13 @@ use protocol::{
     detail::{ModeChange as StoredChange, ModePlace, Report},
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload},
-    session::{Contexts, Session},
-    transition::finalize::{Finalized, finalize, report},
-    turn::{State, Turn, Verdict},
+    session::{Contexts, Part, Session},
+    transition::finalize::report,
+    turn::{State, Verdict},
 };
 
 use super::{
-    access,
+    access, done,
     steps::{self, Known},
 };
 use crate::{
@@ -86,10 +86,16 @@ pub enum PayloadName {
     Instruction,
     /// The whole answer.
     Answer,
-    /// What the provider was sent in the turn's last model call; for operators.
-    ModelRequest,
+    /// What the provider was sent for a reply of the turn, or else in its last model call; for operators.
+    ModelRequest {
+        /// Which reply.
+        round: Option<u32>,
+    },
     /// What the provider answered to it; for operators.
-    ModelResponse,
+    ModelResponse {
+        /// Which reply.
+        round: Option<u32>,
+    },
     /// A published file.
     File {
         /// The hash of its bytes.
@@ -114,8 +120,20 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         &self,
         caller: &Caller,
         id: SessionId,
-        TurnsPage { order, size, place }: TurnsPage<'_>,
+        page: TurnsPage<'_>,
     ) -> Result<Told<AgentSession>, Refusal> {
+        let (shown, part) = self.shown(caller, id, page).await?;
+        access::audit_read(caller, part);
+        Ok(shown)
+    }
+
+    /// The same, and what the caller is to the session: who reads it has yet to be told in the log.
+    pub(super) async fn shown(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+        TurnsPage { order, size, place }: TurnsPage<'_>,
+    ) -> Result<(Told<AgentSession>, Part), Refusal> {
         let after = sequence(place)?;
         let most = usize::try_from(size).unwrap_or(usize::MAX);
         let key = SessionKey { org: caller.org.clone(), session: id };
@@ -127,15 +145,18 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             self.store.participants(&key, MOST_PARTICIPANTS),
         )
         .await?;
-        let mut session = self.seen(caller, found).await?.ok_or(Refusal::SessionNotFound)?;
+        let found = found.ok_or(Refusal::SessionNotFound)?;
+        let part = access::part_of(&self.store, caller, &found).await?;
+        let mut session =
+            Some(found).filter(|session| session.is_seen_by(caller, part)).ok_or(Refusal::SessionNotFound)?;
         let (mut modes, mut participants) = (modes, participants);
-        if let Some((settled, done)) = Box::pin(self.settled(&session)).await? {
-            // What cannot change any more is shown as its finalization will have it.
-            modes = self.mode_page(caller, &key, None, MODES_PAGE, done.mode_changes).await?;
-            for part in participants.iter_mut().filter(|part| part.user == settled.requested_by) {
-                part.last_activity = part.last_activity.max(settled.created);
+        if let Some(decided) = Box::pin(self.decided(&session)).await? {
+            modes = self.mode_page(caller, &key, None, MODES_PAGE, decided.mode_changes).await?;
+            let turn = decided.turn;
+            for part in participants.iter_mut().filter(|part| part.user == turn.requested_by) {
+                part.last_activity = part.last_activity.max(turn.created);
             }
-            session = done.session;
+            session = decided.session;
         }
         let more = records.len() > most;
         let mut turns = Vec::with_capacity(records.len().min(most));
@@ -145,7 +166,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let next = turns.last().filter(|_| more).map(|turn| turn.sequence_number.to_string());
         let Told { result: names, warnings } = names_of(&self.store, caller, [&session.contexts]).await;
         let shown = view::session(&session, &names, modes, &participants, turns, next);
-        Ok(Told { result: shown, warnings })
+        Ok((Told { result: shown, warnings }, part))
     }
 
     /// A session with its first turns.
@@ -176,20 +197,11 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let (session, page) =
             try_join(self.store.session(&key), self.mode_page(caller, &key, before, page_size, Vec::new()))
                 .await?;
-        let seen = self.seen(caller, session).await?;
-        seen.map(|_| page).ok_or(Refusal::SessionNotFound)
-    }
-
-    /// The session's open turn, where it is settled, and what its finalization will come to.
-    async fn settled(&self, session: &Session) -> Result<Option<(Turn, Finalized)>, Unavailable> {
-        let Some(open) = &session.open_turn else { return Ok(None) };
-        let turn = self.store.turn(&session.key.turn(open.clone())).await?;
-        // One that is finalized by now shows in the session as it is read next.
-        let settled = turn.filter(|turn| matches!(turn.state, State::Settled(_)));
-        let Some(turn) = settled else { return Ok(None) };
-        let known = steps::known(&self.payloads, &turn).await?;
-        let done = finalize(session, &turn, known.as_ref().map(Known::findings).as_ref());
-        Ok(done.ok().map(|done| (turn, done)))
+        let session = self.seen(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
+        Ok(match Box::pin(self.decided(&session)).await? {
+            Some(decided) => self.mode_page(caller, &key, before, page_size, decided.mode_changes).await?,
+            None => page,
+        })
     }
 
     /// One page of changes. Who changed the mode is known by name from what was asked in that turn.
@@ -205,8 +217,11 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         // One more than is shown tells whether there are more.
         let mut changes = self.store.mode_history(session, before, most.saturating_add(1)).await?;
         // Those of a turn that is finalized meanwhile are there already.
-        let is_new = |change: &StoredChange| changes.iter().all(|known| known.place != change.place);
-        let ahead: Vec<_> = ahead.into_iter().rev().filter(is_new).collect();
+        let is_of_page = |change: &StoredChange| {
+            before.is_none_or(|before| change.place < before)
+                && changes.iter().all(|known| known.place != change.place)
+        };
+        let ahead: Vec<_> = ahead.into_iter().rev().filter(is_of_page).collect();
         changes.splice(..0, ahead);
         let more = changes.len() > most;
         changes.truncate(most);
@@ -239,8 +254,23 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         if !access::sees(&self.store, caller, &session).await? {
             return Err(Refusal::SessionNotFound);
         }
+        let session = self.current(vec![session], false).await?.pop().ok_or(Refusal::SessionNotFound)?;
         let Told { result: names, warnings } = names_of(&self.store, caller, [&session.contexts]).await;
         Ok(Told { result: view::session_summary(&session, &names), warnings })
+    }
+
+    /// What the purge of a session came to so far.
+    ///
+    /// # Errors
+    /// When no session of this caller's was purged.
+    pub async fn purge(&self, caller: &Caller, id: SessionId) -> Result<PurgeReport, Refusal> {
+        let key = SessionKey { org: caller.org.clone(), session: id };
+        let (session, record) = try_join(self.store.session(&key), self.store.purge(&key)).await?;
+        let purged = session.filter(|session| session.is_purged() && session.is_governed_by(caller));
+        match (purged, record) {
+            (Some(session), Some(record)) => Ok(view::purge(&session, record, caller.operator)),
+            _ => Err(Refusal::SessionNotFound),
+        }
     }
 
     /// One turn, whole.
@@ -278,7 +308,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         turn: TurnId,
     ) -> Result<AgentSessionTurnSummary, Refusal> {
         let record = self.record(caller, session, turn).await?;
-        let report = report_of(&self.payloads, &record).await?;
+        let report = report_of(&self.store, &self.payloads, &record).await?;
         Ok(view::turn_summary(&record, &report))
     }
 
@@ -293,7 +323,19 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         turn: TurnId,
         name: PayloadName,
     ) -> Result<Link, Refusal> {
-        let raw = matches!(name, PayloadName::ModelRequest | PayloadName::ModelResponse);
+        let payload = self.named(caller, session, turn, name).await?;
+        self.payloads.link(&payload).await?.ok_or(Refusal::PayloadNotFound)
+    }
+
+    /// Which object a payload of a turn is.
+    pub(super) async fn named(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+        name: PayloadName,
+    ) -> Result<Payload, Refusal> {
+        let raw = matches!(name, PayloadName::ModelRequest { .. } | PayloadName::ModelResponse { .. });
         if raw && !caller.operator {
             return Err(Refusal::PayloadNotFound);
         }
@@ -308,16 +350,26 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
                 }
             },
             PayloadName::File { address, name } => Kind::File { address, name },
-            PayloadName::ModelRequest => self.raw(&record, Kind::ModelRequest).await?,
-            PayloadName::ModelResponse => self.raw(&record, Kind::ModelResponse).await?,
+            PayloadName::ModelRequest { round } => self.raw(&record, round, Kind::ModelRequest).await?,
+            PayloadName::ModelResponse { round } => self.raw(&record, round, Kind::ModelResponse).await?,
         };
-        let link = self.payloads.link(&Payload { turn: record.turn.key, kind }).await?;
-        link.ok_or(Refusal::PayloadNotFound)
+        Ok(Payload { turn: record.turn.key, kind })
     }
 
-    /// A raw payload of the turn's last model call.
-    async fn raw(&self, record: &Record, kind: fn(AttemptId, u32) -> Kind) -> Result<Kind, Refusal> {
-        let call = report_of(&self.payloads, record).await?.raw_payloads;
+    /// A raw payload of a reply, or of the turn's last model call.
+    async fn raw(
+        &self,
+        record: &Record,
+        round: Option<u32>,
+        kind: fn(AttemptId, u32) -> Kind,
+    ) -> Result<Kind, Refusal> {
+        if let Some(round) = round {
+            // Boxed: it is an operator's question, and what tells of a turn is large.
+            let told = Box::pin(done::told(&self.store, &self.payloads, &record.turn)).await?;
+            let made = told.made_of(round).ok_or(Refusal::PayloadNotFound)?;
+            return Ok(kind(made.by.clone(), made.call));
+        }
+        let call = report_of(&self.store, &self.payloads, record).await?.raw_payloads;
         let settled = record.turn.settlement();
         let writer = settled.and_then(|settlement| settlement.verdict.writer());
         let (Some(call), Some(writer)) = (call, writer) else {
@@ -326,7 +378,12 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(kind(writer.clone(), call))
     }
 
-    async fn record(&self, caller: &Caller, session: SessionId, turn: TurnId) -> Result<Record, Refusal> {
+    pub(super) async fn record(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        turn: TurnId,
+    ) -> Result<Record, Refusal> {
         let key: TurnKey = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let (found, record) = try_join(self.store.session(&key.session), self.store.record(&key)).await?;
         let seen = self.seen(caller, found).await?;
@@ -349,17 +406,21 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     }
 
     async fn seen_by(&self, caller: &Caller, record: &Record) -> Result<AgentSessionTurn, Refusal> {
-        let report = report_of(&self.payloads, record).await?;
+        let report = report_of(&self.store, &self.payloads, record).await?;
         Ok(view::turn(record, &report, caller.operator))
     }
 }
 
 /// What came of a turn: its detail once it is finalized, its outcome object as soon as it is settled.
-pub(super) async fn report_of(payloads: &impl PayloadReads, record: &Record) -> Result<Report, Unavailable> {
+pub(super) async fn report_of(
+    store: &impl Reads,
+    payloads: &impl PayloadReads,
+    record: &Record,
+) -> Result<Report, Unavailable> {
     match (&record.turn.state, &record.result) {
         (State::Finalized(_), Some(result)) => Ok(result.report.clone()),
         (State::Settled(settlement) | State::Finalized(settlement), _) => {
-            let known = steps::known(payloads, &record.turn).await?;
+            let known = steps::known(store, payloads, &record.turn).await?;
             Ok(report(&settlement.verdict, known.as_ref().map(Known::findings).as_ref()))
         }
         (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),

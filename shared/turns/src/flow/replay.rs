@@ -8,7 +8,7 @@ use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
     timing::Timing,
-    transition::take::takeable_at,
+    transition::{take::takeable_at, wait::likely},
     turn::{State, Turn},
 };
 
@@ -22,6 +22,8 @@ use crate::{
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// When to come back for a turn that may be taken.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// What waiting for a running turn came to.
 #[derive(Debug)]
@@ -41,19 +43,17 @@ impl<D: AgentDeps> Executor<D> {
     /// The answer of a turn that has come to something.
     pub(super) async fn replay(&self, turn: &Turn, stream: &Writer) -> Result<Response, Refusal> {
         stream.of(turn);
-        let left = match &turn.state {
-            State::Running { lease_ends, .. } => self.deps.host().now().until(*lease_ends),
-            State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => Duration::ZERO,
-        };
         let stored = response(self.deps.payloads(), turn).await?;
-        stored.ok_or(Refusal::TurnInProgress { retry_after: retry_after(left) })
+        stored.ok_or(Refusal::TurnInProgress {
+            retry_after: likely(turn, self.deps.host().now(), self.deps.timing()),
+        })
     }
 
     /// The answer of a turn that somebody else moved on.
     pub(super) async fn what_stands(&self, turn: Turn, stream: &Writer) -> Result<Response, Refusal> {
         match wait(&self.deps, turn, stream).await? {
             Waited::Ready(turn) => self.replay(&turn, stream).await,
-            Waited::Dead => Err(Refusal::TurnInProgress { retry_after: retry_after(Duration::ZERO) }),
+            Waited::Dead => Err(Refusal::TurnInProgress { retry_after: AT_ONCE }),
             Waited::Running { retry_after } => Err(Refusal::TurnInProgress { retry_after }),
         }
     }
@@ -81,7 +81,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         loop {
             let turn = self.store.turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
             let left = give_up.saturating_sub(clock.monotonic());
-            let in_progress = Refusal::TurnInProgress { retry_after: retry_after(Duration::ZERO) };
+            let in_progress = Refusal::TurnInProgress { retry_after: AT_ONCE };
             match wait_with(&self.store, clock, &timing.for_at_most(left), turn, stream).await? {
                 Waited::Ready(turn) => {
                     stream.of(&turn);
@@ -131,6 +131,7 @@ async fn wait_with(
         let State::Running { lease_ends, .. } = turn.state else {
             return Ok(Waited::Ready(Box::new(turn)));
         };
+        stream.follows(&turn);
         relay(store, &turn.key, stream).await?;
         let takeable = clock.now().until(takeable_at(lease_ends, timing));
         if takeable.is_zero() {
@@ -138,7 +139,8 @@ async fn wait_with(
         }
         let left = give_up.saturating_sub(clock.monotonic());
         if left.is_zero() {
-            return Ok(Waited::Running { retry_after: retry_after(takeable) });
+            let retry_after = likely(&turn, clock.now(), timing);
+            return Ok(Waited::Running { retry_after });
         }
         clock.sleep(pause.min(left).min(takeable)).await;
         pause = (pause * 2).min(if stream.is_streamed() { CHECKPOINT_EVERY } else { LONGEST_PAUSE });
@@ -155,9 +157,4 @@ async fn relay(store: &impl Reads, turn: &TurnKey, stream: &Writer) -> Result<()
         stream.relay(&checkpoint);
     }
     Ok(())
-}
-
-/// Between one second and thirty: what is left of the lease.
-pub(super) fn retry_after(left: Duration) -> Duration {
-    left.clamp(Duration::from_secs(1), Duration::from_secs(30))
 }

@@ -5,10 +5,10 @@ use contracts::{
     id::{SessionId, TurnId},
     request::{RerunRequest, UserTurn},
 };
-use futures::future::try_join;
 use protocol::{
     Caller,
     id::{SessionKey, TurnKey},
+    transition::wait,
     turn::Turn,
 };
 
@@ -16,11 +16,10 @@ use super::{
     access,
     basis::Again,
     executor::{Executor, Invocation},
-    replay::retry_after,
     user_turn::submission,
 };
 use crate::{
-    ports::{AgentDeps, Reads},
+    ports::{AgentDeps, Clock, Reads},
     refusal::Refusal,
     stream::Writer,
 };
@@ -44,8 +43,8 @@ impl<D: AgentDeps> Executor<D> {
         // Boxed: the work comes after it in the same call, and its future is large.
         let original = Box::pin(self.turn_for(caller, &key)).await?;
         if original.settlement().is_none() {
-            let wait = self.deps.timing().lease;
-            return Err(Refusal::SessionBusy { turn: key.turn, retry_after: retry_after(wait) });
+            let retry_after = wait::likely(&original, self.deps.host().now(), self.deps.timing());
+            return Err(Refusal::SessionBusy { turn: key.turn, retry_after });
         }
         let request: UserTurn = self.request_of(&original).await?.again(asked);
         let fingerprint = asked.fingerprint(&key.turn, &request);
@@ -57,7 +56,7 @@ impl<D: AgentDeps> Executor<D> {
     /// A turn that the caller may see.
     pub(super) async fn turn_for(&self, caller: &Caller, key: &TurnKey) -> Result<Turn, Refusal> {
         let store = self.deps.store();
-        let (session, turn) = try_join(store.session(&key.session), store.turn(key)).await?;
+        let (session, turn) = store.session_and_turn(key).await?;
         let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
         if access::sees(store, caller, &session).await? { Ok(turn) } else { Err(Refusal::TurnNotFound) }
     }

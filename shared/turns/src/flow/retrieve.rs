@@ -78,14 +78,19 @@ pub(super) async fn beside<T>(question: Option<&Question<'_>>, work: impl Future
     }
 }
 
-/// Does something with a search under way beside it, which nobody waits for if it comes to nothing.
+/// Does something with a search under way beside it, which nobody waits for if it comes to nothing. `waits` is told where
+/// the search takes longer.
 pub(super) async fn unless_in_vain<T, E>(
     work: impl Future<Output = Result<Option<T>, E>>,
     search: impl Future<Output = Found>,
+    waits: impl FnOnce(&T),
 ) -> Result<Option<(T, Found)>, E> {
     match select(pin!(work), pin!(search)).await {
         Either::Left((done, search)) => match done? {
-            Some(done) => Ok(Some((done, search.await))),
+            Some(done) => {
+                waits(&done);
+                Ok(Some((done, search.await)))
+            }
             None => Ok(None),
         },
         Either::Right((found, work)) => Ok(work.await?.map(|done| (done, found))),
@@ -242,15 +247,15 @@ mod tests {
         let start = |steps| after(steps, Ok::<_, ()>(Some(())));
         let search = |steps| after(steps, Found::default());
         // The two are looked at in either order, so it may even take one look less.
-        assert!(looks(unless_in_vain(start(6), search(4))) <= looks(start(6)));
-        assert!(looks(unless_in_vain(start(4), search(6))) <= looks(start(6)));
+        assert!(looks(unless_in_vain(start(6), search(4), |_| {})) <= looks(start(6)));
+        assert!(looks(unless_in_vain(start(4), search(6), |_| {})) <= looks(start(6)));
     }
 
     #[test]
     fn nobody_waits_for_what_is_found_for_a_start_that_came_to_nothing() {
         let nothing = after(2, Ok::<Option<()>, ()>(None));
-        assert_eq!(looks(unless_in_vain(nothing, pending())), 3);
+        assert_eq!(looks(unless_in_vain(nothing, pending(), |_| {})), 3);
         let refused = after(2, Err::<Option<()>, ()>(()));
-        assert_eq!(looks(unless_in_vain(refused, pending())), 3);
+        assert_eq!(looks(unless_in_vain(refused, pending(), |_| {})), 3);
     }
 }

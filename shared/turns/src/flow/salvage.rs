@@ -41,9 +41,9 @@ pub(super) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
                 decision(deps, &taken, writer, &outcome)
             }
             None => {
-                let (now, recorded) = (host.now(), steps::last_recorded(deps.payloads(), &taken).await);
+                let (now, left) = (host.now(), steps::left(deps.store(), deps.payloads(), &taken).await);
                 settle::settle(&taken, Verdict::Ended(Reason::Abandoned), now, now, timing)
-                    .map(|change| change.knowing(recorded))
+                    .map(|change| change.knowing(left))
             }
         },
         State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => {

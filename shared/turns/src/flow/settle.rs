@@ -10,7 +10,7 @@ use contracts::error::causes;
 use futures::future::{join, join_all, try_join, try_join_all};
 use protocol::{
     announcement::FinalizeMessage,
-    change::TurnChange,
+    change::{Left, TurnChange},
     correlation::CorrelationId,
     id::AttemptId,
     transition::{Illegal, settle::settle, suspend::suspend},
@@ -48,7 +48,7 @@ impl<D: AgentDeps> Executor<D> {
                 let verdict = Verdict::Ended(Reason::StorageUnavailable);
                 (
                     settle(turn, verdict, now, now, self.deps.timing())
-                        .map(|change| change.knowing(owned.recorded())),
+                        .map(|change| change.knowing(Left { recorded: owned.recorded(), shown: None })),
                     Response::ended(Reason::StorageUnavailable),
                 )
             }
@@ -126,7 +126,7 @@ pub(super) fn decision(
     let (now, timing) = (deps.host().now(), deps.timing());
     let seconds = match &outcome.ending {
         Ending::Suspended { step } => step.plan.tool_deadline_seconds,
-        Ending::Completed { .. } | Ending::Failed => 0,
+        Ending::Completed { .. } | Ending::Failed { .. } => 0,
     };
     match outcome.verdict(writer.clone()) {
         Some(verdict) => settle(turn, verdict, outcome.report.received.unwrap_or(now), now, timing),

@@ -13,7 +13,7 @@ use contracts::{
     read::AgentSessionActiveFileRef,
     request::UserTurn,
 };
-use futures::future::try_join;
+use futures::future::{OptionFuture, try_join};
 use protocol::{
     chain::{self, Start, Target},
     id::TurnKey,
@@ -25,6 +25,7 @@ use protocol::{
 use super::{
     basis::{self, Again},
     executor::Executor,
+    origin,
     retrieve::Question,
 };
 use crate::{
@@ -66,12 +67,20 @@ impl<D: AgentDeps> Executor<D> {
             Some(session) => session.contexts.clone(),
             None => self.first_contexts(org, &submission.contexts).await?,
         };
-        let mut effective = self.effective(org, &contexts).await?;
+        let fork = session.filter(|session| session.forked_from.is_some());
+        // Boxed: few sessions are forks, and each turn's future would be as large as theirs.
+        let origin = OptionFuture::from(
+            fork.map(|session| Box::pin(origin::purged_since(self.deps.store(), session))),
+        );
+        let origin = async { Ok(origin.await.transpose()?.flatten()) };
+        let (mut effective, cut) = try_join(self.effective(org, &contexts), origin).await?;
         let mut before = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
         let mut rerun = None;
         if let Some(again) = again {
+            let known = session.map_or(0, Session::cut_place);
+            let cut_place = if cut.is_some() { u64::MAX } else { known };
             // Boxed: few turns are run again, and each turn's future would be as large as theirs.
-            let (begins, gone_on_from) = Box::pin(self.begins_again(again)).await?;
+            let (begins, gone_on_from) = Box::pin(self.begins_again(again, cut_place)).await?;
             if let Some(model) = &begins.repeats.model {
                 effective = basis::answered_by(effective, model)?;
             }
@@ -92,6 +101,7 @@ impl<D: AgentDeps> Executor<D> {
             target: self.target(&effective),
             files: self.choose_files(before.as_ref(), request, &effective.budgets).await?,
             rerun,
+            cut,
         };
         Ok(Resolved { effective, setup, sources })
     }
@@ -120,7 +130,7 @@ impl<D: AgentDeps> Executor<D> {
             effective = effective.clone().answered_by(model).unwrap_or(effective);
         }
         let chain = match &repeats {
-            Some(_) => Box::pin(self.gone_on_from(turn)).await?.chain,
+            Some(_) => Box::pin(self.gone_on_from(turn, session.cut_place())).await?.chain,
             None => session.chain.clone(),
         };
         let now = self.target(&effective).of(session);
@@ -157,6 +167,7 @@ impl<D: AgentDeps> Executor<D> {
         let plan = Plan {
             solution: session.solution.clone(),
             active_files: files,
+            cut_place: session.cut_place(),
             start: Some(start).filter(|start| *start != turn.chain),
             ..self.deps.config().plan(effective, &turn.mode, self.target(effective).of(session).keeper)
         };

@@ -1,62 +1,90 @@
 //! Recorded steps: where work goes on after a crash, and what is known of a turn that was ended from outside.
 
-use agent::{outcome::Outcome, progress::Step};
+use agent::{outcome::Outcome, progress::Step, summary::summarize};
 use contracts::{ToolContinuation, error::causes, response::ToolResult};
-use futures::future::{try_join, try_join_all};
+use futures::future::{join, try_join, try_join_all};
 use protocol::{
-    detail::Findings,
+    change::Left,
+    detail::{Findings, Report},
     id::AttemptId,
     payload::{Kind, Payload},
     turn::{AcceptedResults, KnownBy, Recorded, Stage, State, Turn},
 };
 
-use super::outcomes;
-use crate::ports::{PayloadReads, Unavailable};
+use super::{outcomes, partial};
+use crate::ports::{PayloadReads, Reads, Unavailable};
 
 /// How many recorded steps are looked for at once.
 const STEPS_AT_ONCE: u32 = 8;
 
-/// What came of a turn so far, as the objects tell it that its head names.
-pub(super) enum Known {
+/// What is known of what came of a turn so far.
+pub(super) struct Known {
+    /// What tells of its work.
+    pub(super) by: Option<By>,
+    /// What there was of an answer when it was ended from outside.
+    pub(super) partial: Option<String>,
+}
+
+/// What tells how far a turn's work had come, as its head names it.
+pub(super) enum By {
     /// An outcome object.
     Outcome(Box<Outcome>),
-    /// How far its work had come.
+    /// A recorded step.
     Step(Box<Step>),
 }
 
 impl Known {
     /// What a finalization needs of it.
     pub(super) fn findings(&self) -> Findings {
-        match self {
-            Self::Outcome(outcome) => outcome.findings(),
-            Self::Step(step) => step.findings(),
+        let found = match &self.by {
+            Some(By::Outcome(outcome)) => outcome.findings(),
+            Some(By::Step(step)) => step.findings(),
+            None => Findings::default(),
+        };
+        match self.partial.as_deref().map(summarize) {
+            Some(partial) => {
+                Findings { report: Report { partial_answer: Some(partial), ..found.report }, ..found }
+            }
+            None => found,
         }
     }
 
     /// The outcome object, where that is what tells.
     pub(super) fn outcome(&self) -> Option<&Outcome> {
-        match self {
-            Self::Outcome(outcome) => Some(outcome),
-            Self::Step(_) => None,
+        match self.by.as_ref()? {
+            By::Outcome(outcome) => Some(outcome),
+            By::Step(_) => None,
         }
     }
 }
 
 /// What is known of what came of a turn; nothing of one that was ended from outside before anything did.
-/// Whoever asks is told the same, since the head names the objects.
-pub(super) async fn known(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<Known>, Unavailable> {
+/// Whoever asks is told the same, since the head names the objects, and where the stream's text ends.
+pub(super) async fn known(
+    store: &impl Reads,
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+) -> Result<Option<Known>, Unavailable> {
+    let (by, partial) = try_join(named(payloads, turn), partial::text(store, payloads, turn)).await?;
+    // Text that stands beside calls is told there.
+    let is_told = |text: &String| matches!(&by, Some(By::Step(step)) if step.progress.has_said(text));
+    let partial = partial.filter(|text| !is_told(text));
+    Ok((by.is_some() || partial.is_some()).then_some(Known { by, partial }))
+}
+
+async fn named(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<By>, Unavailable> {
     let Some(by) = turn.known_by() else { return Ok(None) };
     Ok(match by {
         KnownBy::Outcome(writer) => {
             let outcome = outcomes::written_by(payloads, &turn.key, writer).await?;
-            Some(Known::Outcome(Box::new(outcome)))
+            Some(By::Outcome(Box::new(outcome)))
         }
         KnownBy::Results(accepted) => {
-            answered(payloads, turn, accepted).await?.map(|step| Known::Step(Box::new(step)))
+            answered(payloads, turn, accepted).await?.map(|step| By::Step(Box::new(step)))
         }
         KnownBy::Step(recorded) => {
             let step = step(payloads, turn, &recorded.by, recorded.step).await?;
-            step.map(|step| Known::Step(Box::new(step)))
+            step.map(|step| By::Step(Box::new(step)))
         }
     })
 }
@@ -69,9 +97,13 @@ pub(super) struct Found {
     pub(super) step: Step,
 }
 
-/// The last step that was recorded of a running turn's work, for the head that ends it to name. A bucket that
-/// can't be read holds up no end.
-pub(super) async fn last_recorded(payloads: &impl PayloadReads, turn: &Turn) -> Option<Recorded> {
+/// What is kept of a running turn's work, for the head that ends it to name. What can't be read holds up no end.
+pub(super) async fn left(store: &impl Reads, payloads: &impl PayloadReads, turn: &Turn) -> Left {
+    let (recorded, shown) = join(last_recorded(payloads, turn), partial::shown(store, turn)).await;
+    Left { recorded, shown }
+}
+
+async fn last_recorded(payloads: &impl PayloadReads, turn: &Turn) -> Option<Recorded> {
     match last(payloads, turn).await {
         Ok(found) => found.and_then(|found| found.recorded),
         Err(error) => {
@@ -122,7 +154,8 @@ async fn furthest(
     Ok(None)
 }
 
-async fn step(
+/// A recorded step.
+pub(super) async fn step(
     payloads: &impl PayloadReads,
     turn: &Turn,
     writer: &AttemptId,
@@ -132,6 +165,14 @@ async fn step(
     let stored = payloads.get(&payload).await?;
     // A step that can't be read is done without: its tools run again.
     Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+}
+
+/// The step of the turn's last suspension, with the results that it got.
+pub(super) async fn resumed(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<Step>, Unavailable> {
+    match &turn.accepted {
+        Some(accepted) => answered(payloads, turn, accepted).await,
+        None => Ok(None),
+    }
 }
 
 /// The step of a suspension, with the results that it got.

@@ -58,7 +58,7 @@ impl<D: AgentDeps> Executor<D> {
         progress: &mut Progress,
     ) -> Result<Vec<File>, Lost> {
         let (turn, Due { first, until, room }) = (&owned.turn, due);
-        let left_out = self.walk(from, Walk::back_to(first, room)).await;
+        let left_out = self.walk(&turn.key.session, from, Walk::back_to(first, room)).await;
         if left_out.exchanges.is_empty() {
             // Turns without an answer are no reason to look again; what can't be read may be read tomorrow.
             if left_out.left_out != LeftOut::Unreadable {

@@ -1,15 +1,18 @@
 //! Sweep: overdue turns are found, ended and finalized, whoever died or forgot to tell (I12).
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use contracts::error::causes;
-use protocol::{id::TurnKey, transition::sweep};
+use protocol::{
+    id::{SessionKey, TurnKey},
+    transition::sweep,
+};
 
 use super::{finalize::Finalizer, salvage, write};
 use crate::ports::{Clock, DUE_SHARDS, Deps, Reads, Store, Timer, Unavailable};
 
 /// What a sweep did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Turns the index nominated.
     pub looked_at: usize,
@@ -25,6 +28,8 @@ pub struct Swept {
     pub failed: usize,
     /// Whether the time ran out first.
     pub cut_short: bool,
+    /// The sessions of the turns that are over now.
+    pub sessions: BTreeSet<SessionKey>,
 }
 
 impl<D: Deps> Finalizer<D> {
@@ -81,6 +86,9 @@ impl<D: Deps> Finalizer<D> {
             }
             sweep::Action::Finalize => swept.finalized += 1,
         }
-        self.finalize(key).await.map(|_| ())
+        if self.finalize(key).await? {
+            swept.sessions.insert(key.session.clone());
+        }
+        Ok(())
     }
 }

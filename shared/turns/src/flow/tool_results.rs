@@ -7,7 +7,7 @@ use agent::{
 };
 use bytes::Bytes;
 use contracts::ToolContinuation;
-use futures::future::{join, try_join};
+use futures::future::join;
 use protocol::{
     Caller,
     id::SessionKey,
@@ -53,7 +53,7 @@ impl<D: AgentDeps> Executor<D> {
         let key = session.turn(request.turn_id.clone());
         for _ in 0..ROUNDS {
             let store = self.deps.store();
-            let (session, turn) = try_join(store.session(&key.session), store.turn(&key)).await?;
+            let (session, turn) = store.session_and_turn(&key).await?;
             let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
             if !access::sees(store, caller, &session).await? {
                 return Err(Refusal::TurnNotFound);

@@ -2,8 +2,8 @@
 
 use agent::{outcome::Response, progress::Step, summary};
 use bytes::Bytes;
-use contracts::{Fingerprint, error::causes, request::UserTurn};
-use futures::future::{join, try_join};
+use contracts::{Fingerprint, error::causes, request::UserTurn, stream::Phase};
+use futures::future::join;
 use protocol::{
     Caller,
     change::Commit,
@@ -123,11 +123,11 @@ impl<D: AgentDeps> Executor<D> {
                 Decision::Begin => {
                     // I10: the head that points at the request is written after it.
                     stored.check()?;
-                    self.begin(&seen, None, asked, term).await?
+                    self.begin(&seen, None, asked, term, stream).await?
                 }
                 Decision::BeginClosing(open) => {
                     stored.check()?;
-                    self.begin(&seen, Some(open), asked, term).await?
+                    self.begin(&seen, Some(open), asked, term, stream).await?
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(&self.deps, &open).await?;
@@ -161,9 +161,8 @@ impl<D: AgentDeps> Executor<D> {
                     }
                 }
                 Decision::Conflict => return Err(Refusal::TurnIdConflict),
-                Decision::Busy { turn, until } => {
-                    let retry_after = replay::retry_after(now.until(until));
-                    return Err(Refusal::SessionBusy { turn, retry_after });
+                Decision::Busy { turn, wait } => {
+                    return Err(Refusal::SessionBusy { turn, retry_after: wait });
                 }
                 Decision::Deleted => return Err(Refusal::SessionDeleted),
                 Decision::OtherContexts => return Err(Refusal::OtherContexts),
@@ -180,7 +179,7 @@ impl<D: AgentDeps> Executor<D> {
     /// caller may not see is refused before anything of it tells.
     async fn look(&self, caller: &Caller, submission: &Submission) -> Result<Seen, Refusal> {
         let (store, key) = (self.deps.store(), &submission.key);
-        let (session, turn) = try_join(store.session(&key.session), store.turn(key)).await?;
+        let (session, turn) = store.session_and_turn(key).await?;
         if let Some(session) = &session
             && !access::sees(store, caller, session).await?
         {
@@ -257,12 +256,20 @@ impl<D: AgentDeps> Executor<D> {
         open: Option<Turn>,
         Asked { submission, request, again, question, .. }: Asked<'_, '_>,
         term: &Term,
+        stream: &Writer,
     ) -> Result<Option<(OwnedTurn, Step)>, Refusal> {
         let before = seen.session.as_ref();
-        let Resolved { effective, setup, sources } = self.resolve(before, submission, request, again).await?;
+        let resolved = Box::pin(self.resolve(before, submission, request, again));
+        let Resolved { effective, setup, sources } = resolved.await?;
         let found = Box::pin(self.retrieve(question, &submission.key.session.org, sources.as_ref()));
         let begun = Box::pin(self.write_begin(before, open, submission, &setup));
-        let Some(((commit, lease), found)) = retrieve::unless_in_vain(begun, found).await? else {
+        // Nothing is told before the turn is there: whatever is refused until then is refused with its status.
+        let searching = |(commit, _): &(Commit, Lease)| {
+            if let Some(change) = commit.turns.first() {
+                stream.status(&change.after, 1, Phase::Retrieving);
+            }
+        };
+        let Some(((commit, lease), found)) = retrieve::unless_in_vain(begun, found, searching).await? else {
             return Ok(None);
         };
         let session = commit.session.after;
@@ -316,7 +323,7 @@ impl<D: AgentDeps> Executor<D> {
         session: &Session,
         open: &Turn,
     ) -> Result<Option<(Closing, Option<Known>)>, Refusal> {
-        let known = steps::known(self.deps.payloads(), open).await?;
+        let known = steps::known(self.deps.store(), self.deps.payloads(), open).await?;
         let found = known.as_ref().map(Known::findings);
         let closing = Closing::of(session, open, found.as_ref(), self.deps.host().now(), self.deps.timing());
         let Ok(closing) = closing else { return Ok(None) };

@@ -7,17 +7,23 @@
 use std::time::Duration;
 
 use agent::{
-    answer::{self, Answer, embedded_link},
-    call::Beside,
+    answer::{self, Answer, File, embedded_link},
+    call::{Beside, Made},
     compose::Composed,
     guard::{Blob, Guarded, guard_in_steps},
     model::{Error, FunctionCall, Model, Observer},
-    progress::{Plan, Progress, Step},
+    progress::{Plan, Progress, Step, millis},
     retrieval::SKIPPED,
     tool::{self, Effect, Executed, ExecutedBy, Failure, Limits, PublishFile},
 };
 use bytes::Bytes;
-use contracts::{error::causes, request::UserTurn, response::FileRef};
+use contracts::{
+    error::causes,
+    read::RanBy,
+    request::UserTurn,
+    response::FileRef,
+    stream::{Phase, ResetReason},
+};
 use futures::future::{join, join3};
 use protocol::{
     payload::{Kind, Payload},
@@ -35,6 +41,9 @@ use crate::{
     ports::{AgentDeps, Clock, Payloads, Timer, Unavailable},
     stream::Writer,
 };
+
+/// How much of an answer that breaks off is kept, in bytes.
+const MOST_PARTIAL: usize = 1 << 20;
 
 /// Where an attempt begins.
 pub(super) struct Work<'a> {
@@ -77,26 +86,52 @@ impl<D: AgentDeps> Executor<D> {
         let (config, host) = (self.deps.config(), self.deps.host());
         let mut conversation = self.conversation(turn, &plan, &progress, work.request.cloned());
         let (began, mut raw) = (progress.steps(), Vec::new());
+        let mut long = long_values(turn, &progress);
         loop {
+            let round = progress.rounds.saturating_add(1);
+            if conversation.missing(&plan, &progress).earlier.is_some() {
+                stream.status(turn, round, Phase::RebuildingHistory);
+            }
             let (composed, of_summary) =
                 self.composed(owned, &plan, &mut progress, &mut conversation).await?;
             let Composed { request, told_solution, due: _ } = composed;
             raw.extend(of_summary);
             // Nobody may pay for a turn that is somebody else's, or decided.
             watch::still_owns(&self.deps, owned).await?;
-            let asked = host.monotonic();
-            let mut first_text = None;
+            stream.status(turn, round, Phase::Thinking);
+            let (asked, asked_at) = (host.monotonic(), host.now());
+            let (mut first_text, mut wrote) = (None, String::new());
             let mut deltas = |piece: &str| {
                 first_text.get_or_insert_with(|| host.monotonic().saturating_sub(asked));
+                if wrote.len() < MOST_PARTIAL {
+                    wrote.push_str(piece);
+                }
                 stream.text(&turn.key, piece);
             };
-            let mut observer = Observer::of(&mut deltas).keeping_raw(plan.store_raw_payloads);
+            let mut pauses = |pause: Option<Duration>| match pause {
+                Some(pause) => stream.retrying(turn, round, pause),
+                None => stream.status(turn, round, Phase::Thinking),
+            };
+            let mut observer =
+                Observer::of(&mut deltas).telling_pauses(&mut pauses).keeping_raw(plan.store_raw_payloads);
             let reply = self.deps.model().reply(&request, self.time_left(owned), &mut observer);
             let recorded = self.record(owned, &plan, &progress, began);
             let timed = async { (reply.await, host.monotonic().saturating_sub(asked)) };
+            raw.append(&mut long);
             let (reply, took) = join3(timed, recorded, self.keep(&raw)).await.0;
             progress.model_calls += 1;
             progress.spent(observer.usage);
+            let made = Made {
+                by: turn.attempt.clone(),
+                attempt: turn.takeovers.saturating_add(1),
+                asked: asked_at,
+                ms: millis(took),
+                usage: observer.usage,
+                call: progress.model_calls,
+                raw: plan.store_raw_payloads,
+                long_values: true,
+                step: 0,
+            };
             let (has_output, failed_id) = (observer.has_output, observer.failed_id);
             raw = observer.raw.map_or_else(Vec::new, |raw| answer::raw(turn, progress.model_calls, raw));
             progress.waited(took, first_text);
@@ -109,13 +144,16 @@ impl<D: AgentDeps> Executor<D> {
                 Err(error) => {
                     let failed = Failed { error: &error, request: &request, has_output };
                     if self.recovers(owned, &failed, &mut plan, &mut progress, &mut conversation) {
-                        stream.reset();
+                        stream.reset(ResetReason::Retry);
+                        stream.status(turn, round, Phase::Retrying);
                         continue;
                     }
                     tracing::warn!(%error, "the model call failed");
                     progress.response_id = failed_id.or(progress.response_id);
+                    progress.ended = Some(made);
+                    let partial = guarded(turn, &wrote).await;
                     let failed = answer::failed(answer::failure(&error), progress, &plan, host.now());
-                    return Ok(failed.retry_after(error.retry_after()).beside(raw));
+                    return Ok(failed.with_partial(&turn.key, partial).beside(raw));
                 }
             };
             let provider = self.provider(&plan);
@@ -132,19 +170,20 @@ impl<D: AgentDeps> Executor<D> {
                 progress.warn(answer::CUT_SHORT);
             }
             if reply.restated {
-                stream.reset();
+                stream.reset(ResetReason::Restated);
                 stream.text(&turn.key, &reply.text);
             }
             (progress.provider, progress.asked) = (Some(provider.clone()), Some(plan.model.clone()));
             if reply.calls.is_empty() {
                 answer::check_form(&reply.text, &plan, &mut progress);
+                progress.ended = Some(made);
                 let mode = config.catalog.display_name(progress.mode(turn));
                 let text = guarded(turn, &reply.text).await;
                 let (now, timing) = (host.now(), self.deps.timing());
                 let answer = answer::answered(turn, &mode, text, progress, &plan, now, timing);
                 return Ok(answer.streamed(stream.segment()).beside(raw));
             }
-            stream.reset();
+            stream.reset(ResetReason::Tools);
             if progress.rounds >= plan.max_rounds {
                 let error = answer::too_many_rounds(&plan);
                 return Ok(answer::failed(error, progress, &plan, host.now()).beside(raw));
@@ -152,17 +191,21 @@ impl<D: AgentDeps> Executor<D> {
             progress.rounds += 1;
             let beside = Beside {
                 text: reply.text.clone(),
+                whole_text: None,
                 reasoning: reply.reasoning,
                 hosted: reply.hosted,
                 model: plan.model.clone(),
                 provider,
             };
-            progress.begin_round(reply.calls.iter().cloned(), beside);
-            progress = self.run_tools(owned, &plan, reply.calls, progress).await?;
+            progress.begin_round(reply.calls.iter().cloned(), beside, made);
+            progress = self.run_tools(owned, &plan, reply.calls, progress, stream).await?;
+            long = long_values(turn, &progress);
             if progress.pending().next().is_some() {
+                stream.status(turn, round, Phase::WaitingForTools);
                 let mode = config.catalog.display_name(progress.mode(turn));
                 let text = guarded(turn, &reply.text).await;
                 let now = host.now();
+                raw.append(&mut long);
                 return Ok(answer::suspended(turn, &mode, text, progress, plan, now).beside(raw));
             }
         }
@@ -201,6 +244,7 @@ impl<D: AgentDeps> Executor<D> {
         plan: &Plan,
         calls: Vec<FunctionCall>,
         mut progress: Progress,
+        stream: &Writer,
     ) -> Result<Progress, Lost> {
         let (turn, config, host) = (&owned.turn, self.deps.config(), self.deps.host());
         let limits = Limits::default().within(self.time_left(owned));
@@ -208,6 +252,7 @@ impl<D: AgentDeps> Executor<D> {
         let is_ours = |(call, by)| (by == &ExecutedBy::Server).then_some(call);
         let ours: Vec<FunctionCall> = calls.iter().zip(&by).filter_map(is_ours).cloned().collect();
         let facts = config.facts(progress.mode(turn));
+        ours.iter().take(limits.calls).for_each(|call| stream.tool(turn, progress.rounds, call));
         let running = tool::run_all(&config.tools, &plan.tools, &ours, &facts, &limits, host);
         let seen = async {
             match ours.is_empty() {
@@ -243,10 +288,16 @@ impl<D: AgentDeps> Executor<D> {
         progress.tool_results.extend(performed.iter().map(Executed::result));
         let took = performed.iter().map(|executed| executed.execution_ms);
         progress.server_tool_ms = took.fold(progress.server_tool_ms, u64::saturating_add);
+        for (call, by) in progress.calls.iter_mut().zip(&by) {
+            call.ran_by = Some(match by {
+                ExecutedBy::Server => RanBy::Server,
+                ExecutedBy::Client => RanBy::Client,
+            });
+        }
         // By place, not by id: ids are the model's words, and two calls may have the same.
         let places = progress.calls.iter_mut().zip(by).filter(|(_, by)| *by == ExecutedBy::Server);
         for ((call, _), executed) in places.zip(performed) {
-            call.outcome = Some(executed.outcome);
+            (call.outcome, call.execution_ms) = (Some(executed.outcome), Some(executed.execution_ms));
         }
         Ok(progress)
     }
@@ -299,6 +350,11 @@ impl<D: AgentDeps> Executor<D> {
         self.deps.payloads().put_file(&stored).await?;
         Ok(file)
     }
+}
+
+/// The long values of the last round, to be kept beside the next model call.
+fn long_values(turn: &Turn, progress: &Progress) -> Vec<File> {
+    progress.last_round().map_or_else(Vec::new, |round| answer::long_values(&turn.key, &round))
 }
 
 /// A reply's text without the files in it. Whoever keeps the lease gets a turn between two steps.

@@ -5,7 +5,10 @@
 //! anything. No method has a default: an implementation that leaves one out does not compile.
 
 mod adapters;
+mod archive;
+mod index;
 mod payloads;
+mod removal;
 mod store;
 
 use std::{future::Future, time::Duration};
@@ -15,7 +18,12 @@ use protocol::{announcement::FinalizeMessage, id::AttemptId, version::Newer};
 
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps};
 pub use agent::timer::Timer;
+pub use archive::{Archive, InvalidItem, Object, Part, PayloadArchive, Placed, StoredItem};
+pub use index::{
+    Candidate, Candidates, Filled, ForgetSessions, IndexSessions, Indexed, SessionIndex, Sought,
+};
 pub use payloads::{Link, PayloadReads, Payloads};
+pub use removal::{PURGED_ITEMS, PURGED_VERSIONS, PurgePayloads, PurgeStore, UpstreamResponses};
 pub use store::{Between, CHECKPOINTS_PAGE, DUE_SHARDS, Order, Page, Reads, Record, Store};
 
 /// An error of an adapter, kept whole as a source for the log at the boundary.

@@ -13,8 +13,6 @@ use super::Unavailable;
 pub trait PayloadReads: Send + Sync {
     /// Reads an object.
     fn get(&self, payload: &Payload) -> impl Future<Output = Result<Option<Bytes>, Unavailable>> + Send;
-    /// Whether an object is there, without reading it.
-    fn exists(&self, payload: &Payload) -> impl Future<Output = Result<bool, Unavailable>> + Send;
     /// A short-lived link to an object; none where there is no such object. What it leads to says its media
     /// type, and is no page to be shown.
     fn link(&self, payload: &Payload) -> impl Future<Output = Result<Option<Link>, Unavailable>> + Send;

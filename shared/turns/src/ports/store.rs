@@ -12,6 +12,7 @@ use protocol::{
     detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
     place::Place,
+    purge::Purge,
     session::Session,
     turn::Turn,
 };
@@ -31,6 +32,14 @@ pub trait Reads: Send + Sync {
     fn session(&self, key: &SessionKey) -> impl Future<Output = Result<Option<Session>, Unavailable>> + Send;
     /// The turn's head, read consistently.
     fn turn(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Turn>, Unavailable>> + Send;
+    /// The heads of these turns that are there, read consistently, in any order.
+    fn turns(&self, keys: &[TurnKey]) -> impl Future<Output = Result<Vec<Turn>, Unavailable>> + Send;
+    /// A session and one of its turns, both read consistently, in one call: neither need be as it was when the other
+    /// was read.
+    fn session_and_turn(
+        &self,
+        key: &TurnKey,
+    ) -> impl Future<Output = Result<(Option<Session>, Option<Turn>), Unavailable>> + Send;
     /// What is kept of a turn's request, read consistently: written once, with the turn's start.
     fn request_detail(
         &self,
@@ -49,6 +58,8 @@ pub trait Reads: Send + Sync {
         session: &SessionKey,
         user: &UserId,
     ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
+    /// The record of a session's purge, read consistently.
+    fn purge(&self, key: &SessionKey) -> impl Future<Output = Result<Option<Purge>, Unavailable>> + Send;
     /// An agent context of an org.
     fn agent_context(
         &self,
@@ -66,6 +77,17 @@ pub trait Reads: Send + Sync {
         &self,
         turn: &TurnKey,
         after: Option<Place>,
+    ) -> impl Future<Output = Result<Vec<Checkpoint>, Unavailable>> + Send;
+    /// Where the last of a turn's checkpoints ends, read consistently.
+    fn last_checkpoint(
+        &self,
+        turn: &TurnKey,
+    ) -> impl Future<Output = Result<Option<Place>, Unavailable>> + Send;
+    /// The checkpoints of a place's segment up to that place, in order, read consistently.
+    fn segment(
+        &self,
+        turn: &TurnKey,
+        ends: Place,
     ) -> impl Future<Output = Result<Vec<Checkpoint>, Unavailable>> + Send;
     /// One turn with its details.
     fn record(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Record>, Unavailable>> + Send;
@@ -123,9 +145,11 @@ pub trait Store: Reads {
     /// Moves a participant's last activity forward, never back.
     fn touch(&self, participant: &Participant) -> impl Future<Output = Result<(), Unavailable>> + Send;
     /// Keeps what a user says of a turn in the place of what that user said before, and returns it as it is kept: the
-    /// first time stays.
-    fn put_feedback(&self, feedback: &Feedback)
-    -> impl Future<Output = Result<Feedback, Unavailable>> + Send;
+    /// first time stays. None where the turn's session was purged.
+    fn put_feedback(
+        &self,
+        feedback: &Feedback,
+    ) -> impl Future<Output = Result<Option<Feedback>, WriteError>> + Send;
     /// Makes more of a running turn's stream durable, for other connections.
     fn put_checkpoint(&self, checkpoint: &Checkpoint)
     -> impl Future<Output = Result<(), Unavailable>> + Send;

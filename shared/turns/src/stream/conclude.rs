@@ -2,12 +2,21 @@
 
 use contracts::{
     Error,
-    stream::{Delta, Event, Kind},
+    stream::{Delta, Event, Kind, Reset, ResetReason},
 };
 use protocol::place::{Place, Segment};
 
 use super::writer::utf16_length;
 use agent::outcome::Response;
+
+/// Why what was shown is taken back at the end.
+fn why(response: &Response, answer: &str) -> ResetReason {
+    match (answer.is_empty(), response.error_code.is_some()) {
+        (false, _) => ResetReason::Replaced,
+        (true, true) => ResetReason::Failed,
+        (true, false) => ResetReason::Tools,
+    }
+}
 
 /// The last events for a reader who stands at `place`: after the last reset the deltas concatenate to
 /// the answer, of which a turn that did not complete has none.
@@ -23,7 +32,8 @@ pub(super) fn conclude(place: Option<Place>, round: u32, response: &Response) ->
         }
         None => {
             let start = Place::start(epilogue);
-            events.extend(place.is_some_and(Place::shows_text).then_some(reset(start)));
+            events
+                .extend(place.is_some_and(Place::shows_text).then_some(reset(start, why(response, &answer))));
             events.extend((!answer.is_empty()).then(|| delta(start, 0, &answer)));
         }
     }
@@ -43,8 +53,8 @@ fn rest(place: Option<Place>, of_answer: [Option<Segment>; 2], answer: &str) -> 
     Some((place, answer.get(place.offset..)?))
 }
 
-fn reset(start: Place) -> Event {
-    Event { id: Some(start.id()), kind: Kind::Reset }
+fn reset(start: Place, reason: ResetReason) -> Event {
+    Event { id: Some(start.id()), kind: Kind::Reset(Reset { reason: Some(reason) }) }
 }
 
 fn delta(from: Place, index: u64, text: &str) -> Event {

@@ -54,7 +54,7 @@ pub enum Opened<F> {
 
 impl Feed {
     pub(super) fn new(writer: Arc<Writer>, seen: Option<Place>) -> Self {
-        Self { writer, cursor: Cursor { place: seen, index: None } }
+        Self { writer, cursor: Cursor::after(seen) }
     }
 
     /// Waits for what tells how the answer has to begin: the first event, its end, or `patience`.

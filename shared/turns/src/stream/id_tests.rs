@@ -2,7 +2,7 @@
 
 use contracts::{
     ErrorCode, Fingerprint, Timestamp,
-    stream::{Event, EventId},
+    stream::{Event, EventId, ResetReason},
 };
 use proptest::{prelude::*, sample::select};
 use protocol::{
@@ -65,7 +65,7 @@ impl Life {
         let writer = Writer::new(true, None);
         writer.begin(&first);
         let now = first.created;
-        let cursor = Cursor { place: None, index: None };
+        let cursor = Cursor::after(None);
         Self { turn: first, now, attempts: 0, writer, cursor, text: String::new(), ids: Vec::new() }
     }
 
@@ -146,7 +146,7 @@ impl Life {
     }
 
     fn reset(&mut self) {
-        self.writer.reset();
+        self.writer.reset(ResetReason::Tools);
         self.text.clear();
         self.read();
     }
@@ -168,7 +168,7 @@ impl Life {
         let told: Vec<Event> = conclude(self.cursor.place, self.writer.round(), response);
         self.ids.extend(told.iter().map(|event| event.id));
         let last = self.ids.last().copied().flatten().map(Place::from);
-        self.cursor = Cursor { place: last, index: None };
+        self.cursor = Cursor::after(last);
     }
 
     fn fresh(&mut self) -> AttemptId {

@@ -10,7 +10,7 @@ use contracts::{
     AgentExecuteResponse, Error, ErrorCode, Fingerprint, Timestamp,
     id::{OrgId, SessionId, TurnId, UserId},
     response::{Final, Metadata},
-    stream::{Event, EventId, Kind},
+    stream::{Event, EventId, Kind, Phase, Reset, ResetReason, Status},
 };
 use proptest::prelude::*;
 
@@ -50,6 +50,7 @@ pub(super) fn turn(attempts: usize) -> Turn {
         accepted: None,
         ended_by: None,
         recorded: None,
+        shown: None,
         state: State::Running { lease_ends: now, stage: Stage { round: 0, attempts } },
     }
 }
@@ -80,26 +81,32 @@ struct Client {
     last: Option<EventId>,
     text: String,
     results: Vec<String>,
+    statuses: Vec<Status>,
 }
 
 impl Client {
     fn take(&mut self, event: &Event) {
-        assert!(event.id.is_some() && self.last < event.id, "{event:?} after {:?}", self.last);
         assert!(self.results.is_empty(), "{event:?} after the result");
+        if let Kind::Status(status) = &event.kind {
+            assert_eq!(event.id, None, "a status is no event of the turn");
+            return self.statuses.push(status.clone());
+        }
+        assert!(event.id.is_some() && self.last < event.id, "{event:?} after {:?}", self.last);
         self.last = event.id;
         match &event.kind {
             Kind::Delta(delta) => {
                 assert_eq!(delta.index, u64::try_from(self.text.encode_utf16().count()).unwrap());
                 self.text.push_str(&delta.text);
             }
-            Kind::Reset => self.text.clear(),
+            Kind::Reset(_) => self.text.clear(),
+            Kind::Status(_) => unreachable!("taken above"),
             Kind::Result(result) => self.results.push(result.get().to_owned()),
         }
     }
 
     /// A connection that goes on after the last event.
     fn cursor(&self) -> Cursor {
-        Cursor { place: self.last.map(Place::from), index: None }
+        Cursor::after(self.last.map(Place::from))
     }
 }
 
@@ -107,6 +114,8 @@ impl Client {
 enum Step {
     /// The model writes.
     Write(String),
+    /// What the turn is at is said.
+    Say,
     /// A tool round begins.
     Round,
     /// The attempt dies and another one takes the turn over, for this client or for another.
@@ -134,6 +143,7 @@ fn piece() -> impl Strategy<Value = String> {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         8 => piece().prop_map(Step::Write),
+        2 => Just(Step::Say),
         1 => Just(Step::Round),
         1 => any::<bool>().prop_map(|ours| Step::TakeOver { ours }),
         3 => Just(Step::Save),
@@ -173,7 +183,7 @@ impl Playback {
             attempts: 1,
             writer,
             source: Source::Ours,
-            cursor: Cursor { place: None, index: None },
+            cursor: Cursor::after(None),
             client: Client::default(),
             saved: None,
             checkpoints: BTreeMap::new(),
@@ -188,8 +198,9 @@ impl Playback {
                 self.writer.text(&turn(1).key, piece);
                 self.written.push_str(piece);
             }
+            Step::Say => self.writer.status(&turn(self.attempts), 1, Phase::Thinking),
             Step::Round => {
-                self.writer.reset();
+                self.writer.reset(ResetReason::Tools);
                 self.written.clear();
             }
             Step::TakeOver { .. } if self.attempts == 3 => {}
@@ -316,13 +327,13 @@ proptest! {
 fn a_long_answer_costs_a_piece_no_more_than_a_short_one() {
     let writer = Writer::new(true, None);
     writer.begin(&turn(1));
-    let mut cursor = Cursor { place: None, index: None };
+    let mut cursor = Cursor::after(None);
     let mut client = Client::default();
     let paragraph = "Some words of an answer that goes on for very long, again and again.\n\n";
     for _ in 0..20_000 {
         writer.text(&turn(1).key, paragraph);
         while let Some(event) = writer.next(&mut cursor) {
-            client.take(&Event { id: event.id, kind: Kind::Reset });
+            client.take(&Event { id: event.id, kind: Kind::Reset(Reset::default()) });
         }
     }
     assert_eq!(cursor.place.unwrap().offset, 20_000 * paragraph.len());
@@ -335,4 +346,70 @@ fn nothing_is_kept_for_whoever_wants_no_stream() {
     writer.text(&turn(1).key, "Some words. ");
     assert_eq!(writer.checkpoint(&turn(1).key, None, Timestamp::from_millis(NOW)), None);
     assert_eq!(writer.segment(), None);
+}
+
+/// What a reader of this writer gets next, in short.
+fn read(writer: &Writer, cursor: &mut Cursor) -> Vec<String> {
+    let told = |event: Event| match event.kind {
+        Kind::Delta(delta) => delta.text,
+        Kind::Reset(Reset { reason }) => format!("{reason:?}"),
+        Kind::Status(Status { phase, attempt, round, .. }) => format!("{phase:?} {attempt} {round:?}"),
+        Kind::Result(_) => "result".to_owned(),
+    };
+    std::iter::from_fn(|| writer.next(cursor)).map(told).collect()
+}
+
+#[test]
+fn statuses_come_where_they_were_said_and_each_once() {
+    let (writer, mut cursor) = (Writer::new(true, None), Cursor::after(None));
+    writer.status(&turn(1), 1, Phase::Retrieving);
+    writer.begin(&turn(1));
+    writer.status(&turn(1), 1, Phase::Thinking);
+    writer.text(&turn(1).key, "Let me look.\n\n");
+    assert_eq!(
+        read(&writer, &mut cursor),
+        ["Retrieving 1 Some(1)", "Thinking 1 Some(1)", "Let me look.\n\n"]
+    );
+    writer.reset(ResetReason::Tools);
+    writer.status(&turn(1), 1, Phase::Tool);
+    assert_eq!(read(&writer, &mut cursor), ["Some(Tools)", "Tool 1 Some(1)"]);
+    writer.status(&turn(1), 2, Phase::Thinking);
+    writer.text(&turn(1).key, "There.\n\n");
+    assert_eq!(read(&writer, &mut cursor), ["Thinking 1 Some(2)", "There.\n\n"]);
+    assert_eq!(read(&writer, &mut cursor), [""; 0]);
+}
+
+#[test]
+fn a_reader_that_is_slow_is_told_the_newest_statuses_alone() {
+    let (writer, mut cursor) = (Writer::new(true, None), Cursor::after(None));
+    writer.begin(&turn(1));
+    for round in 1..=1_000 {
+        writer.status(&turn(1), round, Phase::Thinking);
+    }
+    let told = read(&writer, &mut cursor);
+    assert!((65..=128).contains(&told.len()), "{}", told.len());
+    assert_eq!(told.last().unwrap(), "Thinking 1 Some(1000)");
+}
+
+#[test]
+fn a_reset_says_why_on_every_connection() {
+    let (writer, mut cursor) = (Writer::new(true, None), Cursor::after(None));
+    writer.begin(&turn(1));
+    writer.text(&turn(1).key, "First.\n\n");
+    assert_eq!(read(&writer, &mut cursor), ["First.\n\n"]);
+    let seen = cursor;
+    writer.reset(ResetReason::Retry);
+    writer.text(&turn(1).key, "Second.\n\n");
+    assert_eq!(read(&writer, &mut cursor), ["Some(Retry)", "Second.\n\n"]);
+    let checkpoint = writer.checkpoint(&turn(1).key, None, Timestamp::from_millis(NOW)).unwrap();
+    let elsewhere = Writer::new(true, seen.place);
+    elsewhere.relay(&checkpoint);
+    assert_eq!(read(&elsewhere, &mut Cursor::after(seen.place)), ["Some(Retry)", "Second.\n\n"]);
+    let taken = Writer::new(true, cursor.place);
+    taken.begin(&turn(2));
+    assert_eq!(read(&taken, &mut Cursor::after(cursor.place)), ["Some(TakenOver)"]);
+    let failed = conclude(cursor.place, 0, &Response::error(ErrorCode::ModelUnavailable.into()));
+    assert!(matches!(failed[0].kind, Kind::Reset(Reset { reason: Some(ResetReason::Failed) })), "{failed:?}");
+    let other = conclude(cursor.place, 0, &completed("Another.", None));
+    assert!(matches!(other[0].kind, Kind::Reset(Reset { reason: Some(ResetReason::Replaced) })), "{other:?}");
 }

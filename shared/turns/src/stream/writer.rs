@@ -6,16 +6,26 @@ use protocol::place::{Place, Segment};
 use std::{
     collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use agent::guard::{Blob, Guarded, Stream};
+use agent::{
+    guard::{Blob, Guarded, Stream},
+    model::FunctionCall,
+};
 use contracts::{
     Timestamp,
-    stream::{Delta, Event, Kind},
+    stream::{Delta, Event, Kind, Phase, Reset, ResetReason, Status},
 };
 use tokio::sync::Notify;
 
-use protocol::{id::TurnKey, turn::Turn};
+use protocol::{
+    id::{AttemptId, TurnKey},
+    turn::Turn,
+};
+
+/// The most statuses that wait for a reader: as many as a reply's calls that run, and those around them.
+const MOST_STATUSES: usize = 96;
 
 /// What the answer looks like so far.
 #[derive(Debug)]
@@ -33,6 +43,14 @@ struct State {
     round: u32,
     /// Where the text begins: at the segment's start, unless another process wrote what comes before.
     begins: Option<Place>,
+    /// Why the segment began, where that was by a reset.
+    reset: Option<ResetReason>,
+    /// What the turn was at, oldest first, for whoever has not been told.
+    statuses: VecDeque<Said>,
+    /// How many statuses there ever were.
+    said: u64,
+    /// The attempt of another process that was said to work on the turn.
+    followed: Option<AttemptId>,
     /// How many UTF-16 code units of the segment come before the text.
     index: u64,
     /// What is final of the segment's text, from there on.
@@ -55,6 +73,15 @@ struct Unstored {
     file: File,
 }
 
+/// What the turn was at.
+#[derive(Debug)]
+struct Said {
+    number: u64,
+    /// Where the text ended by then.
+    at: Option<Place>,
+    status: Status,
+}
+
 /// Where a reader stands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
@@ -62,6 +89,19 @@ pub(super) struct Cursor {
     pub(super) place: Option<Place>,
     /// How many UTF-16 code units of the segment it got, where that is known.
     pub(super) index: Option<u64>,
+    /// How many statuses it was told.
+    told: u64,
+}
+
+impl Cursor {
+    /// After this place.
+    pub(super) fn after(place: Option<Place>) -> Self {
+        Self { place, index: None, told: 0 }
+    }
+
+    fn moved(self, place: Place, index: u64) -> Self {
+        Self { place: Some(place), index: Some(index), ..self }
+    }
 }
 
 impl Writer {
@@ -70,6 +110,10 @@ impl Writer {
             streamed,
             round: 0,
             begins: None,
+            reset: None,
+            statuses: VecDeque::new(),
+            said: 0,
+            followed: None,
             index: 0,
             text: String::new(),
             unstored: VecDeque::new(),
@@ -106,7 +150,50 @@ impl Writer {
     pub fn begin(&self, turn: &Turn) {
         let mut state = self.state();
         state.round = turn.round();
-        state.start(Segment::first(turn));
+        state.start(turn.first_segment());
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// What the turn is at, and which of the model's replies that is about.
+    pub fn status(&self, turn: &Turn, round: u32, phase: Phase) {
+        self.say(Status::of(phase, attempt(turn), Some(round)));
+    }
+
+    /// A tool of the server's runs for this call.
+    pub fn tool(&self, turn: &Turn, round: u32, call: &FunctionCall) {
+        let (tool_name, tool_call_id) = (Some(call.name.clone()), Some(call.call_id.clone()));
+        let status = Status::of(Phase::Tool, attempt(turn), Some(round));
+        self.say(Status { tool_name, tool_call_id, ..status });
+    }
+
+    /// The model is asked again after a pause.
+    pub fn retrying(&self, turn: &Turn, round: u32, pause: Duration) {
+        let status = Status::of(Phase::Retrying, attempt(turn), Some(round));
+        let seconds = u64::try_from(pause.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
+        self.say(Status { retry_after_seconds: Some(seconds), ..status });
+    }
+
+    /// Another process works on the turn; said once of each attempt.
+    pub fn follows(&self, turn: &Turn) {
+        let is_news =
+            self.state().followed.replace(turn.attempt.clone()).is_none_or(|known| known != turn.attempt);
+        if is_news {
+            self.say(Status::of(Phase::Working, attempt(turn), None));
+        }
+    }
+
+    fn say(&self, status: Status) {
+        let mut state = self.state();
+        if !state.streamed {
+            return;
+        }
+        state.said += 1;
+        let said = Said { number: state.said, at: state.ends(), status };
+        state.statuses.push_back(said);
+        if state.statuses.len() > MOST_STATUSES {
+            state.statuses.pop_front();
+        }
         drop(state);
         self.changed.notify_one();
     }
@@ -159,11 +246,12 @@ impl Writer {
         self.changed.notify_one();
     }
 
-    /// What was written is not the answer: a tool round follows.
-    pub fn reset(&self) {
+    /// What was written is not the answer.
+    pub fn reset(&self, reason: ResetReason) {
         let mut state = self.state();
         let Some(begins) = state.begins else { return };
         state.start(begins.segment.next());
+        state.reset = Some(reason);
         drop(state);
         self.changed.notify_one();
     }
@@ -178,7 +266,7 @@ impl Writer {
             Some(ends) if ends >= checkpoint.ends => {}
             _ => {
                 state.start(begins.segment);
-                state.begins = Some(begins);
+                (state.begins, state.reset) = (Some(begins), checkpoint.reset);
                 state.index = checkpoint.index;
                 state.text.push_str(&checkpoint.text);
             }
@@ -221,6 +309,7 @@ impl Writer {
             ends: Place { segment: begins.segment, offset: from.offset + text.len() },
             index: state.index + utf16_length(before),
             text: text.to_owned(),
+            reset: state.reset,
             expires: now.after(CHECKPOINT_LIFE),
         })
     }
@@ -233,28 +322,21 @@ impl Writer {
     /// The next event for a reader at `cursor`, which moves on with it.
     pub(super) fn next(&self, cursor: &mut Cursor) -> Option<Event> {
         let state = self.state();
-        let begins = state.begins.filter(|_| state.streamed)?;
-        let start = Place::start(begins.segment);
-        match cursor.place {
-            Some(place) if place.segment == begins.segment => {}
-            // An older attempt's text: the reader is further.
-            Some(place) if place > start => return None,
-            Some(place) if place.shows_text() => {
-                *cursor = Cursor { place: Some(start), index: Some(0) };
-                return Some(Event { id: Some(start.id()), kind: Kind::Reset });
-            }
-            _ => *cursor = Cursor { place: Some(start), index: Some(0) },
-        }
-        let offset = cursor.place.map_or(0, |place| place.offset);
-        let skipped = offset.checked_sub(begins.offset)?;
-        let (before, text) = (state.text.get(..skipped)?, state.shown().get(skipped..)?);
-        if text.is_empty() {
+        if !state.streamed {
             return None;
         }
-        let index = cursor.index.unwrap_or_else(|| state.index + utf16_length(before));
-        let ends = Place { segment: begins.segment, offset: offset + text.len() };
-        *cursor = Cursor { place: Some(ends), index: Some(index + utf16_length(text)) };
-        Some(Event { id: Some(ends.id()), kind: Kind::Delta(Delta { index, text: text.to_owned() }) })
+        let due = state.statuses.iter().find(|said| said.number > cursor.told);
+        // What was said of a later text waits for that, unless there is none to be shown.
+        let stands = cursor.place.or(state.begins.map(|begins| Place::start(begins.segment)));
+        let text = match due {
+            Some(said) if said.at <= stands => None,
+            _ => state.text_for(cursor),
+        };
+        text.or_else(|| {
+            let said = due?;
+            cursor.told = said.number;
+            Some(Event { id: None, kind: Kind::Status(said.status.clone()) })
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -263,8 +345,37 @@ impl Writer {
 }
 
 impl State {
+    /// The next of the text, or the reset before it, for a reader at `cursor`, which moves on with it.
+    fn text_for(&self, cursor: &mut Cursor) -> Option<Event> {
+        let begins = self.begins?;
+        let start = Place::start(begins.segment);
+        match cursor.place {
+            Some(place) if place.segment == begins.segment => {}
+            // An older attempt's text: the reader is further.
+            Some(place) if place > start => return None,
+            Some(place) if place.shows_text() => {
+                let is_ours = place.segment.is_of_same_attempt(begins.segment);
+                let reason = if is_ours { self.reset } else { Some(ResetReason::TakenOver) };
+                *cursor = cursor.moved(start, 0);
+                return Some(Event { id: Some(start.id()), kind: Kind::Reset(Reset { reason }) });
+            }
+            _ => *cursor = cursor.moved(start, 0),
+        }
+        let offset = cursor.place.map_or(0, |place| place.offset);
+        let skipped = offset.checked_sub(begins.offset)?;
+        let (before, text) = (self.text.get(..skipped)?, self.shown().get(skipped..)?);
+        if text.is_empty() {
+            return None;
+        }
+        let index = cursor.index.unwrap_or_else(|| self.index + utf16_length(before));
+        let ends = Place { segment: begins.segment, offset: offset + text.len() };
+        *cursor = cursor.moved(ends, index + utf16_length(text));
+        Some(Event { id: Some(ends.id()), kind: Kind::Delta(Delta { index, text: text.to_owned() }) })
+    }
+
     fn start(&mut self, segment: Segment) {
         self.begins = Some(Place::start(segment));
+        self.reset = None;
         self.index = 0;
         self.text.clear();
         self.unstored.clear();
@@ -281,6 +392,11 @@ impl State {
         let begins = self.begins?;
         Some(Place { segment: begins.segment, offset: begins.offset + self.text.len() })
     }
+}
+
+/// Which attempt works on a turn, from 1.
+fn attempt(turn: &Turn) -> u32 {
+    turn.takeovers.saturating_add(1)
 }
 
 /// The length of a text as a browser counts it.

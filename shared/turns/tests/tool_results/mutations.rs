@@ -75,7 +75,7 @@ fn broken(mutation: Mutation, at: usize) -> (ErrorCode, String) {
         Mutation::NeitherOutcome => (ErrorCode::MemberRequired, ""),
         Mutation::NotJson => (ErrorCode::MemberInvalid, ".ResultJson"),
         Mutation::BlankError => (ErrorCode::MemberInvalid, ".ErrorMessage"),
-        Mutation::NegativeTime | Mutation::FractionalTime => (ErrorCode::MemberInvalid, ".ExecutionMs"),
+        Mutation::NegativeTime => (ErrorCode::MemberInvalid, ".ExecutionMs"),
         Mutation::NoTime => (ErrorCode::MemberRequired, ".ExecutionMs"),
         Mutation::NoCallId => (ErrorCode::MemberRequired, ".ToolCallId"),
         Mutation::UnknownMember => (ErrorCode::MemberUnknown, ".Comment"),

@@ -13,7 +13,7 @@ const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qdrant/Cargo.tom
 /// One build at a time: the clouds of one process share it.
 static BUILDING: Mutex<()> = Mutex::const_new(());
 
-/// The folder to build in, beside what else was built: `target/qdrant` for `target/debug/local`.
+/// The folder to build in, beside what else was built: `target/qdrant` for `target/debug/aptix`.
 pub(super) fn target(executable: &Path) -> PathBuf {
     let target = executable.ancestors().nth(2).unwrap_or_else(|| Path::new("target"));
     target.join("qdrant")

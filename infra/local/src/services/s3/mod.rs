@@ -1,4 +1,5 @@
-//! S3: s3s over SQLite, as far as the system uses S3: whole objects, conditional writes, lists and links.
+//! S3: s3s over SQLite, as far as the system uses S3: whole objects, conditional writes, lists, links, and versions of
+//! what was deleted.
 
 mod objects;
 
@@ -14,17 +15,18 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use s3s::auth::SimpleAuth;
 use s3s::dto::{
-    CreateBucketInput, CreateBucketOutput, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput,
-    DeleteObjectsOutput, DeletedObject, ETag, GetObjectInput, GetObjectOutput, HeadBucketInput,
-    HeadBucketOutput, HeadObjectInput, HeadObjectOutput, ListObjectsV2Input, ListObjectsV2Output, Object,
-    PutObjectInput, PutObjectOutput, StreamingBlob,
+    CreateBucketInput, CreateBucketOutput, DeleteMarkerEntry, DeleteObjectInput, DeleteObjectOutput,
+    DeleteObjectsInput, DeleteObjectsOutput, DeletedObject, ETag, GetObjectInput, GetObjectOutput,
+    HeadBucketInput, HeadBucketOutput, HeadObjectInput, HeadObjectOutput, ListObjectVersionsInput,
+    ListObjectVersionsOutput, ListObjectsV2Input, ListObjectsV2Output, Object, ObjectVersion, PutObjectInput,
+    PutObjectOutput, StreamingBlob,
 };
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3, S3Error, S3Request, S3Response, S3Result, s3_error};
 use tower_http::cors::{Any, CorsLayer};
 
 use super::{ACCESS_KEY, SECRET_KEY, md5};
-use objects::{Head, Objects};
+use objects::{Head, Objects, Version};
 
 /// The largest object; far beyond what the system writes.
 const MAX_OBJECT_BYTES: usize = 128 * 1024 * 1024;
@@ -86,9 +88,13 @@ impl Buckets {
         asked.map_err(S3Error::internal_error)?.map_err(S3Error::internal_error)
     }
 
-    async fn delete(&self, bucket: &str, key: &str) -> S3Result<()> {
+    async fn delete(&self, bucket: &str, key: &str, version: Option<String>) -> S3Result<()> {
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
-        self.ask(move |objects| objects.delete(&bucket, &key)).await
+        self.ask(move |objects| match version {
+            Some(version) => objects.delete_version(&bucket, &key, &version),
+            None => objects.delete(&bucket, &key),
+        })
+        .await
     }
 }
 
@@ -195,11 +201,39 @@ impl S3 for Buckets {
         }))
     }
 
+    async fn list_object_versions(
+        &self,
+        request: S3Request<ListObjectVersionsInput>,
+    ) -> S3Result<S3Response<ListObjectVersionsOutput>> {
+        let input = request.input;
+        if input.delimiter.is_some() || input.key_marker.is_some() || input.version_id_marker.is_some() {
+            return Err(s3_error!(NotImplemented));
+        }
+        let most = input.max_keys.unwrap_or(MAX_LISTED).clamp(0, MAX_LISTED);
+        let (bucket, prefix) = (input.bucket.clone(), input.prefix.clone().unwrap_or_default());
+        let mut listed =
+            self.ask(move |objects| objects.versions(&bucket, &prefix, i64::from(most) + 1)).await?;
+        let shown = usize::try_from(most).unwrap_or_default();
+        let is_truncated = listed.len() > shown;
+        listed.truncate(shown);
+        let (markers, versions): (Vec<_>, Vec<_>) = listed.into_iter().partition(|version| version.is_marker);
+        Ok(S3Response::new(ListObjectVersionsOutput {
+            name: Some(input.bucket),
+            prefix: input.prefix,
+            max_keys: Some(most),
+            is_truncated: Some(is_truncated),
+            versions: Some(versions.into_iter().map(version).collect()),
+            delete_markers: Some(markers.into_iter().map(marker).collect()),
+            ..ListObjectVersionsOutput::default()
+        }))
+    }
+
     async fn delete_object(
         &self,
         request: S3Request<DeleteObjectInput>,
     ) -> S3Result<S3Response<DeleteObjectOutput>> {
-        self.delete(&request.input.bucket, &request.input.key).await?;
+        let DeleteObjectInput { bucket, key, version_id, .. } = request.input;
+        self.delete(&bucket, &key, version_id).await?;
         Ok(S3Response::new(DeleteObjectOutput::default()))
     }
 
@@ -210,10 +244,29 @@ impl S3 for Buckets {
         let DeleteObjectsInput { bucket, delete, .. } = request.input;
         let mut deleted = Vec::new();
         for object in delete.objects {
-            self.delete(&bucket, &object.key).await?;
+            self.delete(&bucket, &object.key, object.version_id).await?;
             deleted.push(DeletedObject { key: Some(object.key), ..DeletedObject::default() });
         }
         Ok(S3Response::new(DeleteObjectsOutput { deleted: Some(deleted), ..DeleteObjectsOutput::default() }))
+    }
+}
+
+fn version(version: Version) -> ObjectVersion {
+    ObjectVersion {
+        key: Some(version.key),
+        version_id: Some(version.version),
+        last_modified: Some(version.modified.into()),
+        size: Some(version.size),
+        ..ObjectVersion::default()
+    }
+}
+
+fn marker(version: Version) -> DeleteMarkerEntry {
+    DeleteMarkerEntry {
+        key: Some(version.key),
+        version_id: Some(version.version),
+        last_modified: Some(version.modified.into()),
+        ..DeleteMarkerEntry::default()
     }
 }
 

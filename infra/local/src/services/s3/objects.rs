@@ -24,6 +24,15 @@ const TABLES: &str = "
         body BLOB NOT NULL,
         PRIMARY KEY (bucket, key)
     );
+    CREATE TABLE IF NOT EXISTS versions (
+        bucket TEXT NOT NULL,
+        key TEXT NOT NULL,
+        version TEXT NOT NULL,
+        is_marker INTEGER NOT NULL,
+        modified INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        PRIMARY KEY (bucket, key, version)
+    );
 ";
 
 /// Every bucket with its objects.
@@ -39,6 +48,20 @@ pub(super) struct Head {
     pub(super) modified: SystemTime,
     pub(super) size: i64,
 }
+
+/// A version of an object: the object as it is, one that was deleted, or the mark that it was. Of one that was deleted
+/// nothing is kept but this: nobody brings it back here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) key: String,
+    pub(super) version: String,
+    pub(super) is_marker: bool,
+    pub(super) modified: SystemTime,
+    pub(super) size: i64,
+}
+
+/// The version of what an object is now.
+const CURRENT: &str = "rowid || '-' || modified";
 
 impl Objects {
     /// Opens the file, or makes it.
@@ -91,10 +114,56 @@ impl Objects {
         self.lock().query_row(query, [bucket, key], head).optional()
     }
 
+    /// Marks an object as deleted. What it was stays a version of it.
     pub(super) fn delete(&self, bucket: &str, key: &str) -> Result<()> {
-        let deleted =
-            self.lock().execute("DELETE FROM objects WHERE bucket = ?1 AND key = ?2", [bucket, key]);
-        deleted.map(|_| ())
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (marker, modified) = (format!("marker-{}", now.as_nanos()), now.as_millis());
+        let mut connection = self.lock();
+        let transaction = connection.transaction()?;
+        let keep = format!(
+            "INSERT OR REPLACE INTO versions SELECT bucket, key, {CURRENT}, 0, modified, size FROM objects \
+             WHERE bucket = ?1 AND key = ?2"
+        );
+        transaction.execute(&keep, [bucket, key])?;
+        transaction.execute("DELETE FROM objects WHERE bucket = ?1 AND key = ?2", [bucket, key])?;
+        transaction.execute(
+            "INSERT OR REPLACE INTO versions VALUES (?1, ?2, ?3, 1, ?4, 0)",
+            params![bucket, key, marker, i64::try_from(modified).unwrap_or(i64::MAX)],
+        )?;
+        transaction.commit()
+    }
+
+    /// Removes a version for good.
+    pub(super) fn delete_version(&self, bucket: &str, key: &str, version: &str) -> Result<()> {
+        let connection = self.lock();
+        let current = format!("DELETE FROM objects WHERE bucket = ?1 AND key = ?2 AND {CURRENT} = ?3");
+        connection.execute(&current, [bucket, key, version])?;
+        let old = "DELETE FROM versions WHERE bucket = ?1 AND key = ?2 AND version = ?3";
+        connection.execute(old, [bucket, key, version]).map(|_| ())
+    }
+
+    /// The first versions of the objects whose keys begin with `prefix`, by their keys, newest first.
+    pub(super) fn versions(&self, bucket: &str, prefix: &str, most: i64) -> Result<Vec<Version>> {
+        let query = format!(
+            "SELECT key, version, is_marker, modified, size FROM ( \
+             SELECT bucket, key, {CURRENT} AS version, 0 AS is_marker, modified, size, 1 AS now FROM objects \
+             UNION ALL SELECT bucket, key, version, is_marker, modified, size, 0 AS now FROM versions) \
+             WHERE bucket = ?1 AND substr(key, 1, length(?2)) = ?2 \
+             ORDER BY key, now DESC, modified DESC, version DESC LIMIT ?3"
+        );
+        let connection = self.lock();
+        let mut statement = connection.prepare(&query)?;
+        let rows = statement.query_map(params![bucket, prefix, most], |row| {
+            let modified = Duration::from_millis(u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default());
+            Ok(Version {
+                key: row.get(0)?,
+                version: row.get(1)?,
+                is_marker: row.get(2)?,
+                modified: UNIX_EPOCH + modified,
+                size: row.get(4)?,
+            })
+        })?;
+        rows.collect()
     }
 
     /// The objects whose keys begin with a prefix and come after one, in the order of their bytes.
@@ -145,6 +214,25 @@ mod tests {
         assert_eq!(objects.get("b", "k").unwrap().unwrap().1, "two");
         objects.delete("b", "k").unwrap();
         assert!(objects.head("b", "k").unwrap().is_none() && objects.get("c", "k").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_was_deleted_is_a_version_until_that_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::open(&folder.path().join("objects")).unwrap();
+        for key in ["a/1", "a/2", "b"] {
+            stored(&objects, key, "body", true);
+        }
+        objects.delete("b", "a/1").unwrap();
+        let versions = objects.versions("b", "a/", 10).unwrap();
+        let told: Vec<_> = versions.iter().map(|version| (version.key.as_str(), version.is_marker)).collect();
+        assert_eq!(told, [("a/1", true), ("a/1", false), ("a/2", false)]);
+        assert!(stored(&objects, "a/1", "again", true), "it is not there any more");
+        for version in objects.versions("b", "a/", 10).unwrap() {
+            objects.delete_version("b", &version.key, &version.version).unwrap();
+        }
+        assert_eq!(objects.versions("b", "a/", 10).unwrap(), []);
+        assert!(objects.head("b", "a/2").unwrap().is_none() && objects.head("b", "b").unwrap().is_some());
     }
 
     #[test]

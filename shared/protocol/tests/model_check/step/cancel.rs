@@ -18,6 +18,9 @@ impl Step<'_> {
 
     /// Decides by the head as read; what is settled already stands.
     pub(super) fn decide_cancel(&mut self, number: u8) {
+        if self.is_refused_as_purged() {
+            return;
+        }
         let Some(turn) = self.state.turn(number).cloned() else { return };
         match settle::end(&turn, Reason::Cancelled, at(self.state.now), &timing()) {
             Ok(change) => self.will_send(change, Then::Cancelled),
@@ -30,7 +33,8 @@ impl Step<'_> {
 
     /// Tells the client that the turn is over, one way or the other.
     pub(super) fn confirm_cancel(&mut self, turn: u8) {
-        if self.state.turn(turn).is_none_or(|turn| turn.settlement().is_none()) {
+        let is_open = self.state.turn(turn).is_none_or(|turn| turn.settlement().is_none());
+        if is_open && !self.state.is_purged() {
             self.state.breaks(Broken::CancelUnfounded);
         }
     }

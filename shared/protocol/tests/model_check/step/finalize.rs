@@ -68,7 +68,17 @@ impl Step<'_> {
             return;
         }
         let outcome = self.load(&turn);
-        let mut commit = finalize(&session, &turn, outcome.as_ref()).expect("it is settled").commit(&session);
+        let mut finalized = finalize(&session, &turn, outcome.as_ref());
+        if finalized.is_err() && self.is_out(Rule::PurgeEndsFinalizing) {
+            let unmarked = Session { deleted: None, ..session.as_ref().clone() };
+            finalized = finalize(&unmarked, &turn, outcome.as_ref());
+            if let Ok(finalized) = &mut finalized {
+                finalized.session.deleted.clone_from(&session.deleted);
+            }
+        }
+        // What is purged is not finalized.
+        let Ok(finalized) = finalized else { return };
+        let mut commit = finalized.commit(&session);
         if self.is_out(Rule::ClearOwnOpenTurn) {
             commit.session.after.open_turn = None;
         }
@@ -91,7 +101,7 @@ impl Step<'_> {
         let stored = &mut self.state.details[usize::from(number(&turn.key.turn))];
         let differs = stored.is_some() && *stored != answer;
         *stored = answer;
-        if differs {
+        if differs && !self.state.is_purged() {
             self.state.breaks(Broken::DecisionChanged);
         }
     }
@@ -102,7 +112,7 @@ impl Step<'_> {
         let found = self.object(number(&turn.key.turn), writer);
         let outcome =
             found.map(|object| cast::findings(object, self.model.scene.stages_mode == Some(object.turn)));
-        if outcome.is_none() {
+        if outcome.is_none() && !self.state.is_purged() {
             self.state.breaks(Broken::Missing);
         }
         outcome

@@ -1,8 +1,11 @@
-//! Upkeep: the session is deleted, and the deletion taken back (rule 12).
+//! Upkeep: the session is deleted, the deletion taken back, and the session purged (rule 12).
 
 use std::sync::Arc;
 
-use protocol::{session::Session, transition::upkeep};
+use protocol::{
+    session::Session,
+    transition::{purging, upkeep},
+};
 
 use super::Step;
 use crate::{
@@ -30,8 +33,10 @@ impl Step<'_> {
     pub(super) fn decide_keep(&mut self) {
         let Some(session) = self.state.session.clone() else { return };
         match self.upkeep() {
-            Some(Upkeep::Delete) if self.model.scene.fine => self.process().at = At::Keeping { session },
-            Some(Upkeep::Delete) => self.keep_with_turn(&session),
+            Some(Upkeep::Delete | Upkeep::Purge) if self.model.scene.fine => {
+                self.process().at = At::Keeping { session };
+            }
+            Some(Upkeep::Delete | Upkeep::Purge) => self.keep_with_turn(&session),
             Some(Upkeep::Restore) => {
                 if let Some(commit) = upkeep::restore(&session, at(self.state.now)) {
                     self.process().at =
@@ -42,16 +47,22 @@ impl Step<'_> {
         }
     }
 
-    /// Prepares the transaction that deletes the session.
+    /// Prepares the transaction that deletes or purges the session.
     pub(super) fn keep_with_turn(&mut self, session: &Session) {
-        let open = session.open_turn.as_ref().and_then(|open| self.state.turn(number(open))).cloned();
-        let open = open.filter(|_| !self.is_out(Rule::DeleteEndsOpenTurn));
-        let by = &submission(0, 0).by.id;
-        let Some(mut commit) = upkeep::delete(session, open.as_deref(), by, at(self.state.now), &timing())
-        else {
-            return;
+        let purges = self.upkeep() == Some(Upkeep::Purge);
+        let (ends, raises) = match purges {
+            true => (Rule::PurgeEndsOpenTurn, Rule::PurgeRaisesRev),
+            false => (Rule::DeleteEndsOpenTurn, Rule::DeleteRaisesRev),
         };
-        if self.is_out(Rule::DeleteRaisesRev) {
+        let open = session.open_turn.as_ref().and_then(|open| self.state.turn(number(open))).cloned();
+        let open = open.filter(|_| !self.is_out(ends));
+        let (by, now, timing) = (&submission(0, 0).by.id, at(self.state.now), timing());
+        let commit = match purges {
+            true => purging::begin(session, open.as_deref(), by, now, &timing),
+            false => upkeep::delete(session, open.as_deref(), by, timing.retention, now, &timing),
+        };
+        let Some(mut commit) = commit else { return };
+        if self.is_out(raises) {
             commit.session.after.rev = session.rev;
         }
         self.process().at = At::Sending { write: Arc::new(Write::Commit(commit)), then: Then::Kept };
@@ -64,6 +75,7 @@ impl Step<'_> {
                 self.note(Event::DeleteEnded);
                 self.announce(turn);
             }
+            (Some(Upkeep::Purge), Some(_)) => self.note(Event::PurgeEnded),
             (Some(Upkeep::Restore), _) => self.note(Event::Restored),
             _ => {}
         }

@@ -4,6 +4,7 @@ mod attempt;
 mod cancel;
 mod finalize;
 mod keep;
+mod purge;
 mod salvage;
 mod start;
 mod tools;
@@ -46,6 +47,7 @@ impl Step<'_> {
             },
             (At::Rest, How::Deliver { turn, again }) => self.deliver(turn, again),
             (At::Rest, How::Nominate(turn)) => self.nominated(turn),
+            (At::Rest, How::Remove) => self.remove_next(),
             (At::Looking { session, turn }, how) => self.look(session, turn, how),
             (At::Publishing { turn, write, then }, _) => {
                 self.publish(&turn);
@@ -155,7 +157,9 @@ impl Step<'_> {
         match self.object(number(&turn.key.turn), writer) {
             Some(object) => Some(says(said, object.text)),
             None => {
-                self.state.breaks(Broken::Missing);
+                if !self.state.is_purged() {
+                    self.state.breaks(Broken::Missing);
+                }
                 None
             }
         }
@@ -163,7 +167,7 @@ impl Step<'_> {
 
     /// Answers the client (I5).
     pub(super) fn tell(&mut self, turn: u8, answer: Answer) {
-        if let Some(head) = self.state.turn(turn).cloned() {
+        if let Some(head) = self.state.turn(turn).cloned().filter(|_| !self.state.is_purged()) {
             let stands = match answer {
                 Answer::Calls(text) => {
                     let suspended_by = match (&head.state, &head.accepted) {

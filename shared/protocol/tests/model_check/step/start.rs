@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use protocol::{
+    line::Repeats,
     session::Session,
     transition::{
-        begin::{self, Closing, Decision, Seen},
-        settle,
+        begin::{self, Basis, Closing, Decision, Rerun, Seen, Setup},
+        finalize, settle,
         take::Purpose,
     },
     turn::{Reason, State as Standing, Turn},
@@ -17,6 +18,7 @@ use crate::{
     cast::{self, at, number, setup, submission, timing},
     coverage::Event,
     model::How,
+    properties::gone_on_from,
     rules::Rule,
     scene::Role,
     state::{At, Instruction, Read, Then, Write, insert},
@@ -97,6 +99,15 @@ impl Step<'_> {
 
     fn decide(&mut self, session: Option<Arc<Session>>, turn: Option<Arc<Turn>>, open: Option<Arc<Turn>>) {
         let Some((asked, body)) = self.request() else { return };
+        // What was seen before the purge is refused by its conditions.
+        if session.as_ref().is_some_and(|session| session.is_purged()) && self.is_refused_as_purged() {
+            return;
+        }
+        if let Some(original) = self.model.rerun_of(asked)
+            && self.state.turn(original).is_none_or(|original| original.settlement().is_none())
+        {
+            return self.note(Event::Busy);
+        }
         let seen = Seen {
             session: session.as_deref().cloned(),
             turn: turn.as_deref().cloned(),
@@ -158,7 +169,7 @@ impl Step<'_> {
             session.as_deref(),
             closing,
             submission(asked, body),
-            setup(),
+            &self.setup_of(asked),
             attempt,
             false,
             now,
@@ -169,6 +180,18 @@ impl Step<'_> {
             Some(open) => self.publish_then_send(Arc::new(open), write, Then::Begun),
             None => self.process().at = At::Sending { write, then: Then::Begun },
         }
+    }
+
+    /// What a turn is begun with: a rerun goes on from where the turn did that it repeats.
+    fn setup_of(&mut self, asked: u8) -> Setup {
+        let original = self.model.rerun_of(asked).and_then(|original| self.state.turn(original).cloned());
+        let Some(original) = original else { return setup().clone() };
+        let chain = gone_on_from(self.state, &original)
+            .and_then(|object| finalize::chain_head(&cast::findings(object, false).report));
+        self.note(Event::Rerun);
+        let basis = Basis { after: original.after.clone(), chain, mode: original.mode.clone() };
+        let repeats = Repeats { turn: original.key.turn.clone(), model: None };
+        Setup { rerun: Some(Rerun { repeats, basis }), ..setup().clone() }
     }
 
     /// Looks whether the turn that was waited for has something to answer with, or died.

@@ -33,6 +33,9 @@ impl Step<'_> {
         // Results that are not exact answer no call that there is.
         let calls = if exact { told.max().unwrap_or(0) } else { 0 };
         let fingerprint = cast::results_fingerprint(calls, says);
+        if self.is_refused_as_purged() {
+            return;
+        }
         let Some(turn) = self.state.turn(asked).cloned() else { return };
         if let Some(end) = overdue(&turn, at(self.state.now), &timing()) {
             return self.will_send(end, Then::EndedLate);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use protocol::{
-    change::{Commit, TurnChange},
+    change::{Commit, Condition, TurnChange},
+    purge::Stage,
     turn::{Phase, State as Standing, Turn},
 };
 
@@ -198,6 +199,14 @@ impl Step<'_> {
                     return false;
                 }
                 self.note_commit(commit);
+                let begins = commit.turns.iter().any(|change| change.condition == Condition::Absent);
+                if self.state.is_purged() && (begins || !commit.session.after.is_purged()) {
+                    self.state.breaks(Broken::CameBack);
+                }
+                // A record that waits is left out: it changes nothing until the retention is over.
+                if let Some(purge) = commit.purge.as_ref().filter(|purge| purge.stage != Stage::Waits) {
+                    self.state.purge = Some(Arc::new(purge.clone()));
+                }
                 let deleted = self.state.session.as_ref().is_some_and(|session| session.deleted.is_some());
                 if deleted && commit.session.after.deleted.is_none() && !commit.turns.is_empty() {
                     self.state.breaks(Broken::Undeleted);

@@ -1,0 +1,219 @@
+/**
+ * Markdown as values, as far as answers use it: paragraphs, headings, lists, quotes, tables, code. Whatever is not understood
+ * is text.
+ *
+ * @module
+ */
+
+import { inline } from './markdown-inline.js'
+
+/**
+ * @typedef {import('./markdown-inline.js').Inline} Inline
+ *
+ * @typedef {{ type: 'paragraph', children: Inline[] } | { type: 'heading', level: number, children: Inline[] }
+ *   | { type: 'code', language: string, text: string } | { type: 'quote', children: Block[] } | { type: 'rule' }
+ *   | { type: 'list', start: number | undefined, items: Block[][] }
+ *   | { type: 'table', head: Inline[][], rows: Inline[][][] }} Block
+ */
+
+/** A longer text is shown as it stands. */
+const MOST_CHARS = 400_000
+/** Deeper than this, lists and quotes are paragraphs. */
+const MOST_DEPTH = 8
+const MOST_COLUMNS = 50
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$/
+const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/
+const QUOTE = /^ {0,3}> ?/
+const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|$)/
+
+/**
+ * @param {string} text
+ * @param {number} [depth]
+ * @returns {Block[]}
+ */
+export function parse(text, depth = 0) {
+  if (text.length > MOST_CHARS) return [{ type: 'code', language: '', text }]
+  return blocks(text.replace(/\r\n?/g, '\n').split('\n'), depth)
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} depth
+ * @returns {Block[]}
+ */
+function blocks(lines, depth) {
+  /** @type {Block[]} */
+  const found = []
+  for (let at = 0; at < lines.length;) {
+    const line = /** @type {string} */ (lines[at])
+    if (line.trim() === '') at += 1
+    else {
+      const read = fence(lines, at) ?? heading(line, at) ?? rule(line, at) ?? nested(lines, at, depth) ?? table(lines, at)
+      const { block, end } = read ?? paragraph(lines, at)
+      found.push(block)
+      at = end
+    }
+  }
+  return found
+}
+
+/**
+ * @typedef {{ block: Block, end: number } | undefined} Read
+ *
+ * @param {string[]} lines
+ * @param {number} at
+ * @returns {Read}
+ */
+function fence(lines, at) {
+  const [, mark, language = ''] = FENCE.exec(lines[at] ?? '') ?? []
+  if (!mark) return undefined
+  const indent = (lines[at] ?? '').search(/\S/)
+  let end = at + 1
+  const isEnd = (/** @type {string} */ line) => {
+    const trimmed = line.trim()
+    return trimmed.length >= mark.length && line.search(/\S/) < 4 && [...trimmed].every((c) => c === mark[0])
+  }
+  while (end < lines.length && !isEnd(lines[end] ?? '')) end += 1
+  const held = lines.slice(at + 1, end).map((line) => (line.slice(0, indent).trim() === '' ? line.slice(indent) : line))
+  return { block: { type: 'code', language: language.trim().split(/\s/, 1)[0] ?? '', text: held.join('\n') }, end: end + 1 }
+}
+
+/**
+ * @param {string} line
+ * @param {number} at
+ * @returns {Read}
+ */
+function heading(line, at) {
+  const [, marks] = HEADING.exec(line) ?? []
+  if (!marks) return undefined
+  let text = line.trim().slice(marks.length).trim()
+  let end = text.length
+  while (text[end - 1] === '#') end -= 1
+  if (end === 0 || text[end - 1] === ' ') text = text.slice(0, end).trim()
+  return { block: { type: 'heading', level: marks.length, children: inline(text) }, end: at + 1 }
+}
+
+/**
+ * @param {string} line
+ * @param {number} at
+ * @returns {Read}
+ */
+function rule(line, at) {
+  const marks = line.replace(/[ \t]/g, '')
+  const isRule = marks.length >= 3 && '-*_'.includes(marks[0] ?? '') && [...marks].every((c) => c === marks[0])
+  return isRule && line.search(/\S/) < 4 ? { block: { type: 'rule' }, end: at + 1 } : undefined
+}
+
+/**
+ * A quote or a list.
+ * @param {string[]} lines
+ * @param {number} at
+ * @param {number} depth
+ * @returns {Read}
+ */
+function nested(lines, at, depth) {
+  const line = lines[at] ?? ''
+  if (depth >= MOST_DEPTH) return undefined
+  if (QUOTE.test(line)) {
+    let end = at
+    while (QUOTE.test(lines[end] ?? '')) end += 1
+    const inner = lines.slice(at, end).map((line) => line.replace(QUOTE, ''))
+    return { block: { type: 'quote', children: blocks(inner, depth + 1) }, end }
+  }
+  return list(lines, at, depth)
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} at
+ * @param {number} depth
+ * @returns {Read}
+ */
+function list(lines, at, depth) {
+  const [, , first] = ITEM.exec(lines[at] ?? '') ?? []
+  if (!first) return undefined
+  const kind = first.at(-1)
+  /** @type {Block[][]} */
+  const items = []
+  let end = at
+  for (;;) {
+    const line = lines[end] ?? ''
+    const [whole = '', indent = '', mark] = ITEM.exec(line) ?? []
+    if (mark?.at(-1) !== kind || rule(line, end)) break
+    const begin = end++
+    // Models indent by two, whatever the mark.
+    const least = indent.length + 2
+    const isInner = (/** @type {string} */ line) => line.search(/\S/) >= least
+    const goesOn = (/** @type {number} */ at) => {
+      const line = lines[at]
+      if (line === undefined) return false
+      if (line.trim() !== '') return isInner(line) || (lines[at - 1]?.trim() !== '' && isText(lines, at))
+      return isInner(lines[at + 1] ?? '')
+    }
+    while (goesOn(end)) end += 1
+    const width = Math.min(whole.length, least + 2)
+    const rest = lines.slice(begin + 1, end).map((line) => line.slice(Math.min(line.search(/\S|$/), width)))
+    items.push(blocks([line.slice(whole.length), ...rest], depth + 1))
+    // A blank line between two items.
+    if (lines[end]?.trim() === '' && ITEM.exec(lines[end + 1] ?? '')?.[2]?.at(-1) === kind) end += 1
+  }
+  const start = kind === '.' || kind === ')' ? Number.parseInt(first, 10) : undefined
+  return items.length ? { block: { type: 'list', start, items }, end } : undefined
+}
+
+/**
+ * Whether a line begins nothing else, so that it goes on with the paragraph before.
+ * @param {string[]} lines
+ * @param {number} at
+ */
+function isText(lines, at) {
+  const line = lines[at] ?? ''
+  return line.trim() !== '' && ![FENCE, HEADING, QUOTE, ITEM].some((begin) => begin.test(line)) && !rule(line, at)
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} at
+ * @returns {Read}
+ */
+function table(lines, at) {
+  if (!lines[at]?.includes('|') || !lines[at + 1]?.includes('-')) return undefined
+  const head = cells(lines[at] ?? '')
+  const under = cells(lines[at + 1] ?? '')
+  if (head.length !== under.length || !under.every((cell) => /^:?-+:?$/.test(cell))) return undefined
+  let end = at + 2
+  while (lines[end]?.includes('|')) end += 1
+  const rows = lines.slice(at + 2, end).map((line) => {
+    const row = cells(line)
+    return head.map((_, column) => inline(row[column] ?? ''))
+  })
+  return { block: { type: 'table', head: head.map((cell) => inline(cell)), rows }, end }
+}
+
+/** @param {string} line */
+function cells(line) {
+  const all = line
+    .trim()
+    .replaceAll('\\|', '\0')
+    .split('|')
+    .map((cell) => cell.trim().replaceAll('\0', '|'))
+  if (all[0] === '') all.shift()
+  if (all.at(-1) === '') all.pop()
+  return all.slice(0, MOST_COLUMNS)
+}
+
+/**
+ * @param {string[]} lines
+ * @param {number} at
+ * @returns {{ block: Block, end: number }}
+ */
+function paragraph(lines, at) {
+  let end = at + 1
+  while (end < lines.length && isText(lines, end) && !table(lines, end)) end += 1
+  const text = lines
+    .slice(at, end)
+    .map((line) => line.trimStart())
+    .join('\n')
+  return { block: { type: 'paragraph', children: inline(text.trimEnd()) }, end }
+}

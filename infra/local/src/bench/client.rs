@@ -1,0 +1,137 @@
+//! The client: sends turns, and waits until they are finalized.
+
+use std::time::{Duration, Instant};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use contracts::paths;
+use protocol::announcement::FinalizeMessage;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Failure;
+use super::load::Shape;
+
+/// What the model says: about 2 KB, in deltas of a word.
+const ANSWER: &str = "words 300";
+/// What an answer that ends a turn says.
+const FINAL: &str = "\"Kind\":\"final\"";
+/// How long an instruction is, in bytes.
+const INSTRUCTION: usize = 2_048;
+/// How long a turn may take to be finalized.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked at meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+#[derive(Debug, Clone)]
+pub(super) struct Client {
+    pub(super) http: reqwest::Client,
+    pub(super) api: String,
+    pub(super) token: String,
+    pub(super) org: String,
+    pub(super) table: (aws_sdk_dynamodb::Client, &'static str),
+    pub(super) queue: (aws_sdk_sqs::Client, String),
+}
+
+pub(super) fn id() -> String {
+    Uuid::new_v4().simple().to_string()
+}
+
+impl Client {
+    /// A session with one turn, finalized.
+    pub(super) async fn session(&self) -> Result<String, Failure> {
+        let session = id();
+        let (turn, _) = self.turn(&session, Shape::Whole, Duration::ZERO).await?;
+        self.finalize(&session, &turn).await?;
+        Ok(session)
+    }
+
+    /// Has a turn finalized at once: its own announcement takes a second.
+    pub(super) async fn finalize(&self, session: &str, turn: &str) -> Result<(), Failure> {
+        let message = FinalizeMessage::TurnSettled {
+            org: self.org.parse()?,
+            session: session.parse()?,
+            turn: turn.parse()?,
+            correlation: None,
+        };
+        let (queue, url) = &self.queue;
+        queue.send_message().queue_url(url).message_body(serde_json::to_string(&message)?).send().await?;
+        self.until_finalized(session, turn).await
+    }
+
+    /// Holds a turn, whose model takes so long: its id, and how long it took.
+    pub(super) async fn turn(
+        &self,
+        session: &str,
+        shape: Shape,
+        model: Duration,
+    ) -> Result<(String, Duration), Failure> {
+        let turn = id();
+        let script = match shape {
+            Shape::Whole | Shape::Streamed => format!("delay {}ms; {ANSWER}", model.as_millis()),
+            Shape::ToolRound => format!("call workspace_read_file {{\"path\":\"a.rs\"}}; then; {ANSWER}"),
+        };
+        let mut instruction = format!("Write [[script: {script}]] ");
+        instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION - instruction.len()) / 5));
+        let body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
+                          "Instruction": instruction});
+        let sent = Instant::now();
+        let answer = self.post(paths::EXECUTE, body.to_string()).await?;
+        if shape == Shape::ToolRound {
+            let continuation: Value = serde_json::from_str(&answer)?;
+            let call = continuation.pointer("/Result/ToolCalls/0/ToolCallId");
+            let result = json!({"ToolCallId": call, "ExecutionMs": 5, "ResultJson": "\"text\""});
+            let body = json!({"SessionId": session, "TurnId": turn, "ToolResults": [result]});
+            expect(FINAL, &self.post(paths::TOOL_RESULTS, body.to_string()).await?)?;
+        } else {
+            expect(FINAL, &answer)?;
+        }
+        Ok((turn, sent.elapsed()))
+    }
+
+    async fn post(&self, path: &str, body: String) -> Result<String, Failure> {
+        let request = self.http.post(format!("{}{path}", self.api)).bearer_auth(&self.token);
+        Ok(request.header("content-type", "application/json").body(body).send().await?.text().await?)
+    }
+
+    /// Holds a turn with a file of so many bytes.
+    pub(super) async fn turn_with_file(&self, bytes: usize) -> Result<(), Failure> {
+        let file = json!({"RelativePath": "large.txt", "FileName": "large.txt", "Origin": "ide",
+                          "Contents": "word ".repeat(bytes / 5)});
+        let body =
+            json!({"SessionId": id(), "TurnId": id(), "Instruction": "Read it.", "InputArtifacts": [file]});
+        expect(FINAL, &self.post(paths::EXECUTE, body.to_string()).await?)
+    }
+
+    /// Reads a path of the API, and says how long that took.
+    pub(super) async fn get(&self, path: &str) -> Result<Duration, Failure> {
+        let sent = Instant::now();
+        let answer = self.http.get(format!("{}{path}", self.api)).bearer_auth(&self.token).send().await?;
+        expect("\"Successful\":true", &answer.text().await?)?;
+        Ok(sent.elapsed())
+    }
+
+    /// Waits until a turn is finalized: the table is looked at, since a read of the API would be measured too.
+    pub(super) async fn until_finalized(&self, session: &str, turn: &str) -> Result<(), Failure> {
+        let began = Instant::now();
+        let (table, name) = &self.table;
+        while began.elapsed() < PATIENCE {
+            let key = [("PK", format!("O#{}#S#{session}", self.org)), ("SK", format!("TURN#{turn}"))];
+            let mut look = table.get_item().table_name(*name).projection_expression("#s");
+            for (name, value) in key {
+                look = look.key(name, AttributeValue::S(value));
+            }
+            let found =
+                look.expression_attribute_names("#s", "Status").send().await?.item.unwrap_or_default();
+            if found.get("Status").is_some_and(|status| *status == AttributeValue::S("completed".into())) {
+                return Ok(());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Err("a turn was not finalized within a minute".into())
+    }
+}
+
+fn expect(what: &str, answer: &str) -> Result<(), Failure> {
+    let start: String = answer.chars().take(500).collect();
+    if answer.contains(what) { Ok(()) } else { Err(format!("an answer without {what}: {start}").into()) }
+}

@@ -1,0 +1,71 @@
+//! What a million turns cost on AWS, without the model.
+//!
+//! On-demand prices of us-east-1 without free tiers, as docs/deploying.md has them, with their date.
+
+use std::time::Duration;
+
+use yaml_serde::Value as Yaml;
+
+use super::Failure;
+use super::figure::Figure;
+
+/// How long the model takes.
+const MODEL: Duration = Duration::from_secs(10);
+/// How long a message of the queue occupies the finalizer, at most.
+const FINALIZER: Duration = Duration::from_millis(200);
+/// How much a turn logs, in GB.
+const LOGGED: f64 = 3e-6;
+
+/// Dollars for a million.
+const GATEWAY: f64 = 3.5;
+const INVOCATIONS: f64 = 0.2;
+const WRITE_UNITS: f64 = 0.625;
+const READ_UNITS: f64 = 0.125;
+const OBJECTS_WRITTEN: f64 = 5.0;
+const OBJECTS_READ: f64 = 0.4;
+const MESSAGES: f64 = 0.4;
+/// Dollars for a GB-second, on arm64.
+const GB_SECOND: f64 = 0.000_013_333_4;
+/// Dollars for a GB of log.
+const LOG: f64 = 0.5;
+
+/// What a turn asks for.
+pub(super) struct Asked {
+    pub(super) write_units: f64,
+    pub(super) read_units: f64,
+    pub(super) objects_written: f64,
+    pub(super) objects_read: f64,
+    /// That functions send; each is received and deleted besides.
+    pub(super) messages: f64,
+    /// What the turn takes on top of the model.
+    pub(super) added: Duration,
+}
+
+/// Dollars for a million such turns, item by item.
+pub(super) fn a_million(asked: &Asked) -> Result<Vec<Figure>, Failure> {
+    let template: Yaml = yaml_serde::from_str(include_str!("../../../../template.yaml"))?;
+    let memory = |resource: &str| {
+        let of = template.get("Resources").and_then(|resources| resources.get(resource));
+        let size = of.and_then(|of| of.get("Properties")?.get("MemorySize")?.as_f64());
+        size.map(|mb| mb / 1024.0).ok_or_else(|| format!("{resource} has no MemorySize in the template"))
+    };
+    let execute = memory("ExecuteFunction")? * (MODEL + asked.added).as_secs_f64() * GB_SECOND * 1e6;
+    let finalizer = memory("TurnFinalizerFunction")? * FINALIZER.as_secs_f64() * GB_SECOND * 1e6;
+    let items = [
+        ("API Gateway, REST", GATEWAY),
+        ("execute, invocations", INVOCATIONS),
+        ("execute, time", execute),
+        ("turn-finalizer", INVOCATIONS + finalizer),
+        ("table, writes", WRITE_UNITS * asked.write_units),
+        ("table, reads", READ_UNITS * asked.read_units),
+        ("bucket, writes", OBJECTS_WRITTEN * asked.objects_written),
+        ("bucket, reads", OBJECTS_READ * asked.objects_read),
+        ("queue: send, receive, delete", 3.0 * MESSAGES * asked.messages),
+        ("logs", LOG * LOGGED * 1e6),
+    ];
+    let sum = items.iter().map(|(_, dollars)| dollars).sum();
+    let figure = |(name, dollars): (&str, f64)| {
+        Figure::new("a million ordinary turns, the model taking 10 s each", name, "$", dollars)
+    };
+    Ok(items.into_iter().chain([("in all", sum)]).map(figure).collect())
+}

@@ -1,0 +1,158 @@
+//! The console's files, as they lie in `clients`: what is there is what runs.
+
+use axum::Router;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::routing::get;
+
+/// The page's place.
+const PAGE: &str = "console/index.html";
+
+/// A file of `clients`, with its path there.
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        [$(($path, include_str!(concat!("../../../../clients/", $path)))),*]
+    };
+}
+
+/// Every file of the console, and those of the SDK that run in a browser without a package.
+const FILES: &[(&str, &str)] = &files![
+    "console/agents.js",
+    "console/chat.js",
+    "console/compare.js",
+    "console/composer.js",
+    "console/connection.js",
+    "console/curl.js",
+    "console/dom.js",
+    "console/format.js",
+    "console/handed.js",
+    "console/icon.svg",
+    "console/index.html",
+    "console/local.js",
+    "console/main.js",
+    "console/markdown-blocks.js",
+    "console/markdown-inline.js",
+    "console/markdown.js",
+    "console/playground.js",
+    "console/rounds.js",
+    "console/sessions.js",
+    "console/step-view.js",
+    "console/style.css",
+    "console/timeline.js",
+    "console/tool-card.js",
+    "console/trace.js",
+    "console/turn-view.js",
+    "console/who.js",
+    "console/workspace.js",
+    "javascript/src/errors.js",
+    "javascript/src/events.js",
+    "javascript/src/follow.js",
+    "javascript/src/http.js",
+    "javascript/src/id.js",
+    "javascript/src/index.js",
+    "javascript/src/kept.js",
+    "javascript/src/patch.js",
+    "javascript/src/paths.js",
+    "javascript/src/queue.js",
+    "javascript/src/request.js",
+    "javascript/src/session.js",
+    "javascript/src/sse.js",
+    "javascript/src/testing.js",
+    "javascript/src/tools.js",
+    "javascript/src/turn.js",
+    "javascript/src/wait.js",
+    "javascript/src/wire.js",
+];
+
+/// A route for each file, and `/` for the page.
+pub(super) fn router(policy: &str) -> Router {
+    let mut router = Router::new();
+    for &(path, text) in FILES {
+        let page = (path == PAGE).then(|| HeaderValue::from_str(policy).ok()).flatten();
+        let headers = headers(path, page);
+        let served = get(move || std::future::ready((headers.clone(), text)));
+        router = router.route(&if path == PAGE { "/".to_owned() } else { format!("/{path}") }, served);
+    }
+    router
+}
+
+fn headers(path: &str, policy: Option<HeaderValue>) -> axum::http::HeaderMap {
+    let kind = match path.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "text/javascript; charset=utf-8",
+    };
+    let fixed: [(HeaderName, &'static str); 5] = [
+        (header::CONTENT_TYPE, kind),
+        // They change with the program, whose address stays the same.
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    let fixed = fixed.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    fixed.into_iter().chain(policy.map(|policy| (header::CONTENT_SECURITY_POLICY, policy))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Files of these folders are not served.
+    const OTHERS: [&str; 2] = ["/test", "/node_modules"];
+
+    fn files(folder: &str) -> BTreeSet<String> {
+        let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients");
+        let entries = std::fs::read_dir(clients.join(folder)).unwrap();
+        let names = entries.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().display()));
+        names.filter(|name| !OTHERS.iter().any(|other| name.ends_with(other))).collect()
+    }
+
+    #[test]
+    fn every_file_of_the_console_is_served_and_every_module_that_is_imported() {
+        let served: BTreeSet<String> = FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
+        let all: BTreeSet<String> =
+            files("console").into_iter().filter(|name| !name.ends_with(".json")).collect();
+        let console: BTreeSet<String> =
+            served.iter().filter(|name| name.starts_with("console/")).cloned().collect();
+        assert_eq!(console, all);
+        for (path, text) in FILES {
+            let folder = path.rsplit_once('/').unwrap().0;
+            for import in text.lines().filter_map(|line| line.split_once(" from '.").map(|(_, rest)| rest)) {
+                let (up, rest) = import.split_once('/').unwrap();
+                let folder =
+                    if up == "." { folder.rsplit_once('/').map_or("", |(parent, _)| parent) } else { folder };
+                let imported = format!("{folder}/{}", rest.split('\'').next().unwrap());
+                let imported = imported.trim_start_matches('/');
+                assert!(served.contains(imported), "{path} imports {imported}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_has_no_script_and_no_style_of_its_own_and_nothing_makes_markup_of_text() {
+        for (path, text) in FILES {
+            if path.ends_with(".html") {
+                assert!(
+                    !text.contains("<style") && !text.contains("style=") && !text.contains(" on"),
+                    "{path}"
+                );
+                assert!(
+                    text.matches("<script").count() == text.matches("<script type=\"module\" src=").count()
+                );
+            }
+            for markup in
+                ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"]
+            {
+                assert!(!text.contains(markup), "{path}: {markup}");
+            }
+            let code = text.lines().filter(|line| !line.trim_start().starts_with(['*', '/']));
+            let loads = |line: &str| ["import", "src=", "href="].iter().any(|word| line.contains(word));
+            let outside: Vec<&str> = code.filter(|line| line.contains("://") && loads(line)).collect();
+            assert_eq!(outside, Vec::<&str>::new(), "{path} loads from elsewhere");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+// The API's document as a page. It stands in the page as JSON.
+import { tryIt } from './try.js';
+
+const api = JSON.parse(document.getElementById('document').textContent);
+
+// An element with attributes and children. Text is always text, never markup.
+function el(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children.flat(Infinity).filter(child => child !== undefined && child !== null && child !== ''));
+  return made;
+}
+
+const code = text => el('code', {}, String(text));
+const soft = text => el('span', { class: 'soft' }, text);
+
+// What a reference points at.
+const target = item => item && item.$ref
+  ? item.$ref.slice(2).split('/').reduce((at, key) => at[key], api)
+  : item;
+
+// The little Markdown that descriptions hold: paragraphs, lists, code.
+function prose(text = '') {
+  const inline = line => line.split('`').map((part, index) => index % 2 ? code(part) : part);
+  return text.split('\n\n').map(block => block.startsWith('- ')
+    ? el('ul', {}, block.split(/\n?^- /m).filter(Boolean).map(item => el('li', {}, inline(item))))
+    : el('p', {}, inline(block)));
+}
+
+// A schema in a few words, with links to the named ones.
+function words(schema) {
+  if (!schema || !Object.keys(schema).length) return ['anything'];
+  if (schema.$ref) {
+    const name = schema.$ref.split('/').pop();
+    return [el('a', { href: '#schema-' + name }, name)];
+  }
+  const between = (items, word) => items.flatMap((item, at) => at ? [word, ...words(item)] : words(item));
+  if (schema.enum) return schema.enum.flatMap((value, at) => at ? [' | ', code(value)] : [code(value)]);
+  if (schema.oneOf) return between(schema.oneOf, ' or ');
+  if (schema.allOf) return schema.allOf.some(part => part.$ref)
+    ? between(schema.allOf.filter(part => part.$ref), ' and ') : ['object'];
+  const types = [].concat(schema.type || 'object').join(' or ');
+  const kind = types.startsWith('array') ? [types, ' of ', ...words(schema.items)] : [types];
+  return [...kind, ' ', soft(limits(schema))];
+}
+
+function limits(schema) {
+  const range = (least, most, what) => [
+    ...(least === undefined ? [] : [`at least ${least}${what}`]), ...(most === undefined ? [] : [`at most ${most}${what}`]),
+  ];
+  return [
+    ...range(schema.minLength, schema.maxLength, ' characters'),
+    ...range(schema.minItems, schema.maxItems, ' items'),
+    ...range(schema.minimum, schema.maximum, ''),
+    ...['format', 'pattern', 'contentEncoding', 'contentMediaType', 'default']
+      .filter(key => schema[key] !== undefined).map(key => `${key} ${schema[key]}`),
+  ].join(', ');
+}
+
+// The members of an object schema, also where it is made of parts.
+function members(schema) {
+  const parts = schema.allOf ? schema.allOf.filter(part => !part.$ref) : [schema];
+  const rows = parts.flatMap(part => Object.entries(part.properties || {}).map(([name, member]) =>
+    el('tr', {}, el('td', {}, code(name), (part.required || []).includes(name) ? '' : soft(' optional')),
+      el('td', {}, el('p', {}, words(member)), prose(member.description)))));
+  return rows.length ? el('table', {}, rows) : '';
+}
+
+const shown = value => el('pre', {}, typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+
+function contents(content = {}) {
+  return Object.entries(content).map(([type, { schema, example, examples = {} }]) => [
+    el('p', {}, code(type), ' ', words(schema)),
+    schema && !schema.$ref && !schema.allOf ? members(schema) : '',
+    [...Object.values(examples), ...(example ? [{ summary: 'Example', value: example }] : [])]
+      .map(({ summary, value }) => el('details', {}, el('summary', {}, summary), shown(value))),
+  ]).flat();
+}
+
+// The first example of a body in JSON.
+function firstExample(operation) {
+  const json = operation.requestBody?.content?.['application/json'];
+  return json && (Object.values(json.examples || {})[0]?.value ?? json.example ?? {});
+}
+
+function curl(method, path, operation) {
+  const line = [`curl -sS -X ${method} "$API${path}"`, '-H "Authorization: Bearer $TOKEN"'];
+  const body = firstExample(operation);
+  if (body) line.push("-H 'Content-Type: application/json'", `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`);
+  return line.join(' \\\n  ');
+}
+
+function operationSection(method, path, operation) {
+  const parameters = (operation.parameters || []).map(target);
+  return el('section', { id: operation.operationId },
+    el('h3', {}, operation.summary),
+    el('p', {}, el('span', { class: 'method' }, method), ' ', code(path)),
+    prose(operation.description),
+    parameters.length ? [el('h4', {}, 'Parameters'), el('table', {}, parameters.map(parameter => el('tr', {},
+      el('td', {}, code(parameter.name), soft(` ${parameter.in}${parameter.required ? '' : ', optional'}`)),
+      el('td', {}, el('p', {}, words(parameter.schema)), prose(parameter.description)))))] : '',
+    operation.requestBody ? [el('h4', {}, 'Body'), prose(operation.requestBody.description),
+      contents(operation.requestBody.content)] : '',
+    el('h4', {}, 'Answers'),
+    Object.entries(operation.responses).map(([status, answer]) => [status, target(answer)]).map(([status, response]) =>
+      el('details', status < 400 ? { open: '' } : {},
+        el('summary', {}, code(status), ' ', response.description.match(/^- /) ? soft(
+          [...response.description.matchAll(/^- `(\w+)`/gm)].map(found => found[1]).join(', ')) : ''),
+        prose(response.description), contents(response.content),
+        el('p', { class: 'soft' }, 'Headers: ', Object.keys(response.headers || {}).join(', ')))),
+    el('details', {}, el('summary', {}, 'curl'), shown(curl(method, path, operation))),
+    tryIt(el, { method, path, parameters, body: firstExample(operation) }));
+}
+
+const operations = Object.entries(api.paths).flatMap(([path, item]) =>
+  ['get', 'put', 'post', 'delete', 'patch'].filter(method => item[method])
+    .map(method => ({ method: method.toUpperCase(), path, operation: item[method] })));
+const nav = document.querySelector('nav');
+const main = document.querySelector('main');
+
+document.title = api.info.title;
+main.replaceChildren(el('h1', {}, api.info.title, ' ', soft(api.info.version)), ...prose(api.info.description),
+  el('p', {}, 'The document: ', el('a', { href: '/openapi.yaml' }, '/openapi.yaml'), `, OpenAPI ${api.openapi}, `,
+    api.info.license?.name),
+  ...Object.values(api.components.securitySchemes).flatMap(scheme => prose(scheme.description)));
+for (const tag of api.tags) {
+  nav.append(el('strong', {}, tag.name));
+  main.append(el('h2', {}, tag.name), ...prose(tag.description));
+  for (const { method, path, operation } of operations.filter(({ operation }) => operation.tags.includes(tag.name))) {
+    nav.append(el('a', { href: '#' + operation.operationId, title: path },
+      el('span', { class: 'method' }, method), ' ', operation.summary));
+    main.append(operationSection(method, path, operation));
+  }
+}
+nav.append(el('strong', {}, 'Schemas'));
+main.append(el('h2', {}, 'Schemas'));
+for (const [name, schema] of Object.entries(api.components.schemas)) {
+  nav.append(el('a', { href: '#schema-' + name }, name));
+  main.append(el('section', { id: 'schema-' + name }, el('h3', {}, name), prose(schema.description),
+    schema.properties ? '' : el('p', {}, words(schema)), members(schema)));
+}
+// The anchors did not exist when the page was loaded.
+if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();

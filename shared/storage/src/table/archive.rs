@@ -1,0 +1,110 @@
+//! Sessions as a whole, in the order of their keys.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use contracts::id::TurnId;
+use protocol::id::{SessionKey, TurnKey};
+use turns::ports::{Archive, InvalidItem, Page, Part, Record, StoredItem, Unavailable};
+
+use super::{
+    Table, WHAT,
+    list::keys_of,
+    read::{turn_of, unreadable},
+    stored,
+};
+use crate::{
+    failure,
+    item::{
+        Attributes, decode,
+        detail::{RequestItem, ResultItem},
+    },
+    key::{self, Item, OfTurn},
+};
+
+/// A turn has a head and two details.
+const ITEMS_OF_TURN: usize = 3;
+
+impl Archive for Table {
+    async fn walk(
+        &self,
+        session: &SessionKey,
+        after: Option<&TurnId>,
+        most: usize,
+    ) -> Result<Page<Record>, Unavailable> {
+        let (from, to) = key::turns_behind(after);
+        let most = most.saturating_mul(ITEMS_OF_TURN);
+        let page = self
+            .client
+            .query()
+            .table_name(&self.name)
+            .key_condition_expression("PK = :session AND SK BETWEEN :from AND :to")
+            .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
+            .expression_attribute_values(":from", AttributeValue::S(from))
+            .expression_attribute_values(":to", AttributeValue::S(to))
+            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .send()
+            .await
+            .map_err(|error| failure::unavailable(WHAT, error))?;
+        let mut turns: Vec<Items> = Vec::new();
+        for item in page.items.unwrap_or_default() {
+            let Some((turn, of)) = keys_of(&item).and_then(|(_, sk)| key::parse_of_turn(&sk)) else {
+                continue;
+            };
+            if turns.last().is_none_or(|last| last.turn != turn) {
+                turns.push(Items { turn, head: None, request: None, result: None });
+            }
+            if let Some(last) = turns.last_mut() {
+                match of {
+                    OfTurn::Head => last.head = Some(item),
+                    OfTurn::Request => last.request = Some(item),
+                    OfTurn::Result => last.result = Some(item),
+                }
+            }
+        }
+        // The last turn of a page may go on on the next one.
+        if page.last_evaluated_key.is_some() && turns.len() > 1 {
+            turns.pop();
+        }
+        let next =
+            turns.last().filter(|_| page.last_evaluated_key.is_some()).map(|last| last.turn.to_string());
+        let records = turns.into_iter().map(|items| items.record(session));
+        let items: Result<Vec<_>, _> = records.filter_map(Result::transpose).collect();
+        Ok(Page { items: items?, next })
+    }
+
+    async fn stored(
+        &self,
+        session: &SessionKey,
+        after: Option<String>,
+    ) -> Result<Page<StoredItem>, Unavailable> {
+        self.stored_items(session, after).await
+    }
+
+    fn part(&self, session: &SessionKey, item: StoredItem) -> Result<Part, InvalidItem> {
+        stored::part_of(session, item)
+    }
+
+    async fn put_part(&self, part: &Part) -> Result<(), Unavailable> {
+        self.write_part(part).await
+    }
+}
+
+/// The items of a turn.
+struct Items {
+    turn: TurnId,
+    head: Option<Attributes>,
+    request: Option<Attributes>,
+    result: Option<Attributes>,
+}
+
+impl Items {
+    fn record(self, session: &SessionKey) -> Result<Option<Record>, Unavailable> {
+        let key: TurnKey = session.turn(self.turn);
+        let (Some(head), Some(request)) = (self.head, self.request) else { return Ok(None) };
+        let result = self.result.map(decode::<ResultItem>).transpose().map_err(unreadable)?;
+        Ok(Some(Record {
+            turn: turn_of(head, key.clone())?,
+            request: decode::<RequestItem>(request).map_err(unreadable)?.into_request(key.clone()),
+            result: result.map(|item| item.into_result(key)),
+        }))
+    }
+}

@@ -1,0 +1,54 @@
+//! `aptix bench`: its figures are there, and those that are counts hold on any machine.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The figures of one measurement.
+fn figures(arguments: &[&str]) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("figures.jsonl");
+    let ran = Command::new(env!("CARGO_BIN_EXE_aptix"))
+        .arg("bench")
+        .args(arguments)
+        .args(["--rounds", "1", "--json"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let lines = std::fs::read_to_string(file).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn value(figures: &[Value], of: &str, name: &str) -> f64 {
+    let found = figures.iter().find(|figure| figure["of"] == of && figure["name"] == name);
+    found.and_then(|figure| figure["value"].as_f64()).unwrap_or_else(|| panic!("{of}: {name}: {figures:?}"))
+}
+
+#[test]
+fn an_ordinary_turn_waits_for_two_calls_of_aws_before_the_model_and_for_two_after_it() {
+    let figures = figures(&["--only", "calls"]);
+    let count = |name: &str| value(&figures, "an ordinary turn's calls of AWS", name);
+    assert_eq!(count("one after the other before the model"), 2.0);
+    assert_eq!(count("one after the other after the model"), 2.0);
+    assert!((10.0..=12.0).contains(&count("in all")), "{figures:?}");
+    assert!((15.0..=23.0).contains(&count("write units")), "{figures:?}");
+    assert!((1.0..=4.0).contains(&count("read units")), "{figures:?}");
+    let dollars = value(&figures, "a million ordinary turns, the model taking 10 s each", "in all");
+    assert!(dollars > 10.0, "{figures:?}");
+}
+
+#[test]
+fn every_load_has_its_figures_beside_those_of_another_build() {
+    let program = env!("CARGO_BIN_EXE_aptix");
+    let figures = figures(&["--only", "turns", "--turns", "2", "--baseline", program]);
+    for load in ["whole, 1 at once", "streamed, 16 at once", "with a tool round, 1 at once"] {
+        let of = format!("turns {load}, a model of 0 ms");
+        assert!(value(&figures, &of, "added latency, p50") > 0.0);
+        let figure = figures.iter().find(|figure| figure["of"] == *of).unwrap();
+        assert!(figure["baseline"].as_f64().unwrap() > 0.0, "{figure}");
+    }
+    if cfg!(target_os = "linux") {
+        assert!(value(&figures, "after a turn with the largest body", "peak memory, execute") > 1.0);
+    }
+}

@@ -1,0 +1,259 @@
+//! `aptix chat` as people use it: typed at a terminal, and in a pipe.
+
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use local::token::Identity;
+use rexpect::session::PtySession;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{PATIENCE, System, session_path, turn, turn_in};
+
+const PATCH: &str = r"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n";
+
+/// The command, with a home of its own.
+fn chat(system: &System, url: &str, home: &TempDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
+    let token = system.cloud.token(&Identity::user("acme", "ada")).expect("a token");
+    command.arg("chat").env("APTIX_URL", url).env("APTIX_TOKEN", token);
+    command.env("HOME", home.path()).env("TERM", "xterm").env("NO_COLOR", "1");
+    command
+}
+
+/// Types what `typed` does, on a thread that may wait.
+async fn at_a_terminal(command: Command, typed: impl FnOnce(&mut PtySession) + Send + 'static) {
+    let patience = u64::try_from(PATIENCE.as_millis()).unwrap();
+    let talk = move || {
+        let mut terminal = rexpect::session::spawn_command(command, Some(patience)).expect("it starts");
+        typed(&mut terminal);
+    };
+    tokio::task::spawn_blocking(talk).await.unwrap();
+}
+
+fn says(terminal: &mut PtySession, text: &str) {
+    terminal.exp_string(text).unwrap_or_else(|error| panic!("{text:?} was not shown: {error}"));
+}
+
+fn types(terminal: &mut PtySession, line: &str) {
+    says(terminal, "> ");
+    terminal.send_line(line).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_is_held_at_a_terminal() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    at_a_terminal(chat(&system, system.cloud.url(), &home), |terminal| {
+        types(terminal, "Hello there");
+        says(terminal, "You said: \"Hello there\"");
+        types(terminal, "And now?");
+        says(terminal, "One turn of this chain came before");
+        types(terminal, "/sessions");
+        says(terminal, "Hello there");
+        types(terminal, "/usage");
+        says(terminal, "2 turns");
+        types(terminal, "/nothing");
+        says(terminal, "there is no command /nothing");
+        types(terminal, "/new");
+        types(terminal, "Once more");
+        says(terminal, "the first turn of its chain");
+        types(terminal, "/retry");
+        says(terminal, "the first turn of its chain");
+        types(terminal, "/sessions");
+        types(terminal, "/open 2");
+        says(terminal, "One turn of this chain came before");
+        types(terminal, "/quit");
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+    let sessions = system.client("acme", "ada").get("/api/ai/agent/sessions").await;
+    assert_eq!(sessions.result()["Items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_opened_shows_what_there_was_of_an_answer_and_when_its_mode_changed() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    let ada = system.client("acme", "ada");
+    let fails = turn("Look [[script: say \"Half an answer\"; cut after 6 events]]");
+    ada.execute(&fails).await;
+    let change = json!({"mode": "ddr_authoring", "branch": false, "reason": "r"});
+    let changes = turn_in(
+        fails["SessionId"].as_str().unwrap(),
+        &format!("Change [[script: call agent_change_mode {change}; then; say \"So.\"]]"),
+    );
+    ada.execute(&changes).await.result();
+    let changed = ada.get(&session_path(&fails)).await.result()["ModeHistory"][0]["TimeStamp"].clone();
+    at_a_terminal(chat(&system, system.cloud.url(), &home), move |terminal| {
+        types(terminal, "/sessions");
+        types(terminal, "/open 1");
+        says(terminal, "Half an");
+        says(terminal, "So.");
+        types(terminal, "/mode");
+        says(terminal, changed.as_str().unwrap());
+        types(terminal, "/quit");
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_is_shown_refused_and_accepted() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    let workspace = home.path().join("work");
+    std::fs::create_dir(&workspace).unwrap();
+    std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
+    let mut command = chat(&system, system.cloud.url(), &home);
+    command.arg("--workspace").arg(&workspace);
+    let file = workspace.join("a.txt");
+    at_a_terminal(command, move |terminal| {
+        let ask = format!(
+            "[[script: call workspace_read_file {{\"path\":\"a.txt\"}}; \
+             call workspace_write_patch {{\"path\":\"a.txt\",\"patch\":\"{PATCH}\"}}; then; say \"Well.\"]]"
+        );
+        types(terminal, &ask);
+        says(terminal, "reads a.txt");
+        says(terminal, "+two");
+        says(terminal, "Change a.txt?");
+        terminal.send_line("n").unwrap();
+        says(terminal, "declined");
+        says(terminal, "Well.");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
+        types(terminal, &ask);
+        says(terminal, "Change a.txt?");
+        terminal.send_line("y").unwrap();
+        says(terminal, "Well.");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "two\n");
+        // It no longer fits: nobody is asked.
+        types(terminal, &ask);
+        says(terminal, "is not what the patch was made for");
+        says(terminal, "Well.");
+        types(terminal, "/quit");
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+    let told = system.model_calls().iter().map(Value::to_string).collect::<String>();
+    for said in [r#"{\"text\":\"one\\n\"}"#, "The user declined this patch.", r#"{\"applied\":true}"#] {
+        assert!(told.contains(said) || told.contains(&said.replace('\\', "\\\\\\")), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_stops_the_turn_and_twice_leaves() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    at_a_terminal(chat(&system, system.cloud.url(), &home), |terminal| {
+        types(terminal, "[[script: pace 50ms; words 1000]]");
+        says(terminal, "word9 ");
+        terminal.send_control('c').unwrap();
+        says(terminal, "(stopped)");
+        says(terminal, "> ");
+        terminal.send_control('c').unwrap();
+        says(terminal, "Ctrl-C again leaves");
+        terminal.send_control('c').unwrap();
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+    let client = system.client("acme", "ada");
+    let sessions = client.get("/api/ai/agent/sessions").await.result();
+    let session = sessions["Items"][0]["Id"].as_str().unwrap().to_owned();
+    let turn = client.get(&format!("/api/ai/agent/sessions/{session}/turns/last")).await.result();
+    assert_eq!(turn["Status"]["Id"], "failed");
+    assert_eq!(turn["CancelledByUserId"], "ada");
+}
+
+/// A way to the API that breaks once, after so many bytes.
+async fn breaks_once(url: &str, after: usize) -> (String, Arc<AtomicUsize>) {
+    let api = url.strip_prefix("http://").unwrap().to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let way = format!("http://{}", listener.local_addr().unwrap());
+    let broken = Arc::new(AtomicUsize::new(0));
+    let counted = broken.clone();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let (api, broken) = (api.clone(), counted.clone());
+            tokio::spawn(async move {
+                let Ok(server) = TcpStream::connect(api).await else { return };
+                let (mut from_client, mut to_client) = client.into_split();
+                let (mut from_server, mut to_server) = server.into_split();
+                let up = tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
+                let mut passed = 0;
+                let mut piece = [0; 256];
+                while let Ok(count @ 1..) = tokio::io::AsyncReadExt::read(&mut from_server, &mut piece).await
+                {
+                    passed += count;
+                    if passed > after && broken.fetch_add(1, Ordering::SeqCst) == 0 {
+                        break;
+                    }
+                    if to_client.write_all(&piece[..count]).await.is_err() {
+                        break;
+                    }
+                }
+                up.abort();
+            });
+        }
+    });
+    (way, broken)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_connection_is_taken_up_by_itself() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    let (way, broken) = breaks_once(system.cloud.url(), 1_500).await;
+    at_a_terminal(chat(&system, &way, &home), |terminal| {
+        types(terminal, "[[script: pace 20ms; words 60]]");
+        says(terminal, "word60");
+        types(terminal, "/quit");
+        terminal.exp_eof().unwrap();
+    })
+    .await;
+    assert!(broken.load(Ordering::SeqCst) > 0, "the connection was not cut");
+    assert_eq!(system.model_calls().len(), 1, "the model is asked once");
+}
+
+/// One question, with what comes through a pipe.
+async fn piped(mut command: Command, arguments: &[&str], input: &'static str) -> Output {
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ask = move || {
+        let mut running = command.spawn().expect("it starts");
+        let mut pipe = running.stdin.take().unwrap();
+        std::io::Write::write_all(&mut pipe, input.as_bytes()).unwrap();
+        drop(pipe);
+        running.wait_with_output().unwrap()
+    };
+    tokio::task::spawn_blocking(ask).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_question_is_asked_in_a_pipe() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    let url = system.cloud.url();
+    let done = piped(chat(&system, url, &home), &["Review", "[[script: say \"Fine.\"]]"], "a diff\n").await;
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "Fine.\n");
+    assert!(system.model_calls()[0].to_string().contains("a diff"), "what was piped goes along");
+    let done = piped(chat(&system, url, &home), &[], "[[script: status 400 code x]]").await;
+    assert_eq!((done.status.code(), done.stdout), (Some(1), Vec::new()));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("ModelRejected"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_not_work_is_said_before_anything_is_asked() {
+    let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
+    for (arguments, why) in [
+        (&["--workspace", "/nowhere", "x"][..], "--workspace /nowhere"),
+        (&["--attach", "/nowhere", "x"], "/nowhere: No such file"),
+        (&["--yes", "x"], "--workspace"),
+        (&["--api-url", "nonsense", "x"], "is no URL"),
+    ] {
+        let done = piped(chat(&system, system.cloud.url(), &home), arguments, "").await;
+        let told = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!done.status.success() && told.contains(why), "{arguments:?}: {told}");
+    }
+    let mut command = chat(&system, system.cloud.url(), &home);
+    command.env("APTIX_TOKEN", "wrong");
+    let done = piped(command, &["x"], "").await;
+    assert!(String::from_utf8_lossy(&done.stderr).contains("Unauthenticated"));
+    assert_eq!(json!(system.model_calls()), json!([]));
+}

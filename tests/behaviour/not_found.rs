@@ -1,0 +1,131 @@
+//! What a caller may not see is to it what nobody ever sent: the same 404, to the byte, on every operation.
+//!
+//! The operations are those of the API's document, so one that is new has to say here how it is asked.
+
+use contracts::paths;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::client_tools::results;
+use crate::support::{Answer, Client, System, session_path, turn};
+use crate::upkeep::{edit, session_of};
+
+const UNKNOWN: &str = "0123456789abcdef0123456789abcdef";
+const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
+
+/// What a request names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Names {
+    /// Nothing of anybody's: whoever asks is told of its own.
+    Nothing,
+    /// A session.
+    Session,
+    /// A session and a turn of it.
+    Turn,
+}
+
+/// What an operation's request names, and its body about this turn.
+fn asked(operation: &str, turn: &Value) -> (Names, Option<Value>) {
+    let (session, id) = (turn["SessionId"].clone(), turn["TurnId"].clone());
+    match operation {
+        "listSessions" | "searchSessions" | "exportSessions" => (Names::Nothing, None),
+        // For operators alone, of their own org: whatever it names is what they send.
+        "importSessions" => (Names::Nothing, None),
+        // A session that the org does not have is begun by it; of one that it has, see `private_sessions.rs`.
+        "executeTurn" => (Names::Nothing, None),
+        "readSession" | "exportSession" | "readModeHistory" | "listTurns" | "readLastTurn" | "readPurge"
+        | "deleteSession" | "restoreSession" => (Names::Session, None),
+        "changeSession" => (Names::Session, Some(json!({"Name": "Mine"}))),
+        "forkSession" => (Names::Turn, Some(json!({"SessionId": "s2", "TurnId": id}))),
+        "submitToolResults" => {
+            let waits = json!({"SessionId": session, "TurnId": id, "ToolCalls": [{"ToolCallId": "call_1"}]});
+            (Names::Turn, Some(results(&waits, "contents")))
+        }
+        "readTurn" | "readTurnSteps" | "readTurnSummary" | "streamTurn" | "cancelTurn"
+        | "readInstruction" | "readAnswer" | "readModelRequest" | "readModelResponse" | "readFile"
+        | "readFeedback" => (Names::Turn, None),
+        "giveFeedback" => (Names::Turn, Some(json!({"Rating": 1}))),
+        "rerunTurn" => (Names::Turn, Some(json!({"TurnId": "t2"}))),
+        new => panic!("{new} is new: say here what its request names"),
+    }
+}
+
+/// Every operation of the document.
+fn operations() -> Vec<(Method, String, String)> {
+    let document: Value = serde_json::from_str(&contracts::openapi::document().to_json().unwrap()).unwrap();
+    let paths = document["paths"].as_object().unwrap().clone().into_iter();
+    let operations = paths.flat_map(|(path, item)| {
+        let item = item.as_object().unwrap().clone();
+        item.into_iter().map(move |(method, operation)| {
+            let id = operation["operationId"].as_str().unwrap().to_owned();
+            (method.to_uppercase().parse().unwrap(), path.clone(), id)
+        })
+    });
+    operations.collect()
+}
+
+async fn ask(client: &Client, (method, path, operation): &(Method, String, String), turn: &Value) -> Answer {
+    let text = |name: &str| turn[name].as_str().unwrap();
+    let filled = path.replace("{SessionId}", text("SessionId")).replace("{TurnId}", text("TurnId"));
+    let filled = filled.replace("{Hash}", &"0".repeat(64)).replace("{Name}", "a.txt");
+    client.send(method.clone(), &filled, asked(operation, turn).1.map(|body| body.to_string())).await
+}
+
+/// Asks about something hidden and about the same with ids that nobody sent: no answer tells them apart.
+async fn alike(client: &Client, hidden: &Value, nobodys: &Value, least: Names, what: &str) {
+    for operation in operations() {
+        let (names, _) = asked(&operation.2, hidden);
+        if names < least || names == Names::Nothing {
+            continue;
+        }
+        let (found, never) = (ask(client, &operation, hidden).await, ask(client, &operation, nobodys).await);
+        assert_eq!(found.status, 404, "{what}: {}: {}", operation.2, found.text);
+        assert_eq!((never.status, &never.text), (404, &found.text), "{what}: {}", operation.2);
+    }
+}
+
+fn nobodys() -> Value {
+    json!({"SessionId": UNKNOWN, "TurnId": UNKNOWN})
+}
+
+#[tokio::test]
+async fn foreign_hidden_purged_and_unknown_are_the_same_404_on_every_operation() {
+    let system = System::start().await;
+    let (ada, bob, eve) =
+        (system.client("acme", "ada"), system.client("acme", "bob"), system.client("rival", "eve"));
+    let waits = turn(ASKS);
+    ada.execute(&waits).await.result();
+    alike(&eve, &waits, &nobodys(), Names::Session, "another org's").await;
+
+    let private = turn("for ada alone");
+    ada.execute(&private).await.result();
+    edit(&ada, &private, json!({"Visibility": "participants"})).await.result();
+    alike(&bob, &private, &nobodys(), Names::Session, "another member's").await;
+
+    let purged = turn("gone");
+    ada.execute(&purged).await.result();
+    ada.send(Method::DELETE, &format!("{}?purge=true", session_path(&purged)), None).await.result();
+    alike(&bob, &purged, &nobodys(), Names::Session, "purged").await;
+    assert_eq!(ada.get(&session_path(&waits)).await.result()["TurnCount"], 1, "nothing came of any of it");
+}
+
+#[tokio::test]
+async fn a_turn_of_another_session_and_an_unknown_one_are_the_same_404_on_every_operation() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let (one, other) = (turn("one"), turn("other"));
+    for request in [&one, &other] {
+        ada.execute(request).await.result();
+    }
+    let elsewhere = json!({"SessionId": session_of(&one), "TurnId": other["TurnId"]});
+    let unknown = json!({"SessionId": session_of(&one), "TurnId": UNKNOWN});
+    alike(&ada, &elsewhere, &unknown, Names::Turn, "of another session").await;
+    // A file of a turn that has none is as unknown as one of a turn that nobody sent.
+    let file = |turn: &Value| {
+        let path = paths::FILE.template().replace("{SessionId}", session_of(&one));
+        let path = path.replace("{TurnId}", turn["TurnId"].as_str().unwrap());
+        path.replace("{Hash}", &"1".repeat(64)).replace("{Name}", "b.txt")
+    };
+    let (none, never) = (ada.get(&file(&one)).await, ada.get(&file(&unknown)).await);
+    assert_eq!((none.status, never.status), (404, 404), "{} {}", none.text, never.text);
+}

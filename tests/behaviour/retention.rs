@@ -1,0 +1,59 @@
+//! How long a deleted session is kept: as its context says, else its org, else the deployment.
+
+use contracts::Timestamp;
+use local::{Function, Options};
+use serde_json::{Value, json};
+
+use crate::support::{Client, System, in_context, options, session_path, turn};
+use crate::upkeep::{delete, restore};
+
+async fn system(of_orgs: &str) -> System {
+    let set = [("SESSION_RETENTION_DAYS", "5"), ("SESSION_RETENTION_DAYS_OF_ORGS", of_orgs)];
+    let environment = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    System::with(Options { environment, ..options() }).await
+}
+
+/// After how many days a session is purged that is deleted now.
+async fn days(client: &Client, request: &Value) -> u64 {
+    let deleted = delete(client, request).await.result();
+    let read = client.get(&session_path(request)).await.result();
+    assert_eq!(read["KeptUntilDate"], deleted["KeptUntilDate"]);
+    let at = |name: &str| read[name].as_str().unwrap().parse::<Timestamp>().unwrap();
+    at("DeletedDate").until(at("KeptUntilDate")).as_secs() / 86_400
+}
+
+#[tokio::test]
+async fn the_contexts_retention_counts_else_the_orgs_else_the_deployments() {
+    let system = system(r#"{"acme": 7}"#).await;
+    let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
+    let (of_org, of_deployment, of_context) = (turn("org"), turn("deployment"), in_context("context"));
+    system.put_context(json!({"RetentionDays": 9})).await;
+    for (client, request, expected) in [(&ada, &of_org, 7), (&eve, &of_deployment, 5), (&ada, &of_context, 9)]
+    {
+        client.execute(request).await.result();
+        assert_eq!(days(client, request).await, expected, "{request}");
+    }
+}
+
+#[tokio::test]
+async fn what_counted_when_a_session_was_deleted_is_remembered() {
+    let system = system("").await;
+    let ada = system.client("acme", "ada");
+    let request = in_context("first words");
+    system.put_context(json!({"RetentionDays": 9})).await;
+    ada.execute(&request).await.result();
+    assert_eq!(days(&ada, &request).await, 9);
+    let kept = ada.get(&session_path(&request)).await.result()["KeptUntilDate"].clone();
+    system.put_context(json!({"RetentionDays": 2})).await;
+    delete(&ada, &request).await.result();
+    assert_eq!(
+        ada.get(&session_path(&request)).await.result()["KeptUntilDate"],
+        kept,
+        "it is deleted already"
+    );
+    restore(&ada, &request).await.result();
+    // Contexts are kept in memory for a while: another process has not read it.
+    system.cloud.crash(Function::Execute);
+    while restore(&ada, &request).await.status == 502 {}
+    assert_eq!(days(&ada, &request).await, 2, "it is deleted anew");
+}
