@@ -174,6 +174,7 @@ async fn an_export_that_grows_too_large_ends_with_where_the_next_one_goes_on() {
     for request in &turns {
         ada.execute(request).await.result();
         system.until_finalized(session_of(request), 1).await;
+        assert_eq!(ada.get(&format!("{}/payloads/answer", turn_path(request))).await.status, 302);
     }
     for key in system.objects().await.iter().filter(|key| key.ends_with("/answer.md")) {
         let put = system.cloud.s3().put_object().bucket(system.cloud.bucket()).key(key);

@@ -4,7 +4,7 @@ use contracts::{ContentHash, FileAddress};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, System, turn, turn_in, turn_path};
+use crate::support::{Answer, Client, System, session_path, turn, turn_in, turn_path};
 
 /// The answer to a turn that publishes these files and then says so.
 async fn published(client: &Client, files: &[Value]) -> (Value, Value) {
@@ -206,15 +206,49 @@ async fn a_payload_comes_in_the_answer_itself_with_its_type_hash_size_and_name()
 }
 
 #[tokio::test]
+async fn an_answer_is_an_object_of_its_own_once_it_is_asked_for_by_a_link_inline_or_in_an_export() {
+    let system = System::start().await;
+    let ada = system.client("acme", "ada");
+    let answers = async || {
+        let objects = system.objects().await;
+        objects.into_iter().filter(|key| key.ends_with("/answer.md")).collect::<Vec<_>>()
+    };
+    let asked = [0, 1, 2].map(|_| turn("hello"));
+    let mut told = Vec::new();
+    for request in &asked {
+        let answer = ada.execute(request).await.result();
+        told.push(answer["PrimaryOutputText"].as_str().unwrap().to_owned());
+        system.until_attribute(&format!("TURN#{}", request["TurnId"].as_str().unwrap()), "Status", "completed").await;
+    }
+    assert_eq!(answers().await, [""; 0], "nobody asked");
+
+    let path = format!("{}/payloads/answer", turn_path(&asked[0]));
+    let foreign = system.client("other", "eve").get(&path).await;
+    assert_eq!((foreign.status, answers().await), (404, Vec::new()), "another org's question makes nothing");
+    let links = [ada.get(&path).await, ada.get(&path).await];
+    for link in &links {
+        assert_eq!(fetched(link).await.text().await.unwrap(), told[0]);
+    }
+    assert_eq!(answers().await.len(), 1);
+    let inline = ada.get(&format!("{}/payloads/answer?inline=true", turn_path(&asked[1]))).await.result();
+    assert_eq!((&inline["Text"], answers().await.len()), (&json!(told[1]), 2));
+    let document = ada.get(&format!("{}/export", session_path(&asked[2]))).await.json();
+    let payloads = document["Turns"][0]["Payloads"].as_array().unwrap();
+    let answer = payloads.iter().find(|payload| payload["Kind"] == "answer").unwrap();
+    assert_eq!((&answer["Text"], answers().await.len()), (&json!(told[2]), 3));
+}
+
+#[tokio::test]
 async fn a_payload_that_is_too_large_for_an_answer_is_refused_by_name_and_read_by_its_link() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");
     ada.execute(&request).await.result();
+    let path = format!("{}/payloads/answer", turn_path(&request));
+    assert_eq!(ada.get(&path).await.status, 302);
     let key = system.object(|key| key.ends_with("/answer.md")).await;
     let put = system.cloud.s3().put_object().bucket(system.cloud.bucket()).key(key);
     put.body(vec![b'x'; 4 * 1024 * 1024 + 1].into()).send().await.unwrap();
-    let path = format!("{}/payloads/answer", turn_path(&request));
     let refused = ada.get(&format!("{path}?inline=true")).await;
     assert_eq!((refused.status, refused.error().as_str()), (413, "InlineTooLarge"));
     assert_eq!(refused.errors()[0]["Details"], "inline");

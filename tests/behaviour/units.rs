@@ -109,7 +109,7 @@ async fn an_ordinary_turn_costs_at_most_20_write_units_and_4_read_units_finaliza
 }
 
 #[tokio::test]
-async fn an_ordinary_turn_asks_the_bucket_four_times_and_the_queue_once() {
+async fn an_ordinary_turn_asks_the_bucket_three_times_and_the_queue_once() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn("A question");
@@ -125,7 +125,7 @@ async fn an_ordinary_turn_asks_the_bucket_four_times_and_the_queue_once() {
             counts.iter().filter(|(action, _)| action.starts_with(prefix)).map(|(_, n)| n).sum()
         };
         let (objects, messages): (u32, u32) = (of("s3:"), of("sqs:"));
-        assert!(objects == 4 && messages == 1, "{name}: {counts:?}");
+        assert!(objects == 3 && messages == 1, "{name}: {counts:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The `session-read` function: sessions, turns and payloads as the caller may see them.
 //!
-//! It never writes: its role has no permission to.
+//! It changes nothing: all that its role may write is an answer's own object, which is made when it is asked for.
 
 mod app;
 mod exports;

@@ -9,7 +9,7 @@ use crate::{
     chain,
     id::{AttemptId, SessionKey, TurnKey},
     line::{After, Predecessor},
-    payload::{Kind, StoredRequest},
+    payload::{Kind, Payload, StoredRequest},
     place::{Place, Segment},
 };
 
@@ -293,6 +293,17 @@ impl Turn {
             Some(session) => (SessionKey { org: own.org.clone(), session }, self.offset),
         };
         (sequence > 0).then_some(Predecessor { session, sequence, place })
+    }
+
+    /// The answer's own object; none of a turn that has no answer.
+    #[must_use]
+    pub fn answer(&self) -> Option<Payload> {
+        match &self.settlement()?.verdict {
+            Verdict::Completed { writer } => {
+                Some(Payload { turn: self.key.clone(), kind: Kind::Answer(writer.clone()) })
+            }
+            Verdict::Failed { .. } | Verdict::Ended(_) => None,
+        }
     }
 
     /// Where its request is stored.

@@ -29,6 +29,9 @@ const GB_SECOND: f64 = 0.000_013_333_4;
 /// Dollars for a GB of log.
 const LOG: f64 = 0.5;
 
+/// Sizes of `execute` to compare, in MB.
+const SIZES: [f64; 3] = [128.0, 256.0, 512.0];
+
 /// What a turn asks for.
 pub(super) struct Asked {
     pub(super) write_units: f64,
@@ -41,31 +44,32 @@ pub(super) struct Asked {
     pub(super) added: Duration,
 }
 
-/// Dollars for a million such turns, item by item.
+/// Dollars for a million such turns, item by item, and in all with as much memory as the template gives and with other
+/// sizes.
 pub(super) fn a_million(asked: &Asked) -> Result<Vec<Figure>, Failure> {
     let template: Yaml = yaml_serde::from_str(include_str!("../../../../template.yaml"))?;
-    let memory = |resource: &str| {
-        let of = template.get("Resources").and_then(|resources| resources.get(resource));
-        let size = of.and_then(|of| of.get("Properties")?.get("MemorySize")?.as_f64());
-        size.map(|mb| mb / 1024.0).ok_or_else(|| format!("{resource} has no MemorySize in the template"))
-    };
-    let execute = memory("ExecuteFunction")? * (MODEL + asked.added).as_secs_f64() * GB_SECOND * 1e6;
-    let finalizer = memory("TurnFinalizerFunction")? * FINALIZER.as_secs_f64() * GB_SECOND * 1e6;
+    let at = |path: &[&str]| path.iter().try_fold(&template, |of, name| of.get(*name)).and_then(Yaml::as_f64);
+    let execute = at(&["Parameters", "ExecuteMemory", "Default"]).ok_or("the template has no ExecuteMemory")?;
+    let finalizer = at(&["Resources", "TurnFinalizerFunction", "Properties", "MemorySize"])
+        .ok_or("TurnFinalizerFunction has no MemorySize in the template")?;
+    let time = |mb: f64, took: Duration| mb / 1024.0 * took.as_secs_f64() * GB_SECOND * 1e6;
+    let turn = MODEL + asked.added;
     let items = [
-        ("API Gateway, REST", GATEWAY),
-        ("execute, invocations", INVOCATIONS),
-        ("execute, time", execute),
-        ("turn-finalizer", INVOCATIONS + finalizer),
-        ("table, writes", WRITE_UNITS * asked.write_units),
-        ("table, reads", READ_UNITS * asked.read_units),
-        ("bucket, writes", OBJECTS_WRITTEN * asked.objects_written),
-        ("bucket, reads", OBJECTS_READ * asked.objects_read),
-        ("queue: send, receive, delete", 3.0 * MESSAGES * asked.messages),
-        ("logs", LOG * LOGGED * 1e6),
+        ("API Gateway, REST".to_owned(), GATEWAY),
+        ("execute, invocations".to_owned(), INVOCATIONS),
+        (format!("execute, time with {execute} MB"), time(execute, turn)),
+        ("turn-finalizer".to_owned(), INVOCATIONS + time(finalizer, FINALIZER)),
+        ("table, writes".to_owned(), WRITE_UNITS * asked.write_units),
+        ("table, reads".to_owned(), READ_UNITS * asked.read_units),
+        ("bucket, writes".to_owned(), OBJECTS_WRITTEN * asked.objects_written),
+        ("bucket, reads".to_owned(), OBJECTS_READ * asked.objects_read),
+        ("queue: send, receive, delete".to_owned(), 3.0 * MESSAGES * asked.messages),
+        ("logs".to_owned(), LOG * LOGGED * 1e6),
     ];
-    let sum = items.iter().map(|(_, dollars)| dollars).sum();
-    let figure = |(name, dollars): (&str, f64)| {
-        Figure::new("a million ordinary turns, the model taking 10 s each", name, "$", dollars)
+    let sum: f64 = items.iter().map(|(_, dollars)| dollars).sum();
+    let sizes = SIZES.map(|mb| (format!("in all with {mb} MB"), sum - time(execute, turn) + time(mb, turn)));
+    let figure = |(name, dollars): (String, f64)| {
+        Figure::new("a million ordinary turns, the model taking 10 s each", &name, "$", dollars)
     };
-    Ok(items.into_iter().chain([("in all", sum)]).map(figure).collect())
+    Ok(items.into_iter().chain(sizes).map(figure).collect())
 }

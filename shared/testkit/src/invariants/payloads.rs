@@ -7,7 +7,7 @@ use protocol::{
     id::TurnKey,
     payload::{Kind, Payload},
     transition::finalize::report,
-    turn::{State, Turn, Verdict},
+    turn::{State, Turn},
 };
 
 use super::{Evidence, Violation, violation};
@@ -64,9 +64,6 @@ fn named_by(turn: &Turn) -> Vec<Kind> {
         State::AwaitingTools { .. } => kinds.push(Kind::Outcome(turn.attempt.clone())),
         State::Settled(settlement) | State::Finalized(settlement) => {
             kinds.extend(settlement.verdict.writer().cloned().map(Kind::Outcome));
-            if let Verdict::Completed { writer } = &settlement.verdict {
-                kinds.push(Kind::Answer(writer.clone()));
-            }
         }
     }
     kinds

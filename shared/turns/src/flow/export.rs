@@ -23,10 +23,11 @@ use serde::{Deserialize, Serialize};
 use super::{
     access,
     lists::WantedSessions,
+    outcomes,
     read::{SessionReader, TurnsPage, report_of},
 };
 use crate::{
-    ports::{Archive, Order, PayloadArchive, PayloadReads, Placed, Reads, Record, Timer, Unavailable},
+    ports::{Archive, Order, PayloadArchive, Payloads, Placed, Reads, Record, Timer, Unavailable},
     refusal::Refusal,
     view,
 };
@@ -142,7 +143,7 @@ pub struct Exported {
     pub place: Option<String>,
 }
 
-impl<R: Reads + Archive, P: PayloadReads + PayloadArchive> SessionReader<R, P> {
+impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
     /// The session that is to be exported, as far as it is shown before its turns.
     ///
     /// # Errors
@@ -252,6 +253,9 @@ impl<R: Reads + Archive, P: PayloadReads + PayloadArchive> SessionReader<R, P> {
             }
         }
         out.text("],\"Payloads\":[").await?;
+        if let Some(answer) = record.turn.answer() {
+            outcomes::store_answer(&self.payloads, &answer).await?;
+        }
         let (mut list, mut after) = (out.list(), None);
         loop {
             let page = self.payloads.objects(&record.turn.key, after).await?;

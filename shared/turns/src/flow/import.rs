@@ -327,10 +327,6 @@ fn whole<'a>(session: &Session, parts: &'a [Part]) -> Result<BTreeMap<TurnId, &'
 fn needed(head: &Turn) -> impl Iterator<Item = Payload> {
     let verdict = head.settlement().map(|settlement| &settlement.verdict);
     let outcome = verdict.and_then(Verdict::writer).map(|writer| Kind::Outcome(writer.clone()));
-    let answer = match verdict {
-        Some(Verdict::Completed { writer }) => Some(Kind::Answer(writer.clone())),
-        Some(Verdict::Failed { .. } | Verdict::Ended(_)) | None => None,
-    };
-    let kinds = [Some(Kind::Instruction(head.stored_request())), outcome, answer];
+    let kinds = [Some(Kind::Instruction(head.stored_request())), outcome];
     kinds.into_iter().flatten().map(|kind| Payload { turn: head.key.clone(), kind })
 }

@@ -20,23 +20,17 @@ pub(crate) async fn store(
     payloads.put(&payload, Bytes::from(outcome.to_json())).await
 }
 
-/// Stores an answer as an object of its own, to be read by link. Any number of writers store the same, since
-/// it is made from the outcome object of the attempt whose key it has.
-pub(crate) async fn store_answer(
-    payloads: &impl Payloads,
-    key: &TurnKey,
-    writer: &AttemptId,
-    outcome: &Outcome,
-) -> Result<(), Unavailable> {
-    let Some(text) = outcome.response.answer() else {
+/// Stores the answer of a settled turn as an object of its own, for a link to lead to. Any number of readers store
+/// the same, since it is made from the outcome object of the attempt whose key it has. Stores nothing else.
+pub(crate) async fn store_answer(payloads: &impl Payloads, payload: &Payload) -> Result<(), Unavailable> {
+    let Kind::Answer(writer) = &payload.kind else {
         return Ok(());
     };
-    payloads.put(&answer_of(key, writer), Bytes::from(text)).await
-}
-
-/// The answer's own object.
-pub(crate) fn answer_of(key: &TurnKey, writer: &AttemptId) -> Payload {
-    Payload { turn: key.clone(), kind: Kind::Answer(writer.clone()) }
+    let outcome = written_by(payloads, &payload.turn, writer).await?;
+    match outcome.response.answer() {
+        Some(text) => payloads.put(payload, Bytes::from(text)).await,
+        None => Ok(()),
+    }
 }
 
 /// An earlier attempt's outcome object, newest first, where one was stored (rule 5).

@@ -1,4 +1,4 @@
-//! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Can't write.
+//! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Can't change the table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ use protocol::{
     payload::{Kind, Payload},
     session::{Contexts, Part, Session},
     transition::finalize::report,
-    turn::{State, Verdict},
+    turn::State,
 };
 
 use super::{
@@ -34,7 +34,7 @@ use super::{
     steps::{self, Known},
 };
 use crate::{
-    ports::{Link, Order, PayloadReads, Reads, Record, Unavailable},
+    ports::{Order, PayloadReads, Reads, Record, Unavailable},
     refusal::Refusal,
     view::{self, Names},
 };
@@ -312,21 +312,6 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(view::turn_summary(&record, &report))
     }
 
-    /// A short-lived link to a payload.
-    ///
-    /// # Errors
-    /// When the turn or its payload does not exist for this caller.
-    pub async fn payload(
-        &self,
-        caller: &Caller,
-        session: SessionId,
-        turn: TurnId,
-        name: PayloadName,
-    ) -> Result<Link, Refusal> {
-        let payload = self.named(caller, session, turn, name).await?;
-        self.payloads.link(&payload).await?.ok_or(Refusal::PayloadNotFound)
-    }
-
     /// Which object a payload of a turn is.
     pub(super) async fn named(
         &self,
@@ -342,13 +327,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let record = self.record(caller, session, turn).await?;
         let kind = match name {
             PayloadName::Instruction => Kind::Instruction(record.turn.stored_request()),
-            // I10: the answer's own object is there once the turn is settled.
-            PayloadName::Answer => match record.turn.settlement().map(|settlement| &settlement.verdict) {
-                Some(Verdict::Completed { writer }) => Kind::Answer(writer.clone()),
-                Some(Verdict::Failed { .. } | Verdict::Ended(_)) | None => {
-                    return Err(Refusal::PayloadNotFound);
-                }
-            },
+            PayloadName::Answer => record.turn.answer().ok_or(Refusal::PayloadNotFound)?.kind,
             PayloadName::File { address, name } => Kind::File { address, name },
             PayloadName::ModelRequest { round } => self.raw(&record, round, Kind::ModelRequest).await?,
             PayloadName::ModelResponse { round } => self.raw(&record, round, Kind::ModelResponse).await?,

@@ -36,10 +36,7 @@ pub(super) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn
     let taken = fence.after;
     let change = match &taken.state {
         State::Running { stage, .. } => match outcomes::find(deps.payloads(), &taken.key, stage).await? {
-            Some((writer, outcome)) => {
-                outcomes::store_answer(deps.payloads(), &taken.key, &writer, &outcome).await?;
-                decision(deps, &taken, writer, &outcome)
-            }
+            Some((writer, outcome)) => decision(deps, &taken, writer, &outcome),
             None => {
                 let (now, left) = (host.now(), steps::left(deps.store(), deps.payloads(), &taken).await);
                 settle::settle(&taken, Verdict::Ended(Reason::Abandoned), now, now, timing)
@@ -98,7 +95,6 @@ impl<D: AgentDeps> Executor<D> {
             return Ok(Some((owned, step)));
         };
         // I4, I9: an answer that was durable is used, not bought again.
-        outcomes::store_answer(self.deps.payloads(), &owned.turn.key, &writer, &found).await?;
         if let Ok(change) = decision(&self.deps, &owned.turn, writer, &found) {
             write::turn(&self.deps, &change).await?;
             self.announce(&owned.turn, term.correlation.as_ref()).await;

@@ -66,8 +66,7 @@ impl<D: AgentDeps> Executor<D> {
         }
     }
 
-    /// Stores the answer's files, then the outcome object that refers to them and beside it the answer's
-    /// own (I10), as often as the lease allows.
+    /// Stores the answer's files, then the outcome object that refers to them (I10), as often as the lease allows.
     async fn store_outcome(
         &self,
         owned: &OwnedTurn,
@@ -78,9 +77,7 @@ impl<D: AgentDeps> Executor<D> {
         loop {
             let stored = async {
                 try_join_all(files.iter().map(|file| payloads.put_file(file))).await?;
-                let turn = &owned.turn;
-                let answer = outcomes::store_answer(payloads, &turn.key, &turn.attempt, outcome);
-                try_join(outcomes::store(payloads, turn, outcome), answer).await.map(|_| ())
+                outcomes::store(payloads, &owned.turn, outcome).await
             };
             let stored = stored.await;
             let pause = host.jitter(Duration::from_secs(1));
