@@ -36,7 +36,7 @@ impl App {
         let tokens = PageTokens::read(&mut env);
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
-        let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
+        let Clients { table, objects, secrets, .. } = Clients::of_environment(&storage);
         let index = index.map(|index| index.index(&secrets, Wait::OF_A_SEARCH)).transpose()?;
         let reader = Arc::new(SessionReader::new(table, objects));
         Ok(Self { reader, index, pace, timing, answers, tokens, claims })

@@ -31,7 +31,7 @@ impl App {
         let providers = providers::Settings::of_kept(&mut env);
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
-        let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
+        let Clients { table, objects, secrets, .. } = Clients::of_environment(&storage);
         let kept = Kept::new(providers, &secrets)?;
         let adapters =
             || Adapters { store: table.clone(), payloads: objects.clone(), host: System::new(), timing };

@@ -77,7 +77,7 @@ impl App {
         let answers = Answers::read(&mut env);
         env.finish()?;
 
-        let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
+        let Clients { table, objects, queue, secrets } = Clients::of_environment(&storage);
         let model_providers = model_providers.keyed(&secrets);
         let (searched, retrieval) = match (sources, model_providers.of_default()) {
             (Some(sources), Some((config, key))) => Some(sources.sources(config, key, &secrets)?).unzip(),

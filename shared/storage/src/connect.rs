@@ -1,11 +1,8 @@
-//! The SDK's clients, with every wait bounded.
+//! The clients of all services.
 
-use std::time::Duration;
-
-use aws_config::{BehaviorVersion, retry::RetryConfig, timeout::TimeoutConfig};
 use settings::Env;
 
-use crate::{Objects, Queue, Secrets, Table};
+use crate::{Objects, Queue, Secrets, Table, environment};
 
 /// Where things are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,22 +43,10 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Loads the AWS configuration of the environment and builds the clients. Connects to nothing.
-    pub async fn load(settings: &Settings) -> Self {
-        // A thawed connection may be dead, and a turn waits behind each of these calls: so a short
-        // time per attempt, and another attempt.
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(Duration::from_secs(2))
-            .operation_attempt_timeout(Duration::from_secs(5))
-            .operation_timeout(Duration::from_secs(12))
-            .build();
-        let config = aws_config::defaults(BehaviorVersion::latest())
-            .timeout_config(timeouts)
-            .retry_config(
-                RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(50)),
-            )
-            .load()
-            .await;
+    /// Builds the clients from what the Lambda service tells in the environment. Connects to nothing.
+    #[must_use]
+    pub fn of_environment(settings: &Settings) -> Self {
+        let config = environment::config();
         let s3 = aws_sdk_s3::config::Builder::from(&config).force_path_style(settings.path_style).build();
         Self {
             table: Table::new(aws_sdk_dynamodb::Client::new(&config), settings.table.clone()),

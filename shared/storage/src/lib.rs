@@ -6,6 +6,7 @@
 //! the SDK's own, since only the flows know when trying again is safe.
 
 pub mod connect;
+mod environment;
 mod failure;
 mod item;
 pub mod key;

@@ -7,7 +7,7 @@ use agent::{
     outcome::{Ending, Outcome, Response},
 };
 use contracts::error::causes;
-use futures::future::{join, join_all, try_join, try_join_all};
+use futures::future::{join, join_all, try_join_all};
 use protocol::{
     announcement::FinalizeMessage,
     change::{Left, TurnChange},
