@@ -34,7 +34,8 @@ fn an_ordinary_turn_waits_for_two_calls_of_aws_before_the_model_and_for_two_afte
     assert!((10.0..=11.0).contains(&count("in all")), "{figures:?}");
     assert!((15.0..=23.0).contains(&count("write units")), "{figures:?}");
     assert!((1.0..=4.0).contains(&count("read units")), "{figures:?}");
-    let dollars = value(&figures, "a million ordinary turns, the model taking 10 s each", "in all with 128 MB");
+    let dollars =
+        value(&figures, "a million ordinary turns, the model taking 10 s each", "in all with 128 MB");
     assert!((10.0..=50.0).contains(&dollars), "{figures:?}");
 }
 

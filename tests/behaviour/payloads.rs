@@ -218,7 +218,9 @@ async fn an_answer_is_an_object_of_its_own_once_it_is_asked_for_by_a_link_inline
     for request in &asked {
         let answer = ada.execute(request).await.result();
         told.push(answer["PrimaryOutputText"].as_str().unwrap().to_owned());
-        system.until_attribute(&format!("TURN#{}", request["TurnId"].as_str().unwrap()), "Status", "completed").await;
+        system
+            .until_attribute(&format!("TURN#{}", request["TurnId"].as_str().unwrap()), "Status", "completed")
+            .await;
     }
     assert_eq!(answers().await, [""; 0], "nobody asked");
 

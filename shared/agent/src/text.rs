@@ -1,6 +1,6 @@
 //! Text is bounded: how long it is, and how it is shortened.
 
-use unicode_segmentation::UnicodeSegmentation;
+use unicode_segmentation::GraphemeCursor;
 
 /// The longest path that a ref keeps, in bytes of UTF-8; of a longer one its end, which names the file. With
 /// it the refs of 64 files stay under 80 KB, so that the item they are in stays under 100 KB.
@@ -33,14 +33,16 @@ pub fn head(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
     }
-    let mut scalars = 0;
-    for (start, grapheme) in text.grapheme_indices(true) {
-        scalars += grapheme.chars().count();
-        if scalars > most {
-            return text.get(..start).unwrap_or_default();
-        }
-    }
-    text
+    let Some((end, _)) = text.char_indices().nth(most) else {
+        return text;
+    };
+    // The boundary is sought backwards from where the text has to end, and not through all of it.
+    let mut cursor = GraphemeCursor::new(end, text.len(), true);
+    let end = match cursor.is_boundary(text, 0) {
+        Ok(false) => cursor.prev_boundary(text, 0).ok().flatten().unwrap_or_default(),
+        _ => end,
+    };
+    text.get(..end).unwrap_or_default()
 }
 
 /// The head of a text that has more than `most` bytes, with a mark that says how much is missing.
@@ -79,6 +81,17 @@ pub(crate) fn path_of_ref(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_ends_before_the_grapheme_that_would_be_too_much() {
+        let flags = "🇩🇪🇫🇷🇮🇹";
+        assert_eq!(
+            [1, 2, 3, 4, 5, 6, 7].map(|most| head(flags, most).chars().count()),
+            [0, 2, 2, 4, 4, 6, 6]
+        );
+        assert_eq!((head("e\u{301}x", 1), head("e\u{301}x", 2), head("a\r\nb", 2)), ("", "e\u{301}", "a"));
+        assert_eq!((head("", 0), head("ab", 0), head("äb", 1)), ("", "", "ä"));
+    }
 
     #[test]
     fn text_is_cut_between_characters_and_only_when_it_is_longer() {

@@ -49,7 +49,8 @@ pub(super) struct Asked {
 pub(super) fn a_million(asked: &Asked) -> Result<Vec<Figure>, Failure> {
     let template: Yaml = yaml_serde::from_str(include_str!("../../../../template.yaml"))?;
     let at = |path: &[&str]| path.iter().try_fold(&template, |of, name| of.get(*name)).and_then(Yaml::as_f64);
-    let execute = at(&["Parameters", "ExecuteMemory", "Default"]).ok_or("the template has no ExecuteMemory")?;
+    let execute =
+        at(&["Parameters", "ExecuteMemory", "Default"]).ok_or("the template has no ExecuteMemory")?;
     let finalizer = at(&["Resources", "TurnFinalizerFunction", "Properties", "MemorySize"])
         .ok_or("TurnFinalizerFunction has no MemorySize in the template")?;
     let time = |mb: f64, took: Duration| mb / 1024.0 * took.as_secs_f64() * GB_SECOND * 1e6;

@@ -71,11 +71,14 @@ pub enum Why {
 /// Everything that is wrong with one definition; none when it is good.
 #[must_use]
 pub fn check(tool: &Definition) -> Vec<Why> {
-    inspect(tool).1
+    let mut faults = check_own(tool);
+    faults.extend(unusable(&tool.parameters));
+    faults
 }
 
-/// As [`check`], with the compiled schema when there is one.
-pub(super) fn inspect(tool: &Definition) -> (Option<Schema>, Vec<Why>) {
+/// As [`check`], of a tool of this program's own. That its schema is one is seen by a test: the schema of schemas takes
+/// longer than all else at a function's start.
+pub(super) fn check_own(tool: &Definition) -> Vec<Why> {
     let mut faults = Vec::new();
     let mut add = |why| faults.push(why);
     if !is_name(&tool.name) {
@@ -92,23 +95,20 @@ pub(super) fn inspect(tool: &Definition) -> (Option<Schema>, Vec<Why>) {
             add(Why::UsageDelimiter);
         }
     }
-    let (schema, its) = inspect_schema(&tool.parameters, tool.strict);
-    its.into_iter().for_each(add);
-    (schema, faults)
+    refused_by_providers(&tool.parameters, tool.strict).into_iter().for_each(add);
+    faults
 }
 
 /// Everything that is wrong with the schema of a tool's arguments, or of an answer.
 #[must_use]
 pub fn schema_faults(schema: &Value, strict: bool) -> Vec<Why> {
-    inspect_schema(schema, strict).1
+    let mut faults = refused_by_providers(schema, strict);
+    faults.extend(unusable(schema));
+    faults
 }
 
-fn inspect_schema(schema: &Value, strict: bool) -> (Option<Schema>, Vec<Why>) {
-    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
-    let mut faults = Vec::from_iter((!is_object).then_some(Why::NotAnObject));
-    let compiled = Schema::compile(schema).map_err(|why| faults.push(Why::Schema(why))).ok();
-    faults.extend(refused_by_providers(schema, strict));
-    (compiled, faults)
+fn unusable(schema: &Value) -> Option<Why> {
+    Schema::compile(schema).err().map(Why::Schema)
 }
 
 /// Whether a provider takes it for the name of a tool or a format.
@@ -139,9 +139,10 @@ fn refused_by_providers(parameters: &Value, strict: bool) -> Vec<Why> {
     let within = |keywords: &'static [&str], schema: &Value| {
         keywords.iter().copied().filter(|keyword| schema.get(keyword).is_some()).collect::<Vec<_>>()
     };
-    let is_object = parameters.get("type").is_some_and(names_object);
-    let bare = is_object && parameters.get("properties").is_none();
-    let mut faults = Vec::from_iter(bare.then(|| Why::NoProperties { at: String::new() }));
+    let is_object = parameters.get("type").and_then(Value::as_str) == Some("object");
+    let mut faults = Vec::from_iter((!is_object).then_some(Why::NotAnObject));
+    let bare = parameters.get("type").is_some_and(names_object) && parameters.get("properties").is_none();
+    faults.extend(bare.then(|| Why::NoProperties { at: String::new() }));
     faults.extend(within(&NOT_AT_TOP, parameters).into_iter().map(|keyword| Why::AtTop { keyword }));
     if strict {
         let mut schemas = Vec::new();

@@ -115,13 +115,15 @@ mod tests {
     use std::future::{pending, ready};
 
     use super::*;
-    use crate::tool::{Facts, Registry, built_in};
+    use crate::tool::{Facts, Registry, built_in, check};
 
     #[test]
     fn they_stand_beside_the_built_in_tools() {
         let mut tools = built_in();
         tools.extend(diagnostics(Sleep::new(|_| ready(()))));
-        assert_eq!(Registry::new(tools).unwrap().names().count(), 7);
+        let registry = Registry::new(tools).unwrap();
+        assert_eq!(registry.names().count(), 7);
+        assert!(registry.definitions().all(|tool| check(tool).is_empty()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Built on `jsonschema`: MIT, maintained, all drafts, tested against the official suite. It is taken
 //! without its default features, which are a resolver over HTTP, one over files, and a TLS stack: a
 //! `$ref` that leaves the schema is a fault at start-up and never a request. The price is 3 MB of a
-//! function's binary and about two milliseconds at its start, for the schema of schemas. A validator
+//! function's binary and, for the schema of schemas, about two milliseconds once, when the first schema is compiled. A validator
 //! written here for the few keywords in use would cost neither, but contexts bring schemas of their own.
 
 use std::fmt;

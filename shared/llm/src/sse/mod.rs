@@ -7,6 +7,8 @@
 //! Deliberately absent: `id` and `retry`, since a response's stream can't be resumed, and any idea of
 //! what the data means.
 
+use std::borrow::Cow;
+
 /// The largest line and event, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -103,9 +105,9 @@ impl Decoder {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         // No byte of a longer UTF-8 sequence looks like a line end, so decoding by line is the same as
         // decoding the whole stream.
-        let value = String::from_utf8_lossy(value);
+        let value = str::from_utf8(value).map_or_else(|_| String::from_utf8_lossy(value), Cow::Borrowed);
         match field {
-            b"event" => self.kind = value.into_owned(),
+            b"event" => value.as_ref().clone_into(&mut self.kind),
             b"data" => self.append(&value)?,
             _ => {}
         }

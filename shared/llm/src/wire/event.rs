@@ -71,6 +71,11 @@ impl Event {
     ///
     /// When the data is no JSON object.
     pub fn read(kind: &str, data: &str) -> serde_json::Result<Self> {
+        if let Ok(Piece { kind: "response.output_text.delta", output_index, content_index, delta }) =
+            serde_json::from_str(data)
+        {
+            return Ok(Self::TextDelta(Delta { output_index, content_index, delta }));
+        }
         let mut data: serde_json::Map<String, Value> = serde_json::from_str(data)?;
         if !data.get("type").is_some_and(Value::is_string) {
             let kind = match kind {
@@ -97,6 +102,17 @@ fn kind_of(data: &serde_json::Map<String, Value>) -> &'static str {
         _ if data.get("error").is_some_and(|error| !error.is_null()) => "error",
         _ => "",
     }
+}
+
+/// What nearly every event of a stream is, read without a tree of its members. What is not just so is read as the
+/// others are.
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    output_index: u32,
+    content_index: u32,
+    delta: String,
 }
 
 /// A piece of a part's text.
@@ -175,4 +191,29 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<S
         Value::String(id) => Some(Some(id)),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delta(output_index: u32, content_index: u32, delta: &str) -> Event {
+        Event::TextDelta(Delta { output_index, content_index, delta: delta.to_owned() })
+    }
+
+    #[test]
+    fn a_delta_is_read_alike_whether_it_is_just_so_or_not() {
+        let whole = r#"{"type":"response.output_text.delta","sequence_number":4,"item_id":"m","output_index":1,"content_index":2,"delta":"a\"\u00e9","logprobs":[{"a":1}]}"#;
+        let of = |data: &str| Event::read("", data).unwrap();
+        assert_eq!(of(whole), delta(1, 2, "a\"é"));
+        // An escaped type, a member twice, numbers that are none, members that are not there.
+        assert_eq!(of(&whole.replace("output_text", "output\\u005ftext")), delta(1, 2, "a\"é"));
+        assert_eq!(of(&whole.replace("\"logprobs\"", "\"delta\":\"b\",\"logprobs\"")), delta(1, 2, "b"));
+        assert_eq!(of(&whole.replace(":1,", ":\"1\",")), delta(0, 2, "a\"é"));
+        assert_eq!(of(r#"{"type":"response.output_text.delta"}"#), delta(0, 0, ""));
+        assert_eq!(of(&whole.replace("output_text.delta", "output_text.done")), Event::Other);
+        let named = Event::read("response.output_text.delta", r#"{"delta":"a"}"#).unwrap();
+        assert_eq!(named, delta(0, 0, "a"));
+        assert!(Event::read("", &format!("{whole}}}")).is_err() && Event::read("", "[]").is_err());
+    }
 }

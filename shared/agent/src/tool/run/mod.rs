@@ -183,7 +183,8 @@ impl<W: Timer> Runner<'_, W> {
         // The list was stored with the turn; a redeploy since may have taken the tool away.
         let entry = self.registry.entry(&call.name).ok_or(Stopped::Gone)?;
         // The schema of today's code, not the stored one: it says what the code can take.
-        let arguments = arguments::read(&call.arguments, &entry.schema, self.limits.argument_bytes)?;
+        let schema = entry.schema().ok_or(Stopped::Gone)?;
+        let arguments = arguments::read(&call.arguments, schema, self.limits.argument_bytes)?;
         let running = entry.tool.run(ToolInput { arguments: &arguments, facts: self.facts });
         let timer = pin!(self.timer.sleep(self.limits.timeout));
         let Produced { result, effects } = match select(running, timer).await {
