@@ -59,7 +59,11 @@ impl Config {
 
     /// A client with a pool of connections of its own, which has not connected yet.
     pub(crate) fn http(&self) -> Result<reqwest::Client, Unusable> {
+        if !self.base.starts_with("http:") {
+            tls::read_ahead();
+        }
         reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::client_config().map_err(Unusable::Tls)?)
             .connect_timeout(self.timeouts.connect)
             .redirect(redirect::Policy::none())
             .user_agent(concat!("aptix-serverless/", env!("CARGO_PKG_VERSION")))
@@ -117,6 +121,9 @@ pub enum Unusable {
     /// The HTTP client could not be set up.
     #[error("the HTTP client could not be set up")]
     Http(#[source] reqwest::Error),
+    /// Its TLS could not.
+    #[error("TLS could not be set up")]
+    Tls(#[source] tls::Error),
 }
 
 #[cfg(test)]

@@ -4,12 +4,11 @@
 //! function would hold both sets of primitives. So the library is told of a plain address, and of a connector that knows
 //! better.
 
-use std::{io, sync::OnceLock, time::Duration};
+use std::{io, time::Duration};
 
 use http::Uri;
-use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
-use rustls::{ClientConfig, crypto::aws_lc_rs};
 use tonic::transport::{Channel, Endpoint};
 use tower::{Service, service_fn};
 
@@ -45,8 +44,6 @@ pub enum Unusable {
 pub(crate) struct Server {
     uri: Uri,
     endpoint: Endpoint,
-    /// None before it is needed: reading which certificates this machine trusts takes a while.
-    tls: OnceLock<ClientConfig>,
 }
 
 impl Server {
@@ -59,7 +56,7 @@ impl Server {
             .origin(uri.clone())
             .connect_timeout(patience.connect)
             .timeout(patience.attempt);
-        Ok(Self { uri, endpoint, tls: OnceLock::new() })
+        Ok(Self { uri, endpoint })
     }
 
     /// A new channel. It connects with its first request.
@@ -67,24 +64,13 @@ impl Server {
         if self.uri.scheme_str() == Some("http") {
             return Ok(self.endpoint.connect_lazy());
         }
+        let tls = tls::client_config().map_err(io::Error::other)?;
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        let https = HttpsConnectorBuilder::new().with_tls_config(self.tls()?).https_only().enable_http2();
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http2();
         let (mut https, uri) = (https.wrap_connector(tcp), self.uri.clone());
         let connect = service_fn(move |_: Uri| https.call(uri.clone()));
         Ok(self.endpoint.connect_with_connector_lazy(connect))
-    }
-
-    fn tls(&self) -> io::Result<ClientConfig> {
-        if let Some(known) = self.tls.get() {
-            return Ok(known.clone());
-        }
-        let config = ClientConfig::builder_with_provider(aws_lc_rs::default_provider().into())
-            .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?
-            .with_native_roots()?
-            .with_no_client_auth();
-        Ok(self.tls.get_or_init(|| config).clone())
     }
 }

@@ -3,7 +3,12 @@
 //! The Lambda service tells region and credentials in the environment, and nothing has to be looked for elsewhere: no
 //! profile, no other role, no metadata service. So the crate that looks for them, `aws-config`, is not here.
 
-use std::{env, sync::OnceLock, time::Duration};
+use std::{
+    env,
+    sync::{Arc, LazyLock},
+    thread,
+    time::Duration,
+};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
@@ -13,18 +18,23 @@ use aws_smithy_http_client::{
     proxy::ProxyConfig,
     tls::{Provider, rustls_provider::CryptoMode},
 };
-use aws_smithy_runtime_api::client::http::{SharedHttpClient, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnectorSettings, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
 use aws_types::{
     SdkConfig,
     service_config::{LoadServiceConfig, ServiceConfigKey},
 };
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(2);
 
 /// What all clients have in common.
 pub(crate) fn config() -> SdkConfig {
     // A thawed connection may be dead, and a turn waits behind each of these calls: so a short
     // time per attempt, and another attempt.
     let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(2))
+        .connect_timeout(CONNECT)
         .operation_attempt_timeout(Duration::from_secs(5))
         .operation_timeout(Duration::from_secs(12))
         .build();
@@ -64,22 +74,23 @@ impl LoadServiceConfig for Endpoints {
     }
 }
 
-/// One pool of connections for all services, made with the first request. By itself each client makes one of its own
-/// as soon as it is built, and parses the certificates of every authority that the system trusts for it.
+/// One pool of connections for all services. By itself each client makes one of its own as soon as it is built, and
+/// parses the certificates of every authority that the system trusts for it. This one does so beside the function's
+/// start.
 fn one_pool() -> SharedHttpClient {
-    let made: OnceLock<SharedHttpConnector> = OnceLock::new();
-    http_client_fn(move |timeouts, components| {
-        let connector = || {
-            let mut builder = Connector::builder()
-                .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
-                .proxy_config(ProxyConfig::from_env())
-                // Those of the configuration, which all clients have in common.
-                .connector_settings(timeouts.clone());
-            builder.set_sleep_impl(components.sleep_impl());
-            SharedHttpConnector::new(builder.build())
-        };
-        made.get_or_init(connector).clone()
-    })
+    let pool = Arc::new(LazyLock::new(connector));
+    let ahead = Arc::clone(&pool);
+    let make = move || _ = LazyLock::force(&ahead);
+    // Without a thread it is made with the first request.
+    _ = thread::Builder::new().name("connections".to_owned()).spawn(make);
+    http_client_fn(move |_, _| SharedHttpConnector::clone(&pool))
+}
+
+fn connector() -> SharedHttpConnector {
+    let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT).build();
+    let builder = Connector::builder().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
+    let builder = builder.proxy_config(ProxyConfig::from_env()).connector_settings(settings);
+    SharedHttpConnector::new(builder.sleep_impl(TokioSleep::new()).build())
 }
 
 fn text(name: &str) -> Option<String> {

@@ -19,6 +19,9 @@ pub(crate) enum Unavailable {
     /// The provider does not answer.
     #[error("the identity provider does not answer")]
     Away(#[source] reqwest::Error),
+    /// TLS could not be set up.
+    #[error("TLS could not be set up")]
+    Tls(#[source] tls::Error),
     /// It answers something else.
     #[error("the identity provider's {0} can't be read")]
     Unreadable(&'static str),
@@ -45,8 +48,11 @@ struct Discovery {
 
 impl Source {
     pub(super) fn new(issuer: String, jwks: Option<String>) -> Result<Self, Unavailable> {
-        let http = Client::builder().connect_timeout(CONNECT).timeout(PATIENCE).redirect(Policy::none());
-        Ok(Self { issuer, jwks, http: http.build().map_err(Unavailable::Away)? })
+        let tls = tls::client_config().map_err(Unavailable::Tls)?;
+        tls::read_ahead();
+        let http = Client::builder().tls_backend_preconfigured(tls).redirect(Policy::none());
+        let http = http.connect_timeout(CONNECT).timeout(PATIENCE).build();
+        Ok(Self { issuer, jwks, http: http.map_err(Unavailable::Away)? })
     }
 
     /// The keys as they are now; also those of a kind that checks no signature here.

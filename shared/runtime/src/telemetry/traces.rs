@@ -80,7 +80,8 @@ pub(super) fn tracer(function: &'static str, env: &mut Env) -> SdkTracer {
 /// What sends spans to the collector that the environment names; none without one, or without certificates to trust.
 fn exporter(env: &mut Env) -> Option<SpanExporter> {
     let endpoint = env.read(&settings::OTEL_EXPORTER_OTLP_ENDPOINT)?;
-    let http = reqwest::Client::builder().build().ok()?;
+    let http = reqwest::Client::builder().tls_backend_preconfigured(tls::client_config().ok()?);
+    let http = http.build().ok()?;
     SpanExporter::builder()
         .with_http()
         .with_http_client(Client(http))
