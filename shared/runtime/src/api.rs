@@ -19,7 +19,7 @@ use lambda_http::RequestExt;
 use settings::Env;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
-use crate::{Reply, correlation, plain, query, span};
+use crate::{Reply, correlation, plain, prompt, query, span};
 
 /// How answers leave a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Answers {
 /// When the Runtime API is gone.
 pub async fn serve(routes: Router, answers: Answers) -> Result<(), lambda_http::Error> {
     match answers {
-        Answers::Streamed => lambda_http::run_with_streaming_response(around(routes)).await,
+        Answers::Streamed => prompt::serve(around(routes)).await,
         Answers::Whole => lambda_http::run(around(routes)).await,
     }
 }

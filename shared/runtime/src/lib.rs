@@ -12,6 +12,7 @@ pub mod page_token;
 pub mod path;
 pub mod plain;
 mod process;
+mod prompt;
 pub mod query;
 pub mod reply;
 pub mod request_body;
