@@ -15,17 +15,18 @@ use serde_json::Value;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("contracts", &[]),
     ("settings", &[]),
+    ("tls", &[]),
     ("protocol", &["contracts"]),
     ("agent", &["contracts", "protocol"]),
     ("turns", &["contracts", "protocol", "agent"]),
     ("storage", &["contracts", "protocol", "agent", "turns", "settings"]),
-    ("llm", &["contracts", "agent"]),
-    ("retrieval", &["contracts", "protocol", "agent", "turns", "llm"]),
+    ("llm", &["contracts", "agent", "tls"]),
+    ("retrieval", &["contracts", "protocol", "agent", "turns", "llm", "tls"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("indexing", &["contracts", "agent", "llm", "retrieval"]),
     ("providers", &["contracts", "protocol", "turns", "storage", "llm", "settings"]),
     ("session-index", &["storage", "retrieval", "providers", "settings"]),
-    ("runtime", &["contracts", "protocol", "settings"]),
+    ("runtime", &["contracts", "protocol", "settings", "tls"]),
     (
         "service",
         &[
@@ -49,7 +50,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "turn-finalizer",
         &["contracts", "protocol", "turns", "storage", "providers", "runtime", "session-index", "settings"],
     ),
-    ("authorizer", &["contracts", "runtime", "settings"]),
+    ("authorizer", &["contracts", "runtime", "settings", "tls"]),
     (
         "local",
         &[

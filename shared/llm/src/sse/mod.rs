@@ -9,6 +9,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
+
 /// The largest line and event, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -71,7 +73,7 @@ impl Decoder {
                 piece = piece.get(1..).unwrap_or_default();
                 continue;
             }
-            let end = piece.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+            let end = memchr2(b'\r', b'\n', piece);
             let (part, rest) = piece.split_at_checked(end.unwrap_or(piece.len())).ok_or(TooLong)?;
             if self.line.len().saturating_add(part.len()) > self.limits.line {
                 return Err(TooLong);

@@ -21,7 +21,7 @@ use tracing_subscriber::{
 };
 
 /// The crates of this repository that a function is made of.
-const OURS: [&str; 18] = [
+const OURS: [&str; 19] = [
     "agent",
     "authorizer",
     "contracts",
@@ -37,6 +37,7 @@ const OURS: [&str; 18] = [
     "session_read",
     "settings",
     "storage",
+    "tls",
     "tool_continuation",
     "turn_finalizer",
     "turns",
