@@ -84,7 +84,9 @@ where
                 .with_location(false)
                 .with_threads(false)
                 .with_target(false)
-                .with_tracked_inactivity(false),
+                .with_tracked_inactivity(false)
+                // Spans are asked for their context; nothing reads a current one, and a stream enters them hundreds of times.
+                .with_context_activation(false),
         )
         .with(FilterFn::new(may_be_written).with_max_level_hint(LevelFilter::DEBUG))
 }
