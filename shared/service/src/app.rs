@@ -178,7 +178,7 @@ fn config(
     let tools = Registry::new(tools)?;
     let names: Vec<&str> = tools.names().collect();
     let catalog = if with_diagnostics { Catalog::with_diagnostics(&names)? } else { Catalog::seed(&names)? };
-    let defaults = context::defaults(&catalog, &names)?;
+    let defaults = context::defaults()?;
     Ok(AgentConfig {
         catalog,
         tools,

@@ -119,7 +119,7 @@ fn configured(retrieval: Option<Configured>) -> AgentConfig {
     let tools = Registry::new(tool::built_in()).unwrap();
     let names: Vec<&str> = tools.names().collect();
     let catalog = Catalog::seed(&names).unwrap();
-    let defaults = context::defaults(&catalog, &names).unwrap();
+    let defaults = context::defaults().unwrap();
     let mut always = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
     always.extend(retrieval.iter().map(|_| tool::SEARCH_CONTEXT.to_owned()));
     AgentConfig {

@@ -1,9 +1,9 @@
 //! The contexts of sessions that name none: data that comes with the service.
 
-use super::{AgentContext, ConversationContext, Document, parse_documents};
-use crate::{fault::Faults, mode::Catalog};
+use super::{AgentContext, ConversationContext, Document};
+use crate::fault::Faults;
 
-const DEFAULTS: &str = include_str!("../../data/contexts.json");
+pub(super) const DEFAULTS: &str = include_str!("../../data/contexts.json");
 
 /// What both are called.
 pub const BUILT_IN_NAME: &str = "Default";
@@ -17,13 +17,16 @@ pub struct Defaults {
     pub conversation: ConversationContext,
 }
 
-/// The defaults that come with the service, checked like any other context.
+/// The defaults that come with the service. A test checks them like any other context, beside every tool of the server:
+/// for a function's start that would be most of its work.
 ///
 /// # Errors
-/// Every fault at once, for example a client tool that a server tool is called like.
-pub fn defaults(catalog: &Catalog, server_tools: &[&str]) -> Result<Defaults, Faults> {
+/// When they are no contexts, or not one of each kind.
+pub fn defaults() -> Result<Defaults, Faults> {
     let (mut agents, mut conversations) = (Vec::new(), Vec::new());
-    for document in parse_documents(DEFAULTS, catalog, server_tools, &[])? {
+    let documents: Vec<Document> =
+        serde_json::from_str(DEFAULTS).map_err(|error| Faults::one("contexts", error))?;
+    for document in documents {
         match document {
             Document::AgentContext(context) => agents.push(context),
             Document::ConversationContext(context) => conversations.push(context),

@@ -6,10 +6,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    AgentContext, ConversationContext, Defaults, Document, Effective, Route, ToolsOnContinuation, defaults,
+    AgentContext, ConversationContext, Defaults, Document, Effective, Route, ToolsOnContinuation,
+    defaults::{DEFAULTS, defaults},
     parse_documents,
 };
-use crate::{mode::Catalog, tool::declared::most_of_context};
+use crate::{
+    mode::Catalog,
+    tool::{
+        built_in,
+        declared::most_of_context,
+        diagnostics::{Sleep, diagnostics},
+    },
+};
 
 pub(super) const SERVER_TOOLS: &[&str] =
     &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
@@ -69,7 +77,7 @@ pub(super) fn refused(document: &Value, expected: &[&str]) {
 }
 
 fn seeded() -> Defaults {
-    defaults(&catalog(), SERVER_TOOLS).unwrap()
+    defaults().unwrap()
 }
 
 #[test]
@@ -98,9 +106,16 @@ fn the_defaults_are_valid() {
 }
 
 #[test]
-fn the_defaults_give_way_to_no_server_tool() {
+fn the_defaults_are_good_beside_every_tool_of_the_server() {
+    let mut tools = built_in();
+    tools.extend(diagnostics(Sleep::new(|_| std::future::ready(()))));
+    let names: Vec<&str> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
+    let Defaults { agent, conversation } = seeded();
+    let expected = vec![Document::AgentContext(agent), Document::ConversationContext(conversation)];
+    assert_eq!(parse_documents(DEFAULTS, &catalog(), &names, &[]).unwrap(), expected);
+
     let server_tools = [SERVER_TOOLS, &["workspace_read_file"]].concat();
-    let faults = defaults(&catalog(), &server_tools).unwrap_err();
+    let faults = parse_documents(DEFAULTS, &catalog(), &server_tools, &[]).unwrap_err();
     assert_eq!(
         faults.to_string(),
         "contexts[1].ClientTools[0].Name: \"workspace_read_file\" is the name of a server tool"
