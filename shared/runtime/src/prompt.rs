@@ -84,7 +84,7 @@ where
     }
 
     fn call(&mut self, invocation: LambdaInvocation) -> Self::Future {
-        let Ok(event) = serde_json::from_slice::<LambdaRequest>(&invocation.body) else {
+        let Some(event) = request(&invocation.body) else {
             return self.inner.call(invocation).boxed();
         };
         let LambdaInvocation { parts, context, .. } = invocation;
@@ -112,6 +112,13 @@ where
         }
         .boxed()
     }
+}
+
+/// The request of an event: of a REST API, or of an HTTP API as `cargo lambda watch` sends it. `LambdaRequest` reads the
+/// same from a copy of the event, and a body may be megabytes.
+fn request(event: &[u8]) -> Option<LambdaRequest> {
+    let of_rest = serde_json::from_slice(event).map(LambdaRequest::ApiGatewayV1);
+    of_rest.or_else(|_| serde_json::from_slice(event).map(LambdaRequest::ApiGatewayV2)).ok()
 }
 
 /// An answer as the Runtime API takes it: the head, and then each piece as it comes.
