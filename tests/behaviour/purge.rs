@@ -82,6 +82,9 @@ async fn nothing_of_a_purged_session_is_left_but_what_keeps_it_from_coming_back(
         "there is an old version"
     );
 
+    for asked in [&request, &second] {
+        assert_eq!(ada.get(&format!("{}/payloads/answer", turn_path(asked))).await.status, 302);
+    }
     let said = json!({"Rating": 5, "Note": "a secret of bob's"}).to_string();
     bob.send(Method::PUT, &format!("{}/feedback", turn_path(&request)), Some(said.clone())).await.result();
     let kept = kept_of(&system, &op, &[&request, &second]).await;
