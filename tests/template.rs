@@ -64,6 +64,7 @@ fn no_permission_is_for_everything() {
     // What the functions make up names for, and what nobody may without TLS.
     let stated = BTreeSet::from([
         "${PayloadBucket.Arn}/*".to_owned(),
+        "${PayloadBucket.Arn}/*/answer.md".to_owned(),
         "${PayloadBucket.Arn}/*/instruction.json".to_owned(),
     ]);
     let mut wild = BTreeSet::new();
