@@ -34,9 +34,10 @@ fn an_ordinary_turn_waits_for_two_calls_of_aws_before_the_model_and_for_two_afte
     assert!((10.0..=11.0).contains(&count("in all")), "{figures:?}");
     assert!((15.0..=23.0).contains(&count("write units")), "{figures:?}");
     assert!((1.0..=4.0).contains(&count("read units")), "{figures:?}");
-    let dollars =
-        value(&figures, "a million ordinary turns, the model taking 10 s each", "in all with 128 MB");
-    assert!((10.0..=50.0).contains(&dollars), "{figures:?}");
+    // The sum has the turn's own time in it, which is longer on a busy machine.
+    let dollars = |name: &str| value(&figures, "a million ordinary turns, the model taking 10 s each", name);
+    assert_eq!((dollars("bucket, writes"), dollars("bucket, reads")), (10.0, 0.4));
+    assert!(dollars("in all with 128 MB") < dollars("in all with 256 MB"), "{figures:?}");
 }
 
 #[test]
