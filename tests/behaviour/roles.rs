@@ -63,6 +63,7 @@ async fn ordinary(system: &System) {
         format!("{}/turns/last", session_path(&first)),
         format!("{}/mode-history", session_path(&first)),
         format!("{}/payloads/instruction", turn_path(&first)),
+        format!("{}/payloads/answer", turn_path(&first)),
         format!("{}/stream", turn_path(&first)),
         "/api/ai/agent/sessions".to_owned(),
         file.clone(),
