@@ -168,8 +168,9 @@ fn the_roles_are_those_that_are_written_and_no_wider() {
         assert_eq!(role.get("ManagedPolicyArns"), None, "{name}");
         wildcards(&role["Policies"], &mut wild);
     }
-    let stated = ["${PayloadBucket.Arn}/*", "${PayloadBucket.Arn}/*/instruction.json"];
-    assert_eq!(wild, stated.map(str::to_owned).into());
+    let stated =
+        ["", "/answer.md", "/instruction.json"].map(|name| format!("${{PayloadBucket.Arn}}/*{name}"));
+    assert_eq!(wild, stated.into());
 }
 
 #[test]
