@@ -1,6 +1,6 @@
 //! The index of sessions: a collection of its own, a point for each session, which holds terms and no text.
 //!
-//! [`layout`] is what the collection and its points are, [`sought`] how it is asked; both are pure. [`SessionPoints`] is
+//! `layout.rs` is what the collection and its points are, `sought.rs` how it is asked; both are pure. [`SessionPoints`] is
 //! the adapter of the ports that search it, keep it and purge it.
 
 mod layout;
