@@ -71,9 +71,10 @@ export class Console {
     })()`)
   }
 
-  /** By how much the page is wider than what it is shown on. */
+  /** By how much the page, or a list on it, is wider than what it is shown on. */
   get excess() {
-    return this.page.run('document.documentElement.scrollWidth - innerWidth')
+    const lists = `[...document.querySelectorAll('.list')].map((list) => list.offsetWidth - list.parentElement.clientWidth)`
+    return this.page.run(`Math.max(document.documentElement.scrollWidth - innerWidth, ...${lists})`)
   }
 
   end() {
