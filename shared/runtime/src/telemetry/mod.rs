@@ -13,8 +13,7 @@ use opentelemetry_sdk::trace::SdkTracer;
 use settings::Env;
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{
-    EnvFilter,
-    filter::{FilterFn, LevelFilter},
+    filter::{FilterFn, LevelFilter, Targets},
     fmt::{MakeWriter, format::JsonFields},
     layer::SubscriberExt,
     util::SubscriberInitExt,
@@ -59,7 +58,7 @@ pub fn start(function: &'static str) {
     }
 }
 
-/// What writes the log of this level: a directive of `EnvFilter`, or `info` in place of one that is none.
+/// What writes the log of this level, or of these levels of these crates (`info,storage=debug`); of `info` where it is neither.
 pub(crate) fn subscriber<W>(
     level: &str,
     metrics: Option<Metrics>,
@@ -70,14 +69,15 @@ where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
     // Lambda's own span around ours would repeat the request's id under another name.
-    let filter = |level| EnvFilter::try_new(format!("lambda_runtime=warn,{level}"));
+    let filter = |level| format!("lambda_runtime=warn,{level}").parse::<Targets>();
     let filter = filter(level).or_else(|_| filter("info")).unwrap_or_default();
     tracing_subscriber::fmt()
         .fmt_fields(JsonFields::new())
         .event_format(line::Flat { metrics })
         .with_writer(writer)
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .finish()
+        .with(filter)
         .with(
             tracing_opentelemetry::layer()
                 .with_tracer(tracer)

@@ -11,13 +11,15 @@ pub(crate) mod session;
 mod tests;
 pub(crate) mod turn;
 
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap, iter};
 
 use aws_sdk_dynamodb::types;
 use protocol::version::Newer;
-use serde::{Serialize, de::DeserializeOwned};
-use serde_dynamo::{AttributeValue, Deserializer, Item};
-use serde_path_to_error::{Path, Segment};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IntoDeserializer, value::MapDeserializer},
+};
+use serde_dynamo::{AttributeValue, Deserializer};
 
 /// An item as the SDK takes it.
 pub(crate) type Attributes = HashMap<String, types::AttributeValue>;
@@ -87,16 +89,26 @@ pub(crate) fn known_version(item: &Attributes) -> Result<(), Unreadable> {
 /// Decodes an item of a version that this code knows. Older ones are read by their defaults.
 pub(crate) fn decode<T: DeserializeOwned>(item: Attributes) -> Result<T, Unreadable> {
     known_version(&item)?;
-    let item = AttributeValue::M(Item::from(item).into());
-    serde_path_to_error::deserialize(Deserializer::from_attribute_value(item))
-        .map_err(|error| Unreadable::Malformed { kind: kind_of::<T>(), attribute: attribute(error.path()) })
+    // The attribute that is being read; none before the first and after the last.
+    let current = RefCell::new(None);
+    let mut attributes = item.into_iter();
+    let attributes = iter::from_fn(|| {
+        let next = attributes.next();
+        current.replace(next.as_ref().map(|(name, _)| name.clone()));
+        next.map(|(name, value)| (name, Value(value.into())))
+    });
+    T::deserialize(MapDeserializer::new(attributes))
+        .map_err(|_| Unreadable::Malformed { kind: kind_of::<T>(), attribute: current.into_inner() })
 }
 
-/// The item's own attribute that a path goes through. What is below may be named by whoever wrote it.
-fn attribute(path: &Path) -> Option<String> {
-    match path.iter().next() {
-        Some(Segment::Map { key }) => Some(key.clone()),
-        _ => None,
+/// An attribute's value, for serde. What is below it may be named by whoever wrote it.
+struct Value(AttributeValue);
+
+impl IntoDeserializer<'_, serde_dynamo::Error> for Value {
+    type Deserializer = Deserializer;
+
+    fn into_deserializer(self) -> Deserializer {
+        Deserializer::from_attribute_value(self.0)
     }
 }
 
