@@ -2,7 +2,7 @@
 
 use settings::Env;
 
-use crate::{Objects, Queue, Secrets, Table, environment};
+use crate::{Ahead, Objects, Queue, Secrets, Table, ahead, environment};
 
 /// Where things are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,15 +44,36 @@ pub struct Clients {
 
 impl Clients {
     /// Builds the clients from what the Lambda service tells in the environment. Connects to nothing.
+    ///
+    /// Each client compiles the rules of its endpoints, some half a million instructions. What every request needs is
+    /// made beside the function's start, the rest when it is first used.
     #[must_use]
     pub fn of_environment(settings: &Settings) -> Self {
-        let config = environment::config();
-        let s3 = aws_sdk_s3::config::Builder::from(&config).force_path_style(settings.path_style).build();
-        Self {
-            table: Table::new(aws_sdk_dynamodb::Client::new(&config), settings.table.clone()),
-            objects: Objects::new(aws_sdk_s3::Client::from_conf(s3), settings.bucket.clone()),
-            secrets: Secrets::new(aws_sdk_secretsmanager::Client::new(&config)),
-            queue: Queue::new(aws_sdk_sqs::Client::new(&config), settings.queue_url.clone()),
-        }
+        let pool = environment::one_pool();
+        let config = environment::config(pool.clone());
+        let table = Ahead::new({
+            let config = config.clone();
+            move || aws_sdk_dynamodb::Client::new(&config)
+        });
+        let s3 = aws_sdk_s3::config::Builder::from(&config).force_path_style(settings.path_style);
+        let objects = Ahead::new(move || aws_sdk_s3::Client::from_conf(s3.build()));
+        let secrets = Ahead::new({
+            let config = config.clone();
+            move || aws_sdk_secretsmanager::Client::new(&config)
+        });
+        let queue = Ahead::new(move || aws_sdk_sqs::Client::new(&config));
+        let clients = Self {
+            table: Table::new(table, settings.table.clone()),
+            objects: Objects::new(objects, settings.bucket.clone()),
+            secrets: Secrets::new(secrets),
+            queue: Queue::new(queue, settings.queue_url.clone()),
+        };
+        let (table, objects) = (clients.table.client.clone(), clients.objects.client.clone());
+        ahead::beside(move || {
+            table.make();
+            pool.make();
+            objects.make();
+        });
+        clients
     }
 }

@@ -3,12 +3,7 @@
 //! The Lambda service tells region and credentials in the environment, and nothing has to be looked for elsewhere: no
 //! profile, no other role, no metadata service. So the crate that looks for them, `aws-config`, is not here.
 
-use std::{
-    env,
-    sync::{Arc, LazyLock},
-    thread,
-    time::Duration,
-};
+use std::{env, time::Duration};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_sdk_dynamodb::config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
@@ -26,11 +21,13 @@ use aws_types::{
     service_config::{LoadServiceConfig, ServiceConfigKey},
 };
 
+use crate::Ahead;
+
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// What all clients have in common.
-pub(crate) fn config() -> SdkConfig {
+pub(crate) fn config(pool: Ahead<SharedHttpConnector>) -> SdkConfig {
     // A thawed connection may be dead, and a turn waits behind each of these calls: so a short
     // time per attempt, and another attempt.
     let timeouts = TimeoutConfig::builder()
@@ -52,7 +49,7 @@ pub(crate) fn config() -> SdkConfig {
         .timeout_config(timeouts)
         .retry_config(retries)
         .sleep_impl(TokioSleep::new())
-        .http_client(one_pool())
+        .http_client(http_client(pool))
         .build()
 }
 
@@ -75,14 +72,12 @@ impl LoadServiceConfig for Endpoints {
 }
 
 /// One pool of connections for all services. By itself each client makes one of its own as soon as it is built, and
-/// parses the certificates of every authority that the system trusts for it. This one does so beside the function's
-/// start.
-fn one_pool() -> SharedHttpClient {
-    let pool = Arc::new(LazyLock::new(connector));
-    let ahead = Arc::clone(&pool);
-    let make = move || _ = LazyLock::force(&ahead);
-    // Without a thread it is made with the first request.
-    _ = thread::Builder::new().name("connections".to_owned()).spawn(make);
+/// parses the certificates of every authority that the system trusts for it.
+pub(crate) fn one_pool() -> Ahead<SharedHttpConnector> {
+    Ahead::new(connector)
+}
+
+fn http_client(pool: Ahead<SharedHttpConnector>) -> SharedHttpClient {
     http_client_fn(move |_, _| SharedHttpConnector::clone(&pool))
 }
 

@@ -5,6 +5,7 @@
 //! comes with its condition, and here it becomes an expression. Deliberately absent: retries beyond
 //! the SDK's own, since only the flows know when trying again is safe.
 
+mod ahead;
 pub mod connect;
 mod environment;
 mod failure;
@@ -15,6 +16,7 @@ mod queue;
 mod secrets;
 mod table;
 
+pub use ahead::Ahead;
 pub use connect::{Clients, Settings};
 pub use objects::{Listed, Objects};
 pub use queue::Queue;

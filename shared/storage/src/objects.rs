@@ -29,7 +29,7 @@ use turns::ports::{
 };
 
 use crate::{
-    failure,
+    Ahead, failure,
     key::{self, MAX_KEY_BYTES},
 };
 
@@ -39,16 +39,18 @@ const LINK_LIFE: Duration = Duration::from_secs(5 * 60);
 /// The bucket.
 #[derive(Debug, Clone)]
 pub struct Objects {
-    client: Client,
+    pub(crate) client: Ahead<Client>,
     bucket: String,
 }
 
 impl Objects {
     /// The bucket of this name.
     #[must_use]
-    pub fn new(client: Client, bucket: String) -> Self {
-        let config = client.config().to_builder().retry_classifier(Contended).build();
-        Self { client: Client::from_conf(config), bucket }
+    pub fn new(client: impl Into<Ahead<Client>>, bucket: String) -> Self {
+        let client = client.into();
+        let patient =
+            move || Client::from_conf(client.config().to_builder().retry_classifier(Contended).build());
+        Self { client: Ahead::new(patient), bucket }
     }
 }
 

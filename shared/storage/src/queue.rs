@@ -5,7 +5,7 @@ use contracts::error::Misread;
 use protocol::announcement::FinalizeMessage;
 use turns::ports::{FinalizeQueue, Unavailable};
 
-use crate::failure;
+use crate::{Ahead, failure};
 
 /// What this room calls the queue when it fails.
 const WHAT: &str = "the finalize queue";
@@ -16,15 +16,15 @@ const DELAY_SECONDS: i32 = 1;
 /// The finalize queue.
 #[derive(Debug, Clone)]
 pub struct Queue {
-    client: Client,
+    client: Ahead<Client>,
     url: String,
 }
 
 impl Queue {
     /// The queue at this URL.
     #[must_use]
-    pub fn new(client: Client, url: String) -> Self {
-        Self { client, url }
+    pub fn new(client: impl Into<Ahead<Client>>, url: String) -> Self {
+        Self { client: client.into(), url }
     }
 }
 

@@ -3,19 +3,19 @@
 use aws_sdk_secretsmanager::Client;
 use turns::ports::Unavailable;
 
-use crate::failure;
+use crate::{Ahead, failure};
 
 /// Secrets Manager.
 #[derive(Debug, Clone)]
 pub struct Secrets {
-    client: Client,
+    client: Ahead<Client>,
 }
 
 impl Secrets {
     /// The secrets that the function's role may read.
     #[must_use]
-    pub fn new(client: Client) -> Self {
-        Self { client }
+    pub fn new(client: impl Into<Ahead<Client>>) -> Self {
+        Self { client: client.into() }
     }
 
     /// A secret's current text.

@@ -13,10 +13,12 @@ mod write;
 
 use aws_sdk_dynamodb::Client;
 
+use crate::Ahead;
+
 /// The table.
 #[derive(Debug, Clone)]
 pub struct Table {
-    client: Client,
+    pub(crate) client: Ahead<Client>,
     name: String,
     recent: contexts::Recent,
 }
@@ -24,8 +26,8 @@ pub struct Table {
 impl Table {
     /// The table of this name.
     #[must_use]
-    pub fn new(client: Client, name: String) -> Self {
-        Self { client, name, recent: contexts::Recent::default() }
+    pub fn new(client: impl Into<Ahead<Client>>, name: String) -> Self {
+        Self { client: client.into(), name, recent: contexts::Recent::default() }
     }
 }
 
