@@ -173,7 +173,7 @@ impl System {
     /// Waits until the points of a collection are as wanted. The embedded engine takes a second for each change that it
     /// puts on the disk.
     pub async fn until_points(&self, collection: &str, wanted: impl Fn(&[Value]) -> bool) {
-        let give_up = Instant::now() + 4 * PATIENCE;
+        let give_up = Instant::now() + 8 * PATIENCE;
         loop {
             let points = self.points(collection).await;
             if wanted(&points) {
