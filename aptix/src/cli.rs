@@ -96,9 +96,10 @@ pub(crate) struct Bench {
     /// A file that gets the figures too, a line of JSON each
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// A folder of the functions' zips, whose sizes are told (`target/lambda` after `scripts/zips`)
+    /// A folder of the functions' own programs and zips, whose starts and sizes are told (`target/lambda` after
+    /// `scripts/zips`)
     #[arg(long, value_name = "FOLDER")]
-    pub(crate) zips: Option<PathBuf>,
+    pub(crate) functions: Option<PathBuf>,
 }
 
 /// A part of the measurement.

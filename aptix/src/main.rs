@@ -102,7 +102,7 @@ async fn bench(arguments: Bench) -> Result<(), Failure> {
         rounds: arguments.rounds,
         program: std::env::current_exe()?,
         baseline: arguments.baseline,
-        zips: arguments.zips,
+        functions: arguments.functions,
     };
     // A file that can't be had is told before the minutes that it takes, not after them.
     let create = |path: &PathBuf| File::create(path).map_err(|error| format!("{}: {error}", path.display()));

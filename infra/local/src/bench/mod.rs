@@ -9,6 +9,7 @@
 
 mod calls;
 mod client;
+mod deployed;
 mod figure;
 mod growth;
 mod hardware;
@@ -17,10 +18,9 @@ mod prices;
 mod start;
 mod system;
 mod used;
-mod zips;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::{
@@ -60,8 +60,8 @@ pub struct Options {
     pub program: PathBuf,
     /// Another build of it, to compare with.
     pub baseline: Option<PathBuf>,
-    /// A folder with the functions' zips, as `cargo lambda` leaves it.
-    pub zips: Option<PathBuf>,
+    /// A folder with the functions' own programs and zips, as `cargo lambda` leaves it.
+    pub functions: Option<PathBuf>,
 }
 
 /// The loads that turns are measured under.
@@ -84,9 +84,10 @@ pub async fn measure(options: &Options, tell: impl Fn(&str)) -> Result<Figures, 
         programs: std::iter::once(&options.program).chain(&options.baseline).collect(),
         turns: options.turns.max(1),
         rounds: options.rounds.max(1),
+        functions: options.functions.as_deref(),
         tell,
     };
-    let zips = options.zips.as_deref().map(zips::sizes).transpose()?;
+    let zips = options.functions.as_deref().map(deployed::sizes).transpose()?;
     let mut figures = Figures::default();
     for part in &options.parts {
         match part {
@@ -105,6 +106,7 @@ struct Bench<'a, T> {
     programs: Vec<&'a PathBuf>,
     turns: usize,
     rounds: usize,
+    functions: Option<&'a Path>,
     tell: T,
 }
 
@@ -146,6 +148,9 @@ impl<T: Fn(&str)> Bench<'_, T> {
             self.tell_round(round, "starts");
             for (number, program) in self.programs.iter().enumerate() {
                 figures.add(number, start::measure(program, number).await?);
+            }
+            if let Some(folder) = self.functions {
+                figures.add(0, deployed::starts(folder).await?);
             }
         }
         Ok(())

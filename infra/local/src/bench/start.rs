@@ -42,13 +42,8 @@ const SETTINGS: [(&str, &str); 14] = [
 pub(super) async fn measure(program: &Path, number: usize) -> Result<Vec<Figure>, Failure> {
     let mut figures = Vec::new();
     for function in Function::ALL {
-        let mut took = Vec::new();
-        for _ in 0..STARTS {
-            took.push(start(program, function.name()).await?);
-        }
-        took.sort_unstable();
-        let median = took.get(STARTS / 2).copied().unwrap_or_default();
-        figures.push(Figure::new("start to first poll", function.name(), "ms", millis(median)));
+        let median = median(program, &["function", function.name()], function.name()).await?;
+        figures.push(Figure::new("start to first poll", function.name(), "ms", median));
     }
     let system = System::start(program, number).await?;
     let sent = Instant::now();
@@ -61,12 +56,22 @@ pub(super) async fn measure(program: &Path, number: usize) -> Result<Vec<Figure>
     Ok(figures)
 }
 
+/// The median of some starts of a function, in milliseconds.
+pub(super) async fn median(program: &Path, arguments: &[&str], name: &str) -> Result<f64, Failure> {
+    let mut took = Vec::new();
+    for _ in 0..STARTS {
+        took.push(start(program, arguments, name).await?);
+    }
+    took.sort_unstable();
+    Ok(took.get(STARTS / 2).copied().map(millis).unwrap_or_default())
+}
+
 /// Starts a function, and ends it when it asks for work.
-async fn start(program: &Path, name: &str) -> Result<Duration, Failure> {
+async fn start(program: &Path, arguments: &[&str], name: &str) -> Result<Duration, Failure> {
     let runtime_api = TcpListener::bind(("127.0.0.1", 0)).await?;
     let mut command = Command::new(program);
     command
-        .args(["function", name])
+        .args(arguments)
         .env_clear()
         .envs(SETTINGS)
         .env("AWS_LAMBDA_FUNCTION_NAME", name)
