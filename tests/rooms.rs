@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("contracts", &[]),
     ("settings", &[]),
     ("tls", &[]),
+    ("crc-fast", &[]),
     ("protocol", &["contracts"]),
     ("agent", &["contracts", "protocol"]),
     ("turns", &["contracts", "protocol", "agent"]),
