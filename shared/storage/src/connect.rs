@@ -45,7 +45,7 @@ pub struct Clients {
 impl Clients {
     /// Builds the clients from what the Lambda service tells in the environment. Connects to nothing.
     ///
-    /// Each client compiles the rules of its endpoints, some half a million instructions. What every request needs is
+    /// Each client parses the rules of all regions' endpoints, some half a million instructions. What every request needs is
     /// made beside the function's start, the rest when it is first used.
     #[must_use]
     pub fn of_environment(settings: &Settings) -> Self {

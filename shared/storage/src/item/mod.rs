@@ -11,7 +11,7 @@ pub(crate) mod session;
 mod tests;
 pub(crate) mod turn;
 
-use std::{cell::RefCell, collections::HashMap, iter};
+use std::{cell::Cell, collections::HashMap, iter};
 
 use aws_sdk_dynamodb::types;
 use protocol::version::Newer;
@@ -90,15 +90,18 @@ pub(crate) fn known_version(item: &Attributes) -> Result<(), Unreadable> {
 pub(crate) fn decode<T: DeserializeOwned>(item: Attributes) -> Result<T, Unreadable> {
     known_version(&item)?;
     // The attribute that is being read; none before the first and after the last.
-    let current = RefCell::new(None);
-    let mut attributes = item.into_iter();
+    let current = Cell::new(None);
+    let (names, values): (Vec<_>, Vec<_>) = item.into_iter().unzip();
+    let mut attributes = names.iter().map(String::as_str).zip(values);
     let attributes = iter::from_fn(|| {
         let next = attributes.next();
-        current.replace(next.as_ref().map(|(name, _)| name.clone()));
+        current.set(next.as_ref().map(|(name, _)| *name));
         next.map(|(name, value)| (name, Value(value.into())))
     });
-    T::deserialize(MapDeserializer::new(attributes))
-        .map_err(|_| Unreadable::Malformed { kind: kind_of::<T>(), attribute: current.into_inner() })
+    T::deserialize(MapDeserializer::new(attributes)).map_err(|_| Unreadable::Malformed {
+        kind: kind_of::<T>(),
+        attribute: current.get().map(str::to_owned),
+    })
 }
 
 /// An attribute's value, for serde. What is below it may be named by whoever wrote it.
