@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("protocol", &["contracts"]),
     ("agent", &["contracts", "protocol"]),
     ("turns", &["contracts", "protocol", "agent"]),
-    ("storage", &["contracts", "protocol", "agent", "turns", "settings"]),
+    ("storage", &["contracts", "protocol", "agent", "turns", "settings", "tls"]),
     ("llm", &["contracts", "agent", "tls"]),
     ("retrieval", &["contracts", "protocol", "agent", "turns", "llm", "tls"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
@@ -82,7 +82,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    ("reqwest", &["llm", "runtime", "authorizer", "client", "local"]),
+    ("reqwest", &["llm", "storage", "runtime", "authorizer", "client", "local"]),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 

@@ -1,4 +1,4 @@
-//! The database's key and its TLS: the key comes from its secret and goes with every request, over a connection that is
+//! The database's key and its TLS: the key comes from its secret and goes with every request, over connections that are
 //! trusted by the machine's own certificates. And what comes back has a bound.
 
 use std::{
@@ -51,12 +51,10 @@ impl Listener for OverTls {
     }
 }
 
-/// Serves over TLS; returns the URL, and a file with the certificate to be trusted.
-async fn serve_over_tls(router: Router) -> (String, tempfile::NamedTempFile) {
+/// Serves over TLS; returns the URL, and the certificate to be trusted.
+async fn serve_over_tls(router: Router) -> (String, String) {
     let CertifiedKey { cert, signing_key } =
         rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let mut trusted = tempfile::NamedTempFile::new().unwrap();
-    trusted.write_all(cert.pem().as_bytes()).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
     let mut config = ServerConfig::builder_with_provider(aws_lc_rs::default_provider().into())
         .with_safe_default_protocol_versions()
@@ -64,12 +62,12 @@ async fn serve_over_tls(router: Router) -> (String, tempfile::NamedTempFile) {
         .with_no_client_auth()
         .with_single_cert(vec![cert.der().clone()], key)
         .unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
     let listener = OverTls { listener, acceptor: TlsAcceptor::from(Arc::new(config)) };
     tokio::spawn(async move { axum::serve(listener, router).await });
-    (url, trusted)
+    (url, cert.pem())
 }
 
 /// An answer of gRPC that is a status alone.
@@ -101,8 +99,8 @@ fn asking_for(key: &'static str, database: String) -> (Router, Arc<Mutex<Vec<Str
     (Router::new().fallback(pass), came)
 }
 
-/// A store of one secret that is another after each time it was read.
-async fn secrets(values: &'static [&'static str]) -> String {
+/// A store of one secret that is another after each time it was read, over TLS as AWS's own.
+async fn secrets(values: &'static [&'static str]) -> (String, String) {
     let reads = Arc::new(AtomicUsize::new(0));
     let read = move || {
         let at = reads.fetch_add(1, Ordering::SeqCst).min(values.len() - 1);
@@ -110,7 +108,7 @@ async fn secrets(values: &'static [&'static str]) -> String {
         let secret = json!({"ARN": name, "Name": "qdrant", "SecretString": values[at]});
         std::future::ready(([(header::CONTENT_TYPE, "application/x-amz-json-1.1")], Json(secret)))
     };
-    serve(Router::new().fallback(read)).await
+    serve_over_tls(Router::new().fallback(read)).await
 }
 
 #[tokio::test]
@@ -126,8 +124,10 @@ async fn the_key_comes_from_its_secret_and_goes_with_each_request_over_tls() {
     };
     behind.indexed("sources", 3, &[chunk]).await;
     let (database, keys) = asking_for("new key", behind.cloud.qdrant().await.unwrap().to_owned());
-    let (url, trusted) = serve_over_tls(database).await;
-    let secrets = secrets(&["old key", "new key"]).await;
+    let (url, of_database) = serve_over_tls(database).await;
+    let (secrets, of_secrets) = secrets(&["old key", "new key"]).await;
+    let mut trusted = tempfile::NamedTempFile::new().unwrap();
+    trusted.write_all(format!("{of_database}{of_secrets}").as_bytes()).unwrap();
     let options = embedding(options(), &embeddings().await);
     let settings = [
         ("QDRANT_URL", url.as_str()),

@@ -1,4 +1,4 @@
-//! What S3 says and the local cloud never does: another conditional write is in the way.
+//! What S3 does and the local cloud never does, and how requests reach it.
 
 use std::sync::{
     Arc,
@@ -17,6 +17,10 @@ use protocol::{
     payload::{Kind, Payload},
 };
 use storage::Objects;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::mpsc,
+};
 use turns::ports::Payloads;
 
 /// An S3 that refuses so many writes before it takes one, its address, and how often it was asked.
@@ -42,6 +46,7 @@ fn bucket(url: &str) -> Objects {
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("a", "b", None, None, "a test"))
+        .http_client(storage::loopback_client())
         .endpoint_url(url)
         .force_path_style(true)
         .build();
@@ -66,4 +71,62 @@ async fn a_write_that_others_are_in_the_way_of_for_ever_is_given_up() {
     let (url, asked) = contended(usize::MAX).await;
     bucket(&url).put(&payload(), Bytes::from_static(b"x")).await.expect_err("it is not stored");
     assert_eq!(asked.load(Ordering::SeqCst), 3, "the SDK's own number of attempts");
+}
+
+/// An S3 that hangs up so many times before it answers, its address, and how often it was asked.
+async fn hanging_up(times: usize) -> (String, Arc<AtomicUsize>) {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    tokio::spawn(async move {
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut request = [0; 16 * 1_024];
+            _ = client.read(&mut request).await;
+            if count.fetch_add(1, Ordering::SeqCst) >= times {
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                client.write_all(answer).await.unwrap();
+            }
+        }
+    });
+    (url, asked)
+}
+
+#[tokio::test]
+async fn a_write_whose_connection_broke_is_tried_again() {
+    let (url, asked) = hanging_up(2).await;
+    bucket(&url).put(&payload(), Bytes::from_static(b"x")).await.expect("it is stored");
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn a_bucket_that_is_not_there_is_an_error_that_names_no_key() {
+    let (url, _) = hanging_up(usize::MAX).await;
+    let error = bucket(&url).put(&payload(), Bytes::from_static(b"x")).await.expect_err("nobody answers");
+    let told = contracts::error::causes(&error).to_string();
+    assert!(told.starts_with("the payload bucket is unavailable: "), "{told}");
+    assert!(!told.contains("acme") && !format!("{error:?}").contains("acme"), "{told} {error:?}");
+}
+
+/// The signature covers the path as the SDK wrote it, and a client of HTTP may tidy a path up.
+#[tokio::test]
+async fn a_path_reaches_the_bucket_as_it_was_signed() {
+    let (paths, mut reached) = mpsc::unbounded_channel();
+    let answer = move |uri: axum::http::Uri| {
+        _ = paths.send(uri.path().to_owned());
+        std::future::ready(StatusCode::OK)
+    };
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(answer)).await });
+    let bucket = bucket(&url);
+    for name in ["x", "a b.txt", "..%2e%2e", "%2e", "ü/\\?#&=+|^`{}", "'(!*)~;:@$,\"<>"] {
+        let mut payload = payload();
+        payload.kind = Kind::File { address: FileAddress::of_bytes(b"x"), name: name.to_owned() };
+        bucket.put(&payload, Bytes::from_static(b"x")).await.unwrap();
+        // What a key holds besides slashes and unreserved characters are percent signs.
+        let signed = format!("/bucket/{}", storage::key::object(&payload).replace('%', "%25"));
+        assert_eq!(reached.recv().await.unwrap(), signed);
+    }
 }

@@ -2,7 +2,7 @@
 
 use settings::Env;
 
-use crate::{Ahead, Objects, Queue, Secrets, Table, ahead, environment};
+use crate::{Ahead, Objects, Queue, Secrets, Table, ahead, environment, http};
 
 /// Where things are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,8 @@ impl Clients {
     /// made beside the function's start, the rest when it is first used.
     #[must_use]
     pub fn of_environment(settings: &Settings) -> Self {
-        let pool = environment::one_pool();
+        tls::read_ahead();
+        let pool = http::pool();
         let config = environment::config(pool.clone());
         let table = Ahead::new({
             let config = config.clone();

@@ -9,6 +9,7 @@ mod ahead;
 pub mod connect;
 mod environment;
 mod failure;
+mod http;
 mod item;
 pub mod key;
 mod objects;
@@ -18,6 +19,7 @@ mod table;
 
 pub use ahead::Ahead;
 pub use connect::{Clients, Settings};
+pub use http::loopback_client;
 pub use objects::{Listed, Objects};
 pub use queue::Queue;
 pub use secrets::Secrets;

@@ -44,6 +44,7 @@ pub(crate) struct Clients {
 impl Clients {
     /// Clients of the services at these endpoints. Nothing is read from the environment.
     pub(crate) fn new(dynamodb: &str, s3: &str, sqs: &str) -> Self {
+        let http = storage::loopback_client();
         macro_rules! common {
             ($service:ident, $endpoint:expr) => {
                 $service::Config::builder()
@@ -52,6 +53,7 @@ impl Clients {
                     .credentials_provider($service::config::Credentials::new(
                         ACCESS_KEY, SECRET_KEY, None, None, "local",
                     ))
+                    .http_client(http.clone())
                     .endpoint_url($endpoint)
             };
         }
