@@ -19,7 +19,7 @@ use lambda_http::RequestExt;
 use settings::Env;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
-use crate::{Reply, correlation, plain, prompt, query, span};
+use crate::{Reply, correlation, plain, prompt, query, span, whole};
 
 /// How answers leave a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Answers {
 pub async fn serve(routes: Router, answers: Answers) -> Result<(), lambda_http::Error> {
     match answers {
         Answers::Streamed => prompt::serve(around(routes)).await,
-        Answers::Whole => lambda_http::run(around(routes)).await,
+        Answers::Whole => whole::serve(around(routes)).await,
     }
 }
 

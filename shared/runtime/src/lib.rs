@@ -20,6 +20,7 @@ mod span;
 pub mod stream;
 pub mod telemetry;
 mod timing;
+mod whole;
 
 pub use caller::{ClaimNames, Identified};
 pub use correlation::Correlation;
