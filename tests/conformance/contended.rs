@@ -87,6 +87,8 @@ async fn hanging_up(times: usize) -> (String, Arc<AtomicUsize>) {
             if count.fetch_add(1, Ordering::SeqCst) >= times {
                 let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
                 client.write_all(answer).await.unwrap();
+                // What is not read would break the connection before the answer is.
+                _ = client.read_to_end(&mut Vec::new()).await;
             }
         }
     });

@@ -20,32 +20,26 @@ use crate::Ahead;
 const CONNECT: Duration = Duration::from_secs(2);
 
 /// One pool of connections, which connects to nothing yet.
-pub(crate) type Pool = Ahead<Connector>;
+pub(crate) type Pool = Ahead<SharedHttpConnector>;
 
 /// A pool for the clients of all services. It trusts whom the system trusts, and knows the proxies of the environment.
 pub(crate) fn pool() -> Pool {
-    Ahead::new(|| Connector::new(Client::builder()))
+    Ahead::new(|| connector(Client::builder()))
 }
 
 /// Clients of the SDK over this pool.
 pub(crate) fn over(pool: Pool) -> SharedHttpClient {
-    http_client_fn(move |_, _| SharedHttpConnector::new(Connector::clone(&pool)))
+    http_client_fn(move |_, _| SharedHttpConnector::clone(&pool))
 }
 
 /// Clients of the SDK over a pool of their own, past every proxy: for services on this machine.
 #[must_use]
 pub fn loopback_client() -> SharedHttpClient {
-    over(Ahead::new(|| Connector::new(Client::builder().no_proxy())))
+    over(Ahead::new(|| connector(Client::builder().no_proxy())))
 }
 
-/// Sends what the SDK has signed. How long an answer may take, and what is tried again, is for the SDK to say.
-#[derive(Debug, Clone)]
-pub(crate) struct Connector(Result<Client, Arc<dyn Error + Send + Sync>>);
-
-impl Connector {
-    fn new(builder: ClientBuilder) -> Self {
-        Self(client(builder).map_err(Arc::from))
-    }
+fn connector(builder: ClientBuilder) -> SharedHttpConnector {
+    SharedHttpConnector::new(Connector(client(builder).map_err(Arc::from)))
 }
 
 fn client(builder: ClientBuilder) -> Result<Client, Source> {
@@ -53,6 +47,10 @@ fn client(builder: ClientBuilder) -> Result<Client, Source> {
     // Where S3 sends a request elsewhere, the SDK signs it anew.
     Ok(builder.redirect(Policy::none()).build()?)
 }
+
+/// Sends what the SDK has signed. How long an answer may take, and what is tried again, is for the SDK to say.
+#[derive(Debug)]
+struct Connector(Result<Client, Arc<dyn Error + Send + Sync>>);
 
 impl HttpConnector for Connector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
