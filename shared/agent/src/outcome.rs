@@ -27,7 +27,7 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// What one attempt came to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
+#[serde(rename_all = "PascalCase", try_from = "Members")]
 pub struct Outcome {
     /// The version of this shape.
     schema_version: u32,
@@ -41,43 +41,43 @@ pub struct Outcome {
 }
 
 /// What an attempt ended with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "Kind", rename_all = "snake_case", rename_all_fields = "PascalCase")]
 pub enum Ending {
     /// An answer.
     Completed {
         /// A mode change that takes effect when the turn completes (rule 8).
-        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[serde(skip_serializing_if = "Option::is_none")]
         staged_mode: Option<StagedMode>,
         /// The turn's changes before that one, oldest first.
-        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         earlier_modes: Vec<StagedMode>,
         /// The turn's tool calls as versions before this one kept them.
-        #[serde(rename = "Exchanges", skip_serializing_if = "Vec::is_empty", default)]
+        #[serde(rename = "Exchanges", skip_serializing_if = "Vec::is_empty")]
         calls: Vec<CallRecord>,
         /// The turn's tool rounds, bounded, for when the session's history has to be told again.
-        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_rounds: Vec<Round>,
         /// How the turns before were told to it, where they were.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[serde(skip_serializing_if = "Option::is_none")]
         window: Option<Box<Window>>,
         /// What its message told of the indexed sources, for the same.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[serde(skip_serializing_if = "Option::is_none")]
         context_block: Option<String>,
         /// How the answer was come by.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[serde(skip_serializing_if = "Option::is_none")]
         made: Option<Box<Made>>,
     },
     /// Errors.
     Failed {
         /// The turn's tool rounds, bounded.
-        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_rounds: Vec<Round>,
         /// How the reply that failed was come by.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[serde(skip_serializing_if = "Option::is_none")]
         made: Option<Box<Made>>,
         /// What there was of an answer.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[serde(skip_serializing_if = "Option::is_none")]
         partial: Option<String>,
     },
     /// Calls for the client to run.
@@ -85,6 +85,73 @@ pub enum Ending {
         /// The pending calls, what the server already ran, and the tool list, so that any process can go on.
         step: Box<Step>,
     },
+}
+
+/// The stored object's members, whatever its kind.
+///
+/// They are read at once: serde reads a flattened enum out of a copy of every member that it has not placed yet, and compiles each
+/// type in it once more for that.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Members {
+    schema_version: u32,
+    response: Response,
+    report: Report,
+    kind: Kind,
+    #[serde(default)]
+    staged_mode: Option<StagedMode>,
+    #[serde(default)]
+    earlier_modes: Vec<StagedMode>,
+    #[serde(rename = "Exchanges", default)]
+    calls: Vec<CallRecord>,
+    #[serde(default)]
+    tool_rounds: Vec<Round>,
+    #[serde(default)]
+    window: Option<Box<Window>>,
+    #[serde(default)]
+    context_block: Option<String>,
+    #[serde(default)]
+    made: Option<Box<Made>>,
+    #[serde(default)]
+    partial: Option<String>,
+    #[serde(default)]
+    step: Option<Box<Step>>,
+}
+
+/// The name of an [`Ending`].
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Completed,
+    Failed,
+    Suspended,
+}
+
+/// A suspension says where the work goes on.
+#[derive(Debug, thiserror::Error)]
+#[error("missing field `Step`")]
+struct NoStep;
+
+impl TryFrom<Members> for Outcome {
+    type Error = NoStep;
+
+    fn try_from(members: Members) -> Result<Self, NoStep> {
+        let Members { schema_version, response, report, tool_rounds, made, .. } = members;
+        let ending = match members.kind {
+            Kind::Completed => Ending::Completed {
+                staged_mode: members.staged_mode,
+                earlier_modes: members.earlier_modes,
+                calls: members.calls,
+                tool_rounds,
+                window: members.window,
+                context_block: members.context_block,
+                made,
+            },
+            Kind::Failed => Ending::Failed { tool_rounds, made, partial: members.partial },
+            Kind::Suspended => Ending::Suspended { step: members.step.ok_or(NoStep)? },
+        };
+        Ok(Self { schema_version, response, report, ending })
+    }
 }
 
 /// A stored response: bytes, so that a replay can't differ from the first reply.

@@ -8,15 +8,13 @@ use protocol::{id::TurnKey, place::Place};
 use serde::{Deserialize, Serialize};
 use turns::checkpoint::Checkpoint;
 
-use super::Head;
+use super::Stored;
 use crate::key;
 
 /// (ST) in the catalogue.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct CheckpointItem {
-    #[serde(flatten)]
-    head: Head,
     ends: EventId,
     index: u64,
     text: String,
@@ -26,11 +24,18 @@ pub(crate) struct CheckpointItem {
     expires_at: i64,
 }
 
+impl Stored for Checkpoint {
+    type Item = CheckpointItem;
+
+    fn key(&self) -> key::Item<'_> {
+        key::Item::Checkpoint(&self.key, self.ends.id())
+    }
+}
+
 impl From<&Checkpoint> for CheckpointItem {
     fn from(checkpoint: &Checkpoint) -> Self {
         let ends = checkpoint.ends.id();
         Self {
-            head: Head::of(&key::Item::Checkpoint(&checkpoint.key, ends)),
             ends,
             index: checkpoint.index,
             text: checkpoint.text.clone(),

@@ -14,15 +14,13 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::Head;
+use super::Stored;
 use crate::key;
 
 /// (AS) in the catalogue.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct RequestItem {
-    #[serde(flatten)]
-    head: Head,
     fingerprint: Fingerprint,
     by_id: UserId,
     by_name: String,
@@ -40,10 +38,17 @@ pub(crate) struct RequestItem {
     repeats: Option<Repeats>,
 }
 
+impl Stored for RequestDetail {
+    type Item = RequestItem;
+
+    fn key(&self) -> key::Item<'_> {
+        key::Item::Request(&self.key)
+    }
+}
+
 impl From<&RequestDetail> for RequestItem {
     fn from(request: &RequestDetail) -> Self {
         Self {
-            head: Head::of(&key::Item::Request(&request.key)),
             fingerprint: request.fingerprint,
             by_id: request.by.id.clone(),
             by_name: request.by.name.clone(),
@@ -80,16 +85,22 @@ impl RequestItem {
 
 /// (EN) in the catalogue.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(transparent)]
 pub(crate) struct ResultItem {
-    #[serde(flatten)]
-    head: Head,
-    #[serde(flatten)]
     report: Report,
+}
+
+impl Stored for ResultDetail {
+    type Item = ResultItem;
+
+    fn key(&self) -> key::Item<'_> {
+        key::Item::Result(&self.key)
+    }
 }
 
 impl From<&ResultDetail> for ResultItem {
     fn from(ended: &ResultDetail) -> Self {
-        Self { head: Head::of(&key::Item::Result(&ended.key)), report: ended.report.clone() }
+        Self { report: ended.report.clone() }
     }
 }
 
@@ -103,8 +114,6 @@ impl ResultItem {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct ParticipantItem {
-    #[serde(flatten)]
-    head: Head,
     #[serde(rename = "GSI1PK")]
     gsi1pk: String,
     #[serde(rename = "GSI1SK")]
@@ -121,11 +130,18 @@ impl ParticipantItem {
     }
 }
 
+impl Stored for Participant {
+    type Item = ParticipantItem;
+
+    fn key(&self) -> key::Item<'_> {
+        key::Item::Participant(&self.session, &self.user)
+    }
+}
+
 impl From<&Participant> for ParticipantItem {
     fn from(participant: &Participant) -> Self {
         let Participant { session, user, name, last_activity } = participant;
         Self {
-            head: Head::of(&key::Item::Participant(session, user)),
             gsi1pk: key::user_index(&session.org, user),
             gsi1sk: key::activity(*last_activity, session),
             last_activity: *last_activity,
@@ -138,8 +154,6 @@ impl From<&Participant> for ParticipantItem {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct ModeItem {
-    #[serde(flatten)]
-    head: Head,
     turn: TurnId,
     sequence: u64,
     /// Absent where it was written when a turn had one change, its last.
@@ -153,10 +167,17 @@ pub(crate) struct ModeItem {
     by: UserId,
 }
 
+impl Stored for ModeChange {
+    type Item = ModeItem;
+
+    fn key(&self) -> key::Item<'_> {
+        key::Item::ModeChange(&self.key.session, self.place)
+    }
+}
+
 impl From<&ModeChange> for ModeItem {
     fn from(change: &ModeChange) -> Self {
         Self {
-            head: Head::of(&key::Item::ModeChange(&change.key.session, change.place)),
             turn: change.key.turn.clone(),
             sequence: change.place.sequence,
             number: change.place.number,
@@ -189,8 +210,6 @@ impl ModeItem {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct FeedbackItem {
-    #[serde(flatten)]
-    head: Head,
     turn: TurnId,
     by_id: UserId,
     by_name: String,
@@ -208,10 +227,17 @@ pub(crate) struct FeedbackItem {
 /// Attributes of a feedback that come and go.
 pub(crate) const OF_FEEDBACK: &[&str] = &["Label", "Note"];
 
+impl Stored for Feedback {
+    type Item = FeedbackItem;
+
+    fn key(&self) -> key::Item<'_> {
+        key::Item::Feedback(&self.turn, &self.by.id)
+    }
+}
+
 impl From<&Feedback> for FeedbackItem {
     fn from(said: &Feedback) -> Self {
         Self {
-            head: Head::of(&key::Item::Feedback(&said.turn, &said.by.id)),
             turn: said.turn.turn.clone(),
             by_id: said.by.id.clone(),
             by_name: said.by.name.clone(),

@@ -21,6 +21,8 @@ use serde::{
 };
 use serde_dynamo::{AttributeValue, Deserializer};
 
+use crate::key;
+
 /// An item as the SDK takes it.
 pub(crate) type Attributes = HashMap<String, types::AttributeValue>;
 
@@ -46,21 +48,13 @@ pub(crate) enum Unreadable {
     Lacks(&'static str),
 }
 
-/// What every item has.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Head {
-    #[serde(rename = "PK")]
-    pub(crate) pk: String,
-    #[serde(rename = "SK")]
-    pub(crate) sk: String,
-    #[serde(rename = "V")]
-    pub(crate) version: u32,
-}
+/// What is kept as an item.
+pub(crate) trait Stored {
+    /// The item's attributes, but for its key and its version.
+    type Item: Serialize + for<'a> From<&'a Self>;
 
-impl Head {
-    pub(crate) fn of(key: &crate::key::Item<'_>) -> Self {
-        Self { pk: key.pk(), sk: key.sk(), version: VERSION }
-    }
+    /// Where it lies.
+    fn key(&self) -> key::Item<'_>;
 }
 
 /// What is wrong with an item, as far as it can be told.
@@ -76,8 +70,18 @@ fn fault(attribute: Option<&str>) -> String {
 #[error("the item can't be encoded as a {0}")]
 pub(crate) struct Unwritable(&'static str);
 
-pub(crate) fn encode<T: Serialize>(item: &T) -> Result<Attributes, Unwritable> {
-    serde_dynamo::to_item(item).map_err(|_| Unwritable(kind_of::<T>()))
+pub(crate) fn encode<S: Stored>(stored: &S) -> Result<Attributes, Unwritable> {
+    encode_as(stored, &S::Item::from(stored))
+}
+
+/// The same where what it is kept as is not what it usually is.
+pub(crate) fn encode_as<S: Stored>(stored: &S, item: &S::Item) -> Result<Attributes, Unwritable> {
+    let mut item: Attributes = serde_dynamo::to_item(item).map_err(|_| Unwritable(kind_of::<S::Item>()))?;
+    let key = stored.key();
+    item.insert("PK".to_owned(), types::AttributeValue::S(key.pk()));
+    item.insert("SK".to_owned(), types::AttributeValue::S(key.sk()));
+    item.insert("V".to_owned(), types::AttributeValue::N(VERSION.to_string()));
+    Ok(item)
 }
 
 /// Holds an item to the versions that this code knows.

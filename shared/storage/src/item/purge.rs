@@ -7,7 +7,7 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::Head;
+use super::Stored;
 use crate::key;
 
 /// Attributes that come and go.
@@ -18,8 +18,6 @@ pub(crate) const OPTIONAL: &[&str] =
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct PurgeItem {
-    #[serde(flatten)]
-    head: Head,
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none", default)]
     gsi1pk: Option<String>,
     #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none", default)]
@@ -45,10 +43,17 @@ fn is_empty(upstream: &Upstream) -> bool {
     *upstream == Upstream::default()
 }
 
+impl Stored for Purge {
+    type Item = PurgeItem;
+
+    fn key(&self) -> key::Item<'_> {
+        key::Item::Purge(&self.key)
+    }
+}
+
 impl From<&Purge> for PurgeItem {
     fn from(purge: &Purge) -> Self {
         Self {
-            head: Head::of(&key::Item::Purge(&purge.key)),
             gsi1pk: purge.due.map(|_| key::purge_index(key::purge_shard(&purge.key))),
             gsi1sk: purge.due.map(|due| key::purge_due(due, &purge.key)),
             rev: purge.rev,

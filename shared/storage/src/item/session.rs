@@ -14,7 +14,7 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::Head;
+use super::Stored;
 use crate::key;
 
 /// Attributes that come and go.
@@ -53,8 +53,6 @@ pub(crate) const OPTIONAL: &[&str] = &[
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct SessionItem {
-    #[serde(flatten)]
-    head: Head,
     /// Absent of a session that was purged: no list holds it.
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none", default)]
     gsi1pk: Option<String>,
@@ -134,12 +132,19 @@ struct DeletedAttribute {
     purged: bool,
 }
 
+impl Stored for Session {
+    type Item = SessionItem;
+
+    fn key(&self) -> key::Item<'_> {
+        key::Item::Session(&self.key)
+    }
+}
+
 impl From<&Session> for SessionItem {
     fn from(session: &Session) -> Self {
         let (chain, last) = (session.chain.as_ref(), session.last_turn.as_ref());
         let listed = !session.is_purged();
         Self {
-            head: Head::of(&key::Item::Session(&session.key)),
             gsi1pk: listed.then(|| key::org_index(&session.key.org)),
             gsi1sk: listed.then(|| key::activity(session.last_activity, &session.key)),
             rev: session.rev,

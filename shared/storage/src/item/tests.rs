@@ -86,7 +86,7 @@ fn states() -> Vec<State> {
 fn a_turn_head_in_every_state_is_read_as_it_was_written_and_stays_under_a_kilobyte() {
     for state in states() {
         let turn = turn(state);
-        let item = encode(&TurnItem::from(&turn)).unwrap();
+        let item = encode(&turn).unwrap();
         let bytes: usize = item.iter().map(|(name, value)| name.len() + format!("{value:?}").len()).sum();
         assert!(bytes < 2_048, "{bytes} bytes as debug text, which is about twice the item");
         assert_eq!(item.contains_key("GSI1PK"), turn.due.is_some());
@@ -97,7 +97,7 @@ fn a_turn_head_in_every_state_is_read_as_it_was_written_and_stays_under_a_kiloby
 #[test]
 fn a_head_from_before_takeovers_were_counted_has_those_of_its_stage() {
     for (state, expected) in states().into_iter().zip([1, 0, 0, 0, 0]) {
-        let mut item = encode(&TurnItem::from(&turn(state))).unwrap();
+        let mut item = encode(&turn(state)).unwrap();
         assert!(item.remove("Takeovers").is_some());
         assert_eq!(decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap().takeovers, expected);
     }
@@ -178,14 +178,14 @@ fn full() -> Session {
 #[test]
 fn a_session_is_read_as_it_was_written() {
     for session in [bare(), full()] {
-        let item = encode(&SessionItem::from(&session)).unwrap();
+        let item = encode(&session).unwrap();
         assert_eq!(decode::<SessionItem>(item).unwrap().into_session(key().session), session);
     }
 }
 
 #[test]
 fn a_session_from_before_providers_and_costs_is_read_with_its_chain() {
-    let mut item = encode(&SessionItem::from(&full())).unwrap();
+    let mut item = encode(&full()).unwrap();
     for later in ["ChainProvider", "ChainToldSolution", "Costs", "Solution"] {
         item.remove(later).unwrap();
     }
@@ -197,7 +197,7 @@ fn a_session_from_before_providers_and_costs_is_read_with_its_chain() {
 
 #[test]
 fn an_item_of_a_later_version_is_refused_clearly_and_unknown_attributes_are_none_of_our_business() {
-    let mut item = encode(&TurnItem::from(&turn(states().remove(0)))).unwrap();
+    let mut item = encode(&turn(states().remove(0))).unwrap();
     item.insert("AddedLater".to_owned(), AttributeValue::Bool(true));
     assert!(decode::<TurnItem>(item.clone()).is_ok());
     item.insert("V".to_owned(), AttributeValue::N("2".to_owned()));
@@ -208,7 +208,7 @@ fn an_item_of_a_later_version_is_refused_clearly_and_unknown_attributes_are_none
 
 #[test]
 fn a_head_that_lacks_what_its_phase_needs_is_refused_by_name() {
-    let mut item = encode(&TurnItem::from(&turn(states().remove(0)))).unwrap();
+    let mut item = encode(&turn(states().remove(0))).unwrap();
     item.remove("LeaseEnds");
     let refused = decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap_err();
     assert_eq!(refused.to_string(), "the item lacks LeaseEnds");
@@ -237,13 +237,13 @@ fn told_of<T: serde::de::DeserializeOwned + std::fmt::Debug>(item: &Attributes) 
 
 #[test]
 fn an_item_that_cannot_be_read_is_named_by_its_attribute_and_shows_nothing_of_what_it_holds() {
-    let turn = encode(&TurnItem::from(&turn(states().remove(0)))).unwrap();
+    let turn = encode(&turn(states().remove(0))).unwrap();
     let told = told_of::<TurnItem>(&turn);
     for attribute in ["Seq", "Phase", "Fingerprint", "Writers", "Answered"] {
         let expected = format!("the item is no TurnItem: its attribute {attribute} is malformed");
         assert!(told.contains(&expected), "{attribute} is not among {told:?}");
     }
-    let session = told_of::<SessionItem>(&encode(&SessionItem::from(&full())).unwrap());
+    let session = told_of::<SessionItem>(&encode(&full()).unwrap());
     assert!(session.contains(&"the item is no SessionItem: its attribute Usage is malformed".to_owned()));
 
     let mut lacking = turn;

@@ -15,7 +15,7 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Head, Unreadable};
+use super::{Stored, Unreadable};
 use crate::key;
 
 /// Attributes that come and go with the phase.
@@ -41,8 +41,6 @@ pub(crate) const OPTIONAL: &[&str] = &[
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct TurnItem {
-    #[serde(flatten)]
-    head: Head,
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none", default)]
     gsi1pk: Option<String>,
     #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none", default)]
@@ -132,10 +130,17 @@ struct RecordedAttribute {
     step: u32,
 }
 
+impl Stored for Turn {
+    type Item = TurnItem;
+
+    fn key(&self) -> key::Item<'_> {
+        key::Item::Turn(&self.key)
+    }
+}
+
 impl From<&Turn> for TurnItem {
     fn from(turn: &Turn) -> Self {
         let mut item = Self {
-            head: Head::of(&key::Item::Turn(&turn.key)),
             gsi1pk: turn.due.map(|_| key::open_index(key::shard(&turn.fingerprint))),
             gsi1sk: turn.due.map(|due| key::due(due, &turn.key)),
             seq: turn.sequence,

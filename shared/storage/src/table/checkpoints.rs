@@ -15,8 +15,7 @@ use crate::{
 
 impl Table {
     pub(super) async fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
-        let item = encode(&CheckpointItem::from(checkpoint))
-            .map_err(|error| Unavailable { what: WHAT, source: error.into() })?;
+        let item = encode(checkpoint).map_err(|error| Unavailable { what: WHAT, source: error.into() })?;
         let put = self.client.put_item().table_name(&self.name).set_item(Some(item)).send().await;
         put.map(|_| ()).map_err(|error| failure::unavailable(WHAT, error))
     }

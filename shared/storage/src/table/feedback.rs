@@ -26,7 +26,7 @@ use crate::{
 impl Table {
     /// A purge may begin between the look at the turn and this: the session's own item says so.
     pub(super) async fn write_feedback(&self, said: &Feedback) -> Result<Option<Feedback>, WriteError> {
-        let item = encode(&FeedbackItem::from(said)).map_err(|error| WriteError::Unknown(error.into()))?;
+        let item = encode(said).map_err(|error| WriteError::Unknown(error.into()))?;
         let mut write = replace(item, OF_FEEDBACK);
         write.update = write.update.replacen("SET ", "SET #created = if_not_exists(#created, :created), ", 1);
         write.names.insert("#created".to_owned(), "Created".to_owned());

@@ -38,7 +38,7 @@ impl Table {
 impl PurgeStore for Table {
     async fn write_purge(&self, purge: &Purge) -> Result<(), WriteError> {
         let after = Purge { rev: purge.rev.saturating_add(1), ..purge.clone() };
-        let item = encode(&PurgeItem::from(&after)).map_err(|error| WriteError::Unknown(error.into()))?;
+        let item = encode(&after).map_err(|error| WriteError::Unknown(error.into()))?;
         let rev = AttributeValue::N(purge.rev.to_string());
         let write = replace(item, purge::OPTIONAL).require("Rev", rev);
         self.replace_item(write).await

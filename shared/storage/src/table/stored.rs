@@ -2,7 +2,6 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use protocol::id::SessionKey;
-use serde::Serialize;
 use serde_json::Value;
 use turns::ports::{InvalidItem, Page, Part, StoredItem, Unavailable};
 
@@ -12,7 +11,7 @@ use crate::{
     item::{
         Attributes, Unreadable, Unwritable, decode,
         detail::{FeedbackItem, ModeItem, ParticipantItem, RequestItem, ResultItem},
-        encode,
+        encode, encode_as,
         session::SessionItem,
         turn::TurnItem,
     },
@@ -62,13 +61,13 @@ impl Table {
 
     pub(super) async fn write_part(&self, part: &Part) -> Result<(), Unavailable> {
         let item = match part {
-            Part::Feedback(said) => encode(&FeedbackItem::whole(said)),
-            Part::Session(session) => encode(&SessionItem::from(&**session)),
-            Part::Turn(turn) => encode(&TurnItem::from(&**turn)),
-            Part::Request(asked) => encode(&RequestItem::from(&**asked)),
-            Part::Result(ended) => encode(&ResultItem::from(&**ended)),
-            Part::Participant(participant) => encode(&ParticipantItem::from(participant)),
-            Part::ModeChange(change) => encode(&ModeItem::from(change)),
+            Part::Feedback(said) => encode_as(said, &FeedbackItem::whole(said)),
+            Part::Session(session) => encode(&**session),
+            Part::Turn(turn) => encode(&**turn),
+            Part::Request(asked) => encode(&**asked),
+            Part::Result(ended) => encode(&**ended),
+            Part::Participant(participant) => encode(participant),
+            Part::ModeChange(change) => encode(change),
         };
         let item = item.map_err(|error| Unavailable { what: WHAT, source: error.into() })?;
         let put = self.client.put_item().table_name(&self.name).set_item(Some(item)).send().await;
@@ -137,14 +136,17 @@ fn read(
     kind: Kind,
     item: Attributes,
 ) -> Result<Option<(Part, Attributes)>, Unreadable> {
-    fn known<T: Serialize>(part: Part, item: &T) -> Result<Option<(Part, Attributes)>, Unreadable> {
-        let again = encode(item).map_err(|_: Unwritable| Unreadable::Lacks("a form of its own"))?;
+    fn known(
+        part: Part,
+        again: Result<Attributes, Unwritable>,
+    ) -> Result<Option<(Part, Attributes)>, Unreadable> {
+        let again = again.map_err(|_| Unreadable::Lacks("a form of its own"))?;
         Ok(Some((part, again)))
     }
     match kind {
         Kind::Session => {
             let found = decode::<SessionItem>(item)?.into_session(session.clone());
-            known(Part::Session(Box::new(found.clone())), &SessionItem::from(&found))
+            known(Part::Session(Box::new(found.clone())), encode(&found))
         }
         Kind::OfTurn(of) => {
             let Some((turn, _)) = key::parse_of_turn(sk) else { return Ok(None) };
@@ -152,30 +154,30 @@ fn read(
             match of {
                 OfTurn::Head => {
                     let found = decode::<TurnItem>(item)?.into_turn(turn)?;
-                    known(Part::Turn(Box::new(found.clone())), &TurnItem::from(&found))
+                    known(Part::Turn(Box::new(found.clone())), encode(&found))
                 }
                 OfTurn::Request => {
                     let found = decode::<RequestItem>(item)?.into_request(turn);
-                    known(Part::Request(Box::new(found.clone())), &RequestItem::from(&found))
+                    known(Part::Request(Box::new(found.clone())), encode(&found))
                 }
                 OfTurn::Result => {
                     let found = decode::<ResultItem>(item)?.into_result(turn);
-                    known(Part::Result(Box::new(found.clone())), &ResultItem::from(&found))
+                    known(Part::Result(Box::new(found.clone())), encode(&found))
                 }
             }
         }
         Kind::Participant => {
             let Some(user) = key::parse_user(sk) else { return Ok(None) };
             let found = decode::<ParticipantItem>(item)?.into_participant(session.clone(), user);
-            known(Part::Participant(found.clone()), &ParticipantItem::from(&found))
+            known(Part::Participant(found.clone()), encode(&found))
         }
         Kind::Feedback => {
             let found = decode::<FeedbackItem>(item)?.into_feedback_in(session);
-            known(Part::Feedback(found.clone()), &FeedbackItem::whole(&found))
+            known(Part::Feedback(found.clone()), encode_as(&found, &FeedbackItem::whole(&found)))
         }
         Kind::ModeChange => {
             let found = decode::<ModeItem>(item)?.into_mode_change(session);
-            known(Part::ModeChange(found.clone()), &ModeItem::from(&found))
+            known(Part::ModeChange(found.clone()), encode(&found))
         }
     }
 }

@@ -16,14 +16,7 @@ use super::{
 };
 use crate::{
     failure,
-    item::{
-        Attributes, Unwritable,
-        detail::{ModeItem, ParticipantItem, RequestItem, ResultItem},
-        encode,
-        purge::PurgeItem,
-        session::{self, SessionItem},
-        turn::{self, TurnItem},
-    },
+    item::{Attributes, Unwritable, encode, session, turn},
 };
 
 /// The condition of every item that must be new.
@@ -31,7 +24,7 @@ const ABSENT: &str = "attribute_not_exists(PK)";
 
 impl Table {
     pub(super) async fn write_head(&self, change: &TurnChange) -> Result<(), WriteError> {
-        let item = encode(&TurnItem::from(&change.after)).map_err(unknown)?;
+        let item = encode(&change.after).map_err(unknown)?;
         let Some(write) = replace(item.clone(), turn::OPTIONAL).under(&change.condition) else {
             return self.put_new(item).await;
         };
@@ -84,25 +77,25 @@ impl Table {
             items.push(self.head(change)?);
         }
         if let Some(asked) = &commit.request {
-            items.push(self.put(encode(&RequestItem::from(asked))?, Some(ABSENT))?);
+            items.push(self.put(encode(asked)?, Some(ABSENT))?);
         }
         if let Some(ended) = &commit.result {
-            items.push(self.put(encode(&ResultItem::from(ended))?, None)?);
+            items.push(self.put(encode(ended)?, None)?);
         }
         if let Some(participant) = &commit.participant {
-            items.push(self.put(encode(&ParticipantItem::from(participant))?, Some(ABSENT))?);
+            items.push(self.put(encode(participant)?, Some(ABSENT))?);
         }
         if let Some(purge) = &commit.purge {
-            items.push(self.put(encode(&PurgeItem::from(purge))?, None)?);
+            items.push(self.put(encode(purge)?, None)?);
         }
         for change in &commit.mode_changes {
-            items.push(self.put(encode(&ModeItem::from(change))?, Some(ABSENT))?);
+            items.push(self.put(encode(change)?, Some(ABSENT))?);
         }
         Ok(items)
     }
 
     fn session(&self, change: &SessionChange) -> Result<TransactWriteItem, Source> {
-        let item = encode(&SessionItem::from(&change.after))?;
+        let item = encode(&change.after)?;
         Ok(match change.condition {
             None => self.put(item, Some(ABSENT))?,
             Some(rev) => {
@@ -114,7 +107,7 @@ impl Table {
     }
 
     fn head(&self, change: &TurnChange) -> Result<TransactWriteItem, Source> {
-        let item = encode(&TurnItem::from(&change.after))?;
+        let item = encode(&change.after)?;
         Ok(match change.condition {
             Condition::Absent => self.put(item, Some(ABSENT))?,
             Condition::Stands { .. } => match replace(item, turn::OPTIONAL).under(&change.condition) {
@@ -146,13 +139,13 @@ impl Table {
     }
 
     pub(super) async fn put_detail(&self, ended: &ResultDetail) -> Result<(), Unavailable> {
-        let item = encode(&ResultItem::from(ended)).map_err(malformed)?;
+        let item = encode(ended).map_err(malformed)?;
         let put = self.client.put_item().table_name(&self.name).set_item(Some(item)).send().await;
         put.map(|_| ()).map_err(|error| failure::unavailable(WHAT, error))
     }
 
     pub(super) async fn move_activity(&self, participant: &Participant) -> Result<(), Unavailable> {
-        let item = encode(&ParticipantItem::from(participant)).map_err(malformed)?;
+        let item = encode(participant).map_err(malformed)?;
         let mut write = replace(item, &[]);
         write.names.insert("#last".to_owned(), "LastActivity".to_owned());
         write.values.insert(":last".to_owned(), AttributeValue::S(participant.last_activity.to_string()));
