@@ -82,7 +82,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("aws-sdk-s3", &["storage", "local"]),
     ("aws-sdk-sqs", &["storage", "local"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    ("reqwest", &["llm", "storage", "runtime", "authorizer", "client", "local"]),
+    ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "client", "local"]),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 

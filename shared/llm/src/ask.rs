@@ -150,8 +150,7 @@ impl<K: Keys, W: Wait> Upstream<K, W> {
                 }
                 whole.extend_from_slice(&piece);
             } else if let Progress::Done(reply) = reader.push(&piece, observer)? {
-                let end = timeout(STREAM_END, response.chunk()).await;
-                tracing::debug!(reusable = matches!(end, Ok(Ok(None))), "a model reply ended");
+                _ = timeout(STREAM_END, response.chunk()).await;
                 return Ok(reply);
             }
         }

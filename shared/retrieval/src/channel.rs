@@ -1,16 +1,18 @@
-//! A channel: one connection for gRPC, plain or over TLS, made when it is first used and again when it broke.
+//! A channel: gRPC over the client that everything else here speaks HTTP with.
 //!
-//! TLS is that of everything else here, rustls on aws-lc, and not the one that the library of gRPC brings along: a
-//! function would hold both sets of primitives. So the library is told of a plain address, and of a connector that knows
-//! better.
+//! The library of gRPC brings a client of its own, with TLS of its own. A function would hold two of each
+//! (docs/decisions/0019-small-programs.md).
 
-use std::{io, time::Duration};
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use http::Uri;
-use hyper_rustls::HttpsConnectorBuilder;
-use hyper_util::client::legacy::connect::HttpConnector;
-use tonic::transport::{Channel, Endpoint};
-use tower::{Service, service_fn};
+use http_body_util::{BodyExt, combinators::MapErr};
+use reqwest::{Client, redirect::Policy};
+use tonic::{Status, body::Body, codegen::Service};
 
 /// How long to wait for what. A request that got nowhere is sent once more over a new connection, since one that the
 /// platform froze and thawed may be dead.
@@ -42,35 +44,70 @@ pub enum Unusable {
 /// A server, and how it is reached.
 #[derive(Debug)]
 pub(crate) struct Server {
-    uri: Uri,
-    endpoint: Endpoint,
+    pub(crate) origin: Uri,
+    patience: Patience,
 }
 
 impl Server {
     pub(crate) fn at(url: &str, patience: Patience) -> Result<Self, Unusable> {
-        let uri: Uri = url.parse().map_err(|_| Unusable::Url)?;
-        let authority = uri.authority().filter(|_| matches!(uri.scheme_str(), Some("http" | "https")));
-        let plain = Uri::builder().scheme("http").authority(authority.ok_or(Unusable::Url)?.clone());
-        let plain = plain.path_and_query("/").build().map_err(|_| Unusable::Url)?;
-        let endpoint = Endpoint::from(plain)
-            .origin(uri.clone())
-            .connect_timeout(patience.connect)
-            .timeout(patience.attempt);
-        Ok(Self { uri, endpoint })
+        let url: Uri = url.parse().map_err(|_| Unusable::Url)?;
+        match (url.scheme_str(), url.authority()) {
+            (Some("http" | "https"), Some(_)) => Ok(Self { origin: url, patience }),
+            _ => Err(Unusable::Url),
+        }
     }
 
     /// A new channel. It connects with its first request.
-    pub(crate) fn channel(&self) -> io::Result<Channel> {
-        if self.uri.scheme_str() == Some("http") {
-            return Ok(self.endpoint.connect_lazy());
+    pub(crate) fn channel(&self) -> Result<Channel, Status> {
+        let mut tls = tls::client_config().map_err(|_| Status::unavailable("no version of TLS"))?;
+        tls.alpn_protocols = vec![b"h2".to_vec()];
+        let mut client = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .http2_prior_knowledge()
+            .redirect(Policy::none())
+            .connect_timeout(self.patience.connect)
+            .timeout(self.patience.attempt);
+        // A proxy is asked for a tunnel where there is TLS, and otherwise knows no HTTP/2.
+        if self.origin.scheme_str() == Some("http") {
+            client = client.no_proxy();
         }
-        let tls = tls::client_config().map_err(io::Error::other)?;
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http2();
-        let (mut https, uri) = (https.wrap_connector(tcp), self.uri.clone());
-        let connect = service_fn(move |_: Uri| https.call(uri.clone()));
-        Ok(self.endpoint.connect_with_connector_lazy(connect))
+        client.build().map(Channel).map_err(failed)
     }
+}
+
+/// Connections to a server, as gRPC's clients take them.
+#[derive(Debug, Clone)]
+pub struct Channel(Client);
+
+/// What a server answers, piece by piece.
+pub(crate) type Answer = MapErr<reqwest::Body, fn(reqwest::Error) -> Status>;
+
+impl Service<http::Request<Body>> for Channel {
+    type Response = http::Response<Answer>;
+    type Error = Status;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Status>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let client = self.0.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            // One message, which is in memory as it is.
+            let request = http::Request::from_parts(head, body.collect().await?.to_bytes());
+            let request = reqwest::Request::try_from(request).map_err(failed)?;
+            let answer = client.execute(request).await.map_err(failed)?;
+            Ok(http::Response::from(answer).map(|body| body.map_err(failed as fn(_) -> _)))
+        })
+    }
+}
+
+/// A failure as gRPC knows it, without the address.
+fn failed(error: reqwest::Error) -> Status {
+    if error.is_timeout() && !error.is_connect() {
+        return Status::deadline_exceeded("no answer in time");
+    }
+    Status::unavailable("no answer")
 }

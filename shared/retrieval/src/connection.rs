@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http::Uri;
 use llm::key::{ApiKey, Keys};
 use qdrant_client::qdrant::{
     CollectionInfo, GetCollectionInfoRequest, collections_client::CollectionsClient,
@@ -12,11 +13,10 @@ use tonic::{
     Code, Request, Response, Status,
     metadata::AsciiMetadataValue,
     service::{Interceptor, interceptor::InterceptedService},
-    transport::Channel,
 };
 
 use crate::channel::Server;
-pub use crate::channel::{Patience, Unusable};
+pub use crate::channel::{Channel, Patience, Unusable};
 
 /// The most that one answer may have, in bytes: some ten times what a search of ours comes to.
 pub const MOST_ANSWER_BYTES: usize = 16 << 20;
@@ -32,7 +32,10 @@ pub struct Connection<K = ApiKey> {
 
 /// What the database does for who has this key.
 #[derive(Debug, Clone)]
-pub struct Services(InterceptedService<Channel, WithKey>);
+pub struct Services {
+    transport: Transport,
+    origin: Uri,
+}
 
 /// A service's transport.
 pub type Transport = InterceptedService<Channel, WithKey>;
@@ -41,13 +44,15 @@ impl Services {
     /// What is done with collections.
     #[must_use]
     pub fn collections(&self) -> CollectionsClient<Transport> {
-        CollectionsClient::new(self.0.clone()).max_decoding_message_size(MOST_ANSWER_BYTES)
+        CollectionsClient::with_origin(self.transport.clone(), self.origin.clone())
+            .max_decoding_message_size(MOST_ANSWER_BYTES)
     }
 
     /// What is done with points.
     #[must_use]
     pub fn points(&self) -> PointsClient<Transport> {
-        PointsClient::new(self.0.clone()).max_decoding_message_size(MOST_ANSWER_BYTES)
+        PointsClient::with_origin(self.transport.clone(), self.origin.clone())
+            .max_decoding_message_size(MOST_ANSWER_BYTES)
     }
 }
 
@@ -138,9 +143,10 @@ impl<K: Keys> Connection<K> {
         let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
         let channel = match channel.as_ref() {
             Some(open) => open.clone(),
-            None => channel.insert(self.server.channel().map_err(|_| Failure::Unavailable)?).clone(),
+            None => channel.insert(self.server.channel()?).clone(),
         };
-        Ok(Services(InterceptedService::new(channel, WithKey(key))))
+        let transport = InterceptedService::new(channel, WithKey(key));
+        Ok(Services { transport, origin: self.server.origin.clone() })
     }
 
     async fn key(&self, refused: Option<&ApiKey>) -> Result<Option<ApiKey>, Failure> {

@@ -294,7 +294,7 @@ settings! {
             Text, Nothing("there are no metrics"), FUNCTIONS, Given::Template,
         );
         AWS_LAMBDA_LOG_LEVEL: Text, Nothing = (
-            "how much is logged; `LogLevel` of the stack",
+            "how much is logged; `INFO` in a stack",
             Text, Nothing("`RUST_LOG` counts"), FUNCTIONS, Given::Lambda,
         );
         RUST_LOG: Text, Nothing = (
