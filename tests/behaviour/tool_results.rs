@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{result, results, submit},
-    support::{System, turn, turn_path},
+    support::{System, in_context, turn, turn_path},
 };
 
 #[tokio::test]
@@ -144,4 +144,40 @@ async fn the_results_of_any_round_sent_again_get_where_the_turn_stands_by_then()
     for round in [&first, &second] {
         assert_eq!(submit(&ada, round).await.error(), "TurnCancelled");
     }
+}
+
+#[tokio::test]
+async fn rounds_whose_calls_have_the_same_ids_at_the_provider_are_told_apart() {
+    let system = System::start().await;
+    // Told everything with each request, as those providers are that give such ids.
+    let tool = json!({
+        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
+        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    });
+    system.put_context(json!({"Chain": "local", "ClientTools": [tool]})).await;
+    let ada = system.client("acme", "ada");
+    let read = "quirk same-call-id; call workspace_read_file {\"path\":\"a\"}; then; ";
+    let request = in_context(&format!("Read [[script: {read}{read}{read}say \"Read.\"]]"));
+    let mut stands = ada.execute(&request).await;
+    let (mut ids, mut accepted) = (Vec::new(), Vec::new());
+    while stands.result()["Kind"] != "final" {
+        let right = results(&stands.result(), "contents");
+        ids.push(right["ToolResults"][0]["ToolCallId"].as_str().unwrap().to_owned());
+        accepted.push(right.clone());
+        stands = submit(&ada, &right).await;
+        for earlier in &accepted {
+            assert_eq!(submit(&ada, earlier).await.text, stands.text, "sent again, it changes nothing");
+        }
+        assert!(ids.len() < 4, "the same call again and again: {ids:?}");
+    }
+    assert_eq!(stands.result()["PrimaryOutputText"], "Read.");
+    assert_eq!((ids.len(), ids[0].as_str()), (3, "call_same"));
+    assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2], "{ids:?}");
+
+    let steps = ada.get(&format!("{}/steps", turn_path(&request))).await.result();
+    let shown =
+        steps["Items"].as_array().unwrap().iter().filter_map(|step| step["Calls"][0]["ToolCallId"].as_str());
+    assert_eq!(shown.collect::<Vec<_>>(), ids, "the same ids are read");
+    let told = system.model_calls().last().unwrap().to_string();
+    assert!(!told.contains(&ids[1]) && !told.contains(&ids[2]), "the provider is told its own: {told}");
 }

@@ -1,5 +1,7 @@
 //! Tool calls with what came of them, reply by reply, and how much of them is kept for telling them again.
 
+use std::collections::HashSet;
+
 use contracts::{FileAddress, Timestamp, Usage, read::RanBy, response::ToolOutcome};
 use protocol::id::AttemptId;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
@@ -13,8 +15,11 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct CallRecord {
-    /// The provider's id of the call.
+    /// The id of the call, which no other of its turn has.
     pub call_id: String,
+    /// The provider's id of it, where that is another call's too.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub provider_id: Option<String>,
     /// The tool.
     pub name: String,
     /// Its arguments as the model wrote them.
@@ -75,6 +80,7 @@ impl CallRecord {
     pub fn open(call: FunctionCall) -> Self {
         Self {
             call_id: call.call_id,
+            provider_id: None,
             name: call.name,
             arguments: call.arguments,
             outcome: None,
@@ -90,12 +96,26 @@ impl CallRecord {
         Some(ToolOutput { call: self.call(), outcome: self.outcome.clone()? })
     }
 
-    fn call(&self) -> FunctionCall {
-        FunctionCall {
-            call_id: self.call_id.clone(),
-            name: self.name.clone(),
-            arguments: self.arguments.clone(),
+    /// Gives it an id of its own where its provider's is one of these.
+    fn tell_apart(&mut self, taken: &HashSet<String>, place: usize, round: u32) {
+        if taken.contains(&self.call_id) {
+            let own = (0..=taken.len()).map(|more| format!("call_{round}_{place}_{more}"));
+            let free = own.filter(|id| !taken.contains(id)).take(1);
+            self.provider_id = free.map(|id| std::mem::replace(&mut self.call_id, id)).next();
         }
+    }
+
+    /// The call as its turn and the client know it.
+    #[must_use]
+    pub fn to_run(&self) -> FunctionCall {
+        let (call_id, name) = (self.call_id.clone(), self.name.clone());
+        FunctionCall { call_id, name, arguments: self.arguments.clone() }
+    }
+
+    /// The call as its provider knows it.
+    fn call(&self) -> FunctionCall {
+        let call_id = self.provider_id.as_ref().unwrap_or(&self.call_id).clone();
+        FunctionCall { call_id, ..self.to_run() }
     }
 
     /// The call as it is told again: some providers read the arguments of earlier calls and refuse what is
@@ -114,6 +134,7 @@ impl CallRecord {
     fn brief(&self, most: usize) -> Self {
         Self {
             call_id: self.call_id.clone(),
+            provider_id: self.provider_id.clone(),
             name: self.name.clone(),
             arguments: brief_arguments(&self.arguments, most),
             outcome: self.outcome.clone().map(|outcome| match outcome {
@@ -130,6 +151,20 @@ impl CallRecord {
         let outcome = self.outcome.as_ref().map_or(0, |outcome| text_of(outcome).len());
         [self.call_id.len(), self.name.len(), self.arguments.len(), outcome].iter().sum()
     }
+}
+
+/// Opens the calls of a reply, each with an id that no other call of its turn has: some providers give every reply's
+/// calls the same ones, and a client has to tell results that it sends again from those of the next round.
+pub fn opened(calls: Vec<FunctionCall>, before: &[Round], round: u32) -> Vec<CallRecord> {
+    let ids = before.iter().flat_map(|round| &round.calls).map(|call| call.call_id.clone());
+    let mut taken: HashSet<String> = ids.collect();
+    let opened = calls.into_iter().enumerate().map(|(place, call)| {
+        let mut call = CallRecord::open(call);
+        call.tell_apart(&taken, place, round);
+        taken.insert(call.call_id.clone());
+        call
+    });
+    opened.collect()
 }
 
 /// What came of a call, as it was written.
@@ -352,6 +387,7 @@ mod tests {
     fn called(id: &str, result: &str) -> CallRecord {
         CallRecord {
             call_id: id.to_owned(),
+            provider_id: None,
             name: "look".to_owned(),
             arguments: "{}".to_owned(),
             outcome: Some(ToolOutcome::ResultJson(result.to_owned())),

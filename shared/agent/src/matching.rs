@@ -72,6 +72,7 @@ mod tests {
     fn call(id: &str) -> CallRecord {
         CallRecord {
             call_id: id.to_owned(),
+            provider_id: None,
             name: "t".to_owned(),
             arguments: "{}".to_owned(),
             outcome: None,

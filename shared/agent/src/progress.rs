@@ -312,13 +312,13 @@ impl Progress {
     }
 
     /// Goes on with the calls of another reply.
-    pub fn begin_round(&mut self, calls: impl Iterator<Item = FunctionCall>, beside: Beside, made: Made) {
+    pub fn begin_round(&mut self, calls: Vec<FunctionCall>, beside: Beside, made: Made) {
         let mut past = std::mem::take(&mut self.past);
         past.extend(self.last_round());
+        self.calls = call::opened(calls, &past, self.rounds);
         self.past = call::kept(past, call::IN_TURN);
         self.beside = beside;
         self.made = Some(Made { step: self.steps(), ..made });
-        self.calls = calls.map(CallRecord::open).collect();
     }
 
     /// The turn's rounds, as its outcome keeps them.

@@ -131,6 +131,7 @@ fn replies() -> impl Strategy<Value = Vec<Reply>> {
 
 /// Runs a turn of these replies to its end: what it answered, what is stored.
 fn run(replies: Vec<Reply>, sent: &Sent) -> (Value, Table, Objects) {
+    let asked = replies.len();
     let schedule: Schedule<()> = Schedule::new(1, Pace::Instant, false);
     let clock = schedule.clock().clone();
     let ledger = Ledger::new(clock.clone());
@@ -152,7 +153,10 @@ fn run(replies: Vec<Reply>, sent: &Sent) -> (Value, Table, Objects) {
     let invocation = Invocation::lasting(MINUTES);
     let first = ended(executor.execute(&sent.caller, &sent.request, &invocation, &Writer::silent()));
     let mut body = first.unwrap().to_bytes();
+    let mut continuations = 0;
     while let Some(calls) = Calls::read(&body) {
+        continuations += 1;
+        assert!(continuations <= asked, "the same continuation again and again: {calls:?}");
         assert!(calls.ids.iter().all(|id| id.chars().count() <= MAX_TOOL_CALL_ID_CHARS), "{calls:?}");
         let results = calls.answered("ann");
         let next = ended(executor.resume(&sent.caller, &results, &invocation, &Writer::silent()));
@@ -174,6 +178,18 @@ fn ended<T>(flow: impl Future<Output = T>) -> T {
 fn is_segment(segment: &str) -> bool {
     let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte);
     !segment.is_empty() && segment != "." && segment != ".." && segment.bytes().all(unreserved)
+}
+
+#[test]
+fn a_model_that_gives_every_round_the_same_call_ids_comes_to_its_end() {
+    let round = || {
+        let arguments = json!({ "path": "a" }).to_string();
+        let call =
+            FunctionCall { call_id: "a".to_owned(), name: "workspace_read_file".to_owned(), arguments };
+        reply(String::new(), "resp".to_owned(), vec![call])
+    };
+    let (body, ..) = run(vec![round(), round(), round()], &Sent::new("ann", "s", "t", "Go"));
+    assert_eq!(body["Result"]["PrimaryOutputText"], "Done.");
 }
 
 proptest! {

@@ -223,6 +223,7 @@ mod tests {
     fn round(result: Option<&str>) -> Round {
         let call = CallRecord {
             call_id: "c".to_owned(),
+            provider_id: None,
             name: "look".to_owned(),
             arguments: "{}".to_owned(),
             outcome: result.map(|text| ToolOutcome::ResultJson(text.to_owned())),

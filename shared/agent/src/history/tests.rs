@@ -133,6 +133,7 @@ fn with_file(sequence: u64, tokens: usize) -> Exchange {
 fn round(id: &str, result: &str, mode: &str) -> Round {
     let call = CallRecord {
         call_id: id.to_owned(),
+        provider_id: None,
         name: "look".to_owned(),
         arguments: "{}".to_owned(),
         outcome: Some(ToolOutcome::ResultJson(result.to_owned())),

@@ -111,17 +111,16 @@ impl<D: AgentDeps> Executor<D> {
         let Some(suspended_by) = suspended_by else { return Ok(Met::Unexpected) };
         let suspended = outcomes::written_by(self.deps.payloads(), &turn.key, suspended_by).await?;
         let step = suspended.into_step().ok_or(Refusal::NotAwaitingTools)?;
-        let is_earlier = step.progress.accepted.contains(&results);
+        if step.progress.accepted.contains(&results) {
+            return Ok(Met::Again);
+        }
         Ok(match &turn.state {
             State::AwaitingTools { .. } => {
                 match matching::check(step.progress.pending(), &request.tool_results) {
-                    // Some models give a later call an earlier one's id: what answers the pending calls does.
                     Ok(()) => Met::Answered(Box::new(step)),
-                    Err(_) if is_earlier => Met::Again,
                     Err(mismatch) => Met::Mismatch(mismatch),
                 }
             }
-            State::Running { .. } | State::Settled(_) | State::Finalized(_) if is_earlier => Met::Again,
             State::Running { .. } | State::Settled(_) | State::Finalized(_) => Met::Unexpected,
         })
     }

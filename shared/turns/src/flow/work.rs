@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agent::{
     answer::{self, Answer, File, embedded_link},
-    call::{Beside, Made},
+    call::{Beside, CallRecord, Made},
     compose::Composed,
     guard::{Blob, Guarded, guard_in_steps},
     model::{Error, FunctionCall, Model, Observer},
@@ -197,8 +197,8 @@ impl<D: AgentDeps> Executor<D> {
                 model: plan.model.clone(),
                 provider,
             };
-            progress.begin_round(reply.calls.iter().cloned(), beside, made);
-            progress = self.run_tools(owned, &plan, reply.calls, progress, stream).await?;
+            progress.begin_round(reply.calls, beside, made);
+            progress = self.run_tools(owned, &plan, progress, stream).await?;
             long = long_values(turn, &progress);
             if progress.pending().next().is_some() {
                 stream.status(turn, round, Phase::WaitingForTools);
@@ -242,12 +242,12 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         owned: &OwnedTurn,
         plan: &Plan,
-        calls: Vec<FunctionCall>,
         mut progress: Progress,
         stream: &Writer,
     ) -> Result<Progress, Lost> {
         let (turn, config, host) = (&owned.turn, self.deps.config(), self.deps.host());
         let limits = Limits::default().within(self.time_left(owned));
+        let calls: Vec<FunctionCall> = progress.calls.iter().map(CallRecord::to_run).collect();
         let by = tool::answerers(&plan.tools, &calls, &limits);
         let is_ours = |(call, by)| (by == &ExecutedBy::Server).then_some(call);
         let ours: Vec<FunctionCall> = calls.iter().zip(&by).filter_map(is_ours).cloned().collect();
@@ -294,7 +294,6 @@ impl<D: AgentDeps> Executor<D> {
                 ExecutedBy::Client => RanBy::Client,
             });
         }
-        // By place, not by id: ids are the model's words, and two calls may have the same.
         let places = progress.calls.iter_mut().zip(by).filter(|(_, by)| *by == ExecutedBy::Server);
         for ((call, _), executed) in places.zip(performed) {
             (call.outcome, call.execution_ms) = (Some(executed.outcome), Some(executed.execution_ms));
