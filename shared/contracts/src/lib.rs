@@ -8,6 +8,7 @@ pub mod error;
 pub mod hash;
 pub mod id;
 pub mod invoke_result;
+pub mod json;
 pub mod non_empty;
 #[cfg(feature = "openapi")]
 pub mod openapi;

@@ -142,6 +142,9 @@ mod tests {
                 "https://x.openai.azure.com/openai/v1?api-version=preview",
                 Some("https://x.openai.azure.com/openai/v1/responses?api-version=preview"),
             ),
+            ("https://xn--bcher-kva.example/v1", Some("https://xn--bcher-kva.example/v1/responses")),
+            // As no setting is: nothing here has Unicode's tables for the names of hosts.
+            ("https://b\u{fc}cher.example/v1", None),
             ("localhost:11434", None),
             ("ftp://host/v1", None),
             ("", None),

@@ -1,6 +1,6 @@
 //! How state looks to readers: pure mappings onto the contract's read models.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use contracts::{
     ErrorCode,
@@ -30,9 +30,9 @@ pub struct Names {
     /// Of the caller's org, which is the org of everything the caller sees.
     pub org: Option<String>,
     /// Of agent contexts.
-    pub agents: BTreeMap<AgentContextId, String>,
+    pub agents: HashMap<AgentContextId, String>,
     /// Of conversation contexts.
-    pub conversations: BTreeMap<ConversationContextId, String>,
+    pub conversations: HashMap<ConversationContextId, String>,
 }
 
 impl Names {

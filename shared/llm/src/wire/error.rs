@@ -1,5 +1,6 @@
 //! What an error says of itself, however its provider lays it out.
 
+use contracts::json;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -22,7 +23,7 @@ impl ErrorObject {
     /// Reads the body of an error: `{"error": {…}}`, `{"error": "…"}`, the members themselves, or a list of one of
     /// these. What can't be read says nothing: it would hide the error that it describes.
     pub fn of_body(body: &[u8]) -> Self {
-        serde_json::from_slice(body).map(|body| Self::of(&body)).unwrap_or_default()
+        json::read(body).map(|body| Self::of(&body)).unwrap_or_default()
     }
 
     /// The same of what was parsed already.

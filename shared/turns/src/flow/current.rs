@@ -1,7 +1,7 @@
 //! What sessions show of turns that are decided and not yet finalized: nothing of it can change any more, so it shows at
 //! once.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{
@@ -52,7 +52,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             return Ok(sessions);
         }
         let heads = self.store.turns(&keys).await?.into_iter();
-        let mut heads: BTreeMap<TurnKey, Turn> = heads.map(|turn| (turn.key.clone(), turn)).collect();
+        let mut heads: HashMap<TurnKey, Turn> = heads.map(|turn| (turn.key.clone(), turn)).collect();
         let shown = sessions.into_iter().map(|session| {
             let turn = open(&session).and_then(|turn| heads.remove(&turn));
             async move {

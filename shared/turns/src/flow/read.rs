@@ -1,6 +1,9 @@
 //! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Can't change the table.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeSet, HashMap},
+    hash::Hash,
+};
 
 use contracts::{
     FileAddress,
@@ -226,12 +229,14 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let more = changes.len() > most;
         changes.truncate(most);
         let next = changes.last().filter(|_| more).map(|last| last.place.to_string());
-        let turns: BTreeSet<TurnKey> = changes.iter().map(|change| change.key.clone()).collect();
+        // The changes of a turn stand together.
+        let mut turns: Vec<TurnKey> = changes.iter().map(|change| change.key.clone()).collect();
+        turns.dedup();
         let asked = stream::iter(turns).map(|turn| async move {
             self.store.request_detail(&turn).await.map(|asked| asked.map(|asked| (turn, asked.by)))
         });
         let by: Vec<Option<(TurnKey, User)>> = asked.buffer_unordered(AT_ONCE).try_collect().await?;
-        let by: BTreeMap<TurnKey, User> = by.into_iter().flatten().collect();
+        let by: HashMap<TurnKey, User> = by.into_iter().flatten().collect();
         let names = Names { org: caller.org_name.clone(), ..Names::default() };
         let items = changes.into_iter().map(|change| {
             let user = by.get(&change.key).cloned();
@@ -455,7 +460,9 @@ pub(super) async fn names_of(
 }
 
 /// The names that were found, and whether all could be read.
-fn readable<Id: Ord>(found: Vec<(Id, Result<Option<String>, Unavailable>)>) -> (BTreeMap<Id, String>, bool) {
+fn readable<Id: Eq + Hash>(
+    found: Vec<(Id, Result<Option<String>, Unavailable>)>,
+) -> (HashMap<Id, String>, bool) {
     let all = found.iter().all(|(_, name)| name.is_ok());
     let names = found.into_iter().filter_map(|(id, name)| {
         let name = name.inspect_err(|error| {
