@@ -410,6 +410,16 @@ mod tests {
     }
 
     #[test]
+    fn a_call_whose_id_its_turn_knows_gets_one_of_its_own() {
+        let asked = |id: &str| called(id, "").to_run();
+        let before = [round(vec![called("a", ""), called("call_2_0_0", "")])];
+        let opened = opened(["a", "a", "b"].map(asked).to_vec(), &before, 2);
+        let ids = |of: fn(&CallRecord) -> FunctionCall| opened.iter().map(move |call| of(call).call_id);
+        assert_eq!(ids(CallRecord::to_run).collect::<Vec<_>>(), ["call_2_0_1", "call_2_1_0", "b"]);
+        assert_eq!(ids(CallRecord::call).collect::<Vec<_>>(), ["a", "a", "b"], "the provider's");
+    }
+
+    #[test]
     fn the_newest_rounds_are_whole_the_next_is_cut_and_older_ones_are_left_out() {
         let long = "x".repeat(6_000);
         let rounds: Vec<Round> = (0..4).map(|n| round(vec![called(&format!("c{n}"), &long)])).collect();
