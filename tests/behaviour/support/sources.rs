@@ -170,14 +170,17 @@ impl System {
             .collect()
     }
 
-    /// Waits until the points of a collection are as wanted. The embedded engine takes a second for each change that it
-    /// puts on the disk.
+    /// Waits until the points of a collection are as wanted, as long as they change: the embedded engine takes a second for
+    /// each change that it puts on the disk, and longer on a busy machine.
     pub async fn until_points(&self, collection: &str, wanted: impl Fn(&[Value]) -> bool) {
-        let give_up = Instant::now() + 8 * PATIENCE;
+        let (mut give_up, mut seen) = (Instant::now() + 4 * PATIENCE, Vec::new());
         loop {
             let points = self.points(collection).await;
             if wanted(&points) {
                 return;
+            }
+            if points.len() != seen.len() || points.iter().any(|point| !seen.contains(point)) {
+                (give_up, seen) = (Instant::now() + 4 * PATIENCE, points.clone());
             }
             assert!(Instant::now() < give_up, "the points of {collection} are not as wanted: {points:?}");
             tokio::time::sleep(Duration::from_millis(50)).await;
