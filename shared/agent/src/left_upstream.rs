@@ -2,7 +2,7 @@
 //!
 //! Read for itself, so that an object whose rest can't be read tells it all the same.
 
-use contracts::{Timestamp, json};
+use contracts::{Timestamp, json_bytes};
 use protocol::{chain::Keeper, purge::LeftUpstream};
 use serde::Deserialize;
 
@@ -43,7 +43,7 @@ struct Answered {
 /// The response that an outcome object or a step tells of, where its provider was to keep it.
 #[must_use]
 pub fn of_object(bytes: &[u8]) -> Option<LeftUpstream> {
-    let Object { report, step, plan, progress, kind } = json::read(bytes).ok()?;
+    let Object { report, step, plan, progress, kind } = json_bytes::read(bytes).ok()?;
     let step = step.or(Some(Step { plan, progress }));
     if let Some(Step { plan: Some(plan), progress: Some(progress) }) = step {
         return progress.left().filter(|_| plan.chain == Keeper::Provider);

@@ -3,7 +3,7 @@
 //! One JSON object under the attempt's own id. Whoever takes a turn over fences first, then looks
 //! for it and settles from it, so an answer that reached storage is neither paid for twice nor lost.
 
-use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, error::Misread, json};
+use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, error::Misread, json_bytes};
 use protocol::detail::{Findings, StagedMode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -363,11 +363,11 @@ impl Outcome {
     /// # Errors
     /// When the bytes are no outcome object of a version this code knows.
     pub fn from_json(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let read: Result<Self, _> = json::read(bytes);
+        let read: Result<Self, _> = json_bytes::read(bytes);
         // A newer object may have any shape.
         let version = match &read {
             Ok(outcome) => Some(outcome.schema_version),
-            Err(_) => json::read(bytes).ok().map(|Version { schema_version }| schema_version),
+            Err(_) => json_bytes::read(bytes).ok().map(|Version { schema_version }| schema_version),
         };
         Newer::check(version.unwrap_or_default(), SCHEMA_VERSION)?;
         read.map_err(|error| Unreadable::Malformed(Misread::from(&error)))

@@ -8,7 +8,7 @@ pub mod error;
 pub mod hash;
 pub mod id;
 pub mod invoke_result;
-pub mod json;
+pub mod json_bytes;
 pub mod non_empty;
 #[cfg(feature = "openapi")]
 pub mod openapi;

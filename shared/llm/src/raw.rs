@@ -25,7 +25,7 @@ pub(crate) fn received(observer: &mut Observer<'_>, response: &str) {
 /// providers repeat parts of the key in their words.
 pub(crate) fn refused(observer: &mut Observer<'_>, status: u16, body: &[u8]) {
     let Some(raw) = &mut observer.raw else { return };
-    let said: Option<Value> = contracts::json::read(body).ok().filter(|_| !matches!(status, 401 | 403));
+    let said: Option<Value> = contracts::json_bytes::read(body).ok().filter(|_| !matches!(status, 401 | 403));
     raw.response = Bytes::from(json!({ "Status": status, "Body": said }).to_string());
 }
 

@@ -8,7 +8,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use contracts::{AgentExecuteResponse, InvokeResult, json, paths, shape::reply::plain_text};
+use contracts::{AgentExecuteResponse, InvokeResult, json_bytes, paths, shape::reply::plain_text};
 use futures::{StreamExt, stream};
 use http::{
     HeaderValue,
@@ -63,7 +63,7 @@ impl Reading {
             }
             self.read.extend_from_slice(&piece);
         }
-        let result = json::read::<InvokeResult<AgentExecuteResponse>>(&self.read);
+        let result = json_bytes::read::<InvokeResult<AgentExecuteResponse>>(&self.read);
         Some((Ok(result.map_or(self.read.into(), |result| plain_text(&result).into())), None))
     }
 }

@@ -15,7 +15,7 @@ use std::{
 use axum::{Router, body::Body};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use contracts::json;
+use contracts::json_bytes;
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body::Frame;
@@ -118,8 +118,8 @@ where
 /// The request of an event: of a REST API, or of an HTTP API as `cargo lambda watch` sends it. `LambdaRequest` reads the
 /// same from a copy of the event, and a body may be megabytes.
 fn request(event: &[u8]) -> Option<LambdaRequest> {
-    let of_rest = json::read(event).map(LambdaRequest::ApiGatewayV1);
-    of_rest.or_else(|_| json::read(event).map(LambdaRequest::ApiGatewayV2)).ok()
+    let of_rest = json_bytes::read(event).map(LambdaRequest::ApiGatewayV1);
+    of_rest.or_else(|_| json_bytes::read(event).map(LambdaRequest::ApiGatewayV2)).ok()
 }
 
 /// An answer as the Runtime API takes it: the head, and then each piece as it comes.

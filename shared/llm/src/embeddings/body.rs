@@ -1,7 +1,7 @@
 //! The request for embeddings and its reply, as the API spells them.
 
 use agent::model::Error;
-use contracts::json;
+use contracts::json_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::{Embedded, EmbeddingModel};
@@ -64,7 +64,7 @@ pub(super) fn most_bytes(texts: usize) -> usize {
 
 /// A vector for each of so many texts, in their order.
 pub(super) fn read(body: &[u8], texts: usize) -> Result<Embedded, Error> {
-    let reply: Reply = json::read(body).map_err(|_| Error::Malformed)?;
+    let reply: Reply = json_bytes::read(body).map_err(|_| Error::Malformed)?;
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; texts];
     for (place, entry) in reply.data.into_iter().enumerate() {
         let slot = vectors.get_mut(entry.index.unwrap_or(place)).ok_or(Error::Malformed)?;

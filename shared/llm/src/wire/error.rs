@@ -1,6 +1,6 @@
 //! What an error says of itself, however its provider lays it out.
 
-use contracts::json;
+use contracts::json_bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -23,7 +23,7 @@ impl ErrorObject {
     /// Reads the body of an error: `{"error": {…}}`, `{"error": "…"}`, the members themselves, or a list of one of
     /// these. What can't be read says nothing: it would hide the error that it describes.
     pub fn of_body(body: &[u8]) -> Self {
-        json::read(body).map(|body| Self::of(&body)).unwrap_or_default()
+        json_bytes::read(body).map(|body| Self::of(&body)).unwrap_or_default()
     }
 
     /// The same of what was parsed already.

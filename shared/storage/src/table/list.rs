@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use contracts::{
     Timestamp,
     id::{OrgId, UserId},
-    json,
+    json_bytes,
 };
 use protocol::{
     detail::{ModeChange, ModePlace, Participant},
@@ -295,7 +295,7 @@ fn token_of(last: &Attributes) -> Option<String> {
 /// to the letter: a session of the caller's org, or the user's part in one, and an instant before it.
 fn token_in(token: &str, index: &str, org: &OrgId, user: Option<&UserId>) -> Option<Attributes> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let [sort, pk, sk]: [String; 3] = json::read(&bytes).ok()?;
+    let [sort, pk, sk]: [String; 3] = json_bytes::read(&bytes).ok()?;
     let session = key::parse_session(&pk).filter(|session| session.org == *org)?;
     let item = user.map_or(Item::Session(&session), |user| Item::Participant(&session, user));
     let at: Timestamp = sort.split_once('#')?.0.parse().ok()?;

@@ -1,7 +1,7 @@
 //! Recorded steps: where work goes on after a crash, and what is known of a turn that was ended from outside.
 
 use agent::{outcome::Outcome, progress::Step, summary::summarize};
-use contracts::{ToolContinuation, error::causes, json, response::ToolResult};
+use contracts::{ToolContinuation, error::causes, json_bytes, response::ToolResult};
 use futures::future::{join, try_join, try_join_all};
 use protocol::{
     change::Left,
@@ -164,7 +164,7 @@ pub(super) async fn step(
     let payload = Payload { turn: turn.key.clone(), kind: Kind::Step(writer.clone(), number) };
     let stored = payloads.get(&payload).await?;
     // A step that can't be read is done without: its tools run again.
-    Ok(stored.and_then(|bytes| json::read(&bytes).ok()))
+    Ok(stored.and_then(|bytes| json_bytes::read(&bytes).ok()))
 }
 
 /// The step of the turn's last suspension, with the results that it got.
