@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, System, session_path, turn, turn_path};
+use crate::support::{Answer, Client, System, reading_tool, session_path, turn, turn_path};
 
 async fn say(client: &Client, of: &Value, body: &Value) -> Answer {
     client.send(Method::PUT, &format!("{}/feedback", turn_path(of)), Some(body.to_string())).await
@@ -90,11 +90,7 @@ async fn a_feedback_that_says_nothing_or_too_much_is_refused_by_member_rule_and_
 #[tokio::test]
 async fn nobody_says_anything_of_a_turn_that_is_open_foreign_or_unknown() {
     let system = System::start().await;
-    let tool = json!({
-        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
-        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-    });
-    system.put_context(json!({"ClientTools": [tool]})).await;
+    system.put_context(json!({"ClientTools": [reading_tool()]})).await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
     let waits = crate::support::in_context("Wait [[script: call workspace_read_file {\"path\":\"a\"}]]");
     ada.execute(&waits).await.result();

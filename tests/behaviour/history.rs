@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{results, submit},
-    support::{Client, System, in_context, items, turn_in, user_message},
+    support::{Client, System, in_context, items, reading_tool, turn_in, user_message},
 };
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1A\nrest";
@@ -13,11 +13,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1A\nrest";
 /// A system whose conversation context `c` keeps nothing with the provider.
 async fn local(members: Value) -> (System, Client) {
     let system = System::start().await;
-    let tool = json!({
-        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
-        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-    });
-    let mut context = json!({"Chain": "local", "ClientTools": [tool]});
+    let mut context = json!({"Chain": "local", "ClientTools": [reading_tool()]});
     context.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     system.put_context(context).await;
     let ada = system.client("acme", "ada");

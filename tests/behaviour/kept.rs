@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Answer, Client, System, session_path, turn, turn_in, turn_path};
+use crate::support::{Answer, Client, System, reading_tool, session_path, turn, turn_in, turn_path};
 
 async fn having(client: &Client, path: &str, tags: &str) -> Answer {
     client.raw(Method::GET, path, &[("if-none-match", tags)], Vec::new()).await
@@ -68,11 +68,7 @@ async fn finalization_changes_no_tag_of_a_turn_and_none_of_its_session() {
 #[tokio::test]
 async fn a_turn_that_is_not_over_and_the_last_one_are_asked_for_again() {
     let system = System::start().await;
-    let tool = json!({
-        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
-        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-    });
-    system.put_context(json!({"ClientTools": [tool]})).await;
+    system.put_context(json!({"ClientTools": [reading_tool()]})).await;
     let ada = system.client("acme", "ada");
     let waits = crate::support::in_context("Wait [[script: call workspace_read_file {\"path\":\"a\"}]]");
     ada.execute(&waits).await.result();

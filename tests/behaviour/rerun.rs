@@ -4,8 +4,8 @@ use local::{Function, Options};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Answer, Client, LEASE, PATIENCE, System, history, id, in_context, is_chained, options, session_path,
-    turn, turn_in, turn_path, user_message,
+    Answer, Client, LEASE, PATIENCE, System, history, id, in_context, is_chained, options, reading_tool,
+    session_path, turn, turn_in, turn_path, user_message,
 };
 
 pub const ONE: &str = "First [[script: say \"One.\"]]";
@@ -188,11 +188,7 @@ async fn a_rerun_that_is_asked_for_wrongly_is_refused_by_member_rule_and_fix_and
 #[tokio::test]
 async fn a_turn_that_is_not_over_is_not_run_again() {
     let system = System::start().await;
-    let tool = json!({
-        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
-        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-    });
-    system.put_context(json!({"ClientTools": [tool]})).await;
+    system.put_context(json!({"ClientTools": [reading_tool()]})).await;
     let ada = system.client("acme", "ada");
     let waits = in_context("Wait [[script: call workspace_read_file {\"path\":\"a\"}]]");
     ada.execute(&waits).await.result();

@@ -4,7 +4,9 @@ use local::Options;
 use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
-use crate::support::{Client, LEASE, System, is_chained, options, system_message, turn_in, user_message};
+use crate::support::{
+    Client, LEASE, System, is_chained, options, reading_tool, system_message, turn_in, user_message,
+};
 
 /// A turn with a solution context, or without that member.
 async fn talk(client: &Client, instruction: &str, solution: Option<&str>) -> Value {
@@ -56,11 +58,7 @@ async fn a_rebuilt_chain_and_a_tool_round_are_told_the_one_that_holds() {
 #[tokio::test]
 async fn a_continuation_that_cannot_read_it_is_refused_and_goes_on_later() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
-    let tool = json!({
-        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
-        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-    });
-    system.put_context(json!({"Chain": "local", "ClientTools": [tool]})).await;
+    system.put_context(json!({"Chain": "local", "ClientTools": [reading_tool()]})).await;
     let ada = system.client("acme", "ada");
     let mut first = turn_in("s", "one");
     first["ConversationContextId"] = json!("c");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{result, results, submit},
-    support::{System, in_context, turn, turn_path},
+    support::{System, in_context, reading_tool, turn, turn_path},
 };
 
 #[tokio::test]
@@ -150,11 +150,7 @@ async fn the_results_of_any_round_sent_again_get_where_the_turn_stands_by_then()
 async fn rounds_whose_calls_have_the_same_ids_at_the_provider_are_told_apart() {
     let system = System::start().await;
     // Told everything with each request, as those providers are that give such ids.
-    let tool = json!({
-        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
-        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-    });
-    system.put_context(json!({"Chain": "local", "ClientTools": [tool]})).await;
+    system.put_context(json!({"Chain": "local", "ClientTools": [reading_tool()]})).await;
     let ada = system.client("acme", "ada");
     let read = "quirk same-call-id; call workspace_read_file {\"path\":\"a\"}; then; ";
     let request = in_context(&format!("Read [[script: {read}{read}{read}say \"Read.\"]]"));

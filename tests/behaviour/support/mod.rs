@@ -21,7 +21,9 @@ pub use events::{Event, Events, amounts_to, answer_of};
 pub use logs::line;
 pub use roles::Roles;
 pub use sources::{Indexed, embedding, embeddings, serve, set};
-pub use upstream::{Beside, declaring, history, is_chained, items, system_message, user_message};
+pub use upstream::{
+    Beside, declaring, history, is_chained, items, reading_tool, system_message, user_message,
+};
 
 /// A running system.
 pub struct System {

@@ -139,3 +139,11 @@ pub fn declaring(providers: &Value) -> Options {
     options.environment.insert("OPENAI_RETRIES".to_owned(), "0".to_owned());
     options
 }
+
+/// A tool that the client runs, as a context declares it.
+pub fn reading_tool() -> Value {
+    json!({
+        "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",
+        "Parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    })
+}
