@@ -40,13 +40,19 @@ impl Client {
     /// A session with one turn, finalized.
     pub(super) async fn session(&self) -> Result<String, Failure> {
         let session = id();
-        let (turn, _) = self.turn(&session, Shape::Whole, Duration::ZERO).await?;
-        self.finalize(&session, &turn).await?;
+        self.next(&session).await?;
         Ok(session)
     }
 
+    /// The session's next turn, finalized, and how long the turn took.
+    pub(super) async fn next(&self, session: &str) -> Result<Duration, Failure> {
+        let (turn, took) = self.turn(session, Shape::Whole, Duration::ZERO).await?;
+        self.finalize(session, &turn).await?;
+        Ok(took)
+    }
+
     /// Has a turn finalized at once: its own announcement takes a second.
-    pub(super) async fn finalize(&self, session: &str, turn: &str) -> Result<(), Failure> {
+    async fn finalize(&self, session: &str, turn: &str) -> Result<(), Failure> {
         let message = FinalizeMessage::TurnSettled {
             org: self.org.parse()?,
             session: session.parse()?,

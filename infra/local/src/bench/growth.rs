@@ -1,8 +1,7 @@
-//! Late turns beside early ones; lists and reads where there is much beside those where there is little.
+//! Lists and reads where there is much beside those where there is little, and turns late in a long session.
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use contracts::{Timestamp, id::SessionId, paths};
@@ -10,17 +9,16 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::Failure;
 use super::calls::{self, Service};
-use super::client::{Client, id};
+use super::client::Client;
 use super::figure::{Figure, percentile};
-use super::load::{Shape, computed, millis};
+use super::late;
+use super::load::millis;
 use super::system::System;
 
 /// Sessions in an org.
 const ORGS: [usize; 3] = [10, 1_000, 100_000];
 /// Turns in a session.
 const SESSIONS: [usize; 3] = [10, 50, 2_000];
-/// Turns that are compared: so many from a session's second one on, and its last ones.
-const COMPARED: usize = 100;
 /// Requests that make a figure.
 const REQUESTS: usize = 300;
 /// Items that are written together, and batches of them.
@@ -47,12 +45,14 @@ pub(super) async fn measure(
     tell: &impl Fn(&str),
 ) -> Result<Vec<Figure>, Failure> {
     let system = System::start(program, number).await?;
-    let (mut figures, reads) = grow(&system, tell).await?;
+    let (reads, longest) = grow(&system, tell).await?;
+    tell("late turns beside early ones");
+    let mut figures = late::compare(&system, &longest).await?;
     tell("reads, timed");
     figures.extend(timed(&reads).await?);
     system.shutdown().await;
     let (system, notes) = calls::noted(program, number).await?;
-    let (_, reads) = grow(&system, tell).await?;
+    let (reads, _) = grow(&system, tell).await?;
     tell("reads, their units");
     for read in &reads {
         notes.take();
@@ -65,9 +65,9 @@ pub(super) async fn measure(
     Ok(figures)
 }
 
-/// Fills orgs and sessions, and says what is to be read then.
-async fn grow(system: &System, tell: &impl Fn(&str)) -> Result<(Vec<Figure>, Vec<Read>), Failure> {
-    let (mut figures, mut reads) = (Vec::new(), Vec::new());
+/// Fills orgs and sessions, and says what is to be read then, and which session is the longest.
+async fn grow(system: &System, tell: &impl Fn(&str)) -> Result<(Vec<Read>, String), Failure> {
+    let (mut reads, mut longest) = (Vec::new(), String::new());
     for sessions in ORGS {
         tell(&format!("an org of {sessions} sessions"));
         let client = system.client_of(&format!("org{sessions}"))?;
@@ -82,7 +82,7 @@ async fn grow(system: &System, tell: &impl Fn(&str)) -> Result<(Vec<Figure>, Vec
     }
     for turns in SESSIONS {
         tell(&format!("a session of {turns} turns"));
-        let session = converse(system, turns, &mut figures).await?;
+        let session = converse(system, turns).await?;
         let path = paths::SESSION.of(&session.parse::<SessionId>()?);
         let mut read = |of, rest: &str| {
             reads.push(Read {
@@ -95,51 +95,21 @@ async fn grow(system: &System, tell: &impl Fn(&str)) -> Result<(Vec<Figure>, Vec
         read("a session with its first 10 turns, by how many it has", "?pageSize=10");
         read("a list of a session's last 10 turns, by how many it has", "/turns?order=desc&pageSize=10");
         read("a session's last turn, by how many it has", "/turns/last");
+        longest = session;
     }
-    Ok((figures, reads))
+    Ok((reads, longest))
 }
 
-/// A session of so many turns. Where there are enough of them, what the first and the last ones took.
-async fn converse(system: &System, turns: usize, figures: &mut Vec<Figure>) -> Result<String, Failure> {
-    let session = id();
-    let mut stretches = [("turns 2 to 101", 1), ("the last 100 turns", turns.saturating_sub(COMPARED))]
-        .map(|(name, first)| (name, first, Vec::new(), None));
-    for number in 0..turns {
-        for (name, first, took, before) in &mut stretches {
-            if turns > 2 * COMPARED && number == *first {
-                *before = Some(system.used());
-            }
-            if let Some(before) = before.as_ref().filter(|_| number == *first + COMPARED) {
-                figures.extend(stretch(name, took, computed("", before, &system.used(), COMPARED)));
-            }
-        }
-        let (turn, took) = system.client.turn(&session, Shape::Whole, Duration::ZERO).await?;
-        system.client.finalize(&session, &turn).await?;
-        for (_, first, all, _) in &mut stretches {
-            if (*first..*first + COMPARED).contains(&number) {
-                all.push(millis(took));
-            }
-        }
+/// A session of so many turns.
+async fn converse(system: &System, turns: usize) -> Result<String, Failure> {
+    let session = system.client.session().await?;
+    for number in 1..turns {
+        system.client.next(&session).await?;
         if number % 1_000 == 0 {
             system.forget();
         }
     }
-    if let [_, (name, _, took, Some(before))] = &stretches {
-        figures.extend(stretch(name, took, computed("", before, &system.used(), COMPARED)));
-    }
     Ok(session)
-}
-
-fn stretch(name: &str, took: &[f64], computed: Vec<Figure>) -> Vec<Figure> {
-    let of = "a session of 2,000 turns";
-    let mut took = took.to_vec();
-    took.sort_unstable_by(f64::total_cmp);
-    let mut figures = vec![Figure::new(of, &format!("{name}: p50"), "ms", percentile(&took, 50))];
-    let named = computed
-        .into_iter()
-        .map(|figure| Figure::new(of, &format!("{name}: {}", figure.name), "ms", figure.value));
-    figures.extend(named);
-    figures
 }
 
 /// Medians and 99th percentiles, all reads by turns, and how the medians compare with the first of their kind.

@@ -91,7 +91,7 @@ pub(super) async fn largest(system: &System) -> Result<Vec<Figure>, Failure> {
 }
 
 /// CPU time of each function a turn, and of all.
-pub(super) fn computed(
+fn computed(
     of: &str,
     before: &BTreeMap<String, Used>,
     after: &BTreeMap<String, Used>,

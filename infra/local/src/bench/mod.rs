@@ -13,6 +13,7 @@ mod deployed;
 mod figure;
 mod growth;
 mod hardware;
+mod late;
 mod load;
 mod prices;
 mod start;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::cloud::Cloud;
 use crate::options::Options;
@@ -56,6 +57,11 @@ impl System {
     /// What the functions have used so far, by name.
     pub(super) fn used(&self) -> BTreeMap<String, Used> {
         used::used(&self.mark)
+    }
+
+    /// The CPU time that all functions have used so far.
+    pub(super) fn cpu(&self) -> Duration {
+        self.used().values().map(|used| used.cpu).sum()
     }
 
     /// Forgets what the model was asked: requests are kept by it.
