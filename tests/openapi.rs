@@ -15,10 +15,10 @@ use aws_lambda_events::sqs::SqsEvent;
 use contracts::{AgentExecuteRequest, ErrorCode, ToolContinuation, paths};
 use lambda_http::{RequestExt, request::LambdaRequest};
 use local::{Cloud, Options, token::Identity};
-use protocol::announcement::FinalizeMessage;
+use protocol::queue_message::FinalizeMessage;
 use serde_json::Value;
 
-const COMMAND_3_0: &str = "cargo run -p aptix -- openapi --generators > infra/openapi-3.0.json";
+const COMMAND_3_0: &str = "cargo run -p aptix -- openapi --openapi-version 3.0 > infra/openapi-3.0.json";
 const COMMAND: &str = "cargo run -p aptix -- openapi > infra/openapi.yaml";
 
 fn file(path: &str) -> String {
@@ -45,13 +45,13 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
 fn the_file_is_what_the_contract_says() {
     let stale = local::docs::openapi().unwrap() != file("infra/openapi.yaml");
     assert!(!stale, "infra/openapi.yaml is stale. Write it anew: {COMMAND}");
-    let stale = contracts::openapi::plain_json().unwrap() != file("infra/openapi-3.0.json");
+    let stale = contracts::openapi::json_3_0().unwrap() != file("infra/openapi-3.0.json");
     assert!(!stale, "infra/openapi-3.0.json is stale. Write it anew: {COMMAND_3_0}");
 }
 
 #[test]
 fn the_one_for_generators_has_every_operation_and_nothing_that_they_fail_on() {
-    let plain: Value = serde_json::from_str(&contracts::openapi::plain_json().unwrap()).unwrap();
+    let plain: Value = serde_json::from_str(&contracts::openapi::json_3_0().unwrap()).unwrap();
     let names = |document: &Value| {
         let names = operations(document).into_iter().map(|(method, path, _)| (method, path));
         names.collect::<BTreeSet<_>>()
@@ -148,7 +148,7 @@ const NOT_OF_AN_OPERATION: [ErrorCode; 2] = [
 #[test]
 fn every_error_code_is_documented_where_it_can_occur() {
     let documented: BTreeSet<_> =
-        contracts::openapi::codes().into_iter().flat_map(|(_, codes)| codes).collect();
+        contracts::openapi::error_codes().into_iter().flat_map(|(_, codes)| codes).collect();
     let expected: BTreeSet<_> =
         ErrorCode::ALL.iter().copied().filter(|code| !NOT_OF_AN_OPERATION.contains(code)).collect();
     assert_eq!(documented, expected);

@@ -44,7 +44,7 @@ fn every_alarm_tells_somebody_and_operators_are_told_what_to_do() {
     let template = template();
     let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
     assert!(alarms.len() >= 12, "{}", alarms.len());
-    let guide = include_str!("../docs/operating.md");
+    let guide = include_str!("../docs/guides/operating.md");
     for (name, alarm) in &alarms {
         for actions in ["AlarmActions", "OKActions"] {
             assert_eq!(
@@ -54,7 +54,10 @@ fn every_alarm_tells_somebody_and_operators_are_told_what_to_do() {
             );
         }
         assert!(alarm["AlarmDescription"].as_str().is_some_and(|text| text.ends_with('.')), "{name}");
-        assert!(guide.contains(&format!("| `{name}` |")), "docs/operating.md does not say what {name} means");
+        assert!(
+            guide.contains(&format!("| `{name}` |")),
+            "docs/guides/operating.md does not say what {name} means"
+        );
     }
 }
 
@@ -159,7 +162,7 @@ fn each_function_is_given_the_settings_that_it_reads() {
         let code = function["CodeUri"].as_str().unwrap().trim_start_matches("functions/").to_owned();
         let all = settings::ALL.iter().flat_map(|(_, settings)| *settings);
         let reads: BTreeSet<String> = all
-            .filter(|setting| setting.given() == settings::Given::Template)
+            .filter(|setting| setting.set_by() == settings::SetBy::Template)
             .filter(|setting| setting.readers().contains(&code.as_str()))
             .map(|setting| setting.name().to_owned())
             .collect();

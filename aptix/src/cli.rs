@@ -1,4 +1,4 @@
-//! The command line.
+//! Command-line arguments.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use local::{Data, Function, Logs, Oidc, Options, Vectors};
 
 use crate::Failure;
 pub(crate) use crate::chat::Chat;
-pub(crate) use crate::folder::Folder;
+pub(crate) use crate::folder_args::FolderArgs;
 pub(crate) use crate::model_args::ModelArgs;
 pub(crate) use crate::sources_cli::{Evaluate, Index, Search};
 use crate::vector_args::VectorArgs;
 
-/// Runs the whole serverless backend on this machine.
+/// Run a serverless backend for AI agents on this machine, and talk to any deployment of it
 #[derive(Debug, Parser)]
 #[command(name = "aptix", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -25,94 +25,94 @@ pub(crate) struct Cli {
     pub(crate) serve: Serve,
 }
 
-/// What this process is.
+/// Role of this process.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Process {
     #[command(flatten)]
     Command(Box<Command>),
-    /// Be a function: how the local cloud starts its processes.
+    /// Run as a function; used by the local cloud to start its processes
     #[command(hide = true)]
     Function {
-        /// Which one.
+        /// Name of the function
         name: FunctionName,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the local cloud, as without a command.
+    /// Start the local cloud (the default command)
     Up(Box<Serve>),
-    /// Serve the console on this machine, for any deployment's API. A running local cloud serves it by itself.
+    /// Serve the web console for any deployment's API; a running local cloud serves its own
     Console(Console),
-    /// Talk with an agent in the terminal, or ask it one question.
+    /// Chat with an agent in the terminal, or ask a single question
     Chat(Box<Chat>),
-    /// Print a token that the API accepts.
+    /// Print an API token
     Token(Token),
-    /// Start an ephemeral cloud, hold a short conversation, read it back, and end.
+    /// Run a self-contained demo; nothing is persisted
     Demo(ModelArgs),
-    /// List, print and write the agent and conversation contexts of a running local cloud.
+    /// Manage the agent and conversation contexts of a running local cloud
     Contexts {
         #[command(subcommand)]
         command: Contexts,
     },
-    /// List the objects of a running local cloud that no item refers to, and remove them if so asked.
-    Reconcile(Reconcile),
-    /// Bring a folder of sources into the vector database.
+    /// List unreferenced objects of a running local cloud, and optionally delete them
+    Gc(Gc),
+    /// Index a folder of sources into the vector database
     Index(Index),
-    /// Ask the indexed sources a question.
+    /// Search the indexed sources
     Search(Search),
-    /// Index a folder and count how often the file that answers a question is found.
+    /// Measure how often the right file is retrieved
     Evaluate(Evaluate),
-    /// Print the functions' settings, as `docs/settings.md` holds them.
+    /// Print the settings reference, as stored in `docs/reference/settings.md`
     Settings,
-    /// Write what `sam local` and `cargo lambda` need to run the functions against a running local cloud.
+    /// Write the files that `sam local` and `cargo lambda` need to run against a local cloud
     SamEnv(SamEnv),
-    /// Try a deployment: a turn, a stream, reads, and what the gateway refuses.
+    /// Run smoke tests against a deployment
     Smoke(Smoke),
-    /// Measure what a turn costs on top of the model: time, CPU, memory, calls of AWS, units and money.
+    /// Measure the overhead of a turn on top of the model: time, CPU, memory, AWS calls and cost
     Bench(Bench),
-    /// Print the API's OpenAPI document, as `infra/openapi.yaml` holds it.
+    /// Print the OpenAPI document, as stored in `infra/openapi.yaml`
     Openapi {
-        /// In OpenAPI 3.0, as generators of clients take it; `infra/openapi-3.0.json` holds it.
-        #[arg(long)]
-        generators: bool,
+        /// OpenAPI version: 3.1 (YAML), or 3.0 (JSON) for client generators that need it
+        #[arg(long, value_name = "VERSION", default_value = "3.1")]
+        openapi_version: OpenapiVersion,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
-    /// What is measured; growth takes minutes
+    /// Parts to run; `scaling` takes minutes
     #[arg(long, value_delimiter = ',', value_name = "PART", default_values = ["turns", "calls", "start"])]
     pub(crate) only: Vec<BenchPart>,
-    /// Turns of each load, in each round; a tenth of it where the model takes its time
+    /// Turns of each load in each round; a tenth of it for loads whose model takes time
     #[arg(long, default_value_t = 200)]
     pub(crate) turns: usize,
-    /// Rounds, of which the median counts
+    /// Number of rounds; the median is reported
     #[arg(long, default_value_t = 3)]
     pub(crate) rounds: usize,
-    /// Another build of this program: its functions are measured beside, by turns
+    /// Another build of this program to compare with
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) baseline: Option<PathBuf>,
-    /// A file that gets the figures too, a line of JSON each
+    /// File for the metrics as JSON Lines
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// A folder of the functions' own programs and zips, whose starts and sizes are told (`target/lambda` after
+    /// Folder with the functions' executables and zips, to measure their start and size (`target/lambda` after
     /// `scripts/zips`)
     #[arg(long, value_name = "FOLDER")]
     pub(crate) functions: Option<PathBuf>,
 }
 
-/// A part of the measurement.
+/// A part of the benchmark.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum BenchPart {
     /// Turns under several loads: time, CPU and memory
     Turns,
-    /// What a turn asks of AWS, and what that costs
+    /// AWS calls of a turn and their cost
     Calls,
-    /// From the start of a function to its first poll
+    /// Time from the start of a function to its first poll
     Start,
-    /// Late turns beside early ones, lists and reads beside much and little
-    Growth,
+    /// Late turns compared with early ones, reads over much data compared with little
+    Scaling,
 }
 
 impl From<BenchPart> for Part {
@@ -121,44 +121,44 @@ impl From<BenchPart> for Part {
             BenchPart::Turns => Self::Turns,
             BenchPart::Calls => Self::Calls,
             BenchPart::Start => Self::Start,
-            BenchPart::Growth => Self::Growth,
+            BenchPart::Scaling => Self::Scaling,
         }
     }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// The API's port on 127.0.0.1; 0 is any free one.
+    /// Port of the API on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 9000)]
     port: u16,
-    /// Where the services listen; an address of this machine that containers reach, to run functions in those.
+    /// Address on which the services listen; containers need one that they can reach
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     services_host: IpAddr,
-    /// The port of DynamoDB; S3, SQS, the model and Qdrant have the next ones. 0 is any free ports.
+    /// Port of DynamoDB; S3, SQS, the model and Qdrant take the next ones, and 0 picks free ones
     #[arg(long, value_name = "PORT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=65_531))]
     services_port: u16,
     #[command(flatten)]
-    pub(crate) folder: Folder,
-    /// Keep nothing: all state is gone at the end.
+    pub(crate) folder: FolderArgs,
+    /// Keep the state in a temporary folder that is deleted at the end
     #[arg(long, conflicts_with = "data")]
     ephemeral: bool,
-    /// How long an attempt owns its turn, in seconds.
+    /// Duration of a turn's lease in seconds [default: the setting LEASE_SECONDS]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    lease: Option<u64>,
-    /// Time between sweeps, in seconds.
+    lease_seconds: Option<u64>,
+    /// Seconds between sweeps
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    sweep: u64,
-    /// Processes per function, at most; past it the API answers 429.
+    sweep_seconds: u64,
+    /// Maximum number of processes per function; beyond it the API responds with 429
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     concurrency: u16,
-    /// Write each event that a function gets into this folder, a file each.
+    /// Folder in which to record every event for a function, one file each
     #[arg(long, value_name = "FOLDER")]
-    events: Option<PathBuf>,
-    /// Print all of the functions' logs here, and not only what goes wrong with the model.
+    record_events: Option<PathBuf>,
+    /// Print the functions' logs in full, instead of only model errors
     #[arg(long)]
     logs: bool,
-    /// One more environment variable for every function; may be repeated. Of NAME alone the value is this command's own.
-    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = assignment)]
+    /// Environment variable for every function; NAME alone passes on its current value; can be repeated
+    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = parse_variable)]
     environment: Vec<(String, String)>,
     #[command(flatten)]
     oidc: OidcArgs,
@@ -168,121 +168,131 @@ pub(crate) struct Serve {
     vectors: VectorArgs,
 }
 
-/// Whose tokens count, in the place of those that `aptix token` prints. How claims become a caller is said by the settings
-/// of the same function, with `--env`.
+/// OpenID Connect options, which replace the tokens of `aptix token`. The mapping of claims is configured with the
+/// functions' settings, through `--env`.
 #[derive(Debug, Args)]
 struct OidcArgs {
-    /// An OpenID Connect provider: the `iss` of its tokens, to the letter.
+    /// OpenID Connect issuer, exactly as in the `iss` claim of its tokens
     #[arg(long, value_name = "URL", requires = "token_audiences")]
     oidc_issuer: Option<String>,
-    /// The clients or APIs whose tokens count, with commas between them.
+    /// Accepted token audiences, separated by commas
     #[arg(long, value_name = "NAMES", requires = "oidc_issuer")]
     token_audiences: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Token {
-    /// The org.
+    /// Org of the user
     #[arg(long)]
     pub(crate) org: String,
-    /// The user.
+    /// User id
     #[arg(long)]
     pub(crate) user: String,
-    /// Set the operator claim too.
+    /// Set the operator claim
     #[arg(long)]
     pub(crate) operator: bool,
     #[command(flatten)]
-    pub(crate) folder: Folder,
+    pub(crate) folder: FolderArgs,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Contexts {
-    /// List the contexts of an org.
+    /// List the contexts of an org
     List {
-        /// The org.
+        /// Org that owns the contexts
         #[arg(long)]
         org: String,
         #[command(flatten)]
-        folder: Folder,
+        folder: FolderArgs,
     },
-    /// Print the JSON Schema of what `put` takes, for editors.
+    /// Print the JSON Schema of context files, for editors
     Schema,
-    /// Print the contexts of an id, as `put` takes them.
+    /// Print the contexts with an id, in the format of `put`
     Get {
-        /// The id.
+        /// Id of the contexts
         id: String,
-        /// The org.
+        /// Org that owns the contexts
         #[arg(long)]
         org: String,
         #[command(flatten)]
-        folder: Folder,
+        folder: FolderArgs,
     },
-    /// Check the contexts of a JSON file and write them. Functions see them within a minute.
+    /// Validate and write the contexts of a JSON file; functions see them within a minute
     Put {
-        /// The file: one context, or a list of them.
+        /// JSON file with one context or a list of contexts
         file: PathBuf,
-        /// The org.
+        /// Org that owns the contexts
         #[arg(long)]
         org: String,
         #[command(flatten)]
-        folder: Folder,
+        folder: FolderArgs,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Reconcile {
-    /// Remove what is listed. Without this nothing is changed.
+pub(crate) struct Gc {
+    /// Delete the listed objects
     #[arg(long)]
     pub(crate) remove: bool,
-    /// Leave alone what is younger, in seconds. While turns run, no less than a function's longest time.
+    /// Minimum age of an object in seconds; while turns are running, at least a function's timeout
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
     pub(crate) older_than: u64,
     #[command(flatten)]
-    pub(crate) folder: Folder,
+    pub(crate) folder: FolderArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SamEnv {
-    /// How a container reaches this machine, if not as the services say: `host.docker.internal` with Docker Desktop.
+    /// Host name or address of this machine inside a container, such as `host.docker.internal` with Docker Desktop
+    /// [default: the services' address]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) host: Option<String>,
-    /// The template.
+    /// SAM template
     #[arg(long, value_name = "FILE", default_value = "template.yaml")]
     pub(crate) template: PathBuf,
-    /// Where the functions were built: a folder for each, with the name of its resource.
+    /// Build folder, with a subfolder for each function named after its resource
     #[arg(long, value_name = "FOLDER", default_value = ".aws-sam/build")]
-    pub(crate) built: PathBuf,
+    pub(crate) build_dir: PathBuf,
     #[command(flatten)]
-    pub(crate) folder: Folder,
+    pub(crate) folder: FolderArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Smoke {
-    /// The API's URL, as the stack's output `ApiUrl` says it.
+    /// URL of the API, from the stack output `ApiUrl`
     #[arg(long, value_name = "URL")]
     pub(crate) api_url: String,
-    /// A token of a user. Others can see a command line: better only from the environment.
+    /// User token; prefer the environment variable, since others can see the command line
     #[arg(long, env = "APTIX_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub(crate) token: String,
-    /// What its two turns ask.
-    #[arg(long, value_name = "TEXT", default_value = local::smoke::INSTRUCTION)]
+    /// Instruction of the turns
+    #[arg(long, value_name = "TEXT", default_value = local::smoke::DEFAULT_INSTRUCTION)]
     pub(crate) instruction: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Console {
-    /// The API's URL, as the stack's output `ApiUrl` says it.
+    /// URL of the API, from the stack output `ApiUrl`
     #[arg(long, value_name = "URL")]
     pub(crate) api_url: String,
-    /// A token of a user; typed into the page where it is absent. Only from the environment, since others can see a
-    /// command line.
+    /// A user token; without it, the user types one into the page. Read from the environment only, since others can
+    /// see the command line.
     #[arg(skip = std::env::var("APTIX_TOKEN").ok())]
     pub(crate) token: Option<String>,
-    /// The console's port on 127.0.0.1; 0 is any free one.
+    /// Port of the console on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 9001)]
     pub(crate) port: u16,
+}
+
+/// A version of the OpenAPI specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OpenapiVersion {
+    #[value(name = "3.1")]
+    V3_1,
+    #[value(name = "3.0")]
+    V3_0,
 }
 
 /// A function's name on the command line.
@@ -308,7 +318,7 @@ impl From<FunctionName> for Function {
 }
 
 impl Serve {
-    /// What is asked for, once its model is known to answer.
+    /// Converts the arguments to options, after a preflight check of the model provider.
     pub(crate) async fn options(self) -> Result<Options, Failure> {
         Ok(Options {
             port: self.port,
@@ -316,9 +326,9 @@ impl Serve {
             services_port: self.services_port,
             data: if self.ephemeral { Data::Ephemeral } else { Data::Folder(self.folder.data) },
             concurrency: usize::from(self.concurrency),
-            lease: self.lease.map(Duration::from_secs),
-            sweep: Some(Duration::from_secs(self.sweep)),
-            model: self.model.tried().await?,
+            lease: self.lease_seconds.map(Duration::from_secs),
+            sweep: Some(Duration::from_secs(self.sweep_seconds)),
+            model: self.model.resolve().await?,
             vectors: match self.vectors.server() {
                 Some(server) => Vectors::Server { url: server.url, api_key: server.key },
                 None => Vectors::Embedded,
@@ -328,39 +338,44 @@ impl Serve {
                 .oidc_issuer
                 .zip(self.oidc.token_audiences)
                 .map(|(issuer, audiences)| Oidc { issuer, audiences }),
-            environment: settings_here().chain(self.environment).collect(),
-            events: self.events,
-            logs: if self.logs { Logs::All } else { Logs::Trouble },
+            environment: inherited_settings().chain(self.environment).collect(),
+            event_folder: self.record_events,
+            logs: if self.logs { Logs::All } else { Logs::ModelErrors },
             ..Options::default()
         })
     }
 }
 
-/// The functions' settings that this shell has, so that what the documentation says of them holds here too. What the local
-/// cloud decides itself is left out.
-fn settings_here() -> impl Iterator<Item = (String, String)> {
+/// Returns the functions' settings from the shell's environment, so that their documentation holds here too. Settings
+/// that the local cloud manages are left out.
+fn inherited_settings() -> impl Iterator<Item = (String, String)> {
     let names = settings::ALL.iter().flat_map(|(_, settings)| *settings).map(|setting| setting.name());
-    let own = local::DECIDED_HERE;
-    let keys = std::env::var(settings::MODEL_PROVIDERS.name).map(|declared| keys_of(&declared));
-    let names = names.filter(move |name| !own.contains(name)).map(str::to_owned);
+    let managed = local::MANAGED_SETTINGS;
+    let keys =
+        std::env::var(settings::MODEL_PROVIDERS.name).map(|providers| provider_key_variables(&providers));
+    let names = names.filter(move |name| !managed.contains(name)).map(str::to_owned);
     names.chain(keys.unwrap_or_default()).filter_map(|name| Some((name.clone(), std::env::var(&name).ok()?)))
 }
 
-/// The variables with the keys of declared providers. What else is wrong with the setting the functions say.
-fn keys_of(declared: &str) -> Vec<String> {
-    let declared: serde_json::Value = serde_json::from_str(declared).unwrap_or_default();
-    let keys =
-        declared.as_array().into_iter().flatten().filter_map(|provider| provider.get("KeySetting")?.as_str());
+/// Returns the variables with the keys of the model providers. Other errors in the setting are reported by the
+/// functions.
+fn provider_key_variables(providers: &str) -> Vec<String> {
+    let providers: serde_json::Value = serde_json::from_str(providers).unwrap_or_default();
+    let keys = providers
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|provider| provider.get("KeySetting")?.as_str());
     keys.map(str::to_owned).collect()
 }
 
-fn assignment(text: &str) -> Result<(String, String), String> {
+fn parse_variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         None if !text.is_empty() => {
-            let value = std::env::var(text).map_err(|_| format!("{text} is not set"))?;
+            let value = std::env::var(text).map_err(|_| format!("the variable {text} is not set"))?;
             Ok((text.to_owned(), value))
         }
-        _ => Err("expected NAME=VALUE".to_owned()),
+        _ => Err("expected NAME=VALUE or NAME".to_owned()),
     }
 }

@@ -1,10 +1,10 @@
-//! The `aptix` command: serves the local cloud, prints tokens, runs the demo, and is every function.
+//! The `aptix` command: runs the local cloud and its tools, and is the executable of every function.
 
-#![allow(clippy::print_stdout, clippy::print_stderr)] // A command talks to its terminal.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // A command writes to its terminal.
 
 mod chat;
 mod cli;
-mod folder;
+mod folder_args;
 mod model_args;
 mod sources_cli;
 mod vector_args;
@@ -17,23 +17,23 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use local::smoke::Deployment;
-use local::sources::{self, Place};
+use local::sources::{self, Target};
 use local::token::Identity;
 use local::{Cloud, Data, Model, Oidc, Options, sam_env};
 use uuid::Uuid;
 
 use cli::{
-    Bench, Cli, Command, Console, Contexts, Evaluate, Index, Process, Reconcile, SamEnv, Search, Serve,
-    Smoke, Token,
+    Bench, Cli, Command, Console, Contexts, Evaluate, Gc, Index, OpenapiVersion, Process, SamEnv, Search,
+    Serve, Smoke, Token,
 };
 
-/// Whatever ends the command early. It is one line.
+/// An error that ends the command. It is one line.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match cli.process {
-        // A function brings its own runtime, as in Lambda.
+        // A function creates its own runtime, as in Lambda.
         Some(Process::Function { name }) => local::run_function(name.into()),
         Some(Process::Command(command)) => run(*command),
         None => run(Command::Up(Box::new(cli.serve))),
@@ -41,14 +41,14 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> ExitCode {
-    let done = tokio::runtime::Builder::new_multi_thread()
+    let result = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Failure::from)
         .and_then(|runtime| runtime.block_on(run_command(command)));
-    match done {
+    match result {
         Ok(code) => code,
-        // Whoever read along has read enough.
+        // The reader of the output, such as `head`, has closed the pipe.
         Err(error) if is_closed_pipe(error.as_ref()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", with_sources(error.as_ref()));
@@ -57,8 +57,8 @@ fn run(command: Command) -> ExitCode {
     }
 }
 
-/// Writes to the terminal, or to whatever reads from this.
-fn say(text: &str) -> std::io::Result<()> {
+/// Writes to standard output.
+fn print(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
@@ -74,27 +74,29 @@ async fn run_command(command: Command) -> Result<ExitCode, Failure> {
         Command::Console(arguments) => console(arguments).await?,
         Command::Chat(arguments) => return chat::run(*arguments).await,
         Command::Token(token) => print_token(&token)?,
-        Command::Demo(model) => demo(model.tried().await?).await?,
-        Command::Contexts { command } => say(&format!(
+        Command::Demo(model) => demo(model.resolve().await?).await?,
+        Command::Contexts { command } => print(&format!(
             "{}
 ",
             contexts(command).await?
         ))?,
-        Command::Reconcile(arguments) => reconcile(&arguments).await?,
+        Command::Gc(arguments) => gc(&arguments).await?,
         Command::Index(arguments) => index(arguments).await?,
         Command::Search(arguments) => search(arguments).await?,
         Command::Evaluate(arguments) => evaluate(arguments).await?,
-        Command::Settings => say(&settings::page())?,
+        Command::Settings => print(&settings::page())?,
         Command::SamEnv(arguments) => write_sam_env(arguments).await?,
         Command::Smoke(arguments) => return smoke(arguments).await,
         Command::Bench(arguments) => bench(arguments).await?,
-        Command::Openapi { generators: false } => say(&local::docs::openapi()?)?,
-        Command::Openapi { generators: true } => say(&contracts::openapi::plain_json()?)?,
+        Command::Openapi { openapi_version: OpenapiVersion::V3_1 } => print(&local::docs::openapi()?)?,
+        Command::Openapi { openapi_version: OpenapiVersion::V3_0 } => {
+            print(&contracts::openapi::json_3_0()?)?
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Figures depend on the machine: it is named above them.
+/// Runs the benchmark. The machine is named first, since metrics depend on it.
 async fn bench(arguments: Bench) -> Result<(), Failure> {
     let options = local::bench::Options {
         parts: arguments.only.into_iter().map(Into::into).collect(),
@@ -104,14 +106,14 @@ async fn bench(arguments: Bench) -> Result<(), Failure> {
         baseline: arguments.baseline,
         functions: arguments.functions,
     };
-    // A file that can't be had is told before the minutes that it takes, not after them.
+    // The file is created first, so that an error shows before the benchmark has run for minutes.
     let create = |path: &PathBuf| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
-    let mut file = arguments.json.as_ref().map(create).transpose()?;
-    say(&format!("{}\n", local::bench::machine()))?;
-    let figures = local::bench::measure(&options, |what| eprintln!("… {what}")).await?;
-    say(&figures.to_string())?;
-    if let Some(file) = &mut file {
-        file.write_all(figures.json_lines().as_bytes())?;
+    let mut json_file = arguments.json.as_ref().map(create).transpose()?;
+    print(&format!("{}\n", local::bench::machine()))?;
+    let metrics = local::bench::measure(&options, |what| eprintln!("… {what}")).await?;
+    print(&metrics.to_string())?;
+    if let Some(file) = &mut json_file {
+        file.write_all(metrics.json_lines().as_bytes())?;
     }
     Ok(())
 }
@@ -125,151 +127,154 @@ async fn contexts(command: Contexts) -> Result<String, Failure> {
     })
 }
 
-async fn reconcile(arguments: &Reconcile) -> Result<(), Failure> {
-    let Reconcile { remove, older_than, folder } = arguments;
-    let tell = |key: &str| {
-        let _ = say(&format!("{key}\n"));
+async fn gc(arguments: &Gc) -> Result<(), Failure> {
+    let Gc { remove, older_than, folder } = arguments;
+    let print_key = |key: &str| {
+        let _ = print(&format!("{key}\n"));
     };
-    let at_least = std::time::Duration::from_secs(*older_than);
-    let found = local::reconcile::reconcile(&folder.data, at_least, *remove, tell).await?;
-    let done = if *remove { "were removed" } else { "can be removed with --remove" };
-    let told = format!(
-        "{} of {} objects, {} bytes, {done}; {} are younger than {older_than} s, {} are none of ours.",
-        found.unneeded, found.objects, found.bytes, found.young, found.foreign
+    let min_age = std::time::Duration::from_secs(*older_than);
+    let report = local::gc::run(&folder.data, min_age, *remove, print_key).await?;
+    let action = if *remove { "deleted" } else { "delete them with --remove" };
+    let text = format!(
+        "{} of {} objects are unreferenced ({} bytes; {action}). Skipped: {} younger than {older_than} s, {} with an unrecognized key.",
+        report.unreferenced, report.objects, report.bytes, report.recent, report.foreign
     );
-    Ok(say(&format!("{told}\n"))?)
+    Ok(print(&format!("{text}\n"))?)
 }
 
 async fn index(arguments: Index) -> Result<(), Failure> {
-    let mut interrupted = Interruption::new()?;
-    let (asked, named) = arguments.asked();
-    let place = Place::open(named).await?;
-    let done = tokio::select! {
-        done = sources::index(&place, &asked) => done.map(|told| format!("{told}\n")),
-        () = interrupted.wait() => Ok(String::new()),
+    let mut signals = ShutdownSignals::listen()?;
+    let (request, options) = arguments.into_request();
+    let target = Target::open(options).await?;
+    let result = tokio::select! {
+        result = sources::index(&target, &request) => result.map(|text| format!("{text}\n")),
+        () = signals.wait() => Ok(String::new()),
     };
-    place.close().await;
-    Ok(say(&done?)?)
+    target.close().await;
+    Ok(print(&result?)?)
 }
 
 async fn search(arguments: Search) -> Result<(), Failure> {
-    let (asked, named) = arguments.asked();
-    let place = Place::open(named).await?;
-    let found = sources::search(&place, &asked).await;
-    place.close().await;
-    say(&found?)?;
+    let (request, options) = arguments.into_request();
+    let target = Target::open(options).await?;
+    let report = sources::search(&target, &request).await;
+    target.close().await;
+    print(&report?)?;
     Ok(())
 }
 
 async fn evaluate(arguments: Evaluate) -> Result<(), Failure> {
-    let at_least = arguments.at_least;
-    let (asked, named) = arguments.asked();
-    let place = Place::open(named).await?;
-    let evaluated = sources::evaluate(&place, &asked).await;
-    place.close().await;
-    let (rate, told) = evaluated?;
-    say(&told)?;
-    match at_least {
-        Some(least) if rate.percent() < least => Err(format!("fewer than {least} % were found").into()),
+    let min_rate = arguments.min_hit_rate;
+    let (request, options) = arguments.into_request();
+    let target = Target::open(options).await?;
+    let evaluated = sources::evaluate(&target, &request).await;
+    target.close().await;
+    let (rate, text) = evaluated?;
+    print(&text)?;
+    match min_rate {
+        Some(minimum) if rate.percent() < minimum => {
+            Err(format!("the hit rate of {:.1} % is below {minimum} %", rate.percent()).into())
+        }
         _ => Ok(()),
     }
 }
 
 async fn serve(arguments: Serve) -> Result<(), Failure> {
-    // Asked for first, so that a signal during the start is not lost.
-    let mut interrupted = Interruption::new()?;
+    // Registered first, so that a signal during the start is not lost.
+    let mut signals = ShutdownSignals::listen()?;
     let options = arguments.options().await?;
     let (data, model, oidc) = (options.data.clone(), options.model.clone(), options.oidc.clone());
     let cloud = Cloud::start(options).await?;
-    say(&format!("{}\n", welcome(&cloud, &data, &model, oidc.as_ref())?))?;
-    interrupted.wait().await;
-    // Whoever started it may be gone.
-    let _ = say("Ending.\n");
+    print(&format!("{}\n", banner(&cloud, &data, &model, oidc.as_ref())?))?;
+    signals.wait().await;
+    // The reader of the output may be gone.
+    let _ = print("Shutting down.\n");
     cloud.shutdown().await;
     Ok(())
 }
 
 async fn console(arguments: Console) -> Result<(), Failure> {
-    let mut interrupted = Interruption::new()?;
+    let mut signals = ShutdownSignals::listen()?;
     let Console { api_url, token, port } = arguments;
     let token = token.filter(|token| !token.is_empty());
-    let served = local::console::serve(&api_url, token, port).await?;
-    say(&format!("The console of {api_url} is at {}. Ctrl-C ends it.\n", served.url()))?;
-    interrupted.wait().await;
+    let server = local::console::serve(&api_url, token, port).await?;
+    print(&format!("The console for {api_url} is running at {}. Press Ctrl-C to stop it.\n", server.url()))?;
+    signals.wait().await;
     Ok(())
 }
 
 async fn demo(model: Model) -> Result<(), Failure> {
-    let mut interrupted = Interruption::new()?;
+    let mut signals = ShutdownSignals::listen()?;
     let options = Options { model, ..Options::default() };
     let cloud = Cloud::start(options).await?;
-    let done = tokio::select! {
-        done = local::demo(&cloud) => done,
-        () = interrupted.wait() => Ok(String::new()),
+    let result = tokio::select! {
+        result = local::demo(&cloud) => result,
+        () = signals.wait() => Ok(String::new()),
     };
     cloud.shutdown().await;
-    Ok(say(&done?)?)
+    Ok(print(&result?)?)
 }
 
 async fn write_sam_env(arguments: SamEnv) -> Result<(), Failure> {
-    let SamEnv { host, template, built, folder, model } = arguments;
-    let asked = sam_env::Asked { data: folder.data, host, template, built, model: model.tried().await? };
-    let sam_env::Written { template, variables, env_file } = sam_env::write(&asked)?;
+    let SamEnv { host, template, build_dir, folder, model } = arguments;
+    let request =
+        sam_env::Request { data: folder.data, host, template, build_dir, model: model.resolve().await? };
+    let sam_env::OutputFiles { template, variables, env_file } = sam_env::write(&request)?;
     let (template, variables) = (template.display(), variables.display());
-    let told = format!(
+    let text = format!(
         "sam local start-api --template {template} --env-vars {variables}
 sam local invoke ExecuteFunction --event events/execute.json --template {template} --env-vars {variables}
 cargo lambda watch --invoke-address 127.0.0.1 --invoke-port 9001 --ignore-changes --env-file {env_file}",
         env_file = env_file.display()
     );
-    Ok(say(&format!("{told}\n"))?)
+    Ok(print(&format!("{text}\n"))?)
 }
 
 async fn smoke(arguments: Smoke) -> Result<ExitCode, Failure> {
     let Smoke { api_url, token, instruction } = arguments;
     let api_url = api_url.trim_end_matches('/').to_owned();
     let report = local::smoke::run(&Deployment { api_url, token, instruction }).await;
-    say(&report.to_string())?;
+    print(&report.to_string())?;
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print_token(token: &Token) -> Result<(), Failure> {
     let tokens = local::data_folder::tokens(&token.folder.data)?;
     let identity = Identity { operator: token.operator, ..Identity::user(&token.org, &token.user) };
-    say(&format!("{}\n", tokens.sign(&identity)?))?;
+    print(&format!("{}\n", tokens.sign(&identity)?))?;
     Ok(())
 }
 
-/// Where everything is, and a line to paste.
-fn welcome(cloud: &Cloud, data: &Data, model: &Model, oidc: Option<&Oidc>) -> Result<String, Failure> {
+/// Returns the banner: every URL, and a command to paste.
+fn banner(cloud: &Cloud, data: &Data, model: &Model, oidc: Option<&Oidc>) -> Result<String, Failure> {
     let endpoints = cloud.endpoints();
-    let kept = match data {
-        Data::Folder(_) => "kept",
-        Data::Ephemeral => "gone at the end",
+    let persistence = match data {
+        Data::Folder(_) => "persistent",
+        Data::Ephemeral => "temporary",
     };
     let model_kind = match model {
-        Model::Scripted(_) => " (scripted: set OPENAI_API_KEY, or name a --provider, for a real one)",
+        Model::Mock(_) => " (mock model; set OPENAI_API_KEY or pass --provider to use a real one)",
         Model::Provider { .. } => "",
     };
     let (token, caller) = match oidc {
         None => (cloud.token(&Identity::user("acme", "ada"))?, "as ada of acme".to_owned()),
-        Some(Oidc { issuer, .. }) => ("TOKEN".to_owned(), format!("with a TOKEN of {issuer}")),
+        Some(Oidc { issuer, .. }) => ("TOKEN".to_owned(), format!("with a TOKEN from {issuer}")),
     };
     let id = || Uuid::new_v4().simple().to_string();
     Ok(format!(
-        "The local cloud is up. Ctrl-C ends it.
+        "The local cloud is running. Press Ctrl-C to stop it.
 
   API       {api}
   Console   {api}/
-  Docs      {api}/docs (the document: {api}/openapi.yaml)
+  Docs      {api}/docs (OpenAPI document: {api}/openapi.yaml)
   DynamoDB  {dynamodb}
   S3        {s3}
   SQS       {sqs}
   Qdrant    {qdrant}
   Model     {model}{model_kind}
-  Data      {folder} ({kept})
+  Data      {folder} ({persistence})
 
-Try a turn, {caller}:
+Run a turn {caller}:
 
 curl -sS {api}{execute} -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{{\"SessionId\":\"{session}\",\"TurnId\":\"{turn}\",\"Instruction\":\"Hello! What are you?\"}}'
 ",
@@ -286,19 +291,19 @@ curl -sS {api}{execute} -H 'Authorization: Bearer {token}' -H 'Content-Type: app
     ))
 }
 
-/// Ctrl-C, or being asked to end.
-struct Interruption {
+/// Signals that stop the process.
+struct ShutdownSignals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
-    /// The terminal was closed.
+    /// Sent when the terminal is closed.
     #[cfg(unix)]
     hangup: tokio::signal::unix::Signal,
 }
 
-impl Interruption {
-    fn new() -> std::io::Result<Self> {
+impl ShutdownSignals {
+    fn listen() -> std::io::Result<Self> {
         Ok(Self {
             #[cfg(unix)]
             terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
@@ -321,14 +326,14 @@ impl Interruption {
     }
 }
 
-/// An error and what caused it, on one line.
+/// Formats an error and its causes on one line.
 fn with_sources(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        // What others say is told on one line; our own lists stay lists.
+        // A cause is joined to one line; our own multi-line messages stay as they are.
         let cause_text = cause.to_string().replace('\n', " ");
-        // Some messages already hold their cause.
+        // Some messages already include their cause.
         if !line.contains(&cause_text) {
             line.push_str(": ");
             line.push_str(&cause_text);

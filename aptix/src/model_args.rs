@@ -1,30 +1,32 @@
-//! Who answers: a provider by its name or its address, or the built-in scripted model.
+//! Options for the model provider: a preset, a base URL, or the built-in mock model.
 
 use clap::{Args, ValueEnum};
 use local::Model;
-use local::provider_trial::try_out;
-use scripted_model::Provider;
+use local::preflight::check_provider;
+use mock_model::Provider;
 
 use crate::Failure;
 
-/// The provider that answers. Of a key alone, `OPENAI_API_KEY`, it is OpenAI; without any of this the scripted model.
+/// Options for the model provider. With only `OPENAI_API_KEY` set, it is OpenAI; without any option or variable, the
+/// mock model.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// A provider by its name.
+    /// Model provider
     #[arg(long, value_name = "NAME")]
     provider: Option<Preset>,
-    /// The base URL of a provider that speaks the Responses API, up to and with /v1. `OPENAI_BASE_URL` in the environment.
+    /// Base URL of a provider with a Responses API, including `/v1` [env: OPENAI_BASE_URL=]
     #[arg(long, value_name = "URL")]
     model_base_url: Option<String>,
-    /// The model's name. `OPENAI_MODEL` in the environment.
+    /// Model name [env: OPENAI_MODEL=]
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
-    /// Whom the scripted model plays: openai, openai-zdr, azure, openrouter, vllm, ollama, lmstudio or llamacpp.
+    /// Provider profile that the mock model imitates: openai, openai-zdr, azure, openrouter, vllm, ollama, lmstudio
+    /// or llamacpp
     #[arg(long, value_name = "NAME", conflicts_with_all = ["provider", "model_base_url", "model_name"])]
-    scripted_as: Option<Provider>,
+    mock_profile: Option<Provider>,
 }
 
-/// A provider that is known by name: where it is, and where its key is.
+/// A preset for a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Preset {
     Openai,
@@ -36,20 +38,20 @@ enum Preset {
     Llamacpp,
 }
 
-/// What is known of a preset.
-struct Known {
-    /// None where everybody has another.
+/// Defaults of a preset.
+struct PresetDefaults {
+    /// None if it differs for every account.
     base_url: Option<&'static str>,
-    /// Where its key is looked for, before `OPENAI_API_KEY`.
+    /// Variable with its key, which wins over `OPENAI_API_KEY`.
     key: Option<&'static str>,
     needs_key: bool,
 }
 
-/// A key for servers that ask for none.
+/// Placeholder key for servers that need none.
 const NO_KEY: &str = "none";
 
 impl Preset {
-    fn known(self) -> Known {
+    fn defaults(self) -> PresetDefaults {
         let (base_url, key, needs_key) = match self {
             Self::Openai => (Some("https://api.openai.com/v1"), None, true),
             Self::Azure => (None, Some("AZURE_OPENAI_API_KEY"), true),
@@ -59,68 +61,69 @@ impl Preset {
             Self::Lmstudio => (Some("http://127.0.0.1:1234/v1"), None, false),
             Self::Llamacpp => (Some("http://127.0.0.1:8080/v1"), None, false),
         };
-        Known { base_url, key, needs_key }
+        PresetDefaults { base_url, key, needs_key }
     }
 }
 
-/// Who answers, and whether that was found out.
+/// The selected model, before its preflight check.
 #[derive(Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct Selection {
     model: Model,
-    /// Its list of models says what may be asked for. Azure's says what could be deployed.
+    /// Set if the provider lists the models that can be requested. Azure lists those that could be deployed.
     is_listed: bool,
 }
 
 impl ModelArgs {
-    /// Who answers. A provider is tried first: what would fail every turn is said now.
-    pub(crate) async fn tried(self) -> Result<Model, Failure> {
-        let Chosen { model, is_listed } = self.chosen(&|name| std::env::var(name).ok())?;
+    /// Selects the model. A provider gets a preflight check, so that a problem that would fail every turn is reported
+    /// now.
+    pub(crate) async fn resolve(self) -> Result<Model, Failure> {
+        let Selection { model, is_listed } = self.select(&|name| std::env::var(name).ok())?;
         if let Model::Provider { base_url, api_key, name } = &model {
-            let name = name.as_deref().unwrap_or(settings::OPENAI_MODEL.absent.0);
-            try_out(base_url, api_key, is_listed.then_some(name)).await?;
+            let name = name.as_deref().unwrap_or(settings::OPENAI_MODEL.presence.0);
+            check_provider(base_url, api_key, is_listed.then_some(name)).await?;
         }
         Ok(model)
     }
 
-    fn chosen(self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Chosen, String> {
-        let Self { provider, model_base_url, model_name, scripted_as } = self;
+    fn select(self, environment: &dyn Fn(&str) -> Option<String>) -> Result<Selection, String> {
+        let Self { provider, model_base_url, model_name, mock_profile } = self;
         let variable = |name: &str| environment(name).filter(|value| !value.is_empty());
-        if let Some(played) = scripted_as {
-            return Ok(Chosen { model: Model::Scripted(played), is_listed: false });
+        if let Some(profile) = mock_profile {
+            return Ok(Selection { model: Model::Mock(profile), is_listed: false });
         }
         let key = variable("OPENAI_API_KEY");
         let url = model_base_url.or_else(|| variable("OPENAI_BASE_URL").filter(|_| provider.is_none()));
-        // A key alone is OpenAI's, an address alone that of a server without keys.
+        // A key alone means OpenAI; a URL alone means a server without keys.
         let preset = provider.or_else(|| (url.is_none() && key.is_some()).then_some(Preset::Openai));
-        let known = preset.map(Preset::known);
-        let Some(base_url) = url.or_else(|| Some(known.as_ref()?.base_url?.to_owned())) else {
+        let defaults = preset.map(Preset::defaults);
+        let Some(base_url) = url.or_else(|| Some(defaults.as_ref()?.base_url?.to_owned())) else {
             return match (preset, model_name) {
                 (Some(_), _) => {
                     Err("--provider azure needs --model-base-url: https://NAME.openai.azure.com/openai/v1"
                         .to_owned())
                 }
                 (None, Some(_)) => {
-                    Err("--model-name has no effect on the scripted model: name a provider with --provider, \
+                    Err("--model-name has no effect on the mock model. Select a provider with --provider, \
                     --model-base-url or OPENAI_API_KEY"
                         .to_owned())
                 }
-                (None, None) => Ok(Chosen { model: Model::Scripted(Provider::default()), is_listed: false }),
+                (None, None) => Ok(Selection { model: Model::Mock(Provider::default()), is_listed: false }),
             };
         };
-        let own = known.as_ref().and_then(|known| known.key);
-        let api_key = match own.and_then(variable).or(key) {
+        let preset_key = defaults.as_ref().and_then(|defaults| defaults.key);
+        let api_key = match preset_key.and_then(variable).or(key) {
             Some(key) => key,
-            None if known.is_some_and(|known| known.needs_key) => {
+            None if defaults.is_some_and(|defaults| defaults.needs_key) => {
                 return Err(format!(
-                    "the provider's key is missing: set {} in the environment",
-                    own.unwrap_or("OPENAI_API_KEY")
+                    "The provider's key is missing. Set {} in the environment.",
+                    preset_key.unwrap_or("OPENAI_API_KEY")
                 ));
             }
             None => NO_KEY.to_owned(),
         };
         let name = model_name.or_else(|| variable("OPENAI_MODEL"));
         let model = Model::Provider { base_url, api_key, name };
-        Ok(Chosen { model, is_listed: preset != Some(Preset::Azure) })
+        Ok(Selection { model, is_listed: preset != Some(Preset::Azure) })
     }
 }
 
@@ -135,58 +138,58 @@ mod tests {
         model: ModelArgs,
     }
 
-    /// What a command line and an environment come to: base URL, key and name, or why not.
-    fn chosen(
+    /// Resolves a command line and an environment to base URL, key and name, or to an error.
+    fn select(
         line: &[&str],
         environment: &[(&str, &str)],
     ) -> Result<(String, String, Option<String>), String> {
         let line = std::iter::once(&"aptix").chain(line);
         let model = Line::try_parse_from(line).map_err(|error| error.to_string())?.model;
         let find = |name: &str| {
-            environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            environment.iter().find(|(defaults, _)| *defaults == name).map(|(_, value)| (*value).to_owned())
         };
-        Ok(match model.chosen(&find)?.model {
+        Ok(match model.select(&find)?.model {
             Model::Provider { base_url, api_key, name } => (base_url, api_key, name),
-            Model::Scripted(played) => ("scripted".to_owned(), played.name().to_owned(), None),
+            Model::Mock(profile) => ("mock".to_owned(), profile.name().to_owned(), None),
         })
     }
 
     #[test]
-    fn a_key_alone_is_openais_and_an_address_alone_a_server_without_keys() {
-        let is = |url: &str, key: &str| Ok((url.to_owned(), key.to_owned(), None));
-        assert_eq!(chosen(&[], &[]), is("scripted", "openai"));
-        assert_eq!(chosen(&[], &[("OPENAI_API_KEY", "")]), is("scripted", "openai"));
-        assert_eq!(chosen(&[], &[("OPENAI_API_KEY", "k")]), is("https://api.openai.com/v1", "k"));
-        assert_eq!(chosen(&[], &[("OPENAI_BASE_URL", "http://h/v1")]), is("http://h/v1", "none"));
+    fn key_alone_selects_openai_and_url_alone_keyless_server() {
+        let provider = |url: &str, key: &str| Ok((url.to_owned(), key.to_owned(), None));
+        assert_eq!(select(&[], &[]), provider("mock", "openai"));
+        assert_eq!(select(&[], &[("OPENAI_API_KEY", "")]), provider("mock", "openai"));
+        assert_eq!(select(&[], &[("OPENAI_API_KEY", "k")]), provider("https://api.openai.com/v1", "k"));
+        assert_eq!(select(&[], &[("OPENAI_BASE_URL", "http://h/v1")]), provider("http://h/v1", "none"));
         assert_eq!(
-            chosen(&["--provider", "ollama"], &[("OPENAI_BASE_URL", "http://h/v1")]),
-            is("http://127.0.0.1:11434/v1", "none")
+            select(&["--provider", "ollama"], &[("OPENAI_BASE_URL", "http://h/v1")]),
+            provider("http://127.0.0.1:11434/v1", "none")
         );
         assert_eq!(
-            chosen(&["--provider", "openrouter"], &[("OPENAI_API_KEY", "k"), ("OPENROUTER_API_KEY", "r")]),
-            is("https://openrouter.ai/api/v1", "r")
+            select(&["--provider", "openrouter"], &[("OPENAI_API_KEY", "k"), ("OPENROUTER_API_KEY", "r")]),
+            provider("https://openrouter.ai/api/v1", "r")
         );
         assert_eq!(
-            chosen(
+            select(
                 &["--provider", "azure", "--model-base-url", "https://n/openai/v1"],
                 &[("AZURE_OPENAI_API_KEY", "a")]
             ),
-            is("https://n/openai/v1", "a")
+            provider("https://n/openai/v1", "a")
         );
-        assert_eq!(chosen(&["--scripted-as", "vllm"], &[("OPENAI_API_KEY", "k")]), is("scripted", "vllm"));
+        assert_eq!(select(&["--mock-profile", "vllm"], &[("OPENAI_API_KEY", "k")]), provider("mock", "vllm"));
     }
 
     #[test]
-    fn what_would_be_ignored_or_is_missing_is_an_error() {
+    fn ignored_or_missing_options_are_errors() {
         for (line, why) in [
             (&["--model-name", "m"][..], "--model-name has no effect"),
             (&["--provider", "azure"], "needs --model-base-url"),
             (&["--provider", "openai"], "set OPENAI_API_KEY"),
             (&["--provider", "openrouter"], "set OPENROUTER_API_KEY"),
             (&["--provider", "nobody"], "possible values"),
-            (&["--scripted-as", "vllm", "--model-name", "m"], "cannot be used with"),
+            (&["--mock-profile", "vllm", "--model-name", "m"], "cannot be used with"),
         ] {
-            let refused = chosen(line, &[]).unwrap_err();
+            let refused = select(line, &[]).unwrap_err();
             assert!(refused.contains(why), "{line:?}: {refused}");
         }
     }

@@ -1,57 +1,57 @@
-//! The command line of what is done with sources.
+//! Options of the source commands: `index`, `search` and `evaluate`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use contracts::id::{InvalidId, OrgId};
 use indexing::run::{Options, Source};
-use indexing::split::Length;
+use indexing::split::ChunkLength;
 use indexing::walk::Rules;
 use llm::embeddings::EmbeddingModel;
 use local::Data;
-use local::sources::{self, Asked, Evaluation, Where};
+use local::sources::{self, Evaluation, SearchRequest, TargetOptions};
 
 use crate::vector_args::VectorArgs;
 
-/// Whose sources, where they are kept, and who makes their vectors.
+/// Options for the vector database and the embedding provider.
 #[derive(Debug, Args)]
-pub(crate) struct Place {
-    /// The folder that keeps the local cloud's state.
+pub(crate) struct TargetArgs {
+    /// Data folder of the local cloud
     #[arg(long, value_name = "FOLDER", default_value = ".local-cloud")]
     data: PathBuf,
     #[command(flatten)]
     vectors: VectorArgs,
-    /// The collection.
-    #[arg(long, env = "QDRANT_COLLECTION", value_name = "NAME", default_value = settings::QDRANT_COLLECTION.absent.0)]
+    /// Collection in the vector database
+    #[arg(long, env = "QDRANT_COLLECTION", value_name = "NAME", default_value = settings::QDRANT_COLLECTION.presence.0)]
     collection: String,
-    /// The base URL of a provider of embeddings; the scripted model's if none.
+    /// Base URL of the embedding provider [default: the mock model]
     #[arg(long, env = "EMBEDDING_BASE_URL", value_name = "URL")]
     provider: Option<String>,
-    /// Its key, or that of the model provider. Only from the environment.
+    /// Key of the embedding provider, or of the model provider. Read from the environment only.
     #[arg(skip = std::env::var("EMBEDDING_API_KEY").ok())]
     key: Option<String>,
-    /// The model that makes vectors.
-    #[arg(long, env = "EMBEDDING_MODEL", value_name = "NAME", default_value = settings::EMBEDDING_MODEL.absent.0)]
+    /// Embedding model
+    #[arg(long, env = "EMBEDDING_MODEL", value_name = "NAME", default_value = settings::EMBEDDING_MODEL.presence.0)]
     model: String,
-    /// How long its vectors shall be, where it can choose.
+    /// Dimensions of the vectors, if the model supports a choice
     #[arg(long, env = "EMBEDDING_DIMENSIONS", value_name = "COUNT")]
     dimensions: Option<u32>,
 }
 
-impl Place {
-    /// Where it is, with its state in `data`.
-    fn named(self, data: Option<Data>) -> Where {
-        let given = |value: Option<String>| value.filter(|value| !value.is_empty());
-        // The provider of answers may make vectors too.
-        let provider = match given(self.provider) {
+impl TargetArgs {
+    /// Converts the arguments to target options. `data` overrides the data folder.
+    fn options(self, data: Option<Data>) -> TargetOptions {
+        let non_empty = |value: Option<String>| value.filter(|value| !value.is_empty());
+        // The model provider may serve embeddings too.
+        let provider = match non_empty(self.provider) {
             Some(url) => Some((url, self.key)),
-            None => given(std::env::var("OPENAI_BASE_URL").ok())
-                .zip(given(std::env::var("OPENAI_API_KEY").ok()))
+            None => non_empty(std::env::var("OPENAI_BASE_URL").ok())
+                .zip(non_empty(std::env::var("OPENAI_API_KEY").ok()))
                 .map(|(url, key)| (url, Some(key))),
         };
-        Where {
+        TargetOptions {
             qdrant: self.vectors.server(),
-            provider: provider.map(|(url, key)| sources::Server { url, key: given(key) }),
+            provider: provider.map(|(url, key)| sources::Server { url, key: non_empty(key) }),
             data: data.unwrap_or(Data::Folder(self.data)),
         }
     }
@@ -61,131 +61,136 @@ impl Place {
     }
 }
 
-/// How a folder is indexed.
+/// Options for indexing.
 #[derive(Debug, Args)]
-pub(crate) struct How {
-    /// Requests for embeddings side by side.
+pub(crate) struct IndexingArgs {
+    /// Concurrent embedding requests
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     parallel: u16,
-    /// Leave out files that are larger, in bytes.
+    /// Size limit of files in bytes; larger ones are skipped
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
-    largest: u64,
-    /// How long a chunk is, in characters. Shorter for a model that reads no more than 256 tokens.
+    max_file_size: u64,
+    /// Chunk size in characters; use a smaller one for models that read 256 tokens or less
     #[arg(long, value_name = "CHARACTERS", default_value_t = 2_000)]
-    chunk: usize,
-    /// What a million tokens cost, in dollars: the summary then says what it cost.
+    chunk_size: usize,
+    /// Price of a million tokens in dollars, to show the cost in the summary
     #[arg(long, value_name = "DOLLARS")]
     price: Option<f64>,
-    /// Name each file that is left out.
+    /// List every skipped file
     #[arg(long)]
     verbose: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Index {
-    /// The folder.
+    /// Folder to index
     folder: PathBuf,
-    /// The org that the sources belong to.
-    #[arg(long, value_parser = org)]
+    /// Org that owns the sources
+    #[arg(long, value_parser = parse_org)]
     org: OrgId,
-    /// The repository's name.
+    /// Repository name
     #[arg(long)]
     repo: String,
-    /// The workspace that it belongs to.
+    /// Workspace that the repository belongs to
     #[arg(long)]
     project: Option<String>,
-    /// Index everything again, changed or not.
+    /// Index every file again, even if unchanged
     #[arg(long)]
-    again: bool,
-    /// Stay, and index what changes.
+    force: bool,
+    /// Keep running and index changes
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
-    how: How,
+    indexing: IndexingArgs,
     #[command(flatten)]
-    place: Place,
+    target: TargetArgs,
 }
 
 impl Index {
-    pub(crate) fn asked(self) -> (sources::Index, Where) {
-        let Self { folder, org, repo, project, again, watch, how, place } = self;
-        let index = index(folder, Source { org, repo, project }, &place, &how);
-        let options = Options { again, ..index.options };
-        (sources::Index { options, watch, ..index }, place.named(None))
+    pub(crate) fn into_request(self) -> (sources::Index, TargetOptions) {
+        let Self { folder, org, repo, project, force, watch, indexing, target } = self;
+        let index = index_request(folder, Source { org, repo, project }, &target, &indexing);
+        let options = Options { force, ..index.options };
+        (sources::Index { options, watch, ..index }, target.options(None))
     }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// The question.
+    /// Question to search for
     question: String,
-    /// The org whose sources are searched.
-    #[arg(long, value_parser = org)]
+    /// Org whose sources are searched
+    #[arg(long, value_parser = parse_org)]
     org: OrgId,
-    /// How many chunks.
+    /// Maximum number of chunks
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
     chunks: u32,
-    /// How many tokens they may have together.
+    /// Maximum number of tokens in total
     #[arg(long, value_name = "COUNT", default_value_t = 8_000)]
     tokens: u32,
     #[command(flatten)]
-    place: Place,
+    target: TargetArgs,
 }
 
 impl Search {
-    pub(crate) fn asked(self) -> (Asked, Where) {
-        let Self { question, org, chunks, tokens, place } = self;
-        let (collection, model) = (place.collection.clone(), place.model());
-        (Asked { question, org, collection, model, chunks, tokens }, place.named(None))
+    pub(crate) fn into_request(self) -> (SearchRequest, TargetOptions) {
+        let Self { question, org, chunks, tokens, target } = self;
+        let (collection, model) = (target.collection.clone(), target.model());
+        (SearchRequest { question, org, collection, model, chunks, tokens }, target.options(None))
     }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Evaluate {
-    /// The folder.
+    /// Folder to index
     folder: PathBuf,
-    /// The questions: a JSON object a line, with `Question` and the `Path` of the file that answers it.
+    /// JSON Lines file of questions, each with `Question` and the `Path` of the file that answers it
     questions: PathBuf,
-    /// Among how many chunks the file has to be.
+    /// Number of retrieved chunks that must include the file
     #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
     chunks: u32,
-    /// Fail when fewer percent are found.
+    /// Fail if the hit rate is lower, in percent
     #[arg(long, value_name = "PERCENT")]
-    pub(crate) at_least: Option<f64>,
+    pub(crate) min_hit_rate: Option<f64>,
     #[command(flatten)]
-    how: How,
+    indexing: IndexingArgs,
     #[command(flatten)]
-    place: Place,
+    target: TargetArgs,
 }
 
 impl Evaluate {
-    /// On a local cloud that forgets, unless servers are named.
-    pub(crate) fn asked(self) -> (Evaluation, Where) {
-        let Self { folder, questions, chunks, how, place, .. } = self;
-        let source = Source { org: evaluating(), repo: "evaluated".to_owned(), project: None };
-        let index = index(folder, source, &place, &how);
-        (Evaluation { index, questions, chunks }, place.named(Some(Data::Ephemeral)))
+    /// Returns the evaluation. It uses an ephemeral local cloud unless servers are named.
+    pub(crate) fn into_request(self) -> (Evaluation, TargetOptions) {
+        let Self { folder, questions, chunks, indexing, target, .. } = self;
+        let source = Source { org: evaluation_org(), repo: "evaluated".to_owned(), project: None };
+        let index = index_request(folder, source, &target, &indexing);
+        (Evaluation { index, questions, chunks }, target.options(Some(Data::Ephemeral)))
     }
 }
 
-fn index(folder: PathBuf, source: Source, place: &Place, how: &How) -> sources::Index {
+fn index_request(
+    folder: PathBuf,
+    source: Source,
+    target: &TargetArgs,
+    indexing: &IndexingArgs,
+) -> sources::Index {
     let options = Options {
-        collection: place.collection.clone(),
-        model: place.model(),
-        parallel: usize::from(how.parallel),
-        again: false,
-        length: Length::of(how.chunk),
-        rules: Rules { largest: how.largest, ..Rules::default() },
+        collection: target.collection.clone(),
+        model: target.model(),
+        concurrency: usize::from(indexing.parallel),
+        force: false,
+        chunk_length: ChunkLength::new(indexing.chunk_size),
+        rules: Rules { max_file_bytes: indexing.max_file_size, ..Rules::default() },
     };
-    sources::Index { folder, source, options, price: how.price, verbose: how.verbose, watch: false }
+    sources::Index { folder, source, options, price: indexing.price, verbose: indexing.verbose, watch: false }
 }
 
-/// The org of an evaluation, which is nobody's.
-#[allow(clippy::expect_used, reason = "a constant that is an id")]
-fn evaluating() -> OrgId {
-    OrgId::new("evaluation").expect("an id")
+/// Returns the org of an evaluation, which belongs to nobody.
+#[allow(clippy::expect_used, reason = "a constant that is a valid id")]
+fn evaluation_org() -> OrgId {
+    OrgId::new("evaluation").expect("a valid id")
 }
 
-fn org(name: &str) -> Result<OrgId, InvalidId> {
+fn parse_org(name: &str) -> Result<OrgId, InvalidId> {
     OrgId::new(name)
 }

@@ -29,7 +29,7 @@ const PAGES = {
   sessions: { label: 'Sessions', page: sessions },
   trace: { label: 'Trace', page: trace, isThere: () => false },
   agents: { label: 'Agents', page: agents, isThere: ({ IsLocal }) => IsLocal },
-  playground: { label: 'Playground', page: playground, isThere: ({ IsScripted }) => IsScripted },
+  playground: { label: 'Playground', page: playground, isThere: ({ IsMock }) => IsMock },
   local: { label: 'Local', page: local, isThere: ({ IsLocal }) => IsLocal },
 }
 

@@ -1,5 +1,5 @@
 /**
- * Scripts for the scripted model: what it is to say, call and fail with, and every event that comes of it.
+ * Scripts for the mock model: what it is to say, call and fail with, and every event that comes of it.
  *
  * @module
  */
@@ -79,7 +79,7 @@ export function playground({ aptix }) {
     el(
       'p',
       { class: 'soft' },
-      'The scripted model does what a script tells it: a test double, and no model. One step per line.',
+      'The mock model does what a script tells it: a test double, and no model. One step per line.',
     ),
     el(
       'div',

@@ -1,11 +1,11 @@
-//! Requests in every calling shape: whatever comes, a value or a list of errors that a client can act on.
+//! Requests in every request encoding: whatever comes, a value or a list of errors that a client can act on.
 //!
 //! The input is a JSON body, unless it begins with `T` and a line end (headers, a blank line, a text body) or
 //! with `M` and a line end (the parts of a form, divided by the control characters RS and US).
 
 #![no_main]
 
-use contracts::{AgentExecuteRequest, Error, InvokeResult, ToolContinuation, UserTurn, request::limits::MAX_REPORTED_VIOLATIONS, shape::{Shape, multipart::{self, Part}, reply, text}};
+use contracts::{AgentExecuteRequest, Error, InvokeResult, ToolContinuation, UserTurn, encoding::{Encoding, multipart::{self, Part}, text, text_response}, request::limits::MAX_REPORTED_VIOLATIONS};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -46,7 +46,7 @@ fn of_text(input: &[u8]) {
         })
         .collect();
     for (_, value) in &headers {
-        let _ = Shape::of_content_type(std::str::from_utf8(value).ok());
+        let _ = Encoding::from_content_type(std::str::from_utf8(value).ok());
     }
     checked(text::user_turn(headers, body));
 }
@@ -91,5 +91,5 @@ fn actionable(errors: Vec<Error>) {
     assert!(!errors.is_empty() && errors.len() <= MAX_REPORTED_VIOLATIONS);
     assert!(errors.iter().all(|error| (400..500).contains(&error.error_code.http_status())));
     let result = InvokeResult::errors(errors);
-    assert!(!reply::plain_text(&result).contains(['\n', '\r']));
+    assert!(!text_response::plain_text(&result).contains(['\n', '\r']));
 }

@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use llm::{
     Observer,
-    fold::{Memory, Progress},
+    accumulator::{Progress, StateOptions},
     reader::Reader,
     sse::{Decoder, Event, Limits},
 };
@@ -38,13 +38,13 @@ fn decoded(stream: &[u8], size: usize) -> (Vec<Event>, bool) {
 
 /// What was handed on, and how the reading ended.
 fn read(stream: &[u8], size: usize) -> (String, String) {
-    let mut reader = Reader::new(LIMITS, Memory::default(), 7);
+    let mut reader = Reader::new(LIMITS, StateOptions::default(), 7);
     let mut text = String::new();
     for piece in stream.chunks(size) {
         let mut deltas = |delta: &str| text.push_str(delta);
-        let read = reader.push(piece, &mut Observer::of(&mut deltas));
+        let read = reader.push(piece, &mut Observer::new(&mut deltas));
         match read {
-            Ok(Progress::More) => assert_eq!(reader.has_text(), !text.is_empty()),
+            Ok(Progress::Pending) => assert_eq!(reader.has_text(), !text.is_empty()),
             ended => return (text, format!("{ended:?}")),
         }
     }

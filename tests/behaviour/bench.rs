@@ -21,33 +21,34 @@ fn figures(arguments: &[&str]) -> Vec<Value> {
 }
 
 fn value(figures: &[Value], of: &str, name: &str) -> f64 {
-    let found = figures.iter().find(|figure| figure["of"] == of && figure["name"] == name);
+    let found = figures.iter().find(|figure| figure["group"] == of && figure["name"] == name);
     found.and_then(|figure| figure["value"].as_f64()).unwrap_or_else(|| panic!("{of}: {name}: {figures:?}"))
 }
 
 #[test]
 fn an_ordinary_turn_waits_for_two_calls_of_aws_before_the_model_and_for_two_after_it() {
     let figures = figures(&["--only", "calls"]);
-    let count = |name: &str| value(&figures, "an ordinary turn's calls of AWS", name);
-    assert_eq!(count("one after the other before the model"), 2.0);
-    assert_eq!(count("one after the other after the model"), 2.0);
-    assert!((10.0..=11.0).contains(&count("in all")), "{figures:?}");
+    let count = |name: &str| value(&figures, "AWS calls of an ordinary turn", name);
+    assert_eq!(count("sequential calls before the model"), 2.0);
+    assert_eq!(count("sequential calls after the model"), 2.0);
+    assert!((10.0..=11.0).contains(&count("total")), "{figures:?}");
     assert!((15.0..=23.0).contains(&count("write units")), "{figures:?}");
     assert!((1.0..=4.0).contains(&count("read units")), "{figures:?}");
     // The sum has the turn's own time in it, which is longer on a busy machine.
-    let dollars = |name: &str| value(&figures, "a million ordinary turns, the model taking 10 s each", name);
+    let dollars =
+        |name: &str| value(&figures, "cost of a million ordinary turns, 10 s of model time each", name);
     assert_eq!((dollars("bucket, writes"), dollars("bucket, reads")), (10.0, 0.4));
-    assert!(dollars("in all with 128 MB") < dollars("in all with 256 MB"), "{figures:?}");
+    assert!(dollars("total with 128 MB") < dollars("total with 256 MB"), "{figures:?}");
 }
 
 #[test]
 fn every_load_has_its_figures_beside_those_of_another_build() {
     let program = env!("CARGO_BIN_EXE_aptix");
     let figures = figures(&["--only", "turns", "--turns", "2", "--baseline", program]);
-    for load in ["whole, 1 at once", "streamed, 16 at once", "with a tool round, 1 at once"] {
-        let of = format!("turns {load}, a model of 0 ms");
+    for load in ["buffered turns, 1 at once", "streamed turns, 16 at once", "tool-round turns, 1 at once"] {
+        let of = format!("{load}, model latency 0 ms");
         assert!(value(&figures, &of, "added latency, p50") > 0.0);
-        let figure = figures.iter().find(|figure| figure["of"] == *of).unwrap();
+        let figure = figures.iter().find(|figure| figure["group"] == *of).unwrap();
         assert!(figure["baseline"].as_f64().unwrap() > 0.0, "{figure}");
     }
     if cfg!(target_os = "linux") {

@@ -31,7 +31,7 @@ fn warnings(answer: &Value) -> String {
 #[tokio::test]
 async fn a_chain_that_was_lost_upstream_is_rebuilt_in_order_and_holds_again_where_the_operator_insists() {
     let mut options = options();
-    options.environment.insert("OPENAI_CHAIN".to_owned(), "provider".to_owned());
+    options.environment.insert("CONVERSATION_STATE".to_owned(), "provider".to_owned());
     let system = System::with(options).await;
     let ada = system.client("acme", "ada");
     talk(&ada, "s", &[ONE, TWO]).await;
@@ -71,7 +71,7 @@ async fn operators_read_which_response_the_answering_request_went_on_from() {
 #[tokio::test]
 async fn a_chain_that_expired_is_rebuilt_without_asking_for_it() {
     let mut options = options();
-    options.environment.insert("CHAIN_LIFE_SECONDS".to_owned(), "0.001".to_owned());
+    options.environment.insert("PROVIDER_RESPONSE_TTL_SECONDS".to_owned(), "0.001".to_owned());
     let system = System::with(options).await;
     let answers = talk(&system.client("acme", "ada"), "s", &[ONE, TWO, "Third"]).await;
     assert!(answers[0].get("UserWarnings").is_none(), "a first turn has nothing to tell");

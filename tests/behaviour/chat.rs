@@ -56,7 +56,7 @@ async fn a_conversation_is_held_at_a_terminal() {
         types(terminal, "/usage");
         says(terminal, "2 turns");
         types(terminal, "/nothing");
-        says(terminal, "there is no command /nothing");
+        says(terminal, "unknown command /nothing");
         types(terminal, "/new");
         types(terminal, "Once more");
         says(terminal, "the first turn of its chain");
@@ -128,7 +128,7 @@ async fn a_patch_is_shown_refused_and_accepted() {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "two\n");
         // It no longer fits: nobody is asked.
         types(terminal, &ask);
-        says(terminal, "is not what the patch was made for");
+        says(terminal, "the patch does not apply");
         says(terminal, "Well.");
         types(terminal, "/quit");
         terminal.exp_eof().unwrap();
@@ -150,7 +150,7 @@ async fn ctrl_c_stops_the_turn_and_twice_leaves() {
         says(terminal, "(stopped)");
         says(terminal, "> ");
         terminal.send_control('c').unwrap();
-        says(terminal, "Ctrl-C again leaves");
+        says(terminal, "Press Ctrl-C again to quit");
         terminal.send_control('c').unwrap();
         terminal.exp_eof().unwrap();
     })

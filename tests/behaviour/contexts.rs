@@ -167,7 +167,7 @@ async fn a_file_with_faults_is_refused_with_every_one_of_them_and_nothing_is_wri
     for fault in [
         "contexts[0].ClientTools[0].Name: \"publish_file\" is the name of a server tool",
         "contexts[1].System: ",
-        "contexts[1].DefaultMode: \"banana\" is no mode",
+        "contexts[1].DefaultMode: \"banana\" is not a mode",
         "contexts[2].Temperatur",
     ] {
         assert!(told.contains(fault), "{fault} is not in {told}");
@@ -209,7 +209,7 @@ async fn a_context_that_a_provider_would_refuse_in_every_turn_is_refused_when_it
     for fault in [
         "ClientTools: must hold at most",
         "ClientTools[63]: needs a schema with `\"properties\"`",
-        "ClientTools[64]: is strict, so `oneOf` may not stand at `/properties/a`",
+        "ClientTools[64]: is strict, so `oneOf` isn't allowed at `/properties/a`",
         "ClientTools[65]: is strict, so at `/definitions/leaf`",
         "ToolChoiceName: \"code_hash_normalized\" is neither",
     ] {
@@ -323,7 +323,7 @@ async fn a_context_that_is_not_there_or_another_orgs_is_refused_before_anything_
 
 /// The JSON blocks of the documentation that carry this word.
 fn documented(word: &str) -> Vec<Value> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/contexts.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/guides/agents.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let blocks = page.split("```").skip(1).step_by(2);
     let of_word = blocks.filter_map(|block| block.strip_prefix(&format!("json {word}\n")));

@@ -119,7 +119,7 @@ async fn turns_sent_one_right_after_the_other_are_numbered_without_gap() {
     for number in 1..=6 {
         ada.execute(&turn_in(&session, &format!("turn {number}"))).await.result();
     }
-    let read = ada.get(&paths::SESSION.of(&session.parse().unwrap())).await.result();
+    let read = ada.get(&paths::SESSION.fill(&session.parse().unwrap())).await.result();
     let numbers: Vec<u64> = read["Turns"]
         .as_array()
         .unwrap()

@@ -155,7 +155,7 @@ async fn an_org_is_exported_a_line_for_each_session_by_its_operators_alone() {
 
     let refused = ada.get(paths::EXPORT).await;
     assert_eq!((refused.status, refused.error().as_str()), (403, "Forbidden"));
-    let unknown = eve.get(&paths::SESSION_EXPORT.of(&id().parse().unwrap())).await;
+    let unknown = eve.get(&paths::SESSION_EXPORT.fill(&id().parse().unwrap())).await;
     let foreign = eve.get(&format!("{}/export", session_path(&first))).await;
     let hidden = system.client("acme", "bob").get(&format!("{}/export", session_path(&private))).await;
     for answer in [&foreign, &hidden] {

@@ -78,7 +78,7 @@ async fn a_text_file_goes_with_the_turns_first_request_and_is_touched_when_it_co
     ];
     assert_eq!(refs(&read), expected);
     let one = &read["ActiveFileRefs"][0];
-    let hash = contracts::ContentHash::of_text("fn b() {}\n").to_string();
+    let hash = contracts::ContentHash::hash_text("fn b() {}\n").to_string();
     assert_eq!((one["SizeBytes"].as_u64(), one["ContentHash"].as_str()), (Some(10), Some(hash.as_str())));
     let calls = system.model_calls();
     let block = files_block(&calls[2]).unwrap();
@@ -150,7 +150,7 @@ async fn files_alone_are_pointed_at() {
     ada.execute(&request).await.result();
     let parts = parts(&system.model_calls()[0]);
     let said = parts[0]["text"].as_str().unwrap();
-    assert!(said.ends_with(llm::builder::FILES_ALONE), "{said}");
+    assert!(said.ends_with(llm::builder::FILES_ONLY), "{said}");
     assert!(parts[1]["text"].as_str().unwrap().contains("Words."));
 }
 

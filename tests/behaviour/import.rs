@@ -33,7 +33,7 @@ async fn reads(
     session: &str,
     turns: &[Value],
 ) -> BTreeMap<String, (String, Option<String>)> {
-    let of = paths::SESSION.of(&session.parse().unwrap());
+    let of = paths::SESSION.fill(&session.parse().unwrap());
     let mut paths = vec![
         of.clone(),
         format!("{of}?order=desc&pageSize=2"),
@@ -71,7 +71,8 @@ async fn reads(
 
 #[tokio::test]
 async fn a_session_that_was_exported_purged_and_imported_reads_as_before_byte_for_byte() {
-    let environment = [("PURGE_AGAIN_SECONDS", "1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let environment =
+        [("PURGE_RECHECK_SECONDS", "1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let sweep = Some(Duration::from_secs(1));
     let system = System::with(Options { environment: environment.into(), sweep, ..options() }).await;
     let (ada, op) = (system.client("acme", "ada"), operator(&system, "acme"));
@@ -154,7 +155,7 @@ async fn sessions_are_imported_under_new_ids_that_refer_to_each_other() {
     assert!(new(0) != session_of(&turns[0]) && new(1) != forked && new(0) != new(1));
     assert_eq!(import(&op, &lines, "?ids=new").await.result(), imported, "the same import makes no others");
 
-    let read = ada.get(&paths::SESSION.of(&new(1).parse().unwrap())).await.result();
+    let read = ada.get(&paths::SESSION.fill(&new(1).parse().unwrap())).await.result();
     assert_eq!(read["ForkedFrom"], json!({"SessionId": new(0), "TurnId": turns[0]["TurnId"]}));
     let one = async |session: &str| {
         let session: Value = json!({"SessionId": session});
@@ -269,7 +270,7 @@ async fn an_import_that_broke_off_shows_nothing_and_goes_on_when_it_is_sent_agai
     let theirs = system.client("other", "ada");
     let mut whole = 0;
     for one in &ids {
-        let read = theirs.get(&paths::SESSION.of(&one.parse().unwrap())).await;
+        let read = theirs.get(&paths::SESSION.fill(&one.parse().unwrap())).await;
         if read.status == 200 {
             assert_eq!(read.result()["Turns"].as_array().unwrap().len(), turns.len(), "whole or not at all");
             whole += 1;
@@ -283,7 +284,7 @@ async fn an_import_that_broke_off_shows_nothing_and_goes_on_when_it_is_sent_agai
     let again = import(&other, &body, "").await.result();
     assert_eq!(again["Sessions"].as_array().unwrap().len(), ids.len());
     for one in &ids {
-        let read = theirs.get(&paths::SESSION.of(&one.parse().unwrap())).await.result();
+        let read = theirs.get(&paths::SESSION.fill(&one.parse().unwrap())).await.result();
         assert_eq!(read["TurnCount"], turns.len());
     }
 }

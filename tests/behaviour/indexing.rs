@@ -51,7 +51,7 @@ impl System {
     }
 
     fn embedded(&self) -> usize {
-        self.cloud.model().expect("the scripted model").embeddings().texts
+        self.cloud.model().expect("the mock model").embeddings().texts
     }
 }
 
@@ -84,7 +84,7 @@ async fn a_folder_is_indexed_once_found_by_its_org_alone_and_kept_current() {
     system.client("acme", "ada").execute(&turn("Hello.")).await.result();
     assert!(!said(&system.last_call()).contains("[CONTEXT]"));
     let first = system.index(folder.path(), "acme").await;
-    assert!(first.starts_with("4 files indexed, 0 unchanged, 0 gone, 1 left out"), "{first}");
+    assert!(first.starts_with("4 files indexed, 0 unchanged, 0 deleted, 1 skipped"), "{first}");
     assert!(first.contains("may hold a secret: 1"), "{first}");
 
     let found = system.search("How is the lease of a turn renewed?", "acme").await;
@@ -92,7 +92,7 @@ async fn a_folder_is_indexed_once_found_by_its_org_alone_and_kept_current() {
     assert!(!found.contains("secret") && !found.contains("built"), "{found}");
     let found = system.search("Where is the deployment started?", "acme").await;
     assert!(found.starts_with("docs/guide.md:"), "{found}");
-    assert_eq!(system.search("How is the lease of a turn renewed?", "other").await, "Nothing was found.\n");
+    assert_eq!(system.search("How is the lease of a turn renewed?", "other").await, "No results.\n");
 
     // A turn is told the same, though its functions ran before there was anything to search.
     let ada = system.client("acme", "ada");
@@ -105,14 +105,14 @@ async fn a_folder_is_indexed_once_found_by_its_org_alone_and_kept_current() {
     // Nothing changed: nothing is sent.
     let before = system.embedded();
     let second = system.index(folder.path(), "acme").await;
-    assert!(second.starts_with("0 files indexed, 4 unchanged, 0 gone, 1 left out; 0 chunks"), "{second}");
+    assert!(second.starts_with("0 files indexed, 4 unchanged, 0 deleted, 1 skipped; 0 chunks"), "{second}");
     assert_eq!(system.embedded(), before);
 
     write(folder.path(), &[("src/parser.py", "def read_cookie(jar):\n    return jar.cookie\n")]);
     fs::remove_file(folder.path().join("docs/guide.md")).unwrap();
     let third = system.index(folder.path(), "acme").await;
     assert!(
-        third.starts_with("1 files indexed, 2 unchanged, 1 gone, 1 left out; 1 chunks stored, 1 removed"),
+        third.starts_with("1 files indexed, 2 unchanged, 1 deleted, 1 skipped; 1 chunks stored, 1 deleted"),
         "{third}"
     );
     let found = system.search("read the cookie", "acme").await;
@@ -123,10 +123,10 @@ async fn a_folder_is_indexed_once_found_by_its_org_alone_and_kept_current() {
     // Another org's repository of the same name is another one, also where the org's name is a part of the other's.
     for org in ["other", "acme corp", "acme corp west"] {
         let other = system.index(folder.path(), org).await;
-        assert!(other.starts_with("3 files indexed, 0 unchanged, 0 gone"), "{other}");
+        assert!(other.starts_with("3 files indexed, 0 unchanged, 0 deleted"), "{other}");
     }
     let again = system.index(folder.path(), "acme corp").await;
-    assert!(again.starts_with("0 files indexed, 3 unchanged, 0 gone"), "{again}");
+    assert!(again.starts_with("0 files indexed, 3 unchanged, 0 deleted"), "{again}");
     let found = system.search("read the cookie", "acme").await;
     assert_eq!(found.matches("parser.py").count(), 1, "{found}");
 }
@@ -199,11 +199,11 @@ async fn an_evaluation_says_how_many_questions_were_answered_and_which_were_not(
     );
     let at = |path: &str| folder.path().join(path).to_str().unwrap().to_owned();
     let (root, file) = (folder.path().to_str().unwrap().to_owned(), at("questions.jsonl"));
-    let told = told(&["evaluate", &root, &file, "--at-least", "50"]).await;
+    let told = told(&["evaluate", &root, &file, "--min-hit-rate", "50"]).await;
     assert!(
-        told.contains("2 questions, the file among 8 chunks: dense 50.0 % (1), hybrid 50.0 % (1)"),
+        told.contains("Hit rate for 2 questions at 8 chunks: dense 50.0 % (1), hybrid 50.0 % (1)"),
         "{told}"
     );
-    assert!(told.contains("src/missing.rs is not among them; first is src/parser.rs"), "{told}");
-    assert!(!local(&["evaluate", &root, &file, "--at-least", "51"]).await.status.success());
+    assert!(told.contains("src/missing.rs was not retrieved; the top result is src/parser.rs"), "{told}");
+    assert!(!local(&["evaluate", &root, &file, "--min-hit-rate", "51"]).await.status.success());
 }

@@ -1,4 +1,4 @@
-//! What the functions log, and `X-Correlation-ID`, which joins it (docs/logs.md).
+//! What the functions log, and `X-Correlation-ID`, which joins it (docs/reference/logs.md).
 
 use std::{
     process::Stdio,
@@ -124,7 +124,7 @@ async fn what_the_finalizer_logs_names_the_message() {
     let line_of_it = line(&lines, "a message could not be handled");
     assert_eq!(
         line_of_it["error"],
-        "the message is none of ours: JSON of another shape at line 1, column 16"
+        "the message is not a finalize message: unexpected JSON structure at line 1, column 16"
     );
     assert_eq!(line_of_it["correlation"], id, "what nobody named is correlated with itself");
 

@@ -1,4 +1,4 @@
-//! Several providers of one deployment, by the names that contexts call them (docs/providers.md).
+//! Several providers of one deployment, by the names that contexts call them (docs/guides/providers.md).
 
 use local::Function;
 use serde_json::{Value, json};
@@ -128,7 +128,7 @@ async fn settings_of_providers_that_are_wrong_stop_the_start_and_are_all_named()
         "MODEL_PROVIDERS[0].BaseUrl must be an http or https URL",
         "MODEL_PROVIDERS[1].IdleTimeoutSeconds must be 0.1 to 840 seconds",
         "MODEL_PROVIDERS[1].KeySetting must name an environment variable",
-        "MODEL_PROVIDERS[2].Name is the name of another provider too",
+        "MODEL_PROVIDERS[2].Name is already the name of another provider",
         "MODEL_PROVIDERS[3]: unknown field `Key`",
         "must be a header with a value that HTTP allows, and none of the service's own",
         "MODEL_PROVIDER must be the Name of a provider in MODEL_PROVIDERS, which has: a b, one, six",

@@ -91,7 +91,7 @@ async fn trusting(provider: &Provider) -> System {
         ("ORG_GROUP_PREFIX", "org:"),
         ("OPERATOR_CLAIM", "/realm/roles"),
         ("OPERATOR_GROUP", "operators"),
-        ("CLIENT_ORGS", "{\"ci\":\"acme\"}"),
+        ("CLIENT_ORG_MAP", "{\"ci\":\"acme\"}"),
     ];
     let environment = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     System::with(Options { oidc: Some(oidc), environment, ..options() }).await

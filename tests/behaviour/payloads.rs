@@ -43,7 +43,7 @@ async fn one_text_has_one_hash_for_the_model_the_answer_the_download_and_the_way
          call code_hash_normalized {hashed}; then; say \"There.\"]]"
     ));
     let answer = ada.execute(&request).await.result();
-    let (hash, of_bytes) = (ContentHash::of_text(&text), ContentHash::of_bytes(&[0xFF, 0, 0xFF]));
+    let (hash, of_bytes) = (ContentHash::hash_text(&text), ContentHash::hash_bytes(&[0xFF, 0, 0xFF]));
     assert_eq!(answer["Files"][0]["ContentHash"], hash.to_string(), "{answer}");
     assert_eq!(answer["Files"][1]["ContentHash"], of_bytes.to_string());
     let told: Vec<String> = answer["ToolResults"]
@@ -178,7 +178,7 @@ async fn a_payload_comes_in_the_answer_itself_with_its_type_hash_size_and_name()
         value,
         json!({
             "Name": "answer.md", "MimeType": "text/markdown; charset=utf-8", "SizeBytes": text.len(),
-            "Sha256": FileAddress::of_bytes(text.as_bytes()).to_string(), "Text": text,
+            "Sha256": FileAddress::hash_bytes(text.as_bytes()).to_string(), "Text": text,
         })
     );
     assert_eq!(told.header("cache-control"), Some("private, max-age=31536000, immutable"));

@@ -153,7 +153,7 @@ async fn a_deployment_whose_sessions_begin_private_says_so_by_a_setting() {
 #[tokio::test]
 async fn an_org_may_have_it_otherwise_than_the_deployment() {
     let of_orgs = json!({"acme": "participants"}).to_string();
-    let set = [("SESSION_VISIBILITY_OF_ORGS".to_owned(), of_orgs)];
+    let set = [("SESSION_VISIBILITY_OVERRIDES".to_owned(), of_orgs)];
     let system = System::with(Options { environment: set.into(), ..options() }).await;
     for (org, seen) in [("acme", 404), ("rival", 200)] {
         let request = turn("first words");

@@ -25,9 +25,9 @@ async fn what_would_fail_every_turn_ends_the_start_with_its_reason_in_one_line()
     let url = upstream.cloud.endpoints().model.as_str();
     let nobody = "http://127.0.0.1:1/v1";
     for (arguments, key, why) in [
-        (&["--model-base-url", url][..], "invalid-sk", "provider: 401 invalid_api_key"),
+        (&["--model-base-url", url][..], "invalid-sk", "rejected the key (401 invalid_api_key)"),
         (&["--model-base-url", url, "--model-name", "gpt-9"], "sk", "has no model \"gpt-9\""),
-        (&["--provider", "vllm", "--model-base-url", nobody], "", "can't be reached"),
+        (&["--provider", "vllm", "--model-base-url", nobody], "", "Can't reach the model provider"),
         (&["--model-name", "gpt-5"], "", "--model-name has no effect"),
         (&["--provider", "openrouter"], "", "OPENROUTER_API_KEY"),
     ] {
@@ -80,7 +80,7 @@ async fn small_things_are_as_a_shell_expects() {
     let data = folder.path().to_str().unwrap();
     let token = aptix(&["token", "--org", "o", "--user", "u", "--data", data], &[]).output().await.unwrap();
     let told = String::from_utf8(token.stderr).unwrap();
-    assert!(!token.status.success() && told.contains("no local cloud was started"), "{told}");
+    assert!(!token.status.success() && told.contains("No local cloud was ever started"), "{told}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is made there");
 
     // A reader that has read enough.

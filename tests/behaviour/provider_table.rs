@@ -1,4 +1,4 @@
-//! What works with which provider, as a table: `scripts/providers` prints it, docs/providers.md keeps it.
+//! What works with which provider, as a table: `scripts/providers` prints it, docs/guides/providers.md keeps it.
 
 use serde_json::{Value, json};
 
@@ -135,6 +135,6 @@ async fn everything_works_with_every_provider_and_no_call_is_in_vain_after_the_f
             assert_eq!(cells[place], needed, "{provider}, {}", COLUMNS[place]);
         }
     }
-    let kept = include_str!("../../docs/providers.md");
-    assert!(kept.contains(&table), "docs/providers.md keeps another table than\n{table}");
+    let kept = include_str!("../../docs/guides/providers.md");
+    assert!(kept.contains(&table), "docs/guides/providers.md keeps another table than\n{table}");
 }

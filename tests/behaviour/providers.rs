@@ -1,4 +1,4 @@
-//! What is known of providers, as turns meet it (docs/providers.md).
+//! What is known of providers, as turns meet it (docs/guides/providers.md).
 
 use std::time::{Duration, Instant};
 

@@ -14,7 +14,7 @@ use crate::upkeep::{delete, edit, restore, session_of};
 
 /// A system whose purges look once more soon.
 async fn system(more: &[(&str, &str)]) -> System {
-    let again = [("PURGE_AGAIN_SECONDS", "1")].iter().chain(more);
+    let again = [("PURGE_RECHECK_SECONDS", "1")].iter().chain(more);
     let environment = again.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     System::with(Options { environment, sweep: Some(Duration::from_secs(1)), ..options() }).await
 }
@@ -110,7 +110,7 @@ async fn nothing_of_a_purged_session_is_left_but_what_keeps_it_from_coming_back(
     assert_eq!(report["DeletedByUserId"], "ada");
     assert_eq!(report["Items"]["feedback"], 1, "{report}");
     assert_eq!(
-        report["UpstreamResponses"],
+        report["ProviderResponseRemover"],
         json!({"Removed": kept.len(), "Pending": 0, "NotRemoved": 0}),
         "the answers of both turns, and what the first one called its tool in"
     );
@@ -232,7 +232,7 @@ async fn purging_a_session_ends_the_turn_that_runs_in_it() {
 
 #[tokio::test]
 async fn a_provider_that_removes_nothing_keeps_nothing_of_ours_from_going_and_is_told_to_operators() {
-    let system = system(&[("PURGE_AGAIN_SECONDS", "0.1")]).await;
+    let system = system(&[("PURGE_RECHECK_SECONDS", "0.1")]).await;
     let (ada, op) = (system.client("acme", "ada"), operator(&system));
     let request = turn("first words");
     ada.execute(&request).await.result();
@@ -240,9 +240,13 @@ async fn a_provider_that_removes_nothing_keeps_nothing_of_ours_from_going_and_is
     system.cloud.model().unwrap().refuse_removals(true);
     purge(&ada, &request).await.result();
     let report = done(&ada, &request).await;
-    assert_eq!(report["UpstreamResponses"], json!({"Removed": 0, "Pending": 0, "NotRemoved": 1}), "{report}");
+    assert_eq!(
+        report["ProviderResponseRemover"],
+        json!({"Removed": 0, "Pending": 0, "NotRemoved": 1}),
+        "{report}"
+    );
     assert_eq!(left(&system, &request).await.1, Vec::<String>::new());
-    let told = done(&op, &request).await["UpstreamResponses"]["NotRemovedIds"].clone();
+    let told = done(&op, &request).await["ProviderResponseRemover"]["NotRemovedIds"].clone();
     assert_eq!(told[0]["ResponseId"].as_str(), kept.first().map(String::as_str), "{told}");
 }
 

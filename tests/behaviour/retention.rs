@@ -8,7 +8,7 @@ use crate::support::{Client, System, in_context, options, session_path, turn};
 use crate::upkeep::{delete, restore};
 
 async fn system(of_orgs: &str) -> System {
-    let set = [("SESSION_RETENTION_DAYS", "5"), ("SESSION_RETENTION_DAYS_OF_ORGS", of_orgs)];
+    let set = [("SESSION_RETENTION_DAYS", "5"), ("SESSION_RETENTION_DAYS_OVERRIDES", of_orgs)];
     let environment = set.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     System::with(Options { environment, ..options() }).await
 }

@@ -10,8 +10,7 @@ use tokio::net::TcpListener;
 use crate::support::{System, embedding, embeddings, options, said, serve, set, tools, turn, turn_path};
 
 /// What a user is told of a turn whose sources could not be searched.
-const SKIPPED: &str =
-    "The indexed sources could not be searched just now, so this turn was worked on without them.";
+const SKIPPED: &str = "The indexed sources could not be searched just now, so this turn ran without them.";
 
 /// The longest that a turn waits for retrieval: its budget, and what it takes to notice that it is over.
 const WAIT: Duration = Duration::from_millis(2_200);
@@ -82,8 +81,8 @@ async fn whatever_fails_is_one_warning_and_a_turn_all_the_same() {
         (&silent, &works, "retrieval took too long"),
         (&unauthorized, &works, "the vector database"),
         (&silent, &silent, "retrieval took too long"),
-        (&silent, &down, "the question could not be made a vector"),
-        (&silent, &unauthorized, "the question could not be made a vector"),
+        (&silent, &down, "the question could not be embedded"),
+        (&silent, &unauthorized, "the question could not be embedded"),
     ];
     for (database, provider, why) in cases {
         let system = System::with(retrieving(database, provider)).await;

@@ -162,7 +162,7 @@ async fn a_certificate_that_nobody_trusts_is_a_database_that_is_unavailable() {
 /// It says how long its message is before it sends it: that is enough.
 #[tokio::test]
 async fn an_answer_that_is_larger_than_a_search_comes_to_is_not_read() {
-    let length = u32::try_from(retrieval::connection::MOST_ANSWER_BYTES + 1).unwrap();
+    let length = u32::try_from(retrieval::connection::MAX_RESPONSE_BYTES + 1).unwrap();
     let answer = move || {
         let frame = [&[0][..], &length.to_be_bytes(), b"..."].concat();
         std::future::ready(([(header::CONTENT_TYPE, "application/grpc")], frame))

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Indexed, System, embedding, embeddings, options, said, set, turn, turn_in, turn_path};
 
 /// What a user is told of a turn whose sources could not be searched.
-const SKIPPED: &str =
-    "The indexed sources could not be searched just now, so this turn was worked on without them.";
+const SKIPPED: &str = "The indexed sources could not be searched just now, so this turn ran without them.";
 
 fn words(words: &[&str]) -> PayloadValue {
     PayloadValue::from(words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>())
@@ -78,7 +77,7 @@ async fn what_is_nearest_is_told_to_the_letter_and_listed_with_path_lines_score_
         assert_eq!((&found["ChunkId"], &found["Path"]), (&json!(chunk.id()), &json!(chunk.path)));
         let lines = 9 + chunk.text.lines().count();
         assert_eq!((&found["StartLine"], &found["EndLine"]), (&json!(10), &json!(lines)));
-        assert_eq!(found["ContentHash"], json!(contracts::ContentHash::of_text(chunk.text).to_string()));
+        assert_eq!(found["ContentHash"], json!(contracts::ContentHash::hash_text(chunk.text).to_string()));
     }
     let scores: Vec<f64> = refs.iter().map(|found| found["Score"].as_f64().unwrap()).collect();
     assert!(scores.is_sorted_by(|a, b| a > b) && scores.iter().all(|score| *score > 0.0), "{scores:?}");

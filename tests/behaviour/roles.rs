@@ -142,7 +142,7 @@ async fn answered(client: &Client, path: &str, body: &Value) -> Value {
 
 #[tokio::test]
 async fn what_a_role_allows_is_used() {
-    let local = [("OPENAI_CHAIN".to_owned(), "local".to_owned())];
+    let local = [("CONVERSATION_STATE".to_owned(), "local".to_owned())];
     let system = System::start().await;
     ordinary(&system).await;
     let recorded = System::with(Options { environment: local.into(), ..options() }).await;

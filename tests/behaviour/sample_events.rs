@@ -23,7 +23,7 @@ const CORRELATION: &str = "sample";
 
 const PLAIN: &str = r#"{"SessionId": "3f9c2b7ae1d84c6f9a5b0e6d7c8f1a23", "TurnId": "a1b2c3d4e5f60718293a4b5c6d7e8f90", "Instruction": "What does this function return for an empty list?", "InputArtifacts": [{"RelativePath": "src/total.rs", "FileName": "total.rs", "Contents": "pub fn total(items: &[u64]) -> u64 {\n    items.iter().sum()\n}\n", "Origin": "ide", "Language": "rust"}], "Language": "rust"}"#;
 const STREAMED: &str = r#"{"SessionId": "sample-stream", "TurnId": "turn-1", "Instruction": "Count to twenty. [[script: pace 20ms; words 20]]", "Streaming": true}"#;
-/// The scripted model numbers its calls as it is told, so the results below fit them wherever they are sent.
+/// The mock model numbers its calls as it is told, so the results below fit them wherever they are sent.
 const CLIENT_TOOLS: &str = r#"{"SessionId": "sample-client-tools", "TurnId": "turn-1", "Instruction": "Compare a.rs and b.rs. [[script: id 7; call workspace_read_file {\"path\":\"a.rs\"}; call workspace_read_file {\"path\":\"b.rs\"}; then; say \"They are alike.\"]]"}"#;
 const FITTING: &str = r#"{"SessionId": "sample-client-tools", "TurnId": "turn-1", "ToolResults": [{"ToolCallId": "call_000000000000000700", "ExecutionMs": 42, "ResultJson": "\"fn a() {}\""}, {"ToolCallId": "call_000000000000000701", "ExecutionMs": 7, "ErrorMessage": "The file is not there."}]}"#;
 /// Results for calls that nobody made: they are refused.
@@ -53,7 +53,8 @@ struct Recorded {
 impl Recorded {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let system = System::with(Options { events: Some(folder.path().to_owned()), ..options() }).await;
+        let system =
+            System::with(Options { event_folder: Some(folder.path().to_owned()), ..options() }).await;
         let ada = system.client("acme", "ada");
         Self { system, ada, folder, events: BTreeMap::new() }
     }

@@ -9,7 +9,7 @@ use protocol::{
     session::Session,
     timing::Timing,
     transition::begin,
-    turn::{Reason, Settlement, State, Verdict},
+    turn::{EndReason, Settlement, State, Verdict},
 };
 use storage::Table;
 use testkit::build;
@@ -33,7 +33,7 @@ async fn put_turn(table: &Table, org: &str, session: &str, turn: &str, before: O
         now,
         &Timing::default(),
     );
-    let ended = Settlement { verdict: Verdict::Ended(Reason::Cancelled), at: now };
+    let ended = Settlement { verdict: Verdict::Ended(EndReason::Cancelled), at: now };
     for change in &mut commit.turns {
         (change.after.state, change.after.due) = (State::Finalized(ended.clone()), None);
     }

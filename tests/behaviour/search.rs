@@ -58,7 +58,7 @@ async fn sessions_are_found_by_words_of_their_names_instructions_and_answers_new
         .until_item(|item| {
             item["SK"]
                 .as_s()
-                .is_ok_and(|sk| sk.ends_with("#ENDED") && sk.contains(next["TurnId"].as_str().unwrap()))
+                .is_ok_and(|sk| sk.ends_with("#RESULT") && sk.contains(next["TurnId"].as_str().unwrap()))
         })
         .await;
 

@@ -49,7 +49,7 @@ async fn a_published_file_is_a_file_ref_whose_bytes_and_hash_are_right() {
     let link = ada.get(file["Url"].as_str().unwrap()).await;
     let bytes = reqwest::get(link.header("location").unwrap()).await.unwrap().bytes().await.unwrap();
     assert_eq!(bytes.as_ref(), b"# Hi");
-    let hash = contracts::ContentHash::of_text("# Hi").to_string();
+    let hash = contracts::ContentHash::hash_text("# Hi").to_string();
     assert_eq!(file["ContentHash"], hash);
 }
 

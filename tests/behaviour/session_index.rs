@@ -7,10 +7,10 @@ use llm::ApiKey;
 use local::{Function, Options, token::Identity};
 use protocol::id::SessionKey;
 use reqwest::Method;
-use retrieval::sessions::{SessionPoints, Wait};
+use retrieval::sessions::{SessionIndexTimeouts, SessionPoints};
 use serde_json::{Value, json};
 use storage::Table;
-use turns::ports::{IndexSessions, Indexed};
+use turns::ports::{Indexed, SessionIndexWriter};
 
 use crate::{
     export::operator,
@@ -140,7 +140,8 @@ async fn whatever_the_index_names_nobody_finds_what_is_private_deleted_purged_or
 
     // Points that lie: of a session of another org, of none, of words that are not there, and of a user.
     let url = system.cloud.qdrant().await.unwrap();
-    let index = SessionPoints::<ApiKey>::new(url, None, SESSIONS.to_owned(), Wait::OF_A_KEEPER).unwrap();
+    let index =
+        SessionPoints::<ApiKey>::new(url, None, SESSIONS.to_owned(), SessionIndexTimeouts::INDEXING).unwrap();
     for session in [session_of(&theirs), "nowhere", session_of(&open)] {
         let terms = ["secret", "treasure"].map(str::to_owned);
         let lie = Indexed {
@@ -165,7 +166,7 @@ async fn whatever_the_index_names_nobody_finds_what_is_private_deleted_purged_or
 
 #[tokio::test]
 async fn a_purged_session_has_no_point_left_and_its_report_says_so() {
-    let again = set(options(), &[("PURGE_AGAIN_SECONDS", "1")]);
+    let again = set(options(), &[("PURGE_RECHECK_SECONDS", "1")]);
     let system = indexing(Options { sweep: Some(Duration::from_secs(1)), ..again }).await;
     let ada = system.client("acme", "ada");
     let (purged, stays) = (turn("to be forgotten"), turn("to be kept"));

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{Answer, Client, PATIENCE, System, id, turn, turn_path};
 
 async fn stored_instruction(client: &Client, session: &str, turn: &str) -> serde_json::Value {
-    let path = paths::INSTRUCTION.of(&session.parse().unwrap(), &turn.parse().unwrap());
+    let path = paths::INSTRUCTION.fill(&session.parse().unwrap(), &turn.parse().unwrap());
     let link = client.raw(Method::GET, &path, &[("accept", "application/json")], Vec::new()).await.result();
     let text = reqwest::get(link["Url"].as_str().unwrap()).await.unwrap().text().await.unwrap();
     serde_json::from_str(&text).unwrap()

@@ -1,7 +1,7 @@
 //! `local smoke`: the suite that anyone can run against a deployment, against the local cloud.
 
 use local::{
-    smoke::{Deployment, INSTRUCTION, run},
+    smoke::{DEFAULT_INSTRUCTION, Deployment, run},
     token::Identity,
 };
 
@@ -13,7 +13,7 @@ async fn the_smoke_suite_passes_and_says_what_it_saw() {
     let deployment = Deployment {
         api_url: system.cloud.url().to_owned(),
         token: system.cloud.token(&Identity::user("acme", "ada")).unwrap(),
-        instruction: INSTRUCTION.to_owned(),
+        instruction: DEFAULT_INSTRUCTION.to_owned(),
     };
     let report = run(&deployment).await;
     assert!(report.passed(), "{report}");
@@ -26,9 +26,9 @@ async fn the_smoke_suite_fails_where_the_answers_do() {
     let deployment = Deployment {
         api_url: system.cloud.url().to_owned(),
         token: "none".to_owned(),
-        instruction: INSTRUCTION.to_owned(),
+        instruction: DEFAULT_INSTRUCTION.to_owned(),
     };
     let report = run(&deployment).await;
     assert!(!report.passed(), "{report}");
-    assert!(report.to_string().contains("FAILED  a turn, and the same again: 401"), "{report}");
+    assert!(report.to_string().contains("FAILED  turn and replay: 401"), "{report}");
 }

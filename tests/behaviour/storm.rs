@@ -186,7 +186,7 @@ async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_s
         let next =
             insist(&ada, &turn_in(session, "Still there?"), Instant::now() + Duration::from_secs(120)).await;
         assert_eq!(next.result()["Kind"], "final");
-        let read = ada.get(&paths::SESSION.of(&session.parse().unwrap())).await.result();
+        let read = ada.get(&paths::SESSION.fill(&session.parse().unwrap())).await.result();
         let numbers: Vec<u64> = read["Turns"]
             .as_array()
             .unwrap()

@@ -344,7 +344,7 @@ async fn silence_is_broken_by_comments() {
 
 #[tokio::test]
 async fn a_late_answer_begins_with_whitespace_however_it_ends() {
-    let soon = ["STREAM_HEARTBEAT_SECONDS", "LATE_ANSWER_AFTER_SECONDS", "LATE_ANSWER_WHITESPACE_SECONDS"];
+    let soon = ["STREAM_HEARTBEAT_SECONDS", "KEEP_ALIVE_AFTER_SECONDS", "KEEP_ALIVE_INTERVAL_SECONDS"];
     let system = System::with(with(&soon.map(|name| (name, "0.05")))).await;
     let ada = system.client("acme", "ada");
     for script in ["delay 1s; say \"At last.\"", "delay 1s; status 400"] {

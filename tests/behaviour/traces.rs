@@ -1,5 +1,5 @@
 //! Traces: a request's spans are of its caller's trace, reach the collector before the answer ends, and name what
-//! OpenTelemetry names, ids and counts alone (docs/logs.md).
+//! OpenTelemetry names, ids and counts alone (docs/reference/logs.md).
 
 use std::{
     collections::BTreeMap,

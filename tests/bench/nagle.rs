@@ -38,7 +38,7 @@ use axum::{
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http_body_util::BodyExt;
-use runtime::api::{Answers, around, serve};
+use runtime::api::{ResponseMode, serve, with_middleware};
 use serde_json::json;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -95,8 +95,8 @@ async fn main() {
 async fn function(role: &str) {
     let routes = Router::new().route("/{milliseconds}/{pieces}", get(pieces));
     let ended = match role {
-        "ours" => serve(routes, Answers::Streamed).await,
-        _ => lambda_http::run_with_streaming_response(around(routes)).await,
+        "ours" => serve(routes, ResponseMode::Streaming).await,
+        _ => lambda_http::run_with_streaming_response(with_middleware(routes)).await,
     };
     ended.expect("the Runtime API is there");
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use contracts::paths;
 use futures::StreamExt;
 use local::{Cloud, Options, token::Identity};
-use scripted_model::Moment;
+use mock_model::Moment;
 use serde_json::json;
 
 /// The pause before each of the model's deltas, of which a turn has eight.

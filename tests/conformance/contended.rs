@@ -55,7 +55,7 @@ fn bucket(url: &str) -> Objects {
 
 fn payload() -> Payload {
     let session = SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() };
-    let kind = Kind::File { address: FileAddress::of_bytes(b"x"), name: "x".to_owned() };
+    let kind = Kind::File { address: FileAddress::hash_bytes(b"x"), name: "x".to_owned() };
     Payload { turn: session.turn(TurnId::new("t").unwrap()), kind }
 }
 
@@ -125,7 +125,7 @@ async fn a_path_reaches_the_bucket_as_it_was_signed() {
     let bucket = bucket(&url);
     for name in ["x", "a b.txt", "..%2e%2e", "%2e", "ü/\\?#&=+|^`{}", "'(!*)~;:@$,\"<>"] {
         let mut payload = payload();
-        payload.kind = Kind::File { address: FileAddress::of_bytes(b"x"), name: name.to_owned() };
+        payload.kind = Kind::File { address: FileAddress::hash_bytes(b"x"), name: name.to_owned() };
         bucket.put(&payload, Bytes::from_static(b"x")).await.unwrap();
         // What a key holds besides slashes and unreserved characters are percent signs.
         let signed = format!("/bucket/{}", storage::key::object(&payload).replace('%', "%25"));

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use contracts::id::OrgId;
 use local::{Cloud, Options};
-use protocol::announcement::FinalizeMessage;
+use protocol::queue_message::FinalizeMessage;
 use storage::{Objects, Queue, Table};
 use testkit::conformance;
 

@@ -1,4 +1,4 @@
-//! Files and images that go with an instruction.
+//! Files and images attached to an instruction.
 
 use std::path::Path;
 
@@ -6,32 +6,35 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-/// The largest that is read, in bytes: a request takes no more.
-pub(crate) const LARGEST: u64 = contracts::request::limits::MAX_BODY_BYTES as u64;
+/// Largest attachment, in bytes: the limit of a request body.
+pub(crate) const MAX_BYTES: u64 = contracts::request::limits::MAX_BODY_BYTES as u64;
 
-/// Something to send along.
+/// An attachment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Attachment {
-    /// A file: `InputArtifacts`.
+    /// A file, sent in `InputArtifacts`.
     File(Value),
-    /// An image: `ClipboardImages`.
+    /// An image, sent in `ClipboardImages`.
     Image(Value),
 }
 
 impl Attachment {
-    /// Reads a file; `number` tells images apart.
+    /// Reads a file. `number` makes the ids of images unique.
     pub(crate) fn read(path: &Path, number: usize) -> Result<Self, String> {
-        let told = |error: std::io::Error| format!("{}: {error}", path.display());
-        let kind = std::fs::metadata(path).map_err(told)?;
-        if !kind.is_file() {
-            return Err(format!("{} is no file", path.display()));
+        let io_error = |error: std::io::Error| format!("{}: {error}", path.display());
+        let metadata = std::fs::metadata(path).map_err(io_error)?;
+        if !metadata.is_file() {
+            return Err(format!("{} is not a file", path.display()));
         }
-        if kind.len() > LARGEST {
-            return Err(format!("{} is larger than a request may be ({LARGEST} bytes)", path.display()));
+        if metadata.len() > MAX_BYTES {
+            return Err(format!(
+                "{} is larger than {MAX_BYTES} bytes, the limit of a request",
+                path.display()
+            ));
         }
-        let bytes = std::fs::read(path).map_err(told)?;
+        let bytes = std::fs::read(path).map_err(io_error)?;
         let name = path.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| format!("the name of {} is no text", path.display()))?;
+        let name = name.ok_or_else(|| format!("the name of {} is not valid UTF-8", path.display()))?;
         Ok(match image_type(&bytes) {
             Some(mime) => Self::Image(json!({
                 "Id": format!("image-{number}"), "MimeType": mime, "DataBase64": BASE64_STANDARD.encode(bytes),
@@ -40,8 +43,8 @@ impl Attachment {
         })
     }
 
-    /// What came through a pipe.
-    pub(crate) fn piped(bytes: Vec<u8>) -> Self {
+    /// Creates an attachment of piped input.
+    pub(crate) fn from_stdin(bytes: Vec<u8>) -> Self {
         Self::file("stdin.txt", bytes)
     }
 
@@ -49,7 +52,7 @@ impl Attachment {
         let (contents, encoding) = match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => (text, "utf8"),
             Ok(text) => (BASE64_STANDARD.encode(text), "base64"),
-            Err(other) => (BASE64_STANDARD.encode(other.as_bytes()), "base64"),
+            Err(error) => (BASE64_STANDARD.encode(error.as_bytes()), "base64"),
         };
         Self::File(json!({
             "RelativePath": name, "FileName": name, "Origin": "user", "Contents": contents, "Encoding": encoding,
@@ -57,7 +60,7 @@ impl Attachment {
     }
 }
 
-/// The type of an image that the API takes, by how it begins.
+/// Detects the type of an image that the API accepts by its first bytes.
 fn image_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
@@ -73,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_sent_as_it_is_images_as_images_and_the_rest_as_base64() {
+    fn text_images_and_binary_files_are_encoded() {
         let folder = tempfile::tempdir().unwrap();
         let read = |name: &str, bytes: &[u8]| {
             let path = folder.path().join(name);
@@ -89,6 +92,6 @@ mod tests {
         assert_eq!(read("b.bin", &[0xFF, 0]), file("b.bin", "/wA=", "base64"));
         let Attachment::Image(image) = read("c.txt", b"\x89PNG\r\n") else { panic!("an image") };
         assert_eq!((&image["Id"], &image["MimeType"]), (&json!("image-1"), &json!("image/png")));
-        assert!(Attachment::read(folder.path(), 1).unwrap_err().contains("is no file"));
+        assert!(Attachment::read(folder.path(), 1).unwrap_err().contains("is not a file"));
     }
 }

@@ -1,14 +1,14 @@
-//! Where a block of Markdown ends that comes in pieces.
+//! Splits streamed Markdown into complete blocks.
 
 use unicode_width::UnicodeWidthStr;
 
-/// The block that is not complete yet.
+/// Buffer of the current, incomplete block.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     text: String,
-    /// Where its last line begins.
+    /// Start of its last line.
     line: usize,
-    /// What closes the fence that is open.
+    /// Closing marker of the open fence.
     fence: Option<String>,
 }
 
@@ -17,7 +17,7 @@ impl Blocks {
         self.text.is_empty()
     }
 
-    /// Takes a piece of a line, and gives the block that it completes.
+    /// Appends a piece of a line. Returns the block that it completes, if any.
     pub(crate) fn push(&mut self, piece: &str) -> Option<String> {
         self.text.push_str(piece);
         if !piece.ends_with('\n') {
@@ -39,7 +39,7 @@ impl Blocks {
         None
     }
 
-    /// The block as far as it came.
+    /// Returns the incomplete block, if any.
     pub(crate) fn finish(&mut self) -> Option<String> {
         self.fence = None;
         self.line = 0;
@@ -47,7 +47,7 @@ impl Blocks {
     }
 }
 
-/// How many rows of a terminal a text takes.
+/// Returns the number of terminal rows that a text takes.
 pub(crate) fn rows(text: &str, width: u16) -> usize {
     text.lines().map(|line| line.width().div_ceil(usize::from(width.max(1))).max(1)).sum()
 }
@@ -57,18 +57,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_ends_at_an_empty_line_and_a_fence_where_it_is_closed() {
+    fn block_ends_at_blank_line_and_fence_at_its_close() {
         let mut blocks = Blocks::default();
         let text = "# One\n\ntwo\nthree\n\n```rust\nlet a;\n\nlet b;\n```\nfour";
-        let mut found: Vec<String> =
+        let mut blocks_found: Vec<String> =
             text.split_inclusive('\n').filter_map(|piece| blocks.push(piece)).collect();
-        found.extend(blocks.finish());
-        assert_eq!(found, ["# One\n\n", "two\nthree\n\n", "```rust\nlet a;\n\nlet b;\n```\n", "four"]);
+        blocks_found.extend(blocks.finish());
+        assert_eq!(blocks_found, ["# One\n\n", "two\nthree\n\n", "```rust\nlet a;\n\nlet b;\n```\n", "four"]);
         assert!(blocks.is_empty());
     }
 
     #[test]
-    fn pieces_of_a_line_are_one_line() {
+    fn pieces_of_a_line_are_joined() {
         let mut blocks = Blocks::default();
         assert_eq!(
             ["``", "`\n", "\n", "``", "`"].map(|piece| blocks.push(piece)),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_takes_several_rows() {
+    fn long_line_takes_several_rows() {
         assert_eq!(rows("12345\n\n1234567890\n", 5), 4);
         assert_eq!(rows("日本語", 4), 2);
     }

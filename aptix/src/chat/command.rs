@@ -1,21 +1,21 @@
-//! What begins with a slash is for the program, and not for the model.
+//! Slash commands, which are for the program and not for the model.
 
 use std::path::PathBuf;
 
-/// Every command: its name, what follows it, and what it does.
+/// Every command: name, argument and description.
 pub(crate) const COMMANDS: [(&str, &str, &str); 9] = [
-    ("/new", "", "begin a new session"),
+    ("/new", "", "start a new session"),
     ("/sessions", "", "list your sessions, newest first"),
-    ("/open", "ID or number", "go on with a session of the list"),
-    ("/attach", "FILE...", "send files or images with the next instruction"),
-    ("/mode", "[NAME]", "show the session's mode, or ask for another one"),
+    ("/open", "ID or number", "continue a session of the list"),
+    ("/attach", "FILE...", "attach files or images to the next instruction"),
+    ("/mode", "[NAME]", "show the session's mode, or request another one"),
     ("/usage", "", "show the session's tokens and cost"),
-    ("/retry", "", "ask the last instruction again"),
-    ("/help", "", "show this"),
-    ("/quit", "", "leave; so does Ctrl-D"),
+    ("/retry", "", "retry the last instruction"),
+    ("/help", "", "show this help"),
+    ("/quit", "", "quit (or press Ctrl-D)"),
 ];
 
-/// A command that was typed.
+/// A slash command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     New,
@@ -30,38 +30,38 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// None for what is no command. An error says what to type.
+    /// Parses a line. Returns none if it is not a command. The error explains what to type.
     pub(crate) fn parse(line: &str) -> Option<Result<Self, String>> {
         if !line.starts_with('/') {
             return None;
         }
         let (name, rest) = line.trim_end().split_once(char::is_whitespace).unwrap_or((line.trim_end(), ""));
         let rest = rest.trim();
-        let alone = |command: Self| {
-            if rest.is_empty() { Ok(command) } else { Err(format!("{name} takes nothing after it")) }
+        let without_argument = |command: Self| {
+            if rest.is_empty() { Ok(command) } else { Err(format!("{name} takes no argument")) }
         };
         Some(match name {
-            "/new" => alone(Self::New),
-            "/sessions" => alone(Self::Sessions),
-            "/usage" => alone(Self::Usage),
-            "/retry" => alone(Self::Retry),
-            "/help" => alone(Self::Help),
-            "/quit" | "/exit" => alone(Self::Quit),
+            "/new" => without_argument(Self::New),
+            "/sessions" => without_argument(Self::Sessions),
+            "/usage" => without_argument(Self::Usage),
+            "/retry" => without_argument(Self::Retry),
+            "/help" => without_argument(Self::Help),
+            "/quit" | "/exit" => without_argument(Self::Quit),
             "/mode" => Ok(Self::Mode(Some(rest.to_owned()).filter(|name| !name.is_empty()))),
             "/open" if rest.is_empty() => {
-                Err("/open takes the id of a session, or its number in /sessions".to_owned())
+                Err("/open needs a session id, or a number from /sessions".to_owned())
             }
             "/open" => Ok(Self::Open(rest.to_owned())),
-            "/attach" if rest.is_empty() => Err("/attach takes the paths of files".to_owned()),
+            "/attach" if rest.is_empty() => Err("/attach needs file paths".to_owned()),
             "/attach" => Ok(Self::Attach(paths(rest))),
             _ => Err(format!(
-                "there is no command {name}; /help lists them, and a space before it sends the line as it is"
+                "unknown command {name}. Type /help for a list, or start the line with a space to send it as text."
             )),
         })
     }
 }
 
-/// Paths between spaces; one that holds spaces stands in double quotes.
+/// Splits paths at spaces. A path with spaces is enclosed in double quotes.
 fn paths(text: &str) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for (position, part) in text.split('"').enumerate() {
@@ -74,15 +74,17 @@ fn paths(text: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// What `/help` shows.
+/// Returns the text of `/help`.
 pub(crate) fn help() -> String {
     let mut text = String::new();
     for (name, takes, does) in COMMANDS {
         let typed = format!("{name} {takes}");
         text.push_str(&format!("  {typed:<20} {does}\n"));
     }
-    text.push_str("\n  A line that ends with \\ goes on in the next one, and so does a fence of ```.\n");
-    text.push_str("  Ctrl-C stops the turn; twice, it leaves.");
+    text.push_str(
+        "\n  End a line with \\ to continue it on the next one. An open ``` fence continues too.\n",
+    );
+    text.push_str("  Press Ctrl-C to stop a turn, and twice to quit.");
     text
 }
 
@@ -91,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_read_and_what_is_none_is_said() {
+    fn commands_parse_and_invalid_ones_are_reported() {
         assert_eq!(Command::parse("hello /new"), None);
         assert_eq!(Command::parse(" /etc/passwd is a path"), None);
         assert_eq!(Command::parse("/open  3 "), Some(Ok(Command::Open("3".to_owned()))));
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_is_in_the_help() {
+    fn help_lists_every_command() {
         for (name, takes, _) in COMMANDS {
             let line = if takes.is_empty() { name.to_owned() } else { format!("{name} x") };
             assert!(matches!(Command::parse(&line), Some(Ok(_))), "{name}");

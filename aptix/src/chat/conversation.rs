@@ -1,84 +1,92 @@
-//! A session: its turns, and what is asked of it besides.
+//! A chat session: runs its turns and the commands about it.
 
-use client::{Api, Asked, Error, Position, Retry};
+use client::{Api, Error, Position, Request, Retry};
 use contracts::paths;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::attachment::Attachment;
 use super::screen::Screen;
-use super::tools::{Results, Tools};
+use super::tools::{ToolRun, Tools};
 use crate::Failure;
 
-/// How many turns of a session are shown when it is opened.
-const SHOWN: usize = 3;
-/// A cancel may come before what it cancels: then it is sent again, so often.
-const CANCELS: u32 = 6;
+/// Turns that are shown when a session is opened.
+const SHOWN_TURNS: usize = 3;
+/// Attempts to send a cancellation, which may arrive before the turn that it cancels.
+const CANCEL_ATTEMPTS: u32 = 6;
 
-/// Whether the talk goes on after a turn.
+/// Outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// It came to an answer.
+pub(crate) enum Outcome {
+    /// The turn was answered.
     Answered,
-    /// It failed, and the reason was shown.
+    /// The turn failed, and the reason was shown.
     Failed,
-    /// The user stopped it.
+    /// The user stopped the turn.
     Stopped,
-    /// The user wants to leave.
-    Left,
+    /// The user wants to quit.
+    Quit,
 }
 
-/// The last turn, to be asked again.
-struct Last {
+/// The last turn, for `/retry`.
+struct LastTurn {
     turn: String,
-    asked: Asked,
-    /// The very same request may still come through.
-    is_open: bool,
+    request: Request,
+    /// Set if the same request can be sent again.
+    is_replayable: bool,
 }
 
-/// A session, and how it is talked in.
+/// A chat session and its client.
 pub(crate) struct Conversation {
     api: Api,
     session: String,
-    /// The agent and conversation context of a new session.
+    /// Agent context of a new session.
     agent: Option<String>,
     tools: Tools,
-    attached: Vec<Attachment>,
-    last: Option<Last>,
-    /// What `/sessions` showed.
-    listed: Vec<String>,
+    attachments: Vec<Attachment>,
+    last: Option<LastTurn>,
+    /// Session ids in the order in which `/sessions` listed them.
+    listed_sessions: Vec<String>,
 }
 
 impl Conversation {
     pub(crate) fn new(api: Api, agent: Option<String>, tools: Tools) -> Self {
-        Self { api, session: id(), agent, tools, attached: Vec::new(), last: None, listed: Vec::new() }
+        Self {
+            api,
+            session: new_id(),
+            agent,
+            tools,
+            attachments: Vec::new(),
+            last: None,
+            listed_sessions: Vec::new(),
+        }
     }
 
-    /// Asks in a session that is there, without showing it.
-    pub(crate) fn go_on(&mut self, session: String) {
+    /// Continues an existing session without showing it.
+    pub(crate) fn set_session(&mut self, session: String) {
         self.session = session;
     }
 
-    /// Begins a session of its own.
-    pub(crate) fn begin(&mut self) {
-        self.session = id();
+    /// Starts a new session.
+    pub(crate) fn new_session(&mut self) {
+        self.session = new_id();
         self.last = None;
     }
 
     pub(crate) fn attach(&mut self, attachment: Attachment) {
-        self.attached.push(attachment);
+        self.attachments.push(attachment);
     }
 
-    /// How many files and images wait for the next instruction.
-    pub(crate) fn attached(&self) -> usize {
-        self.attached.len()
+    /// Returns the number of attachments for the next instruction.
+    pub(crate) fn attachment_count(&self) -> usize {
+        self.attachments.len()
     }
 
-    /// Asks something.
-    pub(crate) async fn ask(&mut self, instruction: &str, screen: &mut Screen) -> Result<Ended, Failure> {
-        let turn = id();
+    /// Sends an instruction with the attachments.
+    pub(crate) async fn ask(&mut self, instruction: &str, screen: &mut Screen) -> Result<Outcome, Failure> {
+        let turn = new_id();
         let (mut files, mut images) = (Vec::new(), Vec::new());
-        for attachment in &self.attached {
+        for attachment in &self.attachments {
             match attachment {
                 Attachment::File(file) => files.push(file),
                 Attachment::Image(image) => images.push(image),
@@ -93,42 +101,47 @@ impl Conversation {
             ("ClipboardImages", (!images.is_empty()).then(|| json!(images))),
             ("AgentContextId", self.agent.as_ref().map(|agent| json!(agent))),
         ];
-        let given = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        let body = Value::Object(given.collect());
-        let asked = Asked::post(paths::EXECUTE, &body);
-        let ended = self.turn(turn, asked, screen).await?;
-        if ended == Ended::Answered {
-            self.attached.clear();
+        let body = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        let body = Value::Object(body.collect());
+        let request = Request::post(paths::EXECUTE, &body);
+        let outcome = self.run_turn(turn, request, screen).await?;
+        if outcome == Outcome::Answered {
+            self.attachments.clear();
         }
-        Ok(ended)
+        Ok(outcome)
     }
 
-    /// Asks the last instruction again: the same request where that may still come through, else as a turn of its own.
-    pub(crate) async fn again(&mut self, screen: &mut Screen) -> Result<Ended, Failure> {
+    /// Retries the last instruction: sends the same request if that can still succeed, or reruns the turn otherwise.
+    pub(crate) async fn retry(&mut self, screen: &mut Screen) -> Result<Outcome, Failure> {
         let last = match self.last.take() {
             Some(last) => last,
             None => {
-                let asked = Asked::get(self.path("/turns/last"));
-                let found = self.api.result(&asked).await?;
-                Last { turn: text(&found, "/Id").to_owned(), asked, is_open: false }
+                let request = Request::get(self.path("/turns/last"));
+                let response = self.api.call(&request).await?;
+                LastTurn { turn: text(&response, "/Id").to_owned(), request, is_replayable: false }
             }
         };
-        if last.is_open {
-            return self.turn(last.turn, last.asked, screen).await;
+        if last.is_replayable {
+            return self.run_turn(last.turn, last.request, screen).await;
         }
-        let turn = id();
+        let turn = new_id();
         let path = self.path(&format!("/turns/{}/rerun", last.turn));
-        let asked = Asked::post(path, &json!({ "TurnId": turn, "Streaming": true }));
-        self.turn(turn, asked, screen).await
+        let request = Request::post(path, &json!({ "TurnId": turn, "Streaming": true }));
+        self.run_turn(turn, request, screen).await
     }
 
-    /// A turn with its tool rounds, to its end.
-    async fn turn(&mut self, turn: String, asked: Asked, screen: &mut Screen) -> Result<Ended, Failure> {
-        let (mut position, mut next) = (Position::default(), asked.clone());
-        let ended = loop {
-            let mut tell = |event| screen.event(event);
+    /// Follows a turn and its tool rounds to its end.
+    async fn run_turn(
+        &mut self,
+        turn: String,
+        request: Request,
+        screen: &mut Screen,
+    ) -> Result<Outcome, Failure> {
+        let (mut position, mut next) = (Position::default(), request.clone());
+        let outcome = loop {
+            let mut on_event = |event| screen.event(event);
             let followed = tokio::select! {
-                followed = self.api.follow(&next, &mut position, &mut tell) => Some(followed),
+                followed = self.api.follow(&next, &mut position, &mut on_event) => Some(followed),
                 _ = tokio::signal::ctrl_c() => None,
             };
             let Some(followed) = followed else { break self.stop(&turn, screen).await };
@@ -136,58 +149,56 @@ impl Conversation {
                 Ok(response) => response,
                 Err(error) => {
                     screen.error(&advice(&error));
-                    let is_open = error.retry() == Retry::SameRequest;
-                    self.last = Some(Last { turn, asked, is_open });
-                    return Ok(Ended::Failed);
+                    let is_replayable = error.retry() == Retry::SameRequest;
+                    self.last = Some(LastTurn { turn, request, is_replayable });
+                    return Ok(Outcome::Failed);
                 }
             };
             if text(&response, "/Kind") == "final" {
                 screen.finish(text(&response, "/PrimaryOutputText"));
-                self.show_what_came_along(&response, screen);
-                break Ended::Answered;
+                self.show_warnings_and_files(&response, screen);
+                break Outcome::Answered;
             }
             screen.stop();
             match self.tools.run(&response, screen).await? {
-                Results::All(results) => {
+                ToolRun::Results(results) => {
                     let body = json!({ "SessionId": self.session, "TurnId": turn, "ToolResults": results });
-                    next = Asked::post(paths::TOOL_RESULTS, &body);
+                    next = Request::post(paths::TOOL_RESULTS, &body);
                 }
-                Results::Stopped => break self.stop(&turn, screen).await,
+                ToolRun::Stopped => break self.stop(&turn, screen).await,
             }
         };
-        self.last = Some(Last { turn, asked, is_open: false });
-        Ok(ended)
+        self.last = Some(LastTurn { turn, request, is_replayable: false });
+        Ok(outcome)
     }
 
-    /// Cancels the turn; another Ctrl-C meanwhile leaves.
-    async fn stop(&self, turn: &str, screen: &mut Screen) -> Ended {
+    /// Cancels the turn. Another Ctrl-C in the meantime quits.
+    async fn stop(&self, turn: &str, screen: &mut Screen) -> Outcome {
         screen.stop();
-        screen.note("(stopping; Ctrl-C again leaves)");
+        screen.note("(stopping; press Ctrl-C again to quit)");
         tokio::select! {
             () = self.cancel(turn) => {}
-            _ = tokio::signal::ctrl_c() => return Ended::Left,
+            _ = tokio::signal::ctrl_c() => return Outcome::Quit,
         }
         screen.note("(stopped)");
-        Ended::Stopped
+        Outcome::Stopped
     }
 
     async fn cancel(&self, turn: &str) {
-        let asked = Asked::order(self.path(&format!("/turns/{turn}/cancel")));
-        for sent in 0..CANCELS {
-            match self.api.result(&asked).await {
-                Err(Error::Refused(refusal))
-                    if ["TurnNotFound", "SessionNotFound"].contains(&&*refusal.code) =>
-                {
-                    // The turn's own request is still on its way.
+        let request = Request::post_empty(self.path(&format!("/turns/{turn}/cancel")));
+        for sent in 0..CANCEL_ATTEMPTS {
+            match self.api.call(&request).await {
+                Err(Error::Api(refusal)) if ["TurnNotFound", "SessionNotFound"].contains(&&*refusal.code) => {
+                    // The turn's own request has not arrived yet.
                     tokio::time::sleep(std::time::Duration::from_millis(50 << sent)).await;
                 }
-                // Whatever it came to, it is over or will be.
+                // In every other case the turn has ended or will end.
                 _ => return,
             }
         }
     }
 
-    fn show_what_came_along(&self, response: &Value, screen: &mut Screen) {
+    fn show_warnings_and_files(&self, response: &Value, screen: &mut Screen) {
         for warning in items(response, "/UserWarnings") {
             screen.note(&format!("! {}", warning.as_str().unwrap_or_default()));
         }
@@ -197,12 +208,13 @@ impl Conversation {
         }
     }
 
-    /// The user's sessions, newest first.
+    /// Lists the user's sessions, newest first.
     pub(crate) async fn list(&mut self, screen: &mut Screen) -> Result<(), Failure> {
-        let asked = Asked::get(format!("{}?pageSize=20", paths::SESSIONS));
-        let found = self.api.result(&asked).await?;
-        self.listed = items(&found, "/Items").map(|session| text(session, "/Id").to_owned()).collect();
-        for (session, number) in items(&found, "/Items").zip(1..) {
+        let request = Request::get(format!("{}?pageSize=20", paths::SESSIONS));
+        let response = self.api.call(&request).await?;
+        self.listed_sessions =
+            items(&response, "/Items").map(|session| text(session, "/Id").to_owned()).collect();
+        for (session, number) in items(&response, "/Items").zip(1..) {
             let here = if text(session, "/Id") == self.session { "*" } else { " " };
             let turns = session.pointer("/TurnCount").and_then(Value::as_u64).unwrap_or_default();
             let (name, date) = (text(session, "/Name"), text(session, "/LastUpdatedDate"));
@@ -211,31 +223,32 @@ impl Conversation {
                 date.get(..16).unwrap_or(date)
             ));
         }
-        if self.listed.is_empty() {
+        if self.listed_sessions.is_empty() {
             screen.note("no sessions yet");
         }
         Ok(())
     }
 
-    /// Goes on with a session: shows its last turns, and waits for one that is under way.
-    pub(crate) async fn open(&mut self, which: &str, screen: &mut Screen) -> Result<Ended, Failure> {
-        let number = which.parse::<usize>().ok().and_then(|number| self.listed.get(number.checked_sub(1)?));
+    /// Opens a session: shows its last turns, and waits for one that is running.
+    pub(crate) async fn open(&mut self, which: &str, screen: &mut Screen) -> Result<Outcome, Failure> {
+        let number =
+            which.parse::<usize>().ok().and_then(|number| self.listed_sessions.get(number.checked_sub(1)?));
         let session = number.map_or(which, String::as_str).to_owned();
-        let path = format!("{}/{session}/turns?order=desc&pageSize={SHOWN}", paths::SESSIONS);
-        let found = self.api.result(&Asked::get(path)).await?;
+        let path = format!("{}/{session}/turns?order=desc&pageSize={SHOWN_TURNS}", paths::SESSIONS);
+        let response = self.api.call(&Request::get(path)).await?;
         self.session = session;
         self.last = None;
-        let mut turns: Vec<&Value> = items(&found, "/Items").collect();
+        let mut turns: Vec<&Value> = items(&response, "/Items").collect();
         turns.reverse();
         for turn in turns {
             let rest = if turn["InstructionSummaryTruncated"] == true { "…" } else { "" };
             screen.note(&format!("> {}{rest}", text(turn, "/InstructionSummary")));
             let id = text(turn, "/Id").to_owned();
-            let asked = Asked::get(self.path(&format!("/turns/{id}/stream")));
+            let request = Request::get(self.path(&format!("/turns/{id}/stream")));
             if text(turn, "/Status/Id") == "pending" {
-                return self.turn(id, asked, screen).await;
+                return self.run_turn(id, request, screen).await;
             }
-            match self.api.follow(&asked, &mut Position::default(), &mut |_| {}).await {
+            match self.api.follow(&request, &mut Position::default(), &mut |_| {}).await {
                 Ok(response) => screen.markdown(text(&response, "/PrimaryOutputText")),
                 Err(error) => {
                     let partial = text(turn, "/PartialAnswerSummary");
@@ -246,21 +259,21 @@ impl Conversation {
                 }
             }
         }
-        Ok(Ended::Answered)
+        Ok(Outcome::Answered)
     }
 
     pub(crate) async fn mode(&self, screen: &mut Screen) -> Result<(), Failure> {
-        let found = self.api.result(&Asked::get(self.path(""))).await?;
-        screen.note(&format!("mode {}", text(&found, "/Mode")));
-        for change in items(&found, "/ModeHistory") {
+        let response = self.api.call(&Request::get(self.path(""))).await?;
+        screen.note(&format!("mode {}", text(&response, "/Mode")));
+        for change in items(&response, "/ModeHistory") {
             screen.note(&format!("  {}  {}", text(change, "/TimeStamp"), text(change, "/NewMode")));
         }
         Ok(())
     }
 
     pub(crate) async fn usage(&self, screen: &mut Screen) -> Result<(), Failure> {
-        let found = self.api.result(&Asked::get(self.path(""))).await?;
-        let count = |path: &str| found.pointer(path).and_then(Value::as_u64).unwrap_or_default();
+        let response = self.api.call(&Request::get(self.path(""))).await?;
+        let count = |path: &str| response.pointer(path).and_then(Value::as_u64).unwrap_or_default();
         screen.note(&format!(
             "{} turns, {} tokens in ({} cached), {} out",
             count("/TurnCount"),
@@ -268,7 +281,7 @@ impl Conversation {
             count("/TotalUsage/CachedTokens"),
             count("/TotalUsage/CompletionTokens")
         ));
-        for cost in items(&found, "/TotalCosts") {
+        for cost in items(&response, "/TotalCosts") {
             screen.note(&format!("{} {}", text(cost, "/Amount"), text(cost, "/Currency")));
         }
         Ok(())
@@ -279,21 +292,21 @@ impl Conversation {
     }
 }
 
-/// What to do about an error, where that is known.
+/// Formats an error with a hint, if there is one.
 fn advice(error: &Error) -> String {
-    let todo = match (error.code(), error.retry()) {
+    let hint = match (error.code(), error.retry()) {
         (Some("Unauthenticated"), _) => " Get a new token.",
-        (_, Retry::SameRequest | Retry::NewTurn) => " /retry asks again.",
+        (_, Retry::SameRequest | Retry::NewTurn) => " Type /retry to try again.",
         _ => "",
     };
-    format!("{error}{}{todo}", if todo.is_empty() { "" } else { "." })
+    format!("{error}{}{hint}", if hint.is_empty() { "" } else { "." })
 }
 
-fn id() -> String {
+fn new_id() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
-/// A text of an answer; empty where there is none.
+/// Returns a string of a response, or an empty one if it is absent.
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! `aptix chat`: a talk in the terminal, or one question in a pipe.
+//! `aptix chat`: a conversation in the terminal, or a single question in a pipe.
 
 mod attachment;
 mod blocks;
 mod command;
 mod conversation;
 mod deployment;
-mod prompt;
+mod line_editor;
 mod screen;
 mod tools;
 
@@ -19,162 +19,175 @@ use crate::Failure;
 use crate::workspace::Workspace;
 use attachment::Attachment;
 use command::Command;
-use conversation::{Conversation, Ended};
-use deployment::{Deployment, Reach};
-use prompt::{Prompt, Typed};
+use conversation::{Conversation, Outcome};
+use deployment::{Deployment, DeploymentArgs};
+use line_editor::{Input, LineEditor};
 use screen::Screen;
 use tools::{Approval, Tools};
 
-/// What a shell calls a program that Ctrl-C ended.
+/// Conventional exit code of a program that was interrupted with Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 #[derive(Debug, Args)]
 pub(crate) struct Chat {
-    /// Ask this and end. What comes through a pipe goes along as a file.
+    /// Instruction to send before exiting; piped input is attached as a file
     #[arg(value_name = "INSTRUCTION")]
     instruction: Vec<String>,
-    /// Go on with this session.
+    /// Session to continue
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// The agent context of a new session.
+    /// Agent context of a new session
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// Let the agent read this folder, and change it when you say yes.
+    /// Folder that the agent may read, and change with your approval
     #[arg(long, value_name = "FOLDER")]
     workspace: Option<PathBuf>,
-    /// Apply the agent's patches without asking.
+    /// Apply the agent's patches without asking for approval
     #[arg(long, requires = "workspace")]
     yes: bool,
-    /// Send a file or an image with the first instruction; may be repeated.
+    /// File or image to attach to the first instruction; can be repeated
     #[arg(long = "attach", value_name = "FILE")]
     attached: Vec<PathBuf>,
     #[command(flatten)]
-    reach: Reach,
+    deployment: DeploymentArgs,
 }
 
-/// Talks until the user leaves, or asks the one question.
+/// Runs the chat until the user quits, or sends a single instruction.
 pub(crate) async fn run(arguments: Chat) -> Result<ExitCode, Failure> {
-    let is_typed = std::io::stdin().is_terminal();
-    let prompt = Prompt::new()?;
-    let tools = tools(&arguments, is_typed.then_some(&prompt))?;
-    let Chat { instruction, session, agent, attached, reach, .. } = arguments;
+    let is_terminal = std::io::stdin().is_terminal();
+    let editor = LineEditor::new()?;
+    let tools = open_tools(&arguments, is_terminal.then_some(&editor))?;
+    let Chat { instruction, session, agent, attached, deployment, .. } = arguments;
     let attached = attached.iter().zip(1..).map(|(path, number)| Attachment::read(path, number));
     let attached: Vec<_> = attached.collect::<Result<_, _>>()?;
     let mut screen = Screen::new();
-    let Deployment { api, name, running } = Deployment::open(reach).await?;
-    let mut talk = Conversation::new(api, agent, tools);
-    attached.into_iter().for_each(|attachment| talk.attach(attachment));
-    let talked = async {
-        if is_typed && instruction.is_empty() {
-            screen.note(&format!("{name}. /help shows the commands."));
+    let Deployment { api, name, started_cloud } = Deployment::open(deployment).await?;
+    let mut conversation = Conversation::new(api, agent, tools);
+    attached.into_iter().for_each(|attachment| conversation.attach(attachment));
+    let outcome = async {
+        if is_terminal && instruction.is_empty() {
+            screen.note(&format!("{name}. Type /help for commands."));
             if let Some(session) = &session {
-                talk.open(session, &mut screen).await?;
+                conversation.open(session, &mut screen).await?;
             }
-            return converse(&mut talk, &prompt, &mut screen).await;
+            return read_loop(&mut conversation, &editor, &mut screen).await;
         }
         if let Some(session) = session {
-            talk.go_on(session);
+            conversation.set_session(session);
         }
-        let instruction = question(instruction.join(" "), is_typed, &mut talk)?;
-        talk.ask(&instruction, &mut screen).await
+        let instruction = read_instruction(instruction.join(" "), is_terminal, &mut conversation)?;
+        conversation.ask(&instruction, &mut screen).await
     };
-    let talked = talked.await;
-    running.end().await;
-    Ok(match talked? {
-        Ended::Answered => ExitCode::SUCCESS,
-        Ended::Failed => ExitCode::FAILURE,
-        Ended::Stopped | Ended::Left => ExitCode::from(INTERRUPTED),
+    let outcome = outcome.await;
+    started_cloud.shutdown().await;
+    Ok(match outcome? {
+        Outcome::Answered => ExitCode::SUCCESS,
+        Outcome::Failed => ExitCode::FAILURE,
+        Outcome::Stopped | Outcome::Quit => ExitCode::from(INTERRUPTED),
     })
 }
 
-/// What the agent may do here, and who is asked.
-fn tools(arguments: &Chat, prompt: Option<&Prompt>) -> Result<Tools, Failure> {
+/// Opens the workspace and selects the approval policy.
+fn open_tools(arguments: &Chat, editor: Option<&LineEditor>) -> Result<Tools, Failure> {
     let open = |folder: &PathBuf| {
         Workspace::open(folder).map_err(|error| format!("--workspace {}: {error}", folder.display()))
     };
-    let approval = match prompt {
+    let approval = match editor {
         _ if arguments.yes => Approval::Always,
-        Some(prompt) => Approval::Ask(prompt.clone()),
+        Some(editor) => Approval::Ask(editor.clone()),
         None => Approval::Never,
     };
     Ok(Tools { workspace: arguments.workspace.as_ref().map(open).transpose()?, approval })
 }
 
-/// The one question. What comes through a pipe is a file beside it, or the question itself where there is no other.
-fn question(instruction: String, is_typed: bool, talk: &mut Conversation) -> Result<String, Failure> {
-    if is_typed {
+/// Returns the single instruction. Piped input is attached as a file, or is the instruction itself if there is no
+/// other.
+fn read_instruction(
+    instruction: String,
+    is_terminal: bool,
+    conversation: &mut Conversation,
+) -> Result<String, Failure> {
+    if is_terminal {
         return Ok(instruction);
     }
-    let mut piped = Vec::new();
-    std::io::stdin().take(attachment::LARGEST + 1).read_to_end(&mut piped)?;
-    if piped.len() as u64 > attachment::LARGEST {
-        let largest = attachment::LARGEST;
-        return Err(
-            format!("what comes through the pipe is larger than a request may be ({largest} bytes)").into()
-        );
+    let mut input = Vec::new();
+    std::io::stdin().take(attachment::MAX_BYTES + 1).read_to_end(&mut input)?;
+    if input.len() as u64 > attachment::MAX_BYTES {
+        let max = attachment::MAX_BYTES;
+        return Err(format!("the piped input is larger than {max} bytes, the limit of a request").into());
     }
     if instruction.is_empty() {
-        return Ok(String::from_utf8(piped)
-            .map_err(|_| "what comes through the pipe is no text: ask something about it")?);
+        return Ok(String::from_utf8(input)
+            .map_err(|_| "the piped input is not text; pass an instruction about it")?);
     }
-    if !piped.is_empty() {
-        talk.attach(Attachment::piped(piped));
+    if !input.is_empty() {
+        conversation.attach(Attachment::from_stdin(input));
     }
     Ok(instruction)
 }
 
-/// Line after line.
-async fn converse(talk: &mut Conversation, prompt: &Prompt, screen: &mut Screen) -> Result<Ended, Failure> {
+/// Reads and handles lines until the user quits.
+async fn read_loop(
+    conversation: &mut Conversation,
+    editor: &LineEditor,
+    screen: &mut Screen,
+) -> Result<Outcome, Failure> {
     let mut was_interrupted = false;
     loop {
-        let line = match prompt.instruction().await? {
-            Typed::Line(line) => line,
-            Typed::End => return Ok(Ended::Answered),
-            Typed::Interrupted if was_interrupted => return Ok(Ended::Left),
-            Typed::Interrupted => {
+        let line = match editor.read_instruction().await? {
+            Input::Line(line) => line,
+            Input::End => return Ok(Outcome::Answered),
+            Input::Interrupted if was_interrupted => return Ok(Outcome::Quit),
+            Input::Interrupted => {
                 was_interrupted = true;
-                screen.note("Ctrl-C again leaves, and so does Ctrl-D.");
+                screen.note("Press Ctrl-C again to quit, or Ctrl-D.");
                 continue;
             }
         };
         was_interrupted = false;
-        let done = match Command::parse(&line) {
-            Some(Ok(Command::Quit)) => return Ok(Ended::Answered),
-            Some(Ok(command)) => obey(command, talk, screen).await,
+        let result = match Command::parse(&line) {
+            Some(Ok(Command::Quit)) => return Ok(Outcome::Answered),
+            Some(Ok(command)) => run_command(command, conversation, screen).await,
             Some(Err(why)) => Err(why.into()),
-            None if line.trim().is_empty() && talk.attached() == 0 => continue,
-            None => talk.ask(line.trim(), screen).await,
+            None if line.trim().is_empty() && conversation.attachment_count() == 0 => continue,
+            None => conversation.ask(line.trim(), screen).await,
         };
-        match done {
-            Ok(Ended::Left) => return Ok(Ended::Left),
+        match result {
+            Ok(Outcome::Quit) => return Ok(Outcome::Quit),
             Ok(_) => {}
             Err(error) => screen.error(&crate::with_sources(error.as_ref())),
         }
     }
 }
 
-/// Does what a command says.
-async fn obey(command: Command, talk: &mut Conversation, screen: &mut Screen) -> Result<Ended, Failure> {
+/// Runs a slash command.
+async fn run_command(
+    command: Command,
+    conversation: &mut Conversation,
+    screen: &mut Screen,
+) -> Result<Outcome, Failure> {
     match command {
         Command::New => {
-            talk.begin();
-            screen.note("a new session begins with the next instruction");
+            conversation.new_session();
+            screen.note("the next instruction starts a new session");
         }
-        Command::Sessions => talk.list(screen).await?,
-        Command::Open(which) => return talk.open(&which, screen).await,
+        Command::Sessions => conversation.list(screen).await?,
+        Command::Open(which) => return conversation.open(&which, screen).await,
         Command::Attach(paths) => {
             for path in paths {
-                talk.attach(Attachment::read(&path, talk.attached() + 1)?);
+                conversation.attach(Attachment::read(&path, conversation.attachment_count() + 1)?);
             }
-            screen.note(&format!("{} go with the next instruction", talk.attached()));
+            screen.note(&format!("{} attached to the next instruction", conversation.attachment_count()));
         }
-        Command::Mode(None) => talk.mode(screen).await?,
-        Command::Mode(Some(mode)) => return talk.ask(&format!("Change to the mode {mode}."), screen).await,
-        Command::Usage => talk.usage(screen).await?,
-        Command::Retry => return talk.again(screen).await,
+        Command::Mode(None) => conversation.mode(screen).await?,
+        Command::Mode(Some(mode)) => {
+            return conversation.ask(&format!("Change to the mode {mode}."), screen).await;
+        }
+        Command::Usage => conversation.usage(screen).await?,
+        Command::Retry => return conversation.retry(screen).await,
         Command::Help => screen.note(&command::help()),
-        // The loop leaves by itself.
+        // The read loop handles it.
         Command::Quit => {}
     }
-    Ok(Ended::Answered)
+    Ok(Outcome::Answered)
 }

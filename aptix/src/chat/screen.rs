@@ -1,7 +1,7 @@
-//! The terminal: an answer while it is written, and what happens around it.
+//! The terminal: shows streamed answers and status messages.
 //!
-//! Markdown is shown as it comes, and once more, laid out, when its block is complete. Where standard output is no
-//! terminal nothing is there but the answers, each when it is final.
+//! Markdown is shown as it arrives, and laid out once its block is complete. If standard output is not a terminal,
+//! only final answers are written.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -11,24 +11,24 @@ use termimad::{Alignment, MadSkin};
 
 use super::blocks::Blocks;
 
-/// What a terminal's line is where it does not say.
-const USUAL: (u16, u16) = (80, 24);
+/// Terminal size if it can't be determined.
+const DEFAULT_SIZE: (u16, u16) = (80, 24);
 const DIM: &str = "\x1b[2m";
 const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
-const PLAIN: &str = "\x1b[0m";
-/// To the beginning of the line, and nothing on it.
-const CLEARED: &str = "\r\x1b[2K";
+const RESET: &str = "\x1b[0m";
+/// Moves to the start of the line and clears it.
+const CLEAR_LINE: &str = "\r\x1b[2K";
 
-/// Where everything is written.
+/// The screen.
 pub(crate) struct Screen {
     is_terminal: bool,
     has_colour: bool,
     skin: MadSkin,
     blocks: Blocks,
-    /// The answer since it last began anew.
+    /// The answer since its last restart.
     answer: String,
-    /// A line that says what the turn is at stands where the answer goes on.
+    /// Set if a status line is shown at the position where the answer continues.
     has_status: bool,
 }
 
@@ -48,18 +48,18 @@ impl Screen {
         }
     }
 
-    /// What happens in a turn.
+    /// Shows an event of a turn.
     pub(crate) fn event(&mut self, event: Event) {
         match event {
             Event::Delta(text) => self.delta(&text),
             Event::Reset(reason) => self.reset(reason.as_deref()),
-            Event::Status(status) => self.status(&phase(&status)),
-            Event::Retry(error) => self.status(&format!("{error}; trying again")),
+            Event::Status(status) => self.status(&status_text(&status)),
+            Event::Retry(error) => self.status(&format!("{error}; retrying")),
         }
     }
 
     fn delta(&mut self, text: &str) {
-        let text = shown(text);
+        let text = sanitize(text);
         self.answer.push_str(&text);
         if !self.is_terminal {
             return;
@@ -73,18 +73,18 @@ impl Screen {
         }
     }
 
-    /// What was shown is not the answer. It stays, since a terminal can't take back what has scrolled away.
+    /// Restarts the answer. The text so far stays, since a terminal can't remove lines that have scrolled away.
     fn reset(&mut self, reason: Option<&str>) {
         self.end_block();
         self.answer.clear();
         if let Some(reason @ ("attempt" | "mended" | "retry")) = reason {
-            self.note(&format!("(the answer begins anew: {reason})"));
+            self.note(&format!("(answer restarted: {reason})"));
         }
     }
 
-    /// What a turn came to. `text` counts, whatever was shown.
+    /// Shows the final answer. `text` is authoritative, whatever was streamed before.
     pub(crate) fn finish(&mut self, text: &str) {
-        let text = shown(text);
+        let text = sanitize(text);
         if !self.is_terminal {
             self.write(&text);
             if !text.ends_with('\n') {
@@ -99,64 +99,64 @@ impl Screen {
         self.answer.clear();
     }
 
-    /// A turn that did not come to an answer: what was shown stays.
+    /// Ends a turn without an answer. The text so far stays.
     pub(crate) fn stop(&mut self) {
         self.end_block();
         self.answer.clear();
     }
 
-    /// Markdown in one piece.
+    /// Shows complete Markdown.
     pub(crate) fn markdown(&mut self, text: &str) {
-        let laid_out = self.skin.term_text(&shown(text)).to_string();
+        let laid_out = self.skin.term_text(&sanitize(text)).to_string();
         self.write(&laid_out);
         if !laid_out.ends_with('\n') {
             self.write("\n");
         }
     }
 
-    /// A line about what happens; on standard error, so that a pipe has the answers alone.
+    /// Shows a note on standard error, so that a pipe only gets answers.
     pub(crate) fn note(&mut self, text: &str) {
         self.clear_status();
-        let (dim, plain) = self.colours(DIM);
-        tell(&format!("{dim}{}{plain}", shown(text)));
+        let (dim, reset) = self.colours(DIM);
+        print_line(&format!("{dim}{}{reset}", sanitize(text)));
     }
 
-    /// What went wrong.
+    /// Shows an error.
     pub(crate) fn error(&mut self, text: &str) {
         self.stop();
-        let (red, plain) = self.colours(RED);
-        tell(&format!("{red}{}{plain}", shown(text)));
+        let (red, reset) = self.colours(RED);
+        print_line(&format!("{red}{}{reset}", sanitize(text)));
     }
 
-    /// A patch, with what goes and what comes told apart.
+    /// Shows a patch in colour.
     pub(crate) fn patch(&mut self, patch: &str) {
         self.clear_status();
-        for line in shown(patch).lines() {
-            let (colour, plain) = match line.as_bytes().first() {
+        for line in sanitize(patch).lines() {
+            let (colour, reset) = match line.as_bytes().first() {
                 Some(b'+') => self.colours(GREEN),
                 Some(b'-') => self.colours(RED),
                 _ => self.colours(DIM),
             };
-            tell(&format!("{colour}{line}{plain}"));
+            print_line(&format!("{colour}{line}{reset}"));
         }
     }
 
-    /// A line that the next thing replaces.
+    /// Shows a status line, which the next output replaces.
     fn status(&mut self, text: &str) {
         if !self.is_terminal || text.is_empty() || !self.blocks.is_empty() {
             return;
         }
         let (width, _) = size();
         let text: String =
-            format!("· {}", shown(text)).chars().take(usize::from(width).saturating_sub(1)).collect();
-        let (dim, plain) = self.colours(DIM);
-        self.write(&format!("{CLEARED}{dim}{text}{plain}"));
+            format!("· {}", sanitize(text)).chars().take(usize::from(width).saturating_sub(1)).collect();
+        let (dim, reset) = self.colours(DIM);
+        self.write(&format!("{CLEAR_LINE}{dim}{text}{reset}"));
         self.has_status = true;
     }
 
     fn clear_status(&mut self) {
         if std::mem::take(&mut self.has_status) {
-            self.write(CLEARED);
+            self.write(CLEAR_LINE);
         }
     }
 
@@ -170,7 +170,7 @@ impl Screen {
         }
     }
 
-    /// Puts a block's layout in the place of its text, unless that has scrolled away.
+    /// Replaces a block's raw text with its layout, unless it has scrolled away.
     fn lay_out(&mut self, block: &str) {
         let (width, height) = size();
         let rows = super::blocks::rows(block, width);
@@ -184,35 +184,35 @@ impl Screen {
     }
 
     fn colours(&self, colour: &'static str) -> (&'static str, &'static str) {
-        if self.has_colour { (colour, PLAIN) } else { ("", "") }
+        if self.has_colour { (colour, RESET) } else { ("", "") }
     }
 
     fn write(&mut self, text: &str) {
         let mut out = io::stdout();
-        // A closed pipe is no reason to stop a turn.
+        // A closed pipe does not stop a turn.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 }
 
-fn tell(line: &str) {
+fn print_line(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn size() -> (u16, u16) {
     match termimad::terminal_size() {
-        (0, _) | (_, 0) => USUAL,
+        (0, _) | (_, 0) => DEFAULT_SIZE,
         size => size,
     }
 }
 
-/// Text of a model or a tool as a terminal may be shown it: nothing in it is a command to the terminal.
-pub(crate) fn shown(text: &str) -> String {
+/// Removes control characters, so that text of a model or a tool can't send commands to the terminal.
+pub(crate) fn sanitize(text: &str) -> String {
     let expanded = text.replace('\t', "    ");
     expanded.chars().filter(|letter| *letter == '\n' || !letter.is_control()).collect()
 }
 
-/// What a turn is at, in a few words.
-fn phase(status: &Value) -> String {
+/// Formats the status of a turn.
+fn status_text(status: &Value) -> String {
     let text = |name: &str| status.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (phase, tool) = (text("Phase"), text("Name"));
     let tool = if tool.is_empty() { text("ToolName") } else { tool };
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_text_is_a_command_to_the_terminal() {
-        assert_eq!(shown("a\x1b]0;title\x07\tb\r\n\u{9b}31m"), "a]0;title    b\n31m");
+    fn sanitized_text_has_no_terminal_commands() {
+        assert_eq!(sanitize("a\x1b]0;title\x07\tb\r\n\u{9b}31m"), "a]0;title    b\n31m");
     }
 }

@@ -1,55 +1,55 @@
-//! The tools of this client: what reads runs by itself, what changes is asked first.
+//! The client's tools. Reads run without approval; changes need it.
 
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::conversation::{items, text};
-use super::prompt::{Prompt, Typed};
+use super::line_editor::{Input, LineEditor};
 use super::screen::Screen;
 use crate::Failure;
 use crate::workspace::{self, Call, Workspace};
 
-/// The API's limit of one result, in characters.
-const MOST_RESULT: usize = contracts::request::limits::MAX_RESULT_JSON_CHARS;
+/// The API's limit for one result, in characters.
+const MAX_RESULT_CHARS: usize = contracts::request::limits::MAX_RESULT_JSON_CHARS;
 const DECLINED: &str = "The user declined this patch.";
 
-/// Who says whether a patch is applied.
+/// Approval policy for patches.
 #[derive(Clone)]
 pub(crate) enum Approval {
-    /// The user, each time.
-    Ask(Prompt),
-    /// Every patch is applied: the user said so.
+    /// Ask the user each time.
+    Ask(LineEditor),
+    /// Apply every patch, as the user requested.
     Always,
-    /// None is: there is nobody to ask.
+    /// Apply no patch, since there is nobody to ask.
     Never,
 }
 
-/// What runs the calls of a turn.
+/// Runs the tool calls of a turn.
 pub(crate) struct Tools {
     pub(crate) workspace: Option<Workspace>,
     pub(crate) approval: Approval,
 }
 
-/// What the calls of a reply came to.
-pub(crate) enum Results {
-    /// A result for each, in their order.
-    All(Vec<Value>),
+/// Result of running the calls of a reply.
+pub(crate) enum ToolRun {
+    /// A result for each call, in order.
+    Results(Vec<Value>),
     /// The user stopped the turn instead.
     Stopped,
 }
 
 impl Tools {
-    /// Runs every call, one after the other.
-    pub(crate) async fn run(&mut self, response: &Value, screen: &mut Screen) -> Result<Results, Failure> {
+    /// Runs every call in order.
+    pub(crate) async fn run(&mut self, response: &Value, screen: &mut Screen) -> Result<ToolRun, Failure> {
         let mut results = Vec::new();
         for call in items(response, "/ToolCalls") {
-            let begun = Instant::now();
+            let started = Instant::now();
             let (name, arguments) = (text(call, "/Name"), text(call, "/ArgumentsJson"));
             let Some(outcome) = self.call(name, arguments, screen).await? else {
-                return Ok(Results::Stopped);
+                return Ok(ToolRun::Stopped);
             };
-            let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
             let id = text(call, "/ToolCallId");
             results.push(match outcome {
                 Ok(value) => {
@@ -61,54 +61,56 @@ impl Tools {
                 }
             });
         }
-        Ok(Results::All(results))
+        Ok(ToolRun::Results(results))
     }
 
-    /// What a call came to; none when the turn is to be stopped.
+    /// Runs one call. Returns none if the user stops the turn.
     async fn call(
         &mut self,
         name: &str,
         arguments: &str,
         screen: &mut Screen,
     ) -> Result<Option<Result<Value, String>>, Failure> {
-        let told = |error: workspace::Error| Ok(Some(Err(error.to_string())));
+        let tool_error = |error: workspace::Error| Ok(Some(Err(error.to_string())));
         let Some(workspace) = &self.workspace else {
             screen.note(&format!("· {name}"));
             return Ok(Some(Err(format!(
-                "This client has no tool {name}: it was started without a workspace."
+                "This client has no tool {name}: it was started without --workspace."
             ))));
         };
         let call = match Call::parse(name, arguments) {
             Ok(call) => call,
-            Err(error) => return told(error),
+            Err(error) => return tool_error(error),
         };
-        screen.note(&format!("· {}", what(&call)));
+        screen.note(&format!("· {}", describe(&call)));
         let Call::Write { path, patch } = &call else {
             return match workspace.read_only(&call) {
-                Ok(value) if value.to_string().chars().count() > MOST_RESULT => {
-                    Ok(Some(Err(format!("The result is larger than {MOST_RESULT} characters."))))
+                Ok(value) if value.to_string().chars().count() > MAX_RESULT_CHARS => {
+                    Ok(Some(Err(format!("The result is larger than {MAX_RESULT_CHARS} characters."))))
                 }
                 Ok(value) => Ok(Some(Ok(value))),
-                Err(error) => told(error),
+                Err(error) => tool_error(error),
             };
         };
-        // A patch that does not fit is refused before anybody is asked.
-        let change = match workspace.patched(path, patch) {
+        // A patch that does not apply is refused before the user is asked.
+        let change = match workspace.prepare_change(path, patch) {
             Ok(change) => change,
-            Err(error) => return told(error),
+            Err(error) => return tool_error(error),
         };
         screen.patch(patch);
-        let (is_agreed, always) = match &self.approval {
+        let (is_approved, always) = match &self.approval {
             Approval::Always => (true, false),
-            Approval::Never => return Ok(Some(Err(format!("{DECLINED} Nobody could be asked.")))),
-            Approval::Ask(prompt) => match agreed(prompt, path).await? {
-                Some(Agreed::Yes) => (true, false),
-                Some(Agreed::Always) => (true, true),
-                Some(Agreed::No) => (false, false),
+            Approval::Never => {
+                return Ok(Some(Err(format!("{DECLINED} This client can't ask for approval."))));
+            }
+            Approval::Ask(editor) => match confirm_change(editor, path).await? {
+                Some(Confirmation::Yes) => (true, false),
+                Some(Confirmation::Always) => (true, true),
+                Some(Confirmation::No) => (false, false),
                 None => return Ok(None),
             },
         };
-        if !is_agreed {
+        if !is_approved {
             return Ok(Some(Err(DECLINED.to_owned())));
         }
         let written = workspace.write(path, &change);
@@ -117,36 +119,36 @@ impl Tools {
         }
         match written {
             Ok(()) => Ok(Some(Ok(json!({ "applied": true })))),
-            Err(error) => told(error),
+            Err(error) => tool_error(error),
         }
     }
 }
 
-enum Agreed {
+enum Confirmation {
     Yes,
     No,
     Always,
 }
 
-/// Asks until the answer is one. None stops the turn.
-async fn agreed(prompt: &Prompt, path: &str) -> Result<Option<Agreed>, Failure> {
+/// Asks until the answer is valid. None stops the turn.
+async fn confirm_change(editor: &LineEditor, path: &str) -> Result<Option<Confirmation>, Failure> {
     loop {
         let question = format!("Change {path}? [y]es, [n]o, [a]lways: ");
-        match prompt.answer(&question).await? {
-            Typed::Line(line) => match line.trim().to_lowercase().as_str() {
-                "y" | "yes" => return Ok(Some(Agreed::Yes)),
-                "n" | "no" => return Ok(Some(Agreed::No)),
-                "a" | "always" => return Ok(Some(Agreed::Always)),
+        match editor.read_answer(&question).await? {
+            Input::Line(line) => match line.trim().to_lowercase().as_str() {
+                "y" | "yes" => return Ok(Some(Confirmation::Yes)),
+                "n" | "no" => return Ok(Some(Confirmation::No)),
+                "a" | "always" => return Ok(Some(Confirmation::Always)),
                 _ => {}
             },
-            Typed::End => return Ok(Some(Agreed::No)),
-            Typed::Interrupted => return Ok(None),
+            Input::End => return Ok(Some(Confirmation::No)),
+            Input::Interrupted => return Ok(None),
         }
     }
 }
 
-/// A call in a few words.
-fn what(call: &Call) -> String {
+/// Describes a call in a few words.
+fn describe(call: &Call) -> String {
     match call {
         Call::Read { path } => format!("reads {path}"),
         Call::List { path } => format!("lists {}", if path.is_empty() { "." } else { path }),

@@ -1,7 +1,7 @@
-//! A folder that an agent may work in, and nothing outside of it.
+//! A workspace: a folder that an agent may read and change, and nothing outside it.
 //!
-//! Every path is resolved inside an open folder, symbolic links included, so there is no moment between looking and
-//! doing in which a link could be put in the way. What is found is bounded in size and number.
+//! Every path, symbolic links included, is resolved inside an open folder handle, so no link can be swapped in
+//! between check and use. Results are bounded in size and number.
 
 mod patch;
 mod walk;
@@ -16,35 +16,35 @@ use serde_json::{Value, json};
 
 pub(crate) use patch::{Change, Patch};
 
-/// The largest file that is read or written, in bytes.
-const LARGEST_FILE: u64 = 512 * 1024;
-/// A temporary file is in the folder of the file that it becomes.
-const TEMPORARY: &str = ".aptix-patch";
+/// Largest file that is read or written, in bytes.
+const MAX_FILE_BYTES: u64 = 512 * 1024;
+/// Temporary file, in the same folder as the file that it replaces.
+const TEMP_FILE: &str = ".aptix-patch";
 
-/// Why a tool could not do what it was called for. The model is told these words.
+/// A failed tool call. The model sees the message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The path is not one of the workspace.
-    #[error("{0:?} is no path inside the workspace: it is relative to its root, without `..`")]
+    /// The path is outside the workspace.
+    #[error("{0:?} is not a path inside the workspace; use a path relative to its root, without `..`")]
     Path(String),
-    /// Nothing is there, or it can't be had.
+    /// The file does not exist or can't be accessed.
     #[error("{path}: {why}")]
     File { path: String, why: String },
-    /// The patch does not say what it changes, or does not fit.
+    /// The patch is invalid or does not apply.
     #[error("{0}")]
     Patch(String),
-    /// The expression to search for is none.
-    #[error("the pattern is no regular expression: {0}")]
+    /// The search pattern is invalid.
+    #[error("the pattern is not a valid regular expression: {0}")]
     Pattern(String),
-    /// The arguments are not those of the tool.
-    #[error("the arguments are not those of {tool}: {why}")]
+    /// The arguments don't match the tool's schema.
+    #[error("invalid arguments for {tool}: {why}")]
     Arguments { tool: &'static str, why: String },
     /// There is no such tool.
     #[error("this client has no tool {0}")]
     Unknown(String),
 }
 
-/// What a call asks for.
+/// A parsed tool call.
 #[derive(Debug)]
 pub(crate) enum Call {
     Read { path: String },
@@ -54,7 +54,7 @@ pub(crate) enum Call {
 }
 
 #[derive(Deserialize)]
-struct Of {
+struct Arguments {
     #[serde(default)]
     path: String,
     #[serde(default)]
@@ -64,7 +64,7 @@ struct Of {
 }
 
 impl Call {
-    /// A tool's name and its arguments as JSON.
+    /// Parses a tool's name and its JSON arguments.
     pub(crate) fn parse(name: &str, arguments: &str) -> Result<Self, Error> {
         let tool = match name {
             "workspace_read_file" => "workspace_read_file",
@@ -73,8 +73,8 @@ impl Call {
             "workspace_write_patch" => "workspace_write_patch",
             other => return Err(Error::Unknown(other.to_owned())),
         };
-        let wrong = |error: serde_json::Error| Error::Arguments { tool, why: error.to_string() };
-        let Of { path, pattern, patch } = serde_json::from_str(arguments).map_err(wrong)?;
+        let invalid = |error: serde_json::Error| Error::Arguments { tool, why: error.to_string() };
+        let Arguments { path, pattern, patch } = serde_json::from_str(arguments).map_err(invalid)?;
         Ok(match tool {
             "workspace_read_file" => Self::Read { path },
             "workspace_list_files" => Self::List { path },
@@ -84,7 +84,7 @@ impl Call {
     }
 }
 
-/// The folder.
+/// An open workspace.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     dir: Dir,
@@ -97,41 +97,41 @@ impl Workspace {
         Ok(Self { dir: Dir::open_ambient_dir(&root, ambient_authority())?, root })
     }
 
-    /// Reads what a call asks for. A patch is not applied here: that is asked first.
+    /// Runs a read-only call. Patches need approval and are not applied here.
     pub(crate) fn read_only(&self, call: &Call) -> Result<Value, Error> {
         match call {
             Call::Read { path } => Ok(json!({ "text": self.text(path)? })),
             Call::List { path } => self.list(path),
             Call::Search { pattern, path } => self.search(pattern, path),
-            Call::Write { path, .. } => Err(Error::Patch(format!("{path}: nobody was asked"))),
+            Call::Write { path, .. } => Err(Error::Patch(format!("{path}: the change was not approved"))),
         }
     }
 
-    /// What a patch would make of its file. Nothing is written.
-    pub(crate) fn patched(&self, path: &str, patch: &str) -> Result<Change, Error> {
+    /// Computes the change that a patch makes to its file, without writing it.
+    pub(crate) fn prepare_change(&self, path: &str, patch: &str) -> Result<Change, Error> {
         let patch = Patch::parse(patch)?;
-        let exists = self.dir.symlink_metadata(inside(path)?).is_ok();
+        let exists = self.dir.symlink_metadata(relative_path(path)?).is_ok();
         if patch.is_new && exists {
-            return Err(Error::Patch(format!("{path} is there already: patch it as it is")));
+            return Err(Error::Patch(format!("{path} already exists; patch its current contents")));
         }
         let before = if patch.is_new { String::new() } else { self.text(path)? };
-        patch.applied(path, &before)
+        patch.apply(path, &before)
     }
 
-    /// Does what was agreed to: the file is the old one or the new one, whatever fails.
+    /// Writes an approved change. If anything fails, the file keeps its old contents.
     pub(crate) fn write(&self, path: &str, change: &Change) -> Result<(), Error> {
-        let at = inside(path)?;
-        let told = |error: io::Error| Error::File { path: path.to_owned(), why: plain(&error) };
-        let Change::Written(text) = change else {
-            return self.dir.remove_file(at).map_err(told);
+        let at = relative_path(path)?;
+        let file_error = |error: io::Error| Error::File { path: path.to_owned(), why: io_reason(&error) };
+        let Change::Write(text) = change else {
+            return self.dir.remove_file(at).map_err(file_error);
         };
         if let Some(folder) = at.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            self.dir.create_dir_all(folder).map_err(told)?;
+            self.dir.create_dir_all(folder).map_err(file_error)?;
         }
-        // The file that a link leads to changes, and not the link.
+        // Resolve links, so that the target changes and not the link.
         let at = self.dir.canonicalize(at).unwrap_or_else(|_| at.to_owned());
-        let temporary = at.with_file_name(TEMPORARY);
-        let permissions = self.dir.metadata(&at).map(|known| known.permissions());
+        let temporary = at.with_file_name(TEMP_FILE);
+        let permissions = self.dir.metadata(&at).map(|metadata| metadata.permissions());
         let write = || {
             let mut file =
                 self.dir.open_with(&temporary, OpenOptions::new().write(true).create(true).truncate(true))?;
@@ -144,32 +144,34 @@ impl Workspace {
         };
         write().map_err(|error| {
             let _ = self.dir.remove_file(&temporary);
-            told(error)
+            file_error(error)
         })
     }
 
-    /// A text file, whole.
+    /// Reads a complete text file.
     fn text(&self, path: &str) -> Result<String, Error> {
-        let told = |why: &str| Error::File { path: path.to_owned(), why: why.to_owned() };
-        let file = self.dir.open(inside(path)?).map_err(|error| told(&plain(&error)))?;
-        let kind = file.metadata().map_err(|error| told(&plain(&error)))?;
+        let file_error = |why: &str| Error::File { path: path.to_owned(), why: why.to_owned() };
+        let file = self.dir.open(relative_path(path)?).map_err(|error| file_error(&io_reason(&error)))?;
+        let kind = file.metadata().map_err(|error| file_error(&io_reason(&error)))?;
         if !kind.is_file() {
-            return Err(told("this is no file"));
+            return Err(file_error("not a file"));
         }
         let mut bytes = Vec::new();
-        file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| told(&plain(&error)))?;
-        if bytes.len() as u64 > LARGEST_FILE {
-            return Err(told(&format!("this is larger than {LARGEST_FILE} bytes")));
+        file.take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| file_error(&io_reason(&error)))?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(file_error(&format!("larger than {MAX_FILE_BYTES} bytes")));
         }
         match String::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Ok(text),
-            _ => Err(told("this is no text")),
+            _ => Err(file_error("not a text file")),
         }
     }
 }
 
-/// A path that names something below the root. Links are for the folder to refuse.
-fn inside(path: &str) -> Result<&Path, Error> {
+/// Checks that a path is relative and stays below the root. The folder handle rejects links that lead outside.
+fn relative_path(path: &str) -> Result<&Path, Error> {
     let relative = Path::new(path);
     let is_inside =
         relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -179,11 +181,11 @@ fn inside(path: &str) -> Result<&Path, Error> {
     Ok(relative)
 }
 
-/// What the system says, without the path of this machine.
-fn plain(error: &io::Error) -> String {
+/// Describes an I/O error without revealing a path of this machine.
+fn io_reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "this is not there".to_owned(),
-        io::ErrorKind::PermissionDenied => "this may not be had, or leads out of the workspace".to_owned(),
+        io::ErrorKind::NotFound => "no such file or folder".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied, or outside the workspace".to_owned(),
         kind => kind.to_string(),
     }
 }

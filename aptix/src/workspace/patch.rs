@@ -1,21 +1,21 @@
 //! A unified diff of one file.
 
-use super::{Error, LARGEST_FILE};
+use super::{Error, MAX_FILE_BYTES};
 
-/// What becomes of a file.
+/// A change to a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It holds this.
-    Written(String),
-    /// It goes.
-    Deleted,
+    /// Write this text.
+    Write(String),
+    /// Delete the file.
+    Delete,
 }
 
-/// A patch that could be read.
+/// A parsed patch.
 #[derive(Debug)]
 pub(crate) struct Patch<'a> {
     diff: diffy::Patch<'a, str>,
-    /// It makes a file that is not there.
+    /// Set if it creates a file.
     pub(crate) is_new: bool,
     is_deletion: bool,
 }
@@ -23,23 +23,23 @@ pub(crate) struct Patch<'a> {
 impl<'a> Patch<'a> {
     pub(crate) fn parse(text: &'a str) -> Result<Self, Error> {
         let diff = diffy::Patch::from_str(text)
-            .map_err(|error| Error::Patch(format!("the patch is no unified diff of one file: {error}")))?;
+            .map_err(|error| Error::Patch(format!("the patch is not a unified diff of one file: {error}")))?;
         if diff.hunks().is_empty() {
-            return Err(Error::Patch("the patch has no hunk: it begins with an @@ line".to_owned()));
+            return Err(Error::Patch("the patch has no hunk; a hunk starts with an @@ line".to_owned()));
         }
-        let is = |name: Option<&str>| name == Some("/dev/null");
-        Ok(Self { is_new: is(diff.original()), is_deletion: is(diff.modified()), diff })
+        let is_dev_null = |name: Option<&str>| name == Some("/dev/null");
+        Ok(Self { is_new: is_dev_null(diff.original()), is_deletion: is_dev_null(diff.modified()), diff })
     }
 
-    pub(crate) fn applied(&self, path: &str, before: &str) -> Result<Change, Error> {
+    pub(crate) fn apply(&self, path: &str, before: &str) -> Result<Change, Error> {
         let after = diffy::apply(before, &self.diff)
-            .map_err(|_| Error::Patch(format!("{path} is not what the patch was made for: read it again")))?;
+            .map_err(|_| Error::Patch(format!("the patch does not apply to {path}; read the file again")))?;
         if self.is_deletion {
-            return Ok(Change::Deleted);
+            return Ok(Change::Delete);
         }
-        if after.len() as u64 > LARGEST_FILE {
-            return Err(Error::Patch(format!("{path} would be larger than {LARGEST_FILE} bytes")));
+        if after.len() as u64 > MAX_FILE_BYTES {
+            return Err(Error::Patch(format!("{path} would be larger than {MAX_FILE_BYTES} bytes")));
         }
-        Ok(Change::Written(after))
+        Ok(Change::Write(after))
     }
 }

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A workspace, and beside it what nobody may see.
+/// A workspace, and next to it a file outside of it.
 fn workspace() -> (TempDir, Workspace) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("work");
@@ -20,7 +20,7 @@ fn workspace() -> (TempDir, Workspace) {
     (folder, workspace)
 }
 
-fn called(workspace: &Workspace, name: &str, arguments: Value) -> Result<Value, String> {
+fn call(workspace: &Workspace, name: &str, arguments: Value) -> Result<Value, String> {
     let call = Call::parse(name, &arguments.to_string()).map_err(|error| error.to_string())?;
     workspace.read_only(&call).map_err(|error| error.to_string())
 }
@@ -30,19 +30,19 @@ const PATCH: &str = "--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -1,3 +1,3 @@\n one\n
 #[test]
 fn files_are_read_listed_and_searched() {
     let (_folder, workspace) = workspace();
-    let read = called(&workspace, "workspace_read_file", json!({"path": "src/lib.rs"}));
+    let read = call(&workspace, "workspace_read_file", json!({"path": "src/lib.rs"}));
     assert_eq!(read, Ok(json!({"text": "one\ntwo\nthree\n"})));
-    let listed = called(&workspace, "workspace_list_files", json!({"path": ""})).unwrap();
+    let listed = call(&workspace, "workspace_list_files", json!({"path": ""})).unwrap();
     assert_eq!(listed, json!({"files": [".gitignore", "notes.md", "src/lib.rs"], "more": false}));
-    let listed = called(&workspace, "workspace_list_files", json!({"path": "src"})).unwrap();
+    let listed = call(&workspace, "workspace_list_files", json!({"path": "src"})).unwrap();
     assert_eq!(listed["files"], json!(["src/lib.rs"]));
-    let found = called(&workspace, "workspace_search_text", json!({"pattern": "^two", "path": "."})).unwrap();
+    let found = call(&workspace, "workspace_search_text", json!({"pattern": "^two", "path": "."})).unwrap();
     let at = |path, line, text| json!({"path": path, "line": line, "text": text});
     assert_eq!(found["matches"], json!([at("notes.md", 1, "two words"), at("src/lib.rs", 2, "two")]));
 }
 
 #[test]
-fn no_path_leads_out() {
+fn no_path_escapes_workspace() {
     let (folder, workspace) = workspace();
     let outside = folder.path().join("secret.txt");
     let mut paths = vec!["../secret.txt", "src/../../secret.txt", "", outside.to_str().unwrap()];
@@ -54,33 +54,32 @@ fn no_path_leads_out() {
         paths.extend(["link.txt", "up/secret.txt"]);
     }
     for path in paths {
-        let read = called(&workspace, "workspace_read_file", json!({"path": path}));
+        let read = call(&workspace, "workspace_read_file", json!({"path": path}));
         assert!(read.is_err(), "{path}");
         let new = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n";
         let deletion = "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-outside\n";
-        let written = workspace.patched(path, new).and_then(|change| workspace.write(path, &change));
+        let written = workspace.prepare_change(path, new).and_then(|change| workspace.write(path, &change));
         assert!(written.is_err(), "{path}");
-        assert!(workspace.patched(path, deletion).is_err(), "{path}");
+        assert!(workspace.prepare_change(path, deletion).is_err(), "{path}");
         if !path.is_empty() {
-            let listed = called(&workspace, "workspace_list_files", json!({"path": path}));
+            let listed = call(&workspace, "workspace_list_files", json!({"path": path}));
             assert!(listed.is_err(), "{path}: {listed:?}");
         }
     }
-    let deep = workspace.write("up/new/deep.txt", &Change::Written(String::new()));
+    let deep = workspace.write("up/new/deep.txt", &Change::Write(String::new()));
     assert!(deep.is_err() || !cfg!(unix));
     assert_eq!(fs::read_to_string(outside).unwrap(), "outside\n");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-    let found =
-        called(&workspace, "workspace_search_text", json!({"pattern": "outside", "path": ""})).unwrap();
+    let found = call(&workspace, "workspace_search_text", json!({"pattern": "outside", "path": ""})).unwrap();
     assert_eq!(found["matches"], json!([]));
 }
 
 #[test]
-fn a_patch_changes_makes_and_deletes_a_file() {
+fn patch_changes_creates_and_deletes_files() {
     let (folder, workspace) = workspace();
     let root = folder.path().join("work");
     let apply = |path: &str, patch: &str| {
-        let change = workspace.patched(path, patch)?;
+        let change = workspace.prepare_change(path, patch)?;
         workspace.write(path, &change)
     };
     apply("src/lib.rs", PATCH).unwrap();
@@ -89,34 +88,34 @@ fn a_patch_changes_makes_and_deletes_a_file() {
     assert_eq!(fs::read_to_string(root.join("new/deep.txt")).unwrap(), "a\nb\n");
     apply("notes.md", "--- a/notes.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-two words\n").unwrap();
     assert!(!root.join("notes.md").exists());
-    assert!(!root.join("src").join(TEMPORARY).exists());
+    assert!(!root.join("src").join(TEMP_FILE).exists());
 }
 
 #[test]
-fn a_patch_that_does_not_fit_changes_nothing() {
+fn patch_that_does_not_apply_changes_nothing() {
     let (folder, workspace) = workspace();
     for (path, patch, why) in [
-        ("notes.md", PATCH, "is not what the patch was made for"),
+        ("notes.md", PATCH, "the patch does not apply"),
         ("src/lib.rs", "no diff at all", "no hunk"),
-        ("missing.rs", PATCH, "this is not there"),
-        ("src/lib.rs", "--- /dev/null\n+++ b/src/lib.rs\n@@ -0,0 +1 @@\n+x\n", "is there already"),
+        ("missing.rs", PATCH, "no such file"),
+        ("src/lib.rs", "--- /dev/null\n+++ b/src/lib.rs\n@@ -0,0 +1 @@\n+x\n", "already exists"),
     ] {
-        let refused = workspace.patched(path, patch).unwrap_err().to_string();
+        let refused = workspace.prepare_change(path, patch).unwrap_err().to_string();
         assert!(refused.contains(why), "{path}: {refused}");
     }
-    let kept = fs::read_to_string(folder.path().join("work/src/lib.rs")).unwrap();
-    assert_eq!(kept, "one\ntwo\nthree\n");
+    let contents = fs::read_to_string(folder.path().join("work/src/lib.rs")).unwrap();
+    assert_eq!(contents, "one\ntwo\nthree\n");
 }
 
 #[test]
 #[cfg(unix)]
-fn a_file_keeps_its_permissions_and_a_link_stays_a_link() {
+fn patched_file_keeps_permissions_and_links() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, workspace) = workspace();
     let root = folder.path().join("work");
     fs::set_permissions(root.join("src/lib.rs"), fs::Permissions::from_mode(0o755)).unwrap();
     std::os::unix::fs::symlink("src/lib.rs", root.join("link.rs")).unwrap();
-    let change = workspace.patched("link.rs", PATCH).unwrap();
+    let change = workspace.prepare_change("link.rs", PATCH).unwrap();
     workspace.write("link.rs", &change).unwrap();
     assert!(fs::symlink_metadata(root.join("link.rs")).unwrap().is_symlink());
     assert_eq!(fs::read_to_string(root.join("src/lib.rs")).unwrap(), "one\n2\nthree\n");
@@ -124,21 +123,21 @@ fn a_file_keeps_its_permissions_and_a_link_stays_a_link() {
 }
 
 #[test]
-fn what_is_no_call_of_a_tool_is_refused_by_name() {
+fn invalid_tool_calls_are_refused() {
     let (_folder, workspace) = workspace();
     for (name, arguments, why) in [
         ("rm", json!({}), "this client has no tool rm"),
-        ("workspace_read_file", json!({"path": 1}), "the arguments are not those of workspace_read_file"),
-        ("workspace_search_text", json!({"pattern": "(", "path": ""}), "no regular expression"),
+        ("workspace_read_file", json!({"path": 1}), "invalid arguments for workspace_read_file"),
+        ("workspace_search_text", json!({"pattern": "(", "path": ""}), "not a valid regular expression"),
     ] {
-        let refused = called(&workspace, name, arguments).unwrap_err();
+        let refused = call(&workspace, name, arguments).unwrap_err();
         assert!(refused.contains(why), "{refused}");
     }
-    let large = vec![b'x'; usize::try_from(LARGEST_FILE).unwrap() + 1];
+    let large = vec![b'x'; usize::try_from(MAX_FILE_BYTES).unwrap() + 1];
     fs::write(workspace.root.join("large.txt"), large).unwrap();
     fs::write(Path::new(&workspace.root).join("binary"), [0, 159, 146, 150]).unwrap();
-    for (path, why) in [("large.txt", "larger than"), ("binary", "no text"), ("src", "no file")] {
-        let refused = called(&workspace, "workspace_read_file", json!({"path": path})).unwrap_err();
+    for (path, why) in [("large.txt", "larger than"), ("binary", "not a text file"), ("src", "not a file")] {
+        let refused = call(&workspace, "workspace_read_file", json!({"path": path})).unwrap_err();
         assert!(refused.contains(why), "{refused}");
     }
 }

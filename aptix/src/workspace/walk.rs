@@ -1,4 +1,4 @@
-//! What files there are, and where a text is in them. What git ignores is left out.
+//! Lists and searches files. Files that git ignores are left out.
 
 use std::path::PathBuf;
 
@@ -6,57 +6,58 @@ use ignore::WalkBuilder;
 use regex::RegexBuilder;
 use serde_json::{Value, json};
 
-use super::{Error, Workspace, inside, plain};
+use super::{Error, Workspace, io_reason, relative_path};
 
-/// How many files one call lists.
-const MOST_FILES: usize = 1_000;
-/// How many files one call looks into.
-const MOST_SEARCHED: usize = 20_000;
-/// How many lines one call finds.
-const MOST_LINES: usize = 200;
-/// How much of a line is shown, in characters.
-const MOST_OF_LINE: usize = 300;
-/// How large an expression may be once it is compiled, in bytes.
-const LARGEST_PATTERN: usize = 1 << 20;
+/// Files listed by one call, at most.
+const MAX_FILES: usize = 1_000;
+/// Files searched by one call, at most.
+const MAX_SEARCHED_FILES: usize = 20_000;
+/// Matching lines returned by one call, at most.
+const MAX_MATCHES: usize = 200;
+/// Length of a returned line in characters, at most.
+const MAX_LINE_CHARS: usize = 300;
+/// Size of a compiled pattern in bytes, at most.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
 
 impl Workspace {
     pub(super) fn list(&self, path: &str) -> Result<Value, Error> {
-        let mut files: Vec<String> = self.files(path)?.take(MOST_FILES + 1).collect();
-        let is_cut = files.len() > MOST_FILES;
-        files.truncate(MOST_FILES);
-        Ok(json!({ "files": files, "more": is_cut }))
+        let mut files: Vec<String> = self.files(path)?.take(MAX_FILES + 1).collect();
+        let is_truncated = files.len() > MAX_FILES;
+        files.truncate(MAX_FILES);
+        Ok(json!({ "files": files, "more": is_truncated }))
     }
 
     pub(super) fn search(&self, pattern: &str, path: &str) -> Result<Value, Error> {
-        let pattern = RegexBuilder::new(pattern).size_limit(LARGEST_PATTERN).build();
+        let pattern = RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build();
         let pattern = pattern.map_err(|error| Error::Pattern(error.to_string()))?;
         let mut found = Vec::new();
-        let mut is_cut = false;
-        for file in self.files(path)?.take(MOST_SEARCHED) {
-            // What is no text, or too large, has no lines.
+        let mut is_truncated = false;
+        for file in self.files(path)?.take(MAX_SEARCHED_FILES) {
+            // Binary and oversized files are skipped.
             let Ok(text) = self.text(&file) else { continue };
             let lines = text.lines().zip(1_u64..).filter(|(line, _)| pattern.is_match(line));
             for (line, number) in lines {
-                if found.len() == MOST_LINES {
-                    is_cut = true;
+                if found.len() == MAX_MATCHES {
+                    is_truncated = true;
                     break;
                 }
-                let text: String = line.chars().take(MOST_OF_LINE).collect();
+                let text: String = line.chars().take(MAX_LINE_CHARS).collect();
                 found.push(json!({ "path": file, "line": number, "text": text }));
             }
-            if is_cut {
+            if is_truncated {
                 break;
             }
         }
-        Ok(json!({ "matches": found, "more": is_cut }))
+        Ok(json!({ "matches": found, "more": is_truncated }))
     }
 
-    /// The files below a folder, in their order, with paths relative to the root.
+    /// Returns the files below a folder in order, with paths relative to the root.
     fn files(&self, path: &str) -> Result<impl Iterator<Item = String> + use<>, Error> {
         let folder = if path.is_empty() { "." } else { path };
-        let told = |error: std::io::Error| Error::File { path: path.to_owned(), why: plain(&error) };
-        // Where it leads, links followed, and not out of the workspace.
-        let folder = self.dir.canonicalize(inside(folder)?).map_err(told)?;
+        let file_error =
+            |error: std::io::Error| Error::File { path: path.to_owned(), why: io_reason(&error) };
+        // Follow links, but not out of the workspace.
+        let folder = self.dir.canonicalize(relative_path(folder)?).map_err(file_error)?;
         let root: PathBuf = self.root.clone();
         let walk = WalkBuilder::new(root.join(folder))
             .hidden(false)

@@ -6,7 +6,7 @@ import { after, before, suite, test } from 'node:test'
 import { skip as noBrowser } from '../../javascript/test/chromium.js'
 import { Cloud, skip as noCloud } from '../../javascript/test/cloud.js'
 import { proxy } from '../../javascript/test/proxy.js'
-import { script, ScriptedModel } from '../../javascript/src/testing.js'
+import { script, MockModel } from '../../javascript/src/testing.js'
 import { Console, idle, newest } from './pages.js'
 
 /** @type {Cloud} */
@@ -142,7 +142,7 @@ suite('the chat of the console', { skip: noCloud || noBrowser }, () => {
     await page.until(`document.querySelector('.tool textarea').value.includes('remember the milk')`)
     await shown.press('Send result')
     await page.until(`${answer} === 'Seen.'`)
-    const { requests } = await new ScriptedModel(cloud.model).asked()
+    const { requests } = await new MockModel(cloud.model).asked()
     const sent = JSON.stringify(requests.at(-2)?.body)
     assert.ok(sent.includes(`data:image/png;base64,${PIXEL}`) && sent.includes('remember the milk'))
     assert.deepEqual(await page.run(chips), [])

@@ -5,7 +5,7 @@ import { after, before, suite, test } from 'node:test'
 
 import { skip as noBrowser } from '../../javascript/test/chromium.js'
 import { Cloud, skip as noCloud } from '../../javascript/test/cloud.js'
-import { script, ScriptedModel } from '../../javascript/src/testing.js'
+import { script, MockModel } from '../../javascript/src/testing.js'
 import { Console, idle, newest } from './pages.js'
 
 /** @type {Cloud} */
@@ -155,7 +155,7 @@ suite('the pages of the console', { skip: noCloud || noBrowser }, () => {
     )
     await shown.say(script().say('Short.'))
     await page.until(`${answer} === 'Short.' && ${idle}`)
-    const { requests } = await new ScriptedModel(cloud.model).asked()
+    const { requests } = await new MockModel(cloud.model).asked()
     assert.ok(JSON.stringify(requests.at(-1)?.body).includes('You are brief.'))
   })
 

@@ -1,5 +1,5 @@
 /**
- * Scripts for the scripted model of a local cloud: a test double for clients. It says what an instruction tells it to
+ * Scripts for the mock model of a local cloud: a test double for clients. It says what an instruction tells it to
  * say, calls what it is told to call, and fails as a provider would. It is no model and thinks nothing; a real one
  * takes the directive for text.
  *
@@ -161,7 +161,7 @@ export class Script {
   }
 
   /**
-   * Any other step of the language, as `infra/scripted-model/src/lib.rs` describes it.
+   * Any other step of the language, as `infra/mock-model/src/lib.rs` describes it.
    * @param {string} step
    */
   step(step) {
@@ -181,12 +181,12 @@ export function script() {
 }
 
 /**
- * What the scripted model was asked, newest last: at most 10,000 requests.
+ * What the mock model was asked, newest last: at most 10,000 requests.
  * @typedef {{ count: number, requests: { headers: Record<string, string>, body: any }[] }} Asked
  */
 
-/** The scripted model of a running local cloud, at the address that the cloud prints for it. */
-export class ScriptedModel {
+/** The mock model of a running local cloud, at the address that the cloud prints for it. */
+export class MockModel {
   #requests
 
   /** @param {string | URL} url `http://127.0.0.1:…/v1` */
@@ -197,7 +197,7 @@ export class ScriptedModel {
   /** @returns {Promise<Asked>} */
   async asked() {
     const response = await fetch(this.#requests)
-    if (!response.ok) throw new Error(`no scripted model is there (status ${response.status})`)
+    if (!response.ok) throw new Error(`no mock model is there (status ${response.status})`)
     return response.json()
   }
 

@@ -8,7 +8,7 @@ import { AbstractChat, lastAssistantMessageIsCompleteWithToolCalls } from 'ai'
 
 import { AptixChatTransport } from '../src/ai-sdk.js'
 import { aptixChatModel } from '../src/assistant-ui.js'
-import { ScriptedModel, script } from '../src/testing.js'
+import { MockModel, script } from '../src/testing.js'
 import { Cloud, skip } from './cloud.js'
 
 /** @type {Cloud} */
@@ -76,7 +76,7 @@ suite('the AI SDK', { skip }, () => {
     const chat = new Chat({ transport: new AptixChatTransport(cloud.client()) })
     const url = `data:text/plain;base64,${btoa('attached here')}`
     await chat.sendMessage({ text: 'Read.', files: [{ type: 'file', mediaType: 'text/plain', filename: 'a.txt', url }] })
-    const { requests } = await new ScriptedModel(cloud.model).asked()
+    const { requests } = await new MockModel(cloud.model).asked()
     assert.ok(JSON.stringify(requests.at(-1)?.body).includes('attached here'))
   })
 
@@ -207,8 +207,8 @@ suite('a script', { skip }, () => {
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
 
-  test('has every step read by the scripted model', async () => {
-    const model = new ScriptedModel(cloud.model)
+  test('has every step read by the mock model', async () => {
+    const model = new MockModel(cloud.model)
     const session = cloud.client().session()
     const all = script()
       .status(429, { code: 'rate_limit_exceeded', times: 1, retryAfter: 0 })
@@ -227,7 +227,7 @@ suite('a script', { skip }, () => {
       .say('Done, ')
       .echo()
     const { text, usage } = await session.send(all).final()
-    assert.match(text, /^Done, This is the scripted model/)
+    assert.match(text, /^Done, This is the mock model/)
     assert.ok((usage?.PromptTokens ?? 0) >= 100)
     assert.equal((await model.asked()).count, 4)
     await model.forget()

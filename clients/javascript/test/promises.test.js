@@ -28,7 +28,7 @@ async function until(turn, type) {
 
 suite('a turn', { skip }, () => {
   // A short lease, since a turn in the way of another is said to be there for as long as that.
-  before(async () => (cloud = await Cloud.start('--lease', '3')))
+  before(async () => (cloud = await Cloud.start('--lease-seconds', '3')))
   after(() => cloud.end())
 
   test('has its ids before anything is sent', () => {
@@ -53,7 +53,7 @@ suite('a turn', { skip }, () => {
         images: [new Blob([pixel], { type: 'image/png' })],
       })
       .final()
-    assert.match(answer.text, /scripted model/)
+    assert.match(answer.text, /mock model/)
     assert.equal(answer.response.Kind, 'final')
     assert.ok(answer.usage && answer.usage.TotalTokens > 0)
     const { requests } = await (await fetch(`${cloud.model}/scripted/requests`)).json()
@@ -402,7 +402,7 @@ suite('a token', { skip }, () => {
 const noKills = skip || (process.platform !== 'linux' && 'processes are found by /proc')
 
 suite('a function that is killed', { skip: noKills }, () => {
-  before(async () => (cloud = await Cloud.start('--lease', '3')))
+  before(async () => (cloud = await Cloud.start('--lease-seconds', '3')))
   after(() => cloud.end())
 
   test('is replaced: every turn is answered as it is stored, and each call is run once', async () => {

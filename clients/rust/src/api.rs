@@ -1,4 +1,4 @@
-//! Requests: where they go, who sends them, and how answers are read.
+//! Sends requests to the API and reads its responses.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use reqwest::{Client, Method, Response, Url};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::error::{Around, Error, Told};
-use crate::tries::Tries;
+use crate::backoff::Backoff;
+use crate::error::{Error, ResponseMeta, WireError};
 
-/// How long it may take to reach the API.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long a connection may be silent. A stream of the API never is for more than 15 s.
-const SILENCE: Duration = Duration::from_secs(60);
+/// Timeout for connecting to the API.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for the next byte. The API sends a heartbeat on a silent stream every 15 seconds.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Who calls.
+/// The bearer token of a caller.
 pub enum Token {
-    /// A token as it was given.
-    Given(String),
-    /// One that is made for each request, so that it never expires.
-    Made(Box<dyn Fn() -> String + Send + Sync>),
+    /// A fixed token.
+    Static(String),
+    /// A function that creates a token for each request, so that it never expires.
+    PerRequest(Box<dyn Fn() -> String + Send + Sync>),
 }
 
 impl fmt::Debug for Token {
@@ -30,32 +30,32 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A request that can be sent again and stays the same.
+/// A request that can be sent repeatedly without changing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct Request {
     method: Method,
     path: String,
     body: Option<String>,
 }
 
-impl Asked {
-    /// Reads. `path` begins with a slash; it may hold a query.
+impl Request {
+    /// Creates a GET request. `path` begins with a slash and may have a query.
     pub fn get(path: impl Into<String>) -> Self {
         Self { method: Method::GET, path: path.into(), body: None }
     }
 
-    /// Sends a body.
+    /// Creates a POST request with a JSON body.
     pub fn post(path: impl Into<String>, body: &Value) -> Self {
         Self { method: Method::POST, path: path.into(), body: Some(body.to_string()) }
     }
 
-    /// Asks for something that takes no body.
-    pub fn order(path: impl Into<String>) -> Self {
+    /// Creates a POST request without a body.
+    pub fn post_empty(path: impl Into<String>) -> Self {
         Self { method: Method::POST, path: path.into(), body: None }
     }
 }
 
-/// A deployment, and who calls it.
+/// A client of one deployment.
 #[derive(Debug)]
 pub struct Api {
     http: Client,
@@ -64,124 +64,125 @@ pub struct Api {
 }
 
 impl Api {
-    /// `base` is the API's URL: the stack's output `ApiUrl`, or what a local cloud prints.
+    /// Creates a client. `base` is the API's URL: the stack's output `ApiUrl`, or the URL that a local cloud
+    /// prints.
     ///
     /// # Errors
-    /// [`Error::Base`] when it is none.
+    /// [`Error::InvalidBaseUrl`] if `base` is not an `http` or `https` URL.
     pub fn new(base: &str, token: Token) -> Result<Self, Error> {
         let base = base.trim_end_matches('/').to_owned();
         let is_url = Url::parse(&base).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
-        let http = Client::builder().connect_timeout(CONNECT).read_timeout(SILENCE).build();
+        let http = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT).build();
         match http {
             Ok(http) if is_url => Ok(Self { http, base, token }),
-            _ => Err(Error::Base(base)),
+            _ => Err(Error::InvalidBaseUrl(base)),
         }
     }
 
-    /// Where it is.
+    /// The API's base URL, without a slash at its end.
     #[must_use]
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// The `Result` of what was asked, sent again for as long as that can help.
+    /// Sends a request and returns its `Result`. Retries as long as a retry can help.
     ///
     /// # Errors
-    /// The API's refusal, or that it can't be had.
-    pub async fn result(&self, asked: &Asked) -> Result<Value, Error> {
-        let mut tries = Tries::new();
+    /// The API's error, or a failure to reach the API.
+    pub async fn call(&self, request: &Request) -> Result<Value, Error> {
+        let mut backoff = Backoff::new();
         loop {
-            let failed = match self.open(asked, "application/json", None).await {
-                Ok(response) => match self.envelope(response).await.and_then(Envelope::result) {
+            let failed = match self.send(request, "application/json", None).await {
+                Ok(response) => match self.read_envelope(response).await.and_then(Envelope::into_result) {
                     Ok(result) => return Ok(result),
                     Err(error) => error,
                 },
                 Err(error) => error,
             };
-            tokio::time::sleep(tries.after(failed)?).await;
+            tokio::time::sleep(backoff.next_delay(failed)?).await;
         }
     }
 
-    /// One answer with the status of success.
-    pub(crate) async fn open(
+    /// Sends a request once. Returns the response if its status is a success.
+    pub(crate) async fn send(
         &self,
-        asked: &Asked,
+        request: &Request,
         accept: &str,
-        last: Option<u64>,
+        last_event_id: Option<u64>,
     ) -> Result<Response, Error> {
-        let Asked { method, path, body } = asked;
+        let Request { method, path, body } = request;
         let token = match &self.token {
-            Token::Given(token) => token.clone(),
-            Token::Made(make) => make(),
+            Token::Static(token) => token.clone(),
+            Token::PerRequest(make) => make(),
         };
-        let mut request = self.http.request(method.clone(), format!("{}{path}", self.base));
-        request = request.bearer_auth(token).header(header::ACCEPT, accept);
-        if let Some(last) = last {
-            request = request.header("last-event-id", last);
+        let mut builder = self.http.request(method.clone(), format!("{}{path}", self.base));
+        builder = builder.bearer_auth(token).header(header::ACCEPT, accept);
+        if let Some(id) = last_event_id {
+            builder = builder.header("last-event-id", id);
         }
         if let Some(body) = body {
-            request = request.header(header::CONTENT_TYPE, "application/json").body(body.clone());
+            builder = builder.header(header::CONTENT_TYPE, "application/json").body(body.clone());
         }
-        let response = request.send().await.map_err(|_| Error::Unreachable(self.base.clone()))?;
+        let response = builder.send().await.map_err(|_| Error::Unreachable(self.base.clone()))?;
         if response.status().is_success() {
             return Ok(response);
         }
         let status = response.status().as_u16();
-        match self.envelope(response).await.map(Envelope::result) {
-            Ok(Err(refused)) => Err(refused),
-            _ => Err(Error::Unreadable(status)),
+        match self.read_envelope(response).await.map(Envelope::into_result) {
+            Ok(Err(error)) => Err(error),
+            _ => Err(Error::UnexpectedResponse(status)),
         }
     }
 
-    pub(crate) async fn envelope(&self, response: Response) -> Result<Envelope, Error> {
-        let around = around(&response);
+    pub(crate) async fn read_envelope(&self, response: Response) -> Result<Envelope, Error> {
+        let meta = response_meta(&response);
         let status = response.status().as_u16();
         let text = response.text().await.map_err(|_| Error::Interrupted)?;
-        let told = serde_json::from_str(&text).map_err(|_| Error::Unreadable(status))?;
-        Ok(Envelope { told, around })
+        let body = serde_json::from_str(&text).map_err(|_| Error::UnexpectedResponse(status))?;
+        Ok(Envelope { body, meta })
     }
 }
 
-fn around(response: &Response) -> Around {
+fn response_meta(response: &Response) -> ResponseMeta {
     let text = |headers: &HeaderMap, name: &str| Some(headers.get(name)?.to_str().ok()?.to_owned());
     let headers = response.headers();
-    Around {
+    ResponseMeta {
         status: Some(response.status().as_u16()),
-        after: text(headers, "retry-after").and_then(|text| text.parse().ok()).map(Duration::from_secs),
+        retry_after: text(headers, "retry-after").and_then(|text| text.parse().ok()).map(Duration::from_secs),
         request_id: text(headers, "x-request-id"),
     }
 }
 
-/// An answer of the API (AGN-033 §2).
+/// The envelope of a response, as it is on the wire.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct ToldEnvelope {
+struct WireEnvelope {
     successful: bool,
     #[serde(default)]
     result: Value,
     #[serde(default)]
-    errors: Vec<Told>,
+    errors: Vec<WireError>,
 }
 
-/// An answer, and what came with it.
+/// The envelope of a response, with the metadata of the response.
 #[derive(Debug)]
 pub(crate) struct Envelope {
-    told: ToldEnvelope,
-    around: Around,
+    body: WireEnvelope,
+    meta: ResponseMeta,
 }
 
 impl Envelope {
-    /// That of a stream's last event.
-    pub(crate) fn of_event(data: &str) -> Result<Self, Error> {
-        let told = serde_json::from_str(data).map_err(|_| Error::Interrupted)?;
-        Ok(Self { told, around: Around::default() })
+    /// Parses the envelope in the last event of a stream.
+    pub(crate) fn from_event(data: &str) -> Result<Self, Error> {
+        let body = serde_json::from_str(data).map_err(|_| Error::Interrupted)?;
+        Ok(Self { body, meta: ResponseMeta::default() })
     }
 
-    pub(crate) fn result(self) -> Result<Value, Error> {
-        let ToldEnvelope { successful, result, errors } = self.told;
+    pub(crate) fn into_result(self) -> Result<Value, Error> {
+        let WireEnvelope { successful, result, errors } = self.body;
         if successful {
             return Ok(result);
         }
-        Err(errors.into_iter().next().unwrap_or_default().refusal(self.around))
+        Err(errors.into_iter().next().unwrap_or_default().into_error(self.meta))
     }
 }

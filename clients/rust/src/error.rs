@@ -1,61 +1,61 @@
-//! What goes wrong, and what sending again can do.
+//! Errors and their retry advice.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// A request that came to nothing.
+/// An error of a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The base of the API is no URL.
-    #[error("{0:?} is no URL of an API: it begins with https:// or http://")]
-    Base(String),
-    /// No answer at all.
-    #[error("the API could not be reached at {0}")]
+    /// The API's base URL is invalid.
+    #[error("invalid API URL {0:?}: it must begin with https:// or http://")]
+    InvalidBaseUrl(String),
+    /// The API can't be reached.
+    #[error("can't reach the API at {0}")]
     Unreachable(String),
-    /// An answer that broke off.
-    #[error("the connection ended before the answer did")]
+    /// The connection closed before the response was complete.
+    #[error("the connection closed before the response was complete")]
     Interrupted,
-    /// An answer of something that stands before the API.
-    #[error("the answer (status {0}) is not the API's")]
-    Unreadable(u16),
-    /// The API's own word.
+    /// A response with this status that the API did not send, for example one of a proxy.
+    #[error("unexpected response with status {0}, not from the API")]
+    UnexpectedResponse(u16),
+    /// An error that the API returned.
     #[error("{0}")]
-    Refused(Box<Refusal>),
+    Api(Box<ApiError>),
 }
 
-/// What sending again can do about an error.
+/// Retry advice for an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {
-    /// The very same request, ids included, can come through later.
+    /// The same request, with the same ids, may succeed later.
     SameRequest,
-    /// This turn stays as it is; the same input can come through as a new one.
+    /// The turn failed for good. The same input may succeed as a new turn.
     NewTurn,
-    /// Nothing, until somebody changes something. Also whatever a later version says.
+    /// Don't retry. Also stands for values that a later version adds.
     #[serde(other)]
     Never,
 }
 
-/// An error as the API tells it.
+/// An error of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// Its code.
+pub struct ApiError {
+    /// The error code.
     pub code: String,
-    /// What is wrong, for people.
+    /// The message.
     pub message: String,
-    /// The member, rule or id concerned.
+    /// The member, rule or id that the error is about.
     pub details: Option<String>,
-    /// What sending again can do.
+    /// The retry advice.
     pub retry: Retry,
-    /// How long to wait before that.
-    pub after: Option<Duration>,
-    /// What names the request in the service's logs.
+    /// The time to wait before a retry.
+    pub retry_after: Option<Duration>,
+    /// The id of the request in the service's logs.
     pub request_id: Option<String>,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.details {
             Some(details) => write!(f, "{} ({}: {details})", self.message, self.code),
@@ -64,10 +64,10 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// An error on the wire.
+/// An error as it is on the wire.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
-pub(crate) struct Told {
+pub(crate) struct WireError {
     error_code: String,
     message: String,
     details: Option<String>,
@@ -75,67 +75,67 @@ pub(crate) struct Told {
     retry_after_seconds: Option<f64>,
 }
 
-/// What comes with an error outside of its body.
+/// Metadata of a response outside its body.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Around {
+pub(crate) struct ResponseMeta {
     pub(crate) status: Option<u16>,
-    pub(crate) after: Option<Duration>,
+    pub(crate) retry_after: Option<Duration>,
     pub(crate) request_id: Option<String>,
 }
 
-/// Codes that come from what stands before the functions, in the API's own form, and pass.
-const PASSING: [&str; 3] = ["TooManyRequests", "FunctionFailed", "FunctionTimedOut"];
+/// Transient error codes of the gateway, which don't carry retry advice.
+const TRANSIENT_CODES: [&str; 3] = ["TooManyRequests", "FunctionFailed", "FunctionTimedOut"];
 
-impl Told {
-    pub(crate) fn refusal(self, around: Around) -> Error {
+impl WireError {
+    pub(crate) fn into_error(self, meta: ResponseMeta) -> Error {
         let Self { error_code, message, details, retry, retry_after_seconds } = self;
-        let after = retry_after_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let after = after.or(around.after);
-        let passes = PASSING.contains(&error_code.as_str())
-            || around.status.is_some_and(is_passing)
-            || around.status == Some(409) && after.is_some();
-        let retry = retry.unwrap_or(if passes { Retry::SameRequest } else { Retry::Never });
-        Error::Refused(Box::new(Refusal {
+        let retry_after = retry_after_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let retry_after = retry_after.or(meta.retry_after);
+        let is_temporary = TRANSIENT_CODES.contains(&error_code.as_str())
+            || meta.status.is_some_and(is_transient)
+            || meta.status == Some(409) && retry_after.is_some();
+        let retry = retry.unwrap_or(if is_temporary { Retry::SameRequest } else { Retry::Never });
+        Error::Api(Box::new(ApiError {
             code: error_code,
             message,
             details,
             retry,
-            after,
-            request_id: around.request_id,
+            retry_after,
+            request_id: meta.request_id,
         }))
     }
 }
 
-/// Whether an answer of this status, by whomever, can be another one later.
-fn is_passing(status: u16) -> bool {
+/// True if a request that got this status may succeed later, whoever sent the response.
+fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502..=504)
 }
 
 impl Error {
-    /// What sending again can do.
+    /// The retry advice.
     #[must_use]
     pub fn retry(&self) -> Retry {
         match self {
-            Self::Base(_) => Retry::Never,
+            Self::InvalidBaseUrl(_) => Retry::Never,
             Self::Unreachable(_) | Self::Interrupted => Retry::SameRequest,
-            Self::Unreadable(status) if is_passing(*status) => Retry::SameRequest,
-            Self::Unreadable(_) => Retry::Never,
-            Self::Refused(refusal) => refusal.retry,
+            Self::UnexpectedResponse(status) if is_transient(*status) => Retry::SameRequest,
+            Self::UnexpectedResponse(_) => Retry::Never,
+            Self::Api(error) => error.retry,
         }
     }
 
-    /// The API's code, where it is the API's error.
+    /// The error code, if the API returned the error.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
-            Self::Refused(refusal) => Some(&refusal.code),
+            Self::Api(error) => Some(&error.code),
             _ => None,
         }
     }
 
-    pub(crate) fn after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Refused(refusal) => refusal.after,
+            Self::Api(error) => error.retry_after,
             _ => None,
         }
     }
@@ -145,13 +145,17 @@ impl Error {
 mod tests {
     use super::*;
 
-    fn refusal(json: &str, status: u16, after: Option<u64>) -> Error {
-        let around = Around { status: Some(status), after: after.map(Duration::from_secs), request_id: None };
-        serde_json::from_str::<Told>(json).unwrap().refusal(around)
+    fn api_error(json: &str, status: u16, after: Option<u64>) -> Error {
+        let meta = ResponseMeta {
+            status: Some(status),
+            retry_after: after.map(Duration::from_secs),
+            request_id: None,
+        };
+        serde_json::from_str::<WireError>(json).unwrap().into_error(meta)
     }
 
     #[test]
-    fn an_error_says_itself_what_sending_again_can_do() {
+    fn retry_advice_from_body_or_status() {
         for (json, status, after, retry) in [
             (r#"{"ErrorCode":"A","Message":"a","Retry":"new_turn"}"#, 503, None, Retry::NewTurn),
             (r#"{"ErrorCode":"A","Message":"a","Retry":"another_word"}"#, 503, None, Retry::Never),
@@ -160,15 +164,15 @@ mod tests {
             (r#"{"ErrorCode":"FunctionFailed","Message":"a"}"#, 502, None, Retry::SameRequest),
             (r#"{"ErrorCode":"A","Message":"a"}"#, 400, None, Retry::Never),
         ] {
-            assert_eq!(refusal(json, status, after).retry(), retry, "{json}");
+            assert_eq!(api_error(json, status, after).retry(), retry, "{json}");
         }
     }
 
     #[test]
-    fn the_body_says_the_wait_before_the_header_does() {
-        let told = refusal(r#"{"ErrorCode":"A","Message":"a","RetryAfterSeconds":0.5}"#, 409, Some(30));
-        assert_eq!(told.after(), Some(Duration::from_millis(500)));
-        let told = refusal(r#"{"ErrorCode":"A","Message":"a","RetryAfterSeconds":-1}"#, 409, Some(30));
-        assert_eq!(told.after(), Some(Duration::from_secs(30)));
+    fn body_wait_overrides_header() {
+        let error = api_error(r#"{"ErrorCode":"A","Message":"a","RetryAfterSeconds":0.5}"#, 409, Some(30));
+        assert_eq!(error.retry_after(), Some(Duration::from_millis(500)));
+        let error = api_error(r#"{"ErrorCode":"A","Message":"a","RetryAfterSeconds":-1}"#, 409, Some(30));
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(30)));
     }
 }

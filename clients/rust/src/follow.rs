@@ -1,33 +1,33 @@
-//! The events of a turn, over as many connections as it takes.
+//! Follows the event stream of a turn across connections.
 
 use futures::{Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 
-use crate::api::{Api, Asked, Envelope};
+use crate::api::{Api, Envelope, Request};
+use crate::backoff::Backoff;
 use crate::error::Error;
-use crate::tries::Tries;
 
-/// What happens before the result.
+/// An event before the result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// More of the answer.
+    /// More text of the answer.
     Delta(String),
-    /// What was shown so far is not the answer; why, where that is told.
+    /// Discards the text sent so far. Holds the reason, if the API gives one.
     Reset(Option<String>),
-    /// What the turn is at.
+    /// The current phase of the turn.
     Status(Value),
-    /// The connection was lost, or the API wants the same request later. It is sent again after a pause.
+    /// The connection was lost, or the API asked to retry. The request is sent again after a delay.
     Retry(Error),
 }
 
-/// How far a turn's stream was read. It counts over all requests of the turn: its own, and those with tool results.
+/// A position in a turn's stream. It is valid across all requests of the turn, including those with tool results.
 #[derive(Debug, Default, Clone)]
 pub struct Position {
-    last: Option<u64>,
-    /// The length of what was told since the last reset, in UTF-16 code units.
-    length: usize,
+    last_event_id: Option<u64>,
+    /// The length of the text since the last reset, in UTF-16 code units.
+    text_length: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -38,110 +38,122 @@ struct Delta {
 }
 
 impl Api {
-    /// Reads a turn's events until its result, and gives that. A connection that is lost, or that ends before its
-    /// turn, is followed by the same request again, with the id of the last event that was got.
+    /// Reads a turn's events until its result and returns the result. If a connection is lost or ends before the
+    /// turn, the request is sent again with the id of the last event.
     ///
     /// # Errors
-    /// What the turn failed with, or that nothing more can be had: then [`Error::retry`] says what to do.
+    /// The error of the turn, or a failure that outlasted the retries. See [`Error::retry`] for what to do.
     pub async fn follow(
         &self,
-        asked: &Asked,
+        request: &Request,
         position: &mut Position,
-        tell: &mut (dyn FnMut(Event) + Send),
+        on_event: &mut (dyn FnMut(Event) + Send),
     ) -> Result<Value, Error> {
-        let mut tries = Tries::new();
+        let mut backoff = Backoff::new();
         loop {
-            match self.connection(asked, position, &mut tries, tell).await {
-                Ok(Answered::Turn(envelope)) => return envelope.result(),
-                Ok(Answered::Request(envelope)) => match envelope.result() {
+            match self.connection(request, position, &mut backoff, on_event).await {
+                Ok(Outcome::Turn(envelope)) => return envelope.into_result(),
+                Ok(Outcome::Response(envelope)) => match envelope.into_result() {
                     Ok(result) => return Ok(result),
-                    Err(refused) => wait(&mut tries, refused, tell).await?,
+                    Err(refused) => back_off(&mut backoff, refused, on_event).await?,
                 },
-                Err(failed) => wait(&mut tries, failed, tell).await?,
+                Err(failed) => back_off(&mut backoff, failed, on_event).await?,
             }
         }
     }
 
-    /// One connection, to its end.
+    /// Reads one connection to its end.
     async fn connection(
         &self,
-        asked: &Asked,
+        request: &Request,
         position: &mut Position,
-        tries: &mut Tries,
-        tell: &mut (dyn FnMut(Event) + Send),
-    ) -> Result<Answered, Error> {
-        let response = self.open(asked, "text/event-stream, application/json", position.last).await?;
+        backoff: &mut Backoff,
+        on_event: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<Outcome, Error> {
+        let response =
+            self.send(request, "text/event-stream, application/json", position.last_event_id).await?;
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
-            // 204: nothing yet after the last event.
+            // 204 means that there are no events after the last one yet.
             let empty = response.status().as_u16() == 204;
-            return if empty { Err(Error::Interrupted) } else { whole(self, response).await };
+            return if empty { Err(Error::Interrupted) } else { buffered(self, response).await };
         }
         let mut events = Box::pin(SseStream::from_bytes_stream(response.bytes_stream()));
-        while let Some(event) = next(&mut events).await? {
+        while let Some(event) = next_event(&mut events).await? {
             let id = event.id.as_deref().and_then(|id| id.parse::<u64>().ok());
-            if id.is_some() && id <= position.last {
-                // What a connection repeats is no news.
+            if id.is_some() && id <= position.last_event_id {
+                // Skips events that a new connection repeats.
                 continue;
             }
-            position.last = id.or(position.last);
+            position.last_event_id = id.or(position.last_event_id);
             let data = event.data.unwrap_or_default();
             if event.event.as_deref() == Some("result") {
-                let envelope = Envelope::of_event(&data)?;
-                // A result without an id is of the request: a refusal, which the turn goes on after.
-                return Ok(if id.is_some() { Answered::Turn(envelope) } else { Answered::Request(envelope) });
+                let envelope = Envelope::from_event(&data)?;
+                // A result without an id belongs to the request: the API refused it, and the turn continues.
+                return Ok(if id.is_some() { Outcome::Turn(envelope) } else { Outcome::Response(envelope) });
             }
-            tries.progress();
-            position.tell(event.event.as_deref().unwrap_or_default(), &data, tell)?;
+            backoff.reset();
+            position.apply(event.event.as_deref().unwrap_or_default(), &data, on_event)?;
         }
         Err(Error::Interrupted)
     }
 }
 
-/// What a connection ended with.
-enum Answered {
-    /// What the turn came to.
+/// The outcome of a connection.
+enum Outcome {
+    /// The outcome of the turn.
     Turn(Envelope),
-    /// What the request came to: an answer in one piece, or a refusal that may pass.
-    Request(Envelope),
+    /// The response to the request: a buffered response, or a refusal that may be temporary.
+    Response(Envelope),
 }
 
-async fn whole(api: &Api, response: reqwest::Response) -> Result<Answered, Error> {
-    Ok(Answered::Request(api.envelope(response).await?))
+async fn buffered(api: &Api, response: reqwest::Response) -> Result<Outcome, Error> {
+    Ok(Outcome::Response(api.read_envelope(response).await?))
 }
 
-async fn next<E>(events: &mut (impl Stream<Item = Result<Sse, E>> + Unpin)) -> Result<Option<Sse>, Error> {
+async fn next_event<E>(
+    events: &mut (impl Stream<Item = Result<Sse, E>> + Unpin),
+) -> Result<Option<Sse>, Error> {
     events.next().await.transpose().map_err(|_| Error::Interrupted)
 }
 
-async fn wait(tries: &mut Tries, error: Error, tell: &mut (dyn FnMut(Event) + Send)) -> Result<(), Error> {
-    let pause = tries.after(error.clone())?;
-    tell(Event::Retry(error));
-    tokio::time::sleep(pause).await;
+async fn back_off(
+    backoff: &mut Backoff,
+    error: Error,
+    on_event: &mut (dyn FnMut(Event) + Send),
+) -> Result<(), Error> {
+    let delay = backoff.next_delay(error.clone())?;
+    on_event(Event::Retry(error));
+    tokio::time::sleep(delay).await;
     Ok(())
 }
 
 impl Position {
-    fn tell(&mut self, name: &str, data: &str, tell: &mut (dyn FnMut(Event) + Send)) -> Result<(), Error> {
+    fn apply(
+        &mut self,
+        name: &str,
+        data: &str,
+        on_event: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<(), Error> {
         let read = |data| serde_json::from_str::<Value>(data).map_err(|_| Error::Interrupted);
         match name {
             "delta" => {
                 let Delta { index, text } = serde_json::from_str(data).map_err(|_| Error::Interrupted)?;
-                if index != self.length {
-                    // Texts that don't fit together are not the answer; the result has it whole.
-                    self.length = index;
-                    tell(Event::Reset(Some("mended".to_owned())));
+                if index != self.text_length {
+                    // A gap in the text: discard it. The result has the complete answer.
+                    self.text_length = index;
+                    on_event(Event::Reset(Some("mended".to_owned())));
                 }
-                self.length += text.encode_utf16().count();
-                tell(Event::Delta(text));
+                self.text_length += text.encode_utf16().count();
+                on_event(Event::Delta(text));
             }
             "reset" => {
-                self.length = 0;
+                self.text_length = 0;
                 let reason = read(data)?.get("Reason").and_then(Value::as_str).map(str::to_owned);
-                tell(Event::Reset(reason));
+                on_event(Event::Reset(reason));
             }
-            "status" => tell(Event::Status(read(data)?)),
-            // Others may be added; they say nothing that an answer depends on.
+            "status" => on_event(Event::Status(read(data)?)),
+            // Later versions may add events. The answer doesn't depend on them.
             _ => {}
         }
         Ok(())

@@ -1,16 +1,16 @@
-//! The API as a program in Rust uses it.
+//! A Rust client for the API.
 //!
-//! [`Api::follow`] reads a turn's events until its result, over as many connections as it takes, and
-//! [`Api::result`] asks for anything else. Both send the very same request again for as long as that can help:
-//! the API takes no request twice, and asks the model once.
+//! [`Api::follow`] reads a turn's events until its result, across connections, and [`Api::call`] sends any other
+//! request. Both retry the same request as long as that can help. This is safe, because requests are idempotent and
+//! the model is called once.
 //!
-//! Deliberately absent: what requests and answers hold. They are JSON, and the API's document has their schemas.
+//! Deliberately absent: types of requests and responses. They are JSON, and the OpenAPI document has their schemas.
 
 mod api;
+mod backoff;
 mod error;
 mod follow;
-mod tries;
 
-pub use api::{Api, Asked, Token};
-pub use error::{Error, Refusal, Retry};
+pub use api::{Api, Request, Token};
+pub use error::{ApiError, Error, Retry};
 pub use follow::{Event, Position};

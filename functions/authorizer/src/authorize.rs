@@ -1,4 +1,4 @@
-//! One question of API Gateway's and its answer: a policy, and the claims for the function behind.
+//! Answers a request of API Gateway with a policy and the claims for the function behind it.
 
 use std::time::SystemTime;
 
@@ -8,65 +8,65 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    keys::{Keys, NoKey},
-    mapping::Mapping,
-    token::{self, Refused, Rules},
+    keys::{KeyError, Keys},
+    mapping::ClaimMapping,
+    token::{self, Rules, TokenError},
 };
 
-/// What API Gateway asks (`TOKEN`).
+/// The request of API Gateway to an authorizer of type `TOKEN`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Asked {
-    /// The header that holds the token, as the client sent it.
+pub(crate) struct AuthorizerRequest {
+    /// The Authorization header, as the client sent it.
     #[serde(default)]
     authorization_token: String,
-    /// The method that is called: `arn:aws:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH`.
+    /// The called method: `arn:aws:execute-api:REGION:ACCOUNT:API/STAGE/METHOD/PATH`.
     method_arn: String,
 }
 
-/// API Gateway answers 401 to this word and to no other.
+/// The error to which API Gateway answers 401. It does so for this message only.
 #[derive(Debug, thiserror::Error)]
 #[error("Unauthorized")]
 struct Unauthorized;
 
-/// Says who calls.
+/// The authenticator of callers.
 pub(crate) struct Authorizer {
     pub(crate) keys: Keys,
     pub(crate) rules: Rules,
-    pub(crate) mapping: Mapping,
+    pub(crate) mapping: ClaimMapping,
 }
 
 impl Authorizer {
-    /// The answer to one question. An error other than [`Unauthorized`] makes the gateway answer 500: then the keys can't
-    /// be had, and the client may try again.
-    pub(crate) async fn answer(&self, asked: Asked) -> Result<Value, Error> {
-        let token = token::bearer(&asked.authorization_token);
+    /// Answers a request. Any error other than [`Unauthorized`] makes the gateway answer 500: the keys are unavailable,
+    /// and the client may retry.
+    pub(crate) async fn answer(&self, request: AuthorizerRequest) -> Result<Value, Error> {
+        let token = token::bearer(&request.authorization_token);
         match self.context(token).await {
-            Ok(context) => Ok(allowed(&asked.method_arn, context)),
-            Err(Refused::NoKey(NoKey::Unavailable(unavailable))) => {
+            Ok(context) => Ok(allow_policy(&request.method_arn, context)),
+            Err(TokenError::Key(KeyError::Unavailable(unavailable))) => {
                 tracing::error!(error = %causes(&unavailable), "the provider's keys can't be had");
                 Err(unavailable.into())
             }
-            Err(refused) => {
-                tracing::info!(error = %causes(&refused), "a token was refused");
+            Err(error) => {
+                tracing::info!(error = %causes(&error), "a token was refused");
                 Err(Unauthorized.into())
             }
         }
     }
 
-    /// The claims of a token, if it counts.
-    async fn context(&self, token: &str) -> Result<Map<String, Value>, Refused> {
+    /// Returns the claims of a valid token.
+    async fn context(&self, token: &str) -> Result<Map<String, Value>, TokenError> {
         let header = token::header(token)?;
         let key = self.keys.find(header.kid.as_deref(), SystemTime::now()).await?;
         let claims = self.rules.verify(token, &header, &key)?;
         let context = self.mapping.context(&claims);
-        self.mapping.names.check_audience(&context).map_err(|fault| Refused::Claims(fault.to_string()))?;
+        self.mapping.names.check_audience(&context).map_err(|fault| TokenError::Claims(fault.to_string()))?;
         Ok(context)
     }
 }
 
-/// Every route of the stage, since the answer is kept for the token and not for the route.
-fn allowed(method_arn: &str, context: Map<String, Value>) -> Value {
+/// Returns a policy that allows every route of the stage, since API Gateway caches it by token and not by route.
+fn allow_policy(method_arn: &str, context: Map<String, Value>) -> Value {
     let mut parts = method_arn.splitn(3, '/');
     let stage = [parts.next(), parts.next()].map(Option::unwrap_or_default).join("/");
     json!({
@@ -84,10 +84,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_holds_for_the_stage_and_no_other() {
+    fn policy_allows_only_the_stage() {
         let arn = "arn:aws:execute-api:eu-west-1:123456789012:a1b2/live/POST/api/ai/agent/execute";
         let context = json!({"sub": "ada", "custom:org": "acme"});
-        let answer = allowed(arn, context.as_object().unwrap().clone());
+        let answer = allow_policy(arn, context.as_object().unwrap().clone());
         let statement = &answer["policyDocument"]["Statement"][0];
         assert_eq!(statement["Resource"], "arn:aws:execute-api:eu-west-1:123456789012:a1b2/live/*");
         assert_eq!((&statement["Effect"], &answer["principalId"]), (&json!("Allow"), &json!("ada")));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_the_word_that_the_gateway_knows() {
+    fn unauthorized_error_uses_the_gateways_word() {
         assert_eq!(Error::from(Unauthorized).to_string(), "Unauthorized");
     }
 }

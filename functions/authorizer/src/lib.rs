@@ -1,10 +1,11 @@
-//! The `authorizer` function: says who calls, from the token of any OpenID Connect provider.
+//! The `authorizer` function: authenticates callers by tokens of any OpenID Connect provider.
 //!
-//! API Gateway asks it before a request reaches another function, where the stack's `AuthMode` is `oidc`, and keeps its
-//! answer for as long as `template.yaml` says. It checks who signed a token, when and for whom, and hands on the claims
-//! that the other functions read, as text. What they mean is decided there (`runtime::ClaimNames`).
+//! If the stack's `AuthMode` is `oidc`, API Gateway calls it before a request reaches another function, and caches the
+//! answer as configured in `template.yaml`. It verifies the signature, the validity period and the audience of a token,
+//! and passes on the claims that the other functions read, as strings. Those functions interpret them
+//! (`runtime::ClaimNames`).
 //!
-//! Deliberately absent: a rule about what a caller may do, and anything of sessions and turns.
+//! Permissions, sessions and turns are out of scope.
 
 mod app;
 mod authorize;
@@ -16,14 +17,14 @@ use std::{process::ExitCode, sync::Arc};
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
-/// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
+/// Serves invocations until the Lambda service stops the process. Logs a failure to start.
 pub fn run() -> ExitCode {
     runtime::run("authorizer", serve)
 }
 
 async fn serve() -> Result<(), Error> {
     let authorizer = Arc::new(app::start()?);
-    let serve = service_fn(move |event: LambdaEvent<authorize::Asked>| {
+    let serve = service_fn(move |event: LambdaEvent<authorize::AuthorizerRequest>| {
         let authorizer = Arc::clone(&authorizer);
         async move { authorizer.answer(event.payload).await }
     });

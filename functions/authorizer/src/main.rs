@@ -1,4 +1,4 @@
-//! The `authorizer` function, as Lambda starts it.
+//! The entry point of the `authorizer` function.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! A token against a key: who signed it, when, and what kind of token it is. No I/O.
+//! Verifies a token with a key: its signature, issuer, times and type. No I/O.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use jsonwebtoken::{
 use serde_json::{Map, Value};
 use settings::Env;
 
-use crate::keys::NoKey;
+use crate::keys::KeyError;
 
-/// No longer one is looked at: API Gateway takes headers of 10,240 bytes in all.
-const MOST_TOKEN_BYTES: usize = 10_240;
+/// The most bytes of a token. API Gateway accepts 10,240 bytes of headers in total.
+const MAX_TOKEN_BYTES: usize = 10_240;
 
-/// Signatures that a public key checks. A secret that both sides share (`HS…`) would have to be given to us, and who
-/// takes such a token with a public key as its secret has been fooled.
+/// The accepted signature algorithms, all asymmetric. Symmetric ones (`HS…`) would need a shared secret, and accepting
+/// them would let an attacker sign with the public key as the secret.
 const ALGORITHMS: &[Algorithm] = &[
     Algorithm::RS256,
     Algorithm::RS384,
@@ -28,80 +28,83 @@ const ALGORITHMS: &[Algorithm] = &[
     Algorithm::EdDSA,
 ];
 
-/// The types of a token in its header: of an ID token, and of an access token (RFC 9068).
+/// The accepted `typ` headers: of ID tokens, and of access tokens (RFC 9068).
 const TYPES: &[&str] = &["jwt", "at+jwt", "application/at+jwt"];
-/// The types that some providers claim: `Refresh`, `Offline` and `Logout` are others.
+/// The accepted `typ` claims of some providers. Others are `Refresh`, `Offline` and `Logout`.
 const CLAIMED_TYPES: &[&str] = &["ID", "Bearer", "JWT"];
 
-/// Why a token does not count. Names nothing of the token's contents.
+/// An invalid token. The messages contain nothing of the token.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refused {
-    /// There is none.
+pub(crate) enum TokenError {
+    /// The token is missing.
     #[error("the request has no bearer token")]
     Missing,
-    /// It is longer than a header.
+    /// The token is longer than the header limit.
     #[error("the token is too long")]
     TooLong,
-    /// The signature, the issuer or a time is wrong.
+    /// The signature, the issuer or a time is invalid.
     #[error("the token is not valid")]
     Invalid(#[from] errors::Error),
-    /// It is signed in a way that is not accepted.
-    #[error("the token's algorithm is none that is accepted with its key")]
+    /// The signature algorithm is not accepted.
+    #[error("the token's signature algorithm is not accepted for its key")]
     Algorithm,
-    /// It is no ID or access token.
+    /// The token is neither an ID token nor an access token.
     #[error("the token is neither an ID token nor an access token")]
     Type,
-    /// It is not for us.
+    /// The token has a different audience.
     #[error("{0}")]
     Claims(String),
-    /// There is no key for its signature.
+    /// There is no key for the signature.
     #[error(transparent)]
-    NoKey(#[from] NoKey),
+    Key(#[from] KeyError),
 }
 
-/// Whose tokens count.
+/// The rules for valid tokens.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// `iss`, to the letter.
+    /// The exact value of `iss`.
     pub(crate) issuer: String,
-    /// How far the issuer's clock may be from ours.
-    pub(crate) skew: Duration,
+    /// The tolerated difference between the issuer's clock and ours.
+    pub(crate) clock_skew: Duration,
 }
 
 impl Rules {
     pub(crate) fn read(env: &mut Env) -> Self {
-        Self { issuer: env.read(&settings::OIDC_ISSUER), skew: env.read(&settings::OIDC_CLOCK_SKEW_SECONDS) }
+        Self {
+            issuer: env.read(&settings::OIDC_ISSUER),
+            clock_skew: env.read(&settings::OIDC_CLOCK_SKEW_SECONDS),
+        }
     }
 
-    /// The claims of a token that this key signed and that counts now. Its audience is another's to check.
+    /// Verifies a token with a key and returns its claims. The caller checks the audience.
     pub(crate) fn verify(
         &self,
         token: &str,
         header: &Header,
         key: &Jwk,
-    ) -> Result<Map<String, Value>, Refused> {
-        if !fits(header.alg, key) {
-            return Err(Refused::Algorithm);
+    ) -> Result<Map<String, Value>, TokenError> {
+        if !supports(header.alg, key) {
+            return Err(TokenError::Algorithm);
         }
         let typ = header.typ.as_deref().unwrap_or("jwt").to_ascii_lowercase();
         if !TYPES.contains(&typ.as_str()) {
-            return Err(Refused::Type);
+            return Err(TokenError::Type);
         }
         let mut rules = Validation::new(header.alg);
         rules.set_issuer(&[&self.issuer]);
         rules.set_required_spec_claims(&["exp", "iss", "sub"]);
-        rules.leeway = self.skew.as_secs();
+        rules.leeway = self.clock_skew.as_secs();
         rules.validate_nbf = true;
         rules.validate_aud = false;
         let claims: Map<String, Value> = decode(token, &DecodingKey::from_jwk(key)?, &rules)?.claims;
         match claims.get("typ").and_then(Value::as_str) {
-            Some(typ) if !CLAIMED_TYPES.contains(&typ) => Err(Refused::Type),
+            Some(typ) if !CLAIMED_TYPES.contains(&typ) => Err(TokenError::Type),
             _ => Ok(claims),
         }
     }
 }
 
-/// The token of an Authorization header; the word `Bearer` may be left out, as a user pool's authorizer has it.
+/// Returns the token of an Authorization header. `Bearer` is optional, as with a Cognito user pool's authorizer.
 pub(crate) fn bearer(header: &str) -> &str {
     let header = header.trim();
     match header.split_once(' ') {
@@ -110,17 +113,17 @@ pub(crate) fn bearer(header: &str) -> &str {
     }
 }
 
-/// What a token says of its own signature.
-pub(crate) fn header(token: &str) -> Result<Header, Refused> {
+/// Decodes the header of a token.
+pub(crate) fn header(token: &str) -> Result<Header, TokenError> {
     match token.len() {
-        0 => Err(Refused::Missing),
-        length if length > MOST_TOKEN_BYTES => Err(Refused::TooLong),
+        0 => Err(TokenError::Missing),
+        length if length > MAX_TOKEN_BYTES => Err(TokenError::TooLong),
         _ => Ok(decode_header(token)?),
     }
 }
 
-/// Whether a key may check such a signature.
-fn fits(algorithm: Algorithm, key: &Jwk) -> bool {
+/// True if the key may verify signatures with this algorithm.
+fn supports(algorithm: Algorithm, key: &Jwk) -> bool {
     let named = key.common.key_algorithm.map(|named| named.to_string());
     let signs = !matches!(key.common.public_key_use, Some(PublicKeyUse::Encryption));
     signs && ALGORITHMS.contains(&algorithm) && named.is_none_or(|named| named == format!("{algorithm:?}"))

@@ -1,19 +1,19 @@
-//! `POST …/turns/{TurnId}/cancel`: ends an open turn, and answers with what the turn came to.
+//! `POST …/turns/{TurnId}/cancel`: cancels a running turn and returns its summary.
 
 use axum::extract::State;
-use runtime::{Correlation, Identified, Reply, api::TimeLeft, path::OfTurn};
-use service::app::{App, Invocation, refused};
+use runtime::{AuthenticatedCaller, Correlation, Reply, api::RemainingTime, path::TurnPath};
+use service::app::{App, Invocation, error_reply};
 
 pub(crate) async fn cancel_turn(
     State(app): State<App>,
-    Identified(caller): Identified,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
     Correlation(correlation): Correlation,
-    OfTurn(session, turn): OfTurn,
-    TimeLeft(budget): TimeLeft,
+    TurnPath(session, turn): TurnPath,
+    RemainingTime(budget): RemainingTime,
 ) -> Result<Reply, Reply> {
     let invocation = Invocation { budget, correlation: Some(correlation) };
     let cancelled = app.turns.cancel(&caller, session.clone(), turn.clone(), &invocation).await;
-    let warning = cancelled.map_err(refused)?.warning();
-    let summary = app.reader.turn_summary(&caller, session, turn).await.map_err(refused)?;
-    Ok(Reply::warned(summary, warning))
+    let warning = cancelled.map_err(error_reply)?.warning();
+    let summary = app.reader.turn_summary(&caller, session, turn).await.map_err(error_reply)?;
+    Ok(Reply::ok_with_warnings(summary, warning))
 }

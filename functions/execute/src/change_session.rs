@@ -1,16 +1,16 @@
-//! `PATCH …/sessions/{SessionId}`: name, description and visibility of a session (DD-002A, DD-003).
+//! `PATCH …/sessions/{SessionId}`: changes the name, description and visibility of a session.
 
 use axum::extract::State;
 use contracts::request::SessionEdit;
-use runtime::{Identified, Reply, path::OfSession, request_body::JsonBody};
-use service::app::{App, refused};
+use runtime::{AuthenticatedCaller, Reply, path::SessionPath, request_body::JsonBody};
+use service::app::{App, error_reply};
 
 pub(crate) async fn change_session(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfSession(session): OfSession,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    SessionPath(session): SessionPath,
     JsonBody(edit): JsonBody<SessionEdit>,
 ) -> Result<Reply, Reply> {
-    app.turns.edit(&caller, session.clone(), edit).await.map_err(refused)?;
+    app.turns.edit(&caller, session.clone(), edit).await.map_err(error_reply)?;
     app.session_summary(&caller, session).await
 }

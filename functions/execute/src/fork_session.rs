@@ -1,17 +1,17 @@
-//! `POST …/sessions/{SessionId}/fork`: a session that goes on from one of this one's turns.
+//! `POST …/sessions/{SessionId}/fork`: creates a session that continues from a turn of this one.
 
 use axum::extract::State;
 use contracts::request::ForkRequest;
-use runtime::{Identified, Reply, path::OfSession, request_body::JsonBody};
-use service::app::{App, refused};
+use runtime::{AuthenticatedCaller, Reply, path::SessionPath, request_body::JsonBody};
+use service::app::{App, error_reply};
 
 pub(crate) async fn fork_session(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfSession(session): OfSession,
-    JsonBody(asked): JsonBody<ForkRequest>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    SessionPath(session): SessionPath,
+    JsonBody(request): JsonBody<ForkRequest>,
 ) -> Result<Reply, Reply> {
-    app.turns.fork(&caller, session, &asked).await.map_err(refused)?;
-    let fork = app.reader.session_with_first_turns(&caller, asked.session_id).await.map_err(refused)?;
-    Ok(Reply::warned(fork.result, fork.warnings))
+    app.turns.fork(&caller, session, &request).await.map_err(error_reply)?;
+    let fork = app.reader.session_with_first_turns(&caller, request.session_id).await.map_err(error_reply)?;
+    Ok(Reply::ok_with_warnings(fork.result, fork.warnings))
 }

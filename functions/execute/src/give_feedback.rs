@@ -1,15 +1,15 @@
-//! `PUT …/turns/{TurnId}/feedback`: what the caller says of a turn.
+//! `PUT …/turns/{TurnId}/feedback`: submits the caller's feedback on a turn.
 
 use axum::extract::State;
 use contracts::request::FeedbackRequest;
-use runtime::{Identified, Reply, path::OfTurn, request_body::JsonBody};
-use service::app::{App, refused};
+use runtime::{AuthenticatedCaller, Reply, path::TurnPath, request_body::JsonBody};
+use service::app::{App, error_reply};
 
 pub(crate) async fn give_feedback(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfTurn(session, turn): OfTurn,
-    JsonBody(asked): JsonBody<FeedbackRequest>,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    TurnPath(session, turn): TurnPath,
+    JsonBody(request): JsonBody<FeedbackRequest>,
 ) -> Result<Reply, Reply> {
-    app.turns.give_feedback(&caller, session, turn, asked).await.map(Reply::ok).map_err(refused)
+    app.turns.submit_feedback(&caller, session, turn, request).await.map(Reply::ok).map_err(error_reply)
 }

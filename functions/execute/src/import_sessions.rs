@@ -1,15 +1,15 @@
-//! `POST /api/ai/agent/import`: sessions of an export come back.
+//! `POST /api/ai/agent/import`: imports exported sessions.
 
 use axum::extract::State;
-use runtime::{Identified, Reply, query::ImportIds, request_body::Exports};
-use service::app::{App, Ids, refused};
+use runtime::{AuthenticatedCaller, Reply, query::ImportIds, request_body::ImportBody};
+use service::app::{App, IdPolicy, error_reply};
 
 pub(crate) async fn import_sessions(
     State(app): State<App>,
-    Identified(caller): Identified,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
     ImportIds { new }: ImportIds,
-    Exports(exports): Exports,
+    ImportBody(exports): ImportBody,
 ) -> Result<Reply, Reply> {
-    let ids = if new { Ids::New } else { Ids::Keep };
-    app.turns.import(&caller, exports, ids).await.map(Reply::ok).map_err(refused)
+    let ids = if new { IdPolicy::New } else { IdPolicy::Keep };
+    app.turns.import(&caller, exports, ids).await.map(Reply::ok).map_err(error_reply)
 }

@@ -1,6 +1,6 @@
-//! The `execute` function: everything that writes on a client's behalf.
+//! The `execute` function: all write operations of clients.
 //!
-//! Each route is a file that reads as a paragraph; the wiring is `service`'s.
+//! Each route has its own file. The `service` crate does the wiring.
 
 mod cancel_turn;
 mod change_session;
@@ -21,14 +21,14 @@ use axum::{
 use contracts::paths;
 use service::app::App;
 
-/// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
+/// Serves invocations until the Lambda service stops the process. Logs a failure to start.
 pub fn run() -> ExitCode {
     runtime::run("execute", serve)
 }
 
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
-    let answers = app.answers;
+    let response_mode = app.response_mode;
     let routes = Router::new()
         .route(paths::EXECUTE, post(run_turn::run_turn))
         .route(paths::IMPORT, post(import_sessions::import_sessions))
@@ -41,5 +41,5 @@ async fn serve() -> Result<(), lambda_http::Error> {
         .route(paths::RESTORE.template(), post(restore_session::restore_session))
         .route(paths::FEEDBACK.template(), put(give_feedback::give_feedback))
         .route(paths::FORK.template(), post(fork_session::fork_session));
-    runtime::api::serve(routes.with_state(app), answers).await
+    runtime::api::serve(routes.with_state(app), response_mode).await
 }

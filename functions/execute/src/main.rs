@@ -1,4 +1,4 @@
-//! The `execute` function, as Lambda starts it.
+//! The entry point of the `execute` function.
 
 use std::process::ExitCode;
 

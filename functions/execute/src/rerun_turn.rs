@@ -1,24 +1,25 @@
-//! `POST …/turns/{TurnId}/rerun`: the turn is run again, as a new one (DD-006).
+//! `POST …/turns/{TurnId}/rerun`: runs a turn again, as a new turn.
 
 use axum::{extract::State, response::Response};
 use contracts::request::RerunRequest;
 use runtime::{
-    Correlation, Identified, Reply, api::TimeLeft, last_event::After, path::OfTurn, request_body::JsonBody,
+    AuthenticatedCaller, Correlation, Reply, api::RemainingTime, last_event::LastEventId, path::TurnPath,
+    request_body::JsonBody,
 };
 use service::{
-    answer::{Work, answer},
     app::App,
+    respond::{TurnRequest, respond},
 };
 
 pub(crate) async fn rerun_turn(
     State(app): State<App>,
-    Identified(caller): Identified,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
     Correlation(correlation): Correlation,
-    TimeLeft(budget): TimeLeft,
-    After(seen): After,
-    OfTurn(session, turn): OfTurn,
-    JsonBody(asked): JsonBody<RerunRequest>,
+    RemainingTime(budget): RemainingTime,
+    LastEventId(last_event_id): LastEventId,
+    TurnPath(session, turn): TurnPath,
+    JsonBody(request): JsonBody<RerunRequest>,
 ) -> Result<Response, Reply> {
-    let work = Work::Rerun { session, turn, asked };
-    answer(&app, caller, correlation, work, seen, budget).await
+    let request = TurnRequest::Rerun { session, turn, request };
+    respond(&app, caller, correlation, request, last_event_id, budget).await
 }

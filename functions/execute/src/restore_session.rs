@@ -1,14 +1,14 @@
-//! `POST …/sessions/{SessionId}/restore`: a deletion is taken back.
+//! `POST …/sessions/{SessionId}/restore`: restores a deleted session.
 
 use axum::extract::State;
-use runtime::{Identified, Reply, path::OfSession};
-use service::app::{App, refused};
+use runtime::{AuthenticatedCaller, Reply, path::SessionPath};
+use service::app::{App, error_reply};
 
 pub(crate) async fn restore_session(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfSession(session): OfSession,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    SessionPath(session): SessionPath,
 ) -> Result<Reply, Reply> {
-    app.turns.restore(&caller, session.clone()).await.map_err(refused)?;
+    app.turns.restore(&caller, session.clone()).await.map_err(error_reply)?;
     app.session_summary(&caller, session).await
 }

@@ -1,20 +1,23 @@
-//! `POST /api/ai/agent/execute`: a user turn, or the results of a turn's client tools.
+//! `POST /api/ai/agent/execute`: runs a user turn, or resumes a turn with the results of its client tools.
 
 use axum::{extract::State, response::Response};
-use runtime::{Correlation, Identified, Reply, api::TimeLeft, last_event::After, request_body::ExecuteBody};
+use runtime::{
+    AuthenticatedCaller, Correlation, Reply, api::RemainingTime, last_event::LastEventId,
+    request_body::ExecuteBody,
+};
 
 use service::{
-    answer::{Work, answer},
     app::App,
+    respond::{TurnRequest, respond},
 };
 
 pub(crate) async fn run_turn(
     State(app): State<App>,
-    Identified(caller): Identified,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
     Correlation(correlation): Correlation,
-    TimeLeft(budget): TimeLeft,
-    After(seen): After,
+    RemainingTime(budget): RemainingTime,
+    LastEventId(last_event_id): LastEventId,
     ExecuteBody(request): ExecuteBody,
 ) -> Result<Response, Reply> {
-    answer(&app, caller, correlation, Work::Asked(request), seen, budget).await
+    respond(&app, caller, correlation, TurnRequest::Execute(request), last_event_id, budget).await
 }

@@ -1,51 +1,52 @@
-//! `GET …/sessions/{SessionId}/export` and `GET /api/ai/agent/export`: sessions as documents.
+//! `GET …/sessions/{SessionId}/export` and `GET /api/ai/agent/export`: export sessions.
 
 use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
 use contracts::read::{ExportEnd, ExportEndFormat};
-use runtime::{Identified, Reply, api::TimeLeft, document::Document, path::OfSession};
+use runtime::{AuthenticatedCaller, Reply, api::RemainingTime, download::Download, path::SessionPath};
 use turns::{
-    flow::export::{for_operators, written},
+    flow::export::{export_stream, require_operator},
     system::System,
 };
 
 use crate::{
-    app::{App, refused},
+    app::{App, error_reply},
     parameters::{ExportQuery, ExportsQuery},
 };
 
 pub(crate) async fn session(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfSession(session): OfSession,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    SessionPath(session): SessionPath,
     ExportQuery(values): ExportQuery,
 ) -> Result<Response, Reply> {
     let name = format!("{session}.json");
-    let shown = app.reader.exporting(&caller, session).await.map_err(refused)?;
-    let pieces = written(async move |mut out| app.reader.export(&caller, &shown, values, &mut out).await);
-    Ok(Document { pieces, media_type: "application/json", name }.into_response())
+    let shown = app.reader.begin_export(&caller, session).await.map_err(error_reply)?;
+    let pieces =
+        export_stream(async move |mut out| app.reader.export(&caller, &shown, values, &mut out).await);
+    Ok(Download { pieces, media_type: "application/json", name }.into_response())
 }
 
 pub(crate) async fn all(
     State(app): State<App>,
-    Identified(caller): Identified,
-    TimeLeft(budget): TimeLeft,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    RemainingTime(budget): RemainingTime,
     ExportsQuery(values, wanted, page): ExportsQuery,
 ) -> Result<Response, Reply> {
-    for_operators(&caller).map_err(refused)?;
-    let place = app.place(&caller, &page)?;
-    let pieces = written(async move |mut out| {
-        let (timer, place) = (System::new(), place.as_deref());
-        // A session that is begun is written to its end.
+    require_operator(&caller).map_err(error_reply)?;
+    let position = app.open_page_token(&caller, &page)?;
+    let pieces = export_stream(async move |mut out| {
+        let (timer, position) = (System::new(), position.as_deref());
+        // Half of the time, since a started session is always written to its end.
         let time = (&timer, budget / 2);
-        let done = app.reader.export_all(&caller, &wanted, values, place, time, &mut out).await?;
-        let mut token = done.place;
-        app.seal(&caller, &page.list, &mut token);
+        let summary = app.reader.export_all(&caller, &wanted, values, position, time, &mut out).await?;
+        let mut token = summary.next_token;
+        app.seal_page_token(&caller, &page.list, &mut token);
         let format = ExportEndFormat::End;
-        out.line(&ExportEnd { format, session_count: done.sessions, continuation_token: token }).await
+        out.line(&ExportEnd { format, session_count: summary.sessions, continuation_token: token }).await
     });
-    Ok(Document { pieces, media_type: "application/jsonl", name: "sessions.jsonl".to_owned() }
+    Ok(Download { pieces, media_type: "application/jsonl", name: "sessions.jsonl".to_owned() }
         .into_response())
 }

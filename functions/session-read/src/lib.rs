@@ -1,6 +1,6 @@
-//! The `session-read` function: sessions, turns and payloads as the caller may see them.
+//! The `session-read` function: read access to sessions, turns and payloads, as far as the caller may see them.
 //!
-//! It changes nothing: all that its role may write is an answer's own object, which is made when it is asked for.
+//! Changes nothing. Its role may only write the object of an answer, which is created on demand.
 
 mod app;
 mod exports;
@@ -15,15 +15,15 @@ use std::process::ExitCode;
 use axum::{Router, routing::get};
 use contracts::paths;
 
-/// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
+/// Serves invocations until the Lambda service stops the process. Logs a failure to start.
 pub fn run() -> ExitCode {
     runtime::run("session-read", serve)
 }
 
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = app::App::start().await?;
-    let answers = app.answers;
-    runtime::api::serve(routes().with_state(app), answers).await
+    let response_mode = app.response_mode;
+    runtime::api::serve(routes().with_state(app), response_mode).await
 }
 
 fn routes() -> Router<app::App> {

@@ -1,4 +1,4 @@
-//! The `session-read` function, as Lambda starts it.
+//! The entry point of the `session-read` function.
 
 use std::process::ExitCode;
 

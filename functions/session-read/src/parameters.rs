@@ -1,77 +1,77 @@
-//! What queries may say, parsed into types that can't be wrong.
+//! Query parameters, parsed into validated types.
 
 use axum::extract::FromRequestParts;
 use contracts::{read::TurnStatus, request::limits::MAX_PAGE_SIZE};
 use http::{HeaderMap, request::Parts};
 use runtime::{
     IfNoneMatch, Reply,
-    query::{List, Query},
+    query::{ListScope, Query},
 };
 use turns::{
-    flow::{WantedSessions, WantedTurns, export::Values},
-    ports::{Between, Order},
-    words::Words,
+    flow::{SessionFilter, TurnFilter, export::PayloadMode},
+    ports::{Order, TimeRange},
+    text_search::SearchTerms,
 };
 
-/// Which page of which list.
+/// A page of a list.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) list: List,
+pub(crate) struct PageRequest {
+    pub(crate) list: ListScope,
     pub(crate) size: u32,
     pub(crate) token: Option<String>,
 }
 
-impl Page {
+impl PageRequest {
     fn read(query: &Query) -> Result<Self, Reply> {
         Ok(Self { list: query.list(), size: query.page_size()?, token: query.token() })
     }
 }
 
-/// Which sessions.
+/// The parameters of a session list.
 #[derive(Debug)]
-pub(crate) struct SessionsQuery(pub(crate) WantedSessions, pub(crate) Page);
+pub(crate) struct SessionsQuery(pub(crate) SessionFilter, pub(crate) PageRequest);
 
-/// Which sessions that hold which words.
+/// The parameters of a session search.
 #[derive(Debug)]
-pub(crate) struct SearchQuery(pub(crate) Words, pub(crate) WantedSessions, pub(crate) Page);
+pub(crate) struct SearchQuery(pub(crate) SearchTerms, pub(crate) SessionFilter, pub(crate) PageRequest);
 
-/// How a session is exported.
+/// The parameters of a session export.
 #[derive(Debug)]
-pub(crate) struct ExportQuery(pub(crate) Values);
+pub(crate) struct ExportQuery(pub(crate) PayloadMode);
 
-/// How which sessions are exported, and where that goes on.
+/// The parameters of an export of several sessions.
 #[derive(Debug)]
-pub(crate) struct ExportsQuery(pub(crate) Values, pub(crate) WantedSessions, pub(crate) Page);
+pub(crate) struct ExportsQuery(pub(crate) PayloadMode, pub(crate) SessionFilter, pub(crate) PageRequest);
 
-/// How a payload is wanted.
+/// The parameters of a payload.
 #[derive(Debug)]
-pub(crate) struct How {
-    /// In the answer itself.
+pub(crate) struct PayloadQuery {
+    /// Set to return the payload itself instead of a link.
     pub(crate) inline: bool,
-    /// Of which of the turn's replies.
+    /// The round of the turn.
     pub(crate) round: Option<u32>,
     pub(crate) headers: HeaderMap,
-    pub(crate) had: IfNoneMatch,
+    pub(crate) if_none_match: IfNoneMatch,
 }
 
-/// Which turns of a session.
+/// The parameters of a turn list.
 #[derive(Debug)]
-pub(crate) struct TurnsQuery(pub(crate) WantedTurns, pub(crate) Page);
+pub(crate) struct TurnsQuery(pub(crate) TurnFilter, pub(crate) PageRequest);
 
-/// Which of a session's turns are read with it.
+/// The parameters of a session with its turns.
 #[derive(Debug)]
-pub(crate) struct SessionQuery(pub(crate) Order, pub(crate) Page);
+pub(crate) struct SessionQuery(pub(crate) Order, pub(crate) PageRequest);
 
-/// Which page of another list.
+/// The parameters of any other list.
 #[derive(Debug)]
-pub(crate) struct PageQuery(pub(crate) Page);
+pub(crate) struct PageQuery(pub(crate) PageRequest);
 
-/// Which turn counts as the last.
+/// The parameters of the last turn: the status that it must have.
 #[derive(Debug)]
-pub(crate) struct LastQuery(pub(crate) Option<TurnStatus>);
+pub(crate) struct LastTurnQuery(pub(crate) Option<TurnStatus>);
 
-fn between(query: &Query) -> Result<Between, Reply> {
-    query.from_to().map(|(from, to)| Between { from, to })
+fn time_range(query: &Query) -> Result<TimeRange, Reply> {
+    query.from_to().map(|(from, to)| TimeRange { from, to })
 }
 
 fn order(query: &Query) -> Result<Order, Reply> {
@@ -83,16 +83,16 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionsQuery {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let query = Query::from_request_parts(parts, state).await?;
-        Ok(Self(wanted(&query)?, Page::read(&query)?))
+        Ok(Self(session_filter(&query)?, PageRequest::read(&query)?))
     }
 }
 
-fn wanted(query: &Query) -> Result<WantedSessions, Reply> {
-    Ok(WantedSessions {
+fn session_filter(query: &Query) -> Result<SessionFilter, Reply> {
+    Ok(SessionFilter {
         user: query.user()?,
         status: query.status()?,
         mode: query.mode()?,
-        active: between(query)?,
+        active: time_range(query)?,
         with_deleted: query.include_deleted()?,
     })
 }
@@ -102,12 +102,12 @@ impl<S: Send + Sync> FromRequestParts<S> for SearchQuery {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let query = Query::from_request_parts(parts, state).await?;
-        Ok(Self(query.asked_for(Words::parse)?, wanted(&query)?, Page::read(&query)?))
+        Ok(Self(query.search_query(SearchTerms::parse)?, session_filter(&query)?, PageRequest::read(&query)?))
     }
 }
 
-fn values(query: &Query) -> Result<Values, Reply> {
-    Ok(if query.links()? { Values::Links } else { Values::Inline })
+fn values(query: &Query) -> Result<PayloadMode, Reply> {
+    Ok(if query.links()? { PayloadMode::Links } else { PayloadMode::Inline })
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for ExportQuery {
@@ -123,18 +123,18 @@ impl<S: Send + Sync> FromRequestParts<S> for ExportsQuery {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let query = Query::from_request_parts(parts, state).await?;
-        Ok(Self(values(&query)?, wanted(&query)?, Page::read(&query)?))
+        Ok(Self(values(&query)?, session_filter(&query)?, PageRequest::read(&query)?))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for How {
+impl<S: Send + Sync> FromRequestParts<S> for PayloadQuery {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let query = Query::from_request_parts(parts, state).await?;
         let (inline, round) = (query.inline()?, query.round()?);
-        let Ok(had) = IfNoneMatch::from_request_parts(parts, state).await;
-        Ok(Self { inline, round, headers: parts.headers.clone(), had })
+        let Ok(if_none_match) = IfNoneMatch::from_request_parts(parts, state).await;
+        Ok(Self { inline, round, headers: parts.headers.clone(), if_none_match })
     }
 }
 
@@ -143,14 +143,14 @@ impl<S: Send + Sync> FromRequestParts<S> for TurnsQuery {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let query = Query::from_request_parts(parts, state).await?;
-        let wanted = WantedTurns {
+        let wanted = TurnFilter {
             order: order(&query)?,
             status: query.status()?,
             mode: query.mode()?,
             user: query.user()?,
-            created: between(&query)?,
+            created: time_range(&query)?,
         };
-        Ok(Self(wanted, Page::read(&query)?))
+        Ok(Self(wanted, PageRequest::read(&query)?))
     }
 }
 
@@ -159,8 +159,11 @@ impl<S: Send + Sync> FromRequestParts<S> for SessionQuery {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let query = Query::from_request_parts(parts, state).await?;
-        let page =
-            Page { list: query.list(), size: query.page_size_or(MAX_PAGE_SIZE)?, token: query.token() };
+        let page = PageRequest {
+            list: query.list(),
+            size: query.page_size_or(MAX_PAGE_SIZE)?,
+            token: query.token(),
+        };
         Ok(Self(order(&query)?, page))
     }
 }
@@ -169,11 +172,11 @@ impl<S: Send + Sync> FromRequestParts<S> for PageQuery {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
-        Page::read(&Query::from_request_parts(parts, state).await?).map(Self)
+        PageRequest::read(&Query::from_request_parts(parts, state).await?).map(Self)
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for LastQuery {
+impl<S: Send + Sync> FromRequestParts<S> for LastTurnQuery {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {

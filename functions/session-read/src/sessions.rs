@@ -1,76 +1,78 @@
-//! `GET /api/ai/agent/sessions`, `…/search`, `…/sessions/{SessionId}` and its mode history (DD-003).
+//! `GET /api/ai/agent/sessions`, `…/search`, `…/sessions/{SessionId}`, and its mode history and purge report.
 
 use axum::extract::State;
 use contracts::paths;
-use runtime::{Identified, IfNoneMatch, Keep, Reply, path::OfSession, query::List};
+use runtime::{AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply, path::SessionPath, query::ListScope};
 use serde::Serialize;
-use turns::flow::{Told, TurnsPage};
+use turns::flow::{TurnsPage, WithWarnings};
 
 use crate::{
-    app::{App, refused},
+    app::{App, error_reply},
     parameters::{PageQuery, SearchQuery, SessionQuery, SessionsQuery},
 };
 
 pub(crate) async fn list(
     State(app): State<App>,
-    Identified(caller): Identified,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
     SessionsQuery(wanted, page): SessionsQuery,
 ) -> Result<Reply, Reply> {
-    let place = app.place(&caller, &page)?;
-    let mut sessions = app.reader.sessions(&caller, &wanted, page.size, place).await.map_err(refused)?;
-    app.seal(&caller, &page.list, &mut sessions.result.continuation_token);
-    Ok(told(sessions))
+    let position = app.open_page_token(&caller, &page)?;
+    let mut sessions =
+        app.reader.sessions(&caller, &wanted, page.size, position).await.map_err(error_reply)?;
+    app.seal_page_token(&caller, &page.list, &mut sessions.result.continuation_token);
+    Ok(with_warnings(sessions))
 }
 
 pub(crate) async fn search(
     State(app): State<App>,
-    Identified(caller): Identified,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
     SearchQuery(words, wanted, page): SearchQuery,
 ) -> Result<Reply, Reply> {
-    let place = app.place(&caller, &page)?;
-    let found = app.reader.search(&caller, &words, &wanted, page.size, place.as_deref(), &app.index).await;
-    let mut found = found.map_err(refused)?;
-    app.seal(&caller, &page.list, &mut found.result.continuation_token);
-    Ok(told(found))
+    let position = app.open_page_token(&caller, &page)?;
+    let results =
+        app.reader.search(&caller, &words, &wanted, page.size, position.as_deref(), &app.index).await;
+    let mut results = results.map_err(error_reply)?;
+    app.seal_page_token(&caller, &page.list, &mut results.result.continuation_token);
+    Ok(with_warnings(results))
 }
 
 pub(crate) async fn session(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfSession(session): OfSession,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    SessionPath(session): SessionPath,
     SessionQuery(order, page): SessionQuery,
-    had: IfNoneMatch,
+    if_none_match: IfNoneMatch,
 ) -> Result<Reply, Reply> {
-    let modes = List::whole(&paths::MODE_HISTORY.of(&session));
-    let place = app.place(&caller, &page)?;
-    let turns = TurnsPage { order, size: page.size, place: place.as_deref() };
-    let mut found = app.reader.session(&caller, session, turns).await.map_err(refused)?;
-    app.seal(&caller, &page.list, &mut found.result.continuation_token);
-    app.seal(&caller, &modes, &mut found.result.mode_history_continuation_token);
-    Ok(told(found).kept(Keep::UntilAsked, &had))
+    let modes = ListScope::unfiltered(&paths::MODE_HISTORY.fill(&session));
+    let position = app.open_page_token(&caller, &page)?;
+    let turns = TurnsPage { order, size: page.size, token: position.as_deref() };
+    let mut detail = app.reader.session(&caller, session, turns).await.map_err(error_reply)?;
+    app.seal_page_token(&caller, &page.list, &mut detail.result.continuation_token);
+    app.seal_page_token(&caller, &modes, &mut detail.result.mode_history_continuation_token);
+    Ok(with_warnings(detail).with_cache_headers(CachePolicy::Revalidate, &if_none_match))
 }
 
 pub(crate) async fn mode_history(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfSession(session): OfSession,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    SessionPath(session): SessionPath,
     PageQuery(page): PageQuery,
 ) -> Result<Reply, Reply> {
-    let place = app.place(&caller, &page)?;
-    let modes = app.reader.mode_history(&caller, session, page.size, place.as_deref()).await;
-    let mut modes = modes.map_err(refused)?;
-    app.seal(&caller, &page.list, &mut modes.continuation_token);
+    let position = app.open_page_token(&caller, &page)?;
+    let modes = app.reader.mode_history(&caller, session, page.size, position.as_deref()).await;
+    let mut modes = modes.map_err(error_reply)?;
+    app.seal_page_token(&caller, &page.list, &mut modes.continuation_token);
     Ok(Reply::ok(modes))
 }
 
 pub(crate) async fn purge(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfSession(session): OfSession,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    SessionPath(session): SessionPath,
 ) -> Result<Reply, Reply> {
-    app.reader.purge(&caller, session).await.map(Reply::ok).map_err(refused)
+    app.reader.purge(&caller, session).await.map(Reply::ok).map_err(error_reply)
 }
 
-fn told<T: Serialize>(told: Told<T>) -> Reply {
-    Reply::warned(told.result, told.warnings)
+fn with_warnings<T: Serialize>(outcome: WithWarnings<T>) -> Reply {
+    Reply::ok_with_warnings(outcome.result, outcome.warnings)
 }

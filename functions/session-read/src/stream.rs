@@ -1,38 +1,40 @@
-//! `GET …/turns/{TurnId}/stream`: a turn's events, from the first or after the last one seen (AGN-034 §4.7).
+//! `GET …/turns/{TurnId}/stream`: streams the events of a turn, from the first or after `Last-Event-ID`.
 
 use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
 use runtime::{
-    Identified, Reply,
-    last_event::After,
-    path::OfTurn,
-    stream::{Seen, Streamed},
+    AuthenticatedCaller, Reply,
+    last_event::LastEventId,
+    path::TurnPath,
+    stream::{EventStream, NoContent},
 };
 use turns::{
-    stream::{self, Opened, Patience},
+    stream::{self, ResponseStart, StartTimeouts},
     system::System,
 };
 
-use crate::app::{App, refused};
+use crate::app::{App, error_reply};
 
 pub(crate) async fn stream(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfTurn(session, turn): OfTurn,
-    After(seen): After,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    TurnPath(session, turn): TurnPath,
+    LastEventId(last_event_id): LastEventId,
 ) -> Result<Response, Reply> {
-    let (writer, feed) = stream::open(true, seen);
-    let pace = app.pace;
+    let (writer, feed) = stream::open(true, last_event_id);
+    let keep_alive = app.keep_alive;
     let reading = Box::pin(async move {
         app.reader.follow(&caller, session, turn, &writer, &System::new(), &app.timing).await
     });
-    let patience = Patience { streamed: pace.heartbeat, buffered: pace.patience };
-    match feed.answer(reading, patience).await {
-        Opened::Streaming(events) => Ok(Streamed::new(events, pace).into_response()),
-        Opened::Refused(refusal) => Err(refused(refusal)),
-        // What is opened as a stream is answered in no other way.
-        Opened::Seen(_) | Opened::Answered(_) | Opened::Late(_) => Ok(Seen.into_response()),
+    let timeouts = StartTimeouts { streamed: keep_alive.heartbeat, buffered: keep_alive.whitespace_after };
+    match feed.start(reading, timeouts).await {
+        ResponseStart::Streaming(events) => Ok(EventStream::new(events, keep_alive).into_response()),
+        ResponseStart::Refused(refusal) => Err(error_reply(refusal)),
+        // A feed that is opened as a stream has no other result.
+        ResponseStart::AlreadyDelivered(_) | ResponseStart::Complete(_) | ResponseStart::Pending(_) => {
+            Ok(NoContent.into_response())
+        }
     }
 }

@@ -1,94 +1,94 @@
-//! `GET …/turns`, `…/turns/last`, `…/turns/{TurnId}`, `…/turns/{TurnId}/summary` (DD-003), `…/turns/{TurnId}/steps`, and `…/turns/{TurnId}/feedback`.
+//! `GET …/turns`, `…/turns/last`, `…/turns/{TurnId}`, and its `…/summary`, `…/steps` and `…/feedback`.
 
 use axum::extract::State;
 use contracts::read::TurnStatus;
 use runtime::{
-    Identified, IfNoneMatch, Keep, Reply,
-    path::{OfSession, OfTurn},
+    AuthenticatedCaller, CachePolicy, IfNoneMatch, Reply,
+    path::{SessionPath, TurnPath},
 };
 
 use crate::{
-    app::{App, refused},
-    parameters::{LastQuery, PageQuery, TurnsQuery},
+    app::{App, error_reply},
+    parameters::{LastTurnQuery, PageQuery, TurnsQuery},
 };
 
 pub(crate) async fn list(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfSession(session): OfSession,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    SessionPath(session): SessionPath,
     TurnsQuery(wanted, page): TurnsQuery,
 ) -> Result<Reply, Reply> {
-    let place = app.place(&caller, &page)?;
-    let turns = app.reader.turns(&caller, session, &wanted, page.size, place.as_deref()).await;
-    let mut turns = turns.map_err(refused)?;
-    app.seal(&caller, &page.list, &mut turns.continuation_token);
+    let position = app.open_page_token(&caller, &page)?;
+    let turns = app.reader.turns(&caller, session, &wanted, page.size, position.as_deref()).await;
+    let mut turns = turns.map_err(error_reply)?;
+    app.seal_page_token(&caller, &page.list, &mut turns.continuation_token);
     Ok(Reply::ok(turns))
 }
 
 pub(crate) async fn last(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfSession(session): OfSession,
-    LastQuery(status): LastQuery,
-    had: IfNoneMatch,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    SessionPath(session): SessionPath,
+    LastTurnQuery(status): LastTurnQuery,
+    if_none_match: IfNoneMatch,
 ) -> Result<Reply, Reply> {
-    let turn = app.reader.last_turn(&caller, session, status).await.map_err(refused)?;
-    // Another turn may be the last tomorrow.
-    Ok(Reply::ok(turn).kept(Keep::UntilAsked, &had))
+    let turn = app.reader.last_turn(&caller, session, status).await.map_err(error_reply)?;
+    // A later turn may become the last one.
+    Ok(Reply::ok(turn).with_cache_headers(CachePolicy::Revalidate, &if_none_match))
 }
 
 pub(crate) async fn turn(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfTurn(session, turn): OfTurn,
-    had: IfNoneMatch,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    TurnPath(session, turn): TurnPath,
+    if_none_match: IfNoneMatch,
 ) -> Result<Reply, Reply> {
-    let turn = app.reader.turn(&caller, session, turn).await.map_err(refused)?;
-    let keep = keep(turn.status);
-    Ok(Reply::ok(turn).kept(keep, &had))
+    let turn = app.reader.turn(&caller, session, turn).await.map_err(error_reply)?;
+    let policy = cache_policy(turn.status);
+    Ok(Reply::ok(turn).with_cache_headers(policy, &if_none_match))
 }
 
 pub(crate) async fn summary(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfTurn(session, turn): OfTurn,
-    had: IfNoneMatch,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    TurnPath(session, turn): TurnPath,
+    if_none_match: IfNoneMatch,
 ) -> Result<Reply, Reply> {
-    let summary = app.reader.turn_summary(&caller, session, turn).await.map_err(refused)?;
-    let keep = keep(summary.status);
-    Ok(Reply::ok(summary).kept(keep, &had))
+    let summary = app.reader.turn_summary(&caller, session, turn).await.map_err(error_reply)?;
+    let policy = cache_policy(summary.status);
+    Ok(Reply::ok(summary).with_cache_headers(policy, &if_none_match))
 }
 
-/// A turn that is decided never changes (I2), whether or not its session shows it yet.
-fn keep(status: TurnStatus) -> Keep {
+/// Returns the cache policy of a turn. A settled turn never changes (I2), even before its session shows it.
+fn cache_policy(status: TurnStatus) -> CachePolicy {
     match status {
-        TurnStatus::Pending => Keep::UntilAsked,
-        TurnStatus::Completed | TurnStatus::Failed => Keep::ForEver,
+        TurnStatus::Pending => CachePolicy::Revalidate,
+        TurnStatus::Completed | TurnStatus::Failed => CachePolicy::Immutable,
     }
 }
 
 pub(crate) async fn steps(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfTurn(session, turn): OfTurn,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    TurnPath(session, turn): TurnPath,
     PageQuery(page): PageQuery,
 ) -> Result<Reply, Reply> {
-    let place = app.place(&caller, &page)?;
-    let steps = app.reader.turn_steps(&caller, session, turn, page.size, place.as_deref()).await;
-    let mut steps = steps.map_err(refused)?;
-    app.seal(&caller, &page.list, &mut steps.continuation_token);
+    let position = app.open_page_token(&caller, &page)?;
+    let steps = app.reader.turn_steps(&caller, session, turn, page.size, position.as_deref()).await;
+    let mut steps = steps.map_err(error_reply)?;
+    app.seal_page_token(&caller, &page.list, &mut steps.continuation_token);
     Ok(Reply::ok(steps))
 }
 
 pub(crate) async fn feedback(
     State(app): State<App>,
-    Identified(caller): Identified,
-    OfTurn(session, turn): OfTurn,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
+    TurnPath(session, turn): TurnPath,
     PageQuery(page): PageQuery,
 ) -> Result<Reply, Reply> {
-    let place = app.place(&caller, &page)?;
-    let said = app.reader.feedback(&caller, session, turn, page.size, place.as_deref()).await;
-    let mut said = said.map_err(refused)?;
-    app.seal(&caller, &page.list, &mut said.continuation_token);
-    Ok(Reply::ok(said))
+    let position = app.open_page_token(&caller, &page)?;
+    let entries = app.reader.feedback(&caller, session, turn, page.size, position.as_deref()).await;
+    let mut entries = entries.map_err(error_reply)?;
+    app.seal_page_token(&caller, &page.list, &mut entries.continuation_token);
+    Ok(Reply::ok(entries))
 }

@@ -1,7 +1,6 @@
-//! The `tool-continuation` function: the results of a turn's client tools (AGN-034 §2.2).
+//! The `tool-continuation` function: resumes turns with the results of their client tools.
 //!
-//! A turn that goes on runs exactly as one that starts: the wiring is `service`'s, and this opens one
-//! route to it.
+//! A resumed turn runs exactly like a new one: the `service` crate does the wiring, and this function has a single route.
 
 mod submit_results;
 
@@ -11,15 +10,15 @@ use axum::{Router, routing::post};
 use contracts::paths;
 use service::app::App;
 
-/// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
+/// Serves invocations until the Lambda service stops the process. Logs a failure to start.
 pub fn run() -> ExitCode {
     runtime::run("tool-continuation", serve)
 }
 
 async fn serve() -> Result<(), lambda_http::Error> {
     let app = App::start().await?;
-    let answers = app.answers;
+    let response_mode = app.response_mode;
     let routes =
         Router::new().route(paths::TOOL_RESULTS, post(submit_results::submit_results)).with_state(app);
-    runtime::api::serve(routes, answers).await
+    runtime::api::serve(routes, response_mode).await
 }

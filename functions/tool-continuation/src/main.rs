@@ -1,4 +1,4 @@
-//! The `tool-continuation` function, as Lambda starts it.
+//! The entry point of the `tool-continuation` function.
 
 use std::process::ExitCode;
 

@@ -1,20 +1,23 @@
-//! `POST /api/ai/agent/tool-results`: the results of a turn's client tools, and nothing else.
+//! `POST /api/ai/agent/tool-results`: resumes a turn with the results of its client tools.
 
 use axum::{extract::State, response::Response};
 use contracts::ToolContinuation;
-use runtime::{Correlation, Identified, Reply, api::TimeLeft, last_event::After, request_body::JsonBody};
+use runtime::{
+    AuthenticatedCaller, Correlation, Reply, api::RemainingTime, last_event::LastEventId,
+    request_body::JsonBody,
+};
 use service::{
-    answer::{Work, answer},
     app::App,
+    respond::{TurnRequest, respond},
 };
 
 pub(crate) async fn submit_results(
     State(app): State<App>,
-    Identified(caller): Identified,
+    AuthenticatedCaller(caller): AuthenticatedCaller,
     Correlation(correlation): Correlation,
-    TimeLeft(budget): TimeLeft,
-    After(seen): After,
+    RemainingTime(budget): RemainingTime,
+    LastEventId(last_event_id): LastEventId,
     JsonBody(results): JsonBody<ToolContinuation>,
 ) -> Result<Response, Reply> {
-    answer(&app, caller, correlation, Work::Asked(results.into()), seen, budget).await
+    respond(&app, caller, correlation, TurnRequest::Execute(results.into()), last_event_id, budget).await
 }

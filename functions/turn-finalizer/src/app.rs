@@ -1,8 +1,8 @@
-//! The wiring: settings to adapters to the flows, once per process.
+//! Builds the application from the settings, once per process.
 
 use lambda_runtime::Error;
-use providers::Kept;
-use session_index::{SessionIndex, Wait};
+use providers::StoredResponses;
+use session_index::{SessionIndex, SessionIndexTimeouts};
 use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{
@@ -11,34 +11,34 @@ use turns::{
     system::System,
 };
 
-type RealAdapters = Adapters<Table, Objects, System>;
+type ProductionAdapters = Adapters<Table, Objects, System>;
 
-/// The flows over the real adapters.
+/// The flows, with the production adapters.
 pub(crate) struct App {
-    /// Finalizes and sweeps.
-    pub(crate) finalizer: Finalizer<RealAdapters>,
-    /// Purges.
-    pub(crate) purger: Purger<RealAdapters, Kept, Option<SessionIndex>>,
-    /// Keeps the index of sessions, where there is one.
+    /// The finalizer and sweeper of turns.
+    pub(crate) finalizer: Finalizer<ProductionAdapters>,
+    /// The purger of sessions.
+    pub(crate) purger: Purger<ProductionAdapters, StoredResponses, Option<SessionIndex>>,
+    /// The session indexer, if configured.
     pub(crate) indexer: Option<Indexer<Table, SessionIndex>>,
 }
 
 impl App {
     pub(crate) async fn start() -> Result<Self, Error> {
-        let mut env = Env::of_process();
+        let mut env = Env::from_process();
         let storage = storage::Settings::read(&mut env);
         let timing = runtime::timing(&mut env);
-        let providers = providers::Settings::of_kept(&mut env);
+        let providers = providers::Settings::read_for_deletion(&mut env);
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
-        let Clients { table, objects, secrets, .. } = Clients::of_environment(&storage);
-        let kept = Kept::new(providers, &secrets)?;
+        let Clients { table, objects, secrets, .. } = Clients::from_environment(&storage);
+        let stored_responses = StoredResponses::new(providers, &secrets)?;
         let adapters =
             || Adapters { store: table.clone(), payloads: objects.clone(), host: System::new(), timing };
-        let index = index.map(|index| index.index(&secrets, Wait::OF_A_KEEPER)).transpose()?;
+        let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::INDEXING)).transpose()?;
         Ok(Self {
             finalizer: Finalizer::new(adapters()),
-            purger: Purger::new(adapters(), kept, index.clone()),
+            purger: Purger::new(adapters(), stored_responses, index.clone()),
             indexer: index.map(|index| Indexer::new(table, index)),
         })
     }

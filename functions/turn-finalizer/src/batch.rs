@@ -1,4 +1,4 @@
-//! One batch from SQS: each message on its own, failures reported one by one.
+//! Handles an SQS batch. Each message succeeds or fails on its own.
 
 use std::{
     collections::BTreeSet,
@@ -7,29 +7,29 @@ use std::{
 
 use aws_lambda_events::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use contracts::{
-    error::{Misread, causes},
+    error::{JsonError, causes},
     id::OrgId,
 };
 use futures::{StreamExt, stream};
 use lambda_runtime::LambdaEvent;
-use protocol::{announcement::FinalizeMessage, id::SessionKey};
+use protocol::{id::SessionKey, queue_message::FinalizeMessage};
 use tracing::{Instrument, Span, field::Empty};
 use turns::ports::Unavailable;
 
 use crate::{app::App, index};
 
-/// How many messages of a batch are handled at a time.
-const AT_A_TIME: usize = 4;
-/// What is kept of the function's time for the messages beside a sweep.
+/// The number of messages that are handled concurrently.
+const CONCURRENCY: usize = 4;
+/// The time that is reserved for other messages of a batch with a sweep.
 const RESERVE: Duration = Duration::from_secs(10);
 
-/// Why a message goes back to the queue, and after enough tries to the dead-letter queue.
+/// The failure of a message, which returns to the queue and, after enough attempts, moves to the dead-letter queue.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// It is none of ours.
-    #[error("the message is none of ours")]
-    Poison(#[source] Misread),
-    /// Try again later.
+    /// The message can't be parsed.
+    #[error("the message is not a finalize message")]
+    Unreadable(#[source] JsonError),
+    /// A store is unavailable.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
@@ -39,48 +39,48 @@ pub(crate) async fn handle(app: &App, event: LambdaEvent<SqsEvent>) -> SqsBatchR
     let began = Instant::now();
     let budget = time_left(context.deadline).saturating_sub(RESERVE);
     let handled = stream::iter(payload.records).map(|message| {
-        let span = span_of(&message, &context.request_id);
+        let span = message_span(&message, &context.request_id);
         handle_one(app, message, budget).instrument(span)
     });
-    let handled: Vec<Handled> = handled.buffer_unordered(AT_A_TIME).collect().await;
-    // Behind all of them: no turn waits for the index.
-    let changed = handled.iter().flat_map(|one| one.changes.sessions.iter().cloned()).collect();
-    let fill = handled.iter().flat_map(|one| one.changes.orgs.iter().cloned()).collect();
-    let missing = index::indexed(app, changed, fill, budget.saturating_sub(began.elapsed())).await;
-    let comes_again = |one: &Handled| one.failed || !one.changes.sessions.is_disjoint(&missing);
-    let failed = handled.into_iter().filter(comes_again).map(|one| one.message);
+    let handled: Vec<MessageResult> = handled.buffer_unordered(CONCURRENCY).collect().await;
+    // Last, so that no turn waits for the index.
+    let sessions = handled.iter().flat_map(|one| one.changes.sessions.iter().cloned()).collect();
+    let backfill = handled.iter().flat_map(|one| one.changes.backfill.iter().cloned()).collect();
+    let missing = index::update(app, sessions, backfill, budget.saturating_sub(began.elapsed())).await;
+    let needs_retry = |one: &MessageResult| one.failed || !one.changes.sessions.is_disjoint(&missing);
+    let failed = handled.into_iter().filter(needs_retry).map(|one| one.message);
     let mut response = SqsBatchResponse::default();
     response.set_failures(failed);
     response
 }
 
-/// What became of a message.
-struct Handled {
-    /// Its identifier.
+/// The result of a message.
+struct MessageResult {
+    /// The message id.
     message: String,
-    /// Whether it has to come again.
+    /// Set if the message must be retried.
     failed: bool,
-    changes: Changes,
+    changes: IndexChanges,
 }
 
-/// What the index of sessions has to be told.
+/// Updates of the session index.
 #[derive(Default)]
-struct Changes {
-    /// These sessions are found by something else now.
+struct IndexChanges {
+    /// The sessions to index again.
     sessions: BTreeSet<SessionKey>,
-    /// Those of these orgs are to be filled in.
-    orgs: BTreeSet<OrgId>,
+    /// The orgs to backfill.
+    backfill: BTreeSet<OrgId>,
 }
 
-impl Changes {
-    fn of(session: SessionKey) -> Self {
+impl IndexChanges {
+    fn from_session(session: SessionKey) -> Self {
         Self { sessions: BTreeSet::from([session]), ..Self::default() }
     }
 }
 
-/// What every log line of a message says of it. Until the message says otherwise, it is correlated with nothing
-/// but itself. As severe as can be, so that it is there around every line that is logged, whatever the level.
-fn span_of(message: &SqsMessage, request_id: &str) -> Span {
+/// Creates the span of a message, whose fields every log line has. The correlation id is the message id until the message
+/// names one. The span has level ERROR, so that no log level filters it out.
+fn message_span(message: &SqsMessage, request_id: &str) -> Span {
     let message_id = message.message_id.as_deref().unwrap_or_default();
     tracing::error_span!(
         "message",
@@ -96,18 +96,18 @@ fn span_of(message: &SqsMessage, request_id: &str) -> Span {
     )
 }
 
-async fn handle_one(app: &App, message: SqsMessage, budget: Duration) -> Handled {
-    let done = dispatch(app, message.body.as_deref().unwrap_or_default(), budget).await;
-    let (failed, message) = (done.is_err(), message.message_id.unwrap_or_default());
-    let changes = done.unwrap_or_else(|failure| {
+async fn handle_one(app: &App, message: SqsMessage, budget: Duration) -> MessageResult {
+    let result = dispatch(app, message.body.as_deref().unwrap_or_default(), budget).await;
+    let (failed, message) = (result.is_err(), message.message_id.unwrap_or_default());
+    let changes = result.unwrap_or_else(|failure| {
         tracing::error!(error = %causes(&failure), "a message could not be handled");
-        Changes::default()
+        IndexChanges::default()
     });
-    Handled { message, failed, changes }
+    MessageResult { message, failed, changes }
 }
 
-async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<Changes, Failure> {
-    let message = serde_json::from_str(body).map_err(|error| Failure::Poison(Misread::from(&error)))?;
+async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<IndexChanges, Failure> {
+    let message = serde_json::from_str(body).map_err(|error| Failure::Unreadable(JsonError::from(&error)))?;
     let span = Span::current();
     match message {
         FinalizeMessage::TurnSettled { org, session, turn, correlation } => {
@@ -119,52 +119,52 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<Changes, Fa
             let session = SessionKey { org, session };
             let finalized = app.finalizer.finalize(&session.turn(turn)).await?;
             tracing::info!(finalized, "turn announced");
-            Ok(Changes::of(session))
+            Ok(IndexChanges::from_session(session))
         }
         FinalizeMessage::SessionPurge { org, session } => {
             span.record("kind", "session_purge").record("org", org.as_str());
             span.record("session", session.as_str());
             let done = app.purger.purge(&SessionKey { org, session }, budget).await?;
             tracing::info!(done, "purge");
-            Ok(Changes::default())
+            Ok(IndexChanges::default())
         }
         FinalizeMessage::SessionIndex { org, session } => {
             span.record("kind", "session_index").record("org", org.as_str());
             Ok(match session {
                 Some(session) => {
                     span.record("session", session.as_str());
-                    Changes::of(SessionKey { org, session })
+                    IndexChanges::from_session(SessionKey { org, session })
                 }
-                None => Changes { orgs: BTreeSet::from([org]), ..Changes::default() },
+                None => IndexChanges { backfill: BTreeSet::from([org]), ..IndexChanges::default() },
             })
         }
         FinalizeMessage::Sweep => {
             span.record("kind", "sweep");
             let began = Instant::now();
-            // A sweep that fails is made up for by the next one, a minute later: it is no dead letter.
+            // A failed sweep needs no retry: the next one follows a minute later.
             let swept = match app.finalizer.sweep(budget).await {
                 Ok(swept) => swept,
                 Err(error) => {
                     tracing::error!(error = %causes(&error), "a sweep failed");
-                    return Ok(Changes::default());
+                    return Ok(IndexChanges::default());
                 }
             };
             tracing::info!(
-                looked_at = swept.looked_at,
+                looked_at = swept.examined,
                 finalized = swept.finalized,
                 salvaged = swept.salvaged,
                 ended = swept.ended,
                 alive = swept.alive,
                 failed = swept.failed,
-                cut_short = swept.cut_short,
+                cut_short = swept.timed_out,
                 "sweep"
             );
-            // What is left of the time is for sessions whose retention is over.
-            let left = budget.saturating_sub(began.elapsed());
-            if let Err(error) = app.purger.sweep(left).await {
+            // The remaining time is for sessions whose retention has expired.
+            let remaining = budget.saturating_sub(began.elapsed());
+            if let Err(error) = app.purger.sweep(remaining).await {
                 tracing::error!(error = %causes(&error), "a sweep failed");
             }
-            Ok(Changes { sessions: swept.sessions, ..Changes::default() })
+            Ok(IndexChanges { sessions: swept.sessions, ..IndexChanges::default() })
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The index of sessions after a batch: what changed, and a step of what was there before the index.
+//! Updates the session index after a batch: indexes the changed sessions and backfills older ones.
 //!
-//! What could not be indexed is told, so that its messages come again: by then their turns are final, and nothing but the
-//! index is left to do. A database that is away is soon not asked any more, so it holds nobody up.
+//! Returns the sessions that couldn't be indexed, so that their messages are retried. By then their turns are final, and
+//! only the index is left to update. The circuit breaker keeps an unavailable database from delaying batches.
 
 use std::{
     collections::BTreeSet,
@@ -16,34 +16,34 @@ use turns::ports::Unavailable;
 
 use crate::app::App;
 
-/// How many sessions are indexed at a time.
-const AT_A_TIME: usize = 4;
+/// The number of sessions that are indexed concurrently.
+const CONCURRENCY: usize = 4;
 
-/// Indexes these sessions and goes on with their orgs', and fills in those of `fill` as long as there is time. Which
-/// sessions could not be indexed.
-pub(crate) async fn indexed(
+/// Indexes `sessions`, takes one backfill step for each of their orgs, and backfills the orgs of `backfill` until the
+/// time is up. Returns the sessions that couldn't be indexed.
+pub(crate) async fn update(
     app: &App,
     sessions: BTreeSet<SessionKey>,
-    fill: BTreeSet<OrgId>,
+    backfill: BTreeSet<OrgId>,
     budget: Duration,
 ) -> BTreeSet<SessionKey> {
     let Some(indexer) = &app.indexer else { return BTreeSet::new() };
     let began = Instant::now();
-    let left = || budget.saturating_sub(began.elapsed());
-    let steps: BTreeSet<OrgId> = sessions.iter().map(|session| session.org.clone()).collect();
+    let remaining = || budget.saturating_sub(began.elapsed());
+    let orgs: BTreeSet<OrgId> = sessions.iter().map(|session| session.org.clone()).collect();
     let indexed = stream::iter(sessions).map(|session| async {
-        let done = timeout(left(), indexer.index(&session)).await;
-        (!is_done(done, &session.org)).then_some(session)
+        let outcome = timeout(remaining(), indexer.index(&session)).await;
+        (!succeeded(outcome, &session.org)).then_some(session)
     });
-    let missing: Vec<Option<SessionKey>> = indexed.buffer_unordered(AT_A_TIME).collect().await;
-    for org in steps.difference(&fill) {
-        is_done(timeout(left(), indexer.fill(org)).await, org);
+    let missing: Vec<Option<SessionKey>> = indexed.buffer_unordered(CONCURRENCY).collect().await;
+    for org in orgs.difference(&backfill) {
+        succeeded(timeout(remaining(), indexer.backfill(org)).await, org);
     }
-    for org in &fill {
+    for org in &backfill {
         loop {
-            let done = timeout(left(), indexer.fill(org)).await;
-            let goes_on = matches!(done, Ok(Ok(false)));
-            if !is_done(done, org) || !goes_on {
+            let outcome = timeout(remaining(), indexer.backfill(org)).await;
+            let has_more = matches!(outcome, Ok(Ok(false)));
+            if !succeeded(outcome, org) || !has_more {
                 break;
             }
         }
@@ -51,9 +51,9 @@ pub(crate) async fn indexed(
     missing.into_iter().flatten().collect()
 }
 
-/// Whether it was done; the log says what was not. What was there before the index is filled in with a later turn.
-fn is_done<T>(done: Result<Result<T, Unavailable>, tokio::time::error::Elapsed>, org: &OrgId) -> bool {
-    match done {
+/// True if the operation succeeded. Logs a failure. A failed backfill continues with a later turn.
+fn succeeded<T>(outcome: Result<Result<T, Unavailable>, tokio::time::error::Elapsed>, org: &OrgId) -> bool {
+    match outcome {
         Ok(Ok(_)) => return true,
         Ok(Err(error)) => {
             tracing::warn!(org = org.as_str(), error = %causes(&error), "a session could not be indexed");

@@ -1,8 +1,8 @@
-//! The `turn-finalizer` function: publishes settled turns, sweeps for those nobody announced, purges sessions, and
-//! keeps the index of sessions where there is one.
+//! The `turn-finalizer` function: finalizes settled turns, sweeps for turns without a message, purges sessions, and
+//! maintains the session index, if configured.
 //!
-//! Triggered by SQS in batches. A message is a hint that may be lost, repeated, late or forged, so
-//! everything it says is checked against the table; one that can't be handled goes back alone.
+//! Triggered by SQS in batches. A message is a hint that may be lost, repeated, delayed or forged, so it is checked
+//! against the table. A failed message is returned to the queue on its own.
 
 mod app;
 mod batch;
@@ -13,7 +13,7 @@ use std::{process::ExitCode, sync::Arc};
 use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
-/// Serves invocations until the Lambda service ends the process. Why it could not, if it could not, is in the log.
+/// Serves invocations until the Lambda service stops the process. Logs a failure to start.
 pub fn run() -> ExitCode {
     runtime::run("turn-finalizer", serve)
 }

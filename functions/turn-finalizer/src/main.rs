@@ -1,4 +1,4 @@
-//! The `turn-finalizer` function, as Lambda starts it.
+//! The entry point of the `turn-finalizer` function.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! A running local cloud: everything started, wired and, in the end, stopped.
+//! A running local cloud: starts, wires and stops every part.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dynoxide::Database;
-use scripted_model::Recorder;
+use mock_model::Recorder;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -20,45 +20,45 @@ use crate::http_server::serve;
 use crate::lambda::{self, Function, Lambda, Launcher, Recording};
 use crate::options::{Model, Options, Vectors};
 use crate::services::provision::{self, BUCKET, Clients, DEAD_LETTERS, QUEUE, TABLE};
-use crate::services::qdrant::{self, Embedded};
-use crate::services::{dynamodb, here, listen, s3, sqs};
+use crate::services::qdrant::{self, EmbeddedQdrant};
+use crate::services::{dynamodb, listen, loopback, s3, sqs};
 use crate::token::{self, Identity, Tokens};
-use crate::{environment, open_files, running, sweep_timer};
+use crate::{discovery, environment, file_descriptor_limit, sweep_timer};
 
-/// How long a shutdown waits for the invocations under way.
-const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(1);
+/// Time that a shutdown waits for running invocations.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why a local cloud did not start, or could not do what it was asked. One line each.
+/// A failure of the local cloud. One line each.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The API's port can't be had.
-    #[error("cannot listen on 127.0.0.1:{port}: {source}; another port is chosen with --port")]
+    /// The API's port is not available.
+    #[error("Can't listen on 127.0.0.1:{port}: {source}. Choose another port with --port.")]
     Port {
         /// The port.
         port: u16,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A port of the services can't be had.
-    #[error("cannot listen on {address}: {source}")]
+    /// A port of the services is not available.
+    #[error("Can't listen on {address}: {source}")]
     Service {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The data folder can't be had.
+    /// The data folder can't be used.
     #[error(transparent)]
     Data(#[from] data_folder::Error),
-    /// A function process tried to start one. Without this a wrong executable, which starts a local
-    /// cloud instead of being the function, would start itself again without end.
-    #[error("a function process must not start a local cloud; is this the right executable?")]
+    /// A function process tried to start a local cloud. Without this check, a wrong executable that starts a local
+    /// cloud instead of serving the function would start itself again without end.
+    #[error("A function process must not start a local cloud. Is this the right executable?")]
     Nested,
-    /// There is no executable to start as the functions.
-    #[error("cannot find the executable of the functions, {0}")]
+    /// The functions' executable does not exist.
+    #[error("Can't find the functions' executable {0}")]
     Executable(String),
-    /// A listener or a log can't be had.
-    #[error("cannot start the local cloud: {0}")]
+    /// A listener or a log file can't be opened.
+    #[error("Can't start the local cloud: {0}")]
     Io(#[from] std::io::Error),
     /// The database can't be opened.
     #[error(transparent)]
@@ -66,27 +66,27 @@ pub enum Error {
     /// The object store can't be opened.
     #[error(transparent)]
     S3(#[from] s3::Error),
-    /// The table, the bucket or a queue can't be made.
+    /// The table, the bucket or a queue can't be created.
     #[error(transparent)]
     Provision(#[from] provision::Error),
     /// Two routes of the gateway have the same path.
-    #[error("cannot start the gateway: {0}")]
+    #[error("Can't start the gateway: {0}")]
     Routes(#[from] matchit::InsertError),
-    /// A token can't be made.
+    /// A token can't be signed.
     #[error(transparent)]
     Token(#[from] token::Error),
-    /// The API's document can't be written.
+    /// The OpenAPI document can't be generated.
     #[error(transparent)]
-    Docs(#[from] contracts::openapi::Unwritable),
-    /// There is no vector database.
+    Docs(#[from] contracts::openapi::SerializeError),
+    /// The vector database can't be built or started.
     #[error(transparent)]
     Qdrant(#[from] qdrant::Error),
     /// A sweep can't be sent.
-    #[error("cannot send a sweep: {0}")]
+    #[error("Can't send a sweep: {0}")]
     Sweep(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// A running local cloud. Dropping it ends it; [`Cloud::shutdown`] also waits until it has ended.
+/// A running local cloud. Dropping it stops it; [`Cloud::shutdown`] also waits until it has stopped.
 pub struct Cloud {
     endpoints: Endpoints,
     clients: Clients,
@@ -94,27 +94,27 @@ pub struct Cloud {
     lambda: Arc<Lambda>,
     finalizer: Switch,
     recorder: Option<Recorder>,
-    vectors: Option<Arc<Embedded>>,
-    /// Every server and timer; ends when dropped.
+    vectors: Option<Arc<EmbeddedQdrant>>,
+    /// Every server and timer; stopped when dropped.
     _tasks: JoinSet<()>,
     folder: DataFolder,
 }
 
 impl Cloud {
-    /// Starts everything and returns when the API answers.
+    /// Starts everything and returns once the API responds.
     ///
     /// # Errors
-    /// When something that is needed can't be had.
+    /// Fails if a port, the data folder, the executable or a service is not available.
     pub async fn start(options: Options) -> Result<Self, Error> {
         if std::env::var_os(lambda::RUNTIME_API_VARIABLE).is_some() {
             return Err(Error::Nested);
         }
-        open_files::allow_most();
+        file_descriptor_limit::raise();
         let executable = executable(options.executable.as_deref())?;
         let folder = DataFolder::open(&options.data)?;
         let tokens = folder.tokens()?;
         let port = options.port;
-        let (api, api_url) = listen(here(port)).await.map_err(|source| Error::Port { port, source })?;
+        let (api, api_url) = listen(loopback(port)).await.map_err(|source| Error::Port { port, source })?;
         let address = api.local_addr()?;
 
         let mut tasks = JoinSet::new();
@@ -125,18 +125,18 @@ impl Cloud {
         let clients = Clients::new(&endpoints.dynamodb, &endpoints.s3, &endpoints.sqs);
         clients.provision(options.visibility_seconds()).await?;
         tasks.spawn(dynamodb::expire(database));
-        running::announce(folder.root(), &endpoints)?;
-        running::announce_providers(folder.root(), options.environment.get("MODEL_PROVIDERS"))?;
+        discovery::write_endpoints(folder.root(), &endpoints)?;
+        discovery::write_providers(folder.root(), options.environment.get("MODEL_PROVIDERS"))?;
 
-        let (runtime_api, runtime_api_url) = listen(here(0)).await?;
+        let (runtime_api, runtime_api_url) = listen(loopback(0)).await?;
         let launcher = Arc::new(Launcher {
             executable,
             runtime_api: runtime_api_url,
             timeout: options.timeout,
-            environment: environment::of_functions(&options, &endpoints),
+            environment: environment::for_functions(&options, &endpoints),
             vectors: vectors.clone(),
         });
-        let recording = options.events.clone().map(Recording::new).transpose()?;
+        let recording = options.event_folder.clone().map(Recording::new).transpose()?;
         let lambda = Lambda::new(&launcher, options.concurrency, &folder.logs(), options.logs, recording)?;
         let lambda = Arc::new(lambda);
         tasks.spawn(serve(runtime_api, lambda::router(Arc::clone(&lambda))));
@@ -167,105 +167,105 @@ impl Cloud {
                 endpoints: endpoints.clone(),
                 data: folder.root().to_owned(),
                 logs: folder.logs(),
-                is_scripted: matches!(options.model, Model::Scripted(_)),
+                is_mock: matches!(options.model, Model::Mock(_)),
             }),
         });
         tasks.spawn(serve(api, docs::router()?.merge(console).merge(gateway::router(gateway))));
         Ok(Self { endpoints, clients, tokens, lambda, finalizer, recorder, vectors, _tasks: tasks, folder })
     }
 
-    /// The API's URL, without a slash at its end.
+    /// Returns the API's URL, without a trailing slash.
     pub fn url(&self) -> &str {
         &self.endpoints.api
     }
 
-    /// Where everything is.
+    /// Returns the URLs of every service.
     pub fn endpoints(&self) -> &Endpoints {
         &self.endpoints
     }
 
-    /// The folder that holds the state: a temporary one when it is ephemeral.
+    /// Returns the data folder: a temporary one if the cloud is ephemeral.
     pub fn data_folder(&self) -> &Path {
         self.folder.root()
     }
 
-    /// Where a function's log is.
+    /// Returns the path of a function's log.
     pub fn log_file(&self, function: Function) -> PathBuf {
         lambda::log_path(&self.folder.logs(), function)
     }
 
-    /// What signs and checks tokens.
+    /// Returns the signer and verifier of tokens.
     pub fn tokens(&self) -> &Tokens {
         &self.tokens
     }
 
-    /// A token that the API accepts.
+    /// Returns a token that the API accepts.
     ///
     /// # Errors
-    /// When signing fails.
+    /// Fails if signing fails.
     pub fn token(&self, identity: &Identity) -> Result<String, Error> {
         Ok(self.tokens.sign(identity)?)
     }
 
-    /// A client of the database.
+    /// Returns a client of the database.
     pub fn dynamodb(&self) -> &aws_sdk_dynamodb::Client {
         &self.clients.dynamodb
     }
 
-    /// A client of the object store.
+    /// Returns a client of the object store.
     pub fn s3(&self) -> &aws_sdk_s3::Client {
         &self.clients.s3
     }
 
-    /// A client of the queues.
+    /// Returns a client of the queues.
     pub fn sqs(&self) -> &aws_sdk_sqs::Client {
         &self.clients.sqs
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn table(&self) -> &'static str {
         TABLE
     }
 
-    /// The bucket's name.
+    /// Returns the bucket's name.
     pub fn bucket(&self) -> &'static str {
         BUCKET
     }
 
-    /// What the scripted model was asked; nothing when another provider answers.
+    /// Returns the requests that the mock model received, or none if another provider is used.
     pub fn model(&self) -> Option<&Recorder> {
         self.recorder.as_ref()
     }
 
-    /// The URL of the vector database, once it is ready. The embedded engine is built first if it has to be, which
-    /// takes minutes.
+    /// Returns the URL of the vector database once it is ready. The embedded engine is built first if necessary,
+    /// which takes minutes.
     ///
     /// # Errors
-    /// When it can't be built or does not start.
+    /// Fails if the engine can't be built or does not start.
     pub async fn qdrant(&self) -> Result<&str, Error> {
         if let Some(vectors) = &self.vectors {
-            vectors.ready().await?;
+            vectors.ensure_ready().await?;
         }
         Ok(&self.endpoints.qdrant)
     }
 
-    /// Stops the event source: messages stay in the queue. Returns when no batch is under way.
+    /// Stops the event source; messages stay in the queue. Returns once no batch is being delivered.
     pub async fn pause_finalizer(&self) {
         self.finalizer.disable().await;
     }
 
-    /// Starts the event source again.
+    /// Restarts the event source.
     pub async fn resume_finalizer(&self) {
         self.finalizer.enable().await;
     }
 
-    /// Sends one sweep now, whatever the schedule is.
+    /// Sends one sweep now, regardless of the schedule.
     ///
     /// # Errors
-    /// When the queue does not take it.
+    /// Fails if the queue rejects it.
     pub async fn sweep(&self) -> Result<(), Error> {
-        let sent = sweep_timer::send(&self.clients.sqs, &self.endpoints.finalize_queue).await;
-        sent.map_err(Error::Sweep)
+        let result = sweep_timer::send(&self.clients.sqs, &self.endpoints.finalize_queue).await;
+        result.map_err(Error::Sweep)
     }
 
     /// Kills every process of a function, as a crash would.
@@ -273,16 +273,16 @@ impl Cloud {
         self.lambda.crash(function);
     }
 
-    /// How many processes a function has right now.
+    /// Returns the current number of processes of a function.
     pub fn processes(&self, function: Function) -> usize {
         self.lambda.processes(function)
     }
 
-    /// Ends everything and waits until every function process is gone.
+    /// Stops everything and waits until every function process has exited.
     pub async fn shutdown(self) {
-        self.lambda.shutdown(SHUTDOWN_PATIENCE).await;
+        self.lambda.shutdown(SHUTDOWN_TIMEOUT).await;
         if let Some(vectors) = &self.vectors {
-            vectors.end().await;
+            vectors.shutdown().await;
         }
     }
 }
@@ -293,7 +293,7 @@ impl Drop for Cloud {
     }
 }
 
-/// Starts the services and the scripted model, and says where everything is.
+/// Starts the services and the mock model, and returns their URLs.
 async fn start_services(
     options: &Options,
     folder: &DataFolder,
@@ -301,18 +301,18 @@ async fn start_services(
     database: Database,
     tasks: &mut JoinSet<()>,
 ) -> Result<(Endpoints, Option<Recorder>), Error> {
-    let (listener, dynamodb) = service(options, 0).await?;
+    let (listener, dynamodb) = listen_service(options, 0).await?;
     tasks.spawn(dynoxide::server::serve_on(listener, database));
-    let (listener, s3) = service(options, 1).await?;
+    let (listener, s3) = listen_service(options, 1).await?;
     tasks.spawn(serve(listener, s3::router(&folder.objects(), Function::ALL.map(Function::access_key))?));
-    let (listener, sqs) = service(options, 2).await?;
+    let (listener, sqs) = listen_service(options, 2).await?;
     tasks.spawn(serve(listener, sqs::router()));
     let (model, recorder) = match &options.model {
         Model::Provider { base_url, .. } => (base_url.clone(), None),
-        Model::Scripted(provider) => {
+        Model::Mock(provider) => {
             let recorder = Recorder::default();
-            let (listener, url) = service(options, 3).await?;
-            tasks.spawn(serve(listener, scripted_model::router(*provider, recorder.clone())));
+            let (listener, url) = listen_service(options, 3).await?;
+            tasks.spawn(serve(listener, mock_model::router(*provider, recorder.clone())));
             (format!("{url}/v1"), Some(recorder))
         }
     };
@@ -329,33 +329,33 @@ async fn start_services(
     Ok((endpoints, recorder))
 }
 
-/// A listener of one of the services.
-async fn service(options: &Options, place: u16) -> Result<(TcpListener, String), Error> {
-    let address = options.service(place);
+/// Opens the listener of a service.
+async fn listen_service(options: &Options, offset: u16) -> Result<(TcpListener, String), Error> {
+    let address = options.service_address(offset);
     listen(address).await.map_err(|source| Error::Service { address, source })
 }
 
-/// The vector database: its URL, and the engine where it is embedded.
+/// Starts the vector database. Returns its URL, and the engine if it is embedded.
 async fn start_vectors(
     options: &Options,
     folder: &DataFolder,
     executable: &Path,
     tasks: &mut JoinSet<()>,
-) -> Result<(String, Option<Arc<Embedded>>), Error> {
+) -> Result<(String, Option<Arc<EmbeddedQdrant>>), Error> {
     match &options.vectors {
         Vectors::Server { url, .. } => Ok((url.clone(), None)),
         Vectors::Embedded => {
-            let (listener, url) = service(options, 4).await?;
-            let embedded = Arc::new(Embedded::new(folder.vectors(), executable, url.clone()));
+            let (listener, url) = listen_service(options, 4).await?;
+            let embedded = Arc::new(EmbeddedQdrant::new(folder.vectors(), executable, url.clone()));
             tasks.spawn(Arc::clone(&embedded).relay(listener));
             Ok((url, Some(embedded)))
         }
     }
 }
 
-/// The executable of the functions: this one, where no other is chosen.
-pub(crate) fn executable(chosen: Option<&Path>) -> Result<PathBuf, Error> {
-    let path = match chosen {
+/// Returns the functions' executable: the configured one, or the running one.
+pub(crate) fn executable(configured: Option<&Path>) -> Result<PathBuf, Error> {
+    let path = match configured {
         Some(path) => path.to_owned(),
         None => std::env::current_exe()?,
     };

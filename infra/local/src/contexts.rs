@@ -1,4 +1,5 @@
-//! Agent and conversation contexts in the table of a running local cloud: listed, read, and put after a check.
+//! Manages agent and conversation contexts in the table of a running local cloud: lists, reads, validates and writes
+//! them.
 
 use std::path::Path;
 
@@ -7,97 +8,97 @@ use contracts::id::{BUILT_IN_CONTEXT, OrgId};
 use storage::Table;
 
 use crate::{
-    running::{self, NotRunning},
+    discovery::{self, NotRunning},
     services::provision::TABLE,
 };
 
-/// How many contexts of a kind are listed.
-const MOST: u16 = 500;
+/// Contexts of one kind listed, at most.
+const MAX_LISTED: u16 = 500;
 
-/// Contexts that could not be read or put. Each message says what to mend.
+/// A failure to read or write contexts. Each message says how to fix it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file can't be read.
-    #[error("cannot read {file}")]
+    #[error("Can't read {file}")]
     File {
-        /// Which.
+        /// Path of the file.
         file: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// No local cloud uses this folder.
+    /// No local cloud is running on this folder.
     #[error(transparent)]
     NotRunning(#[from] NotRunning),
-    /// The org's name is none.
+    /// The org's name is invalid.
     #[error("--org {0}")]
     Org(contracts::id::InvalidId),
     /// No context of the org has this id.
-    #[error("{org} has no context {id:?}; `contexts list` shows what there is")]
+    #[error("{org} has no context {id:?}. List them with `aptix contexts list`.")]
     Unknown {
         /// The org.
         org: String,
         /// The id.
         id: String,
     },
-    /// The built-in modes or tools are wrong, or the file's contexts are: every fault.
-    #[error("nothing was written, since there are faults:\n{0}")]
+    /// The file's contexts, or the built-in modes or tools, are invalid. Holds every error.
+    #[error("Nothing was written. Fix these errors:\n{0}")]
     Faults(String),
-    /// The table does not take them.
-    #[error("the local cloud on the data folder {folder} does not answer; start it first")]
+    /// The table does not respond.
+    #[error("Can't reach the local cloud on the data folder {folder} (is it running?)")]
     Table {
         /// The folder.
         folder: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: turns::ports::Unavailable,
     },
 }
 
-/// Checks the contexts of a file and writes them for an org; says what was written.
+/// Validates the contexts of a file and writes them for an org. Returns a summary of what was written.
 ///
 /// # Errors
-/// When the file holds a fault: then nothing is written. When no local cloud runs on the folder.
+/// Fails if the file is invalid, in which case nothing is written, or if no local cloud is running on the folder.
 pub async fn put(folder: &Path, org: &str, file: &Path) -> Result<String, Error> {
     let text = std::fs::read_to_string(file)
         .map_err(|source| Error::File { file: file.display().to_string(), source })?;
     put_text(folder, org, &text).await
 }
 
-/// As [`put`] does with a file that holds this text.
+/// Does the same as [`put`] with the text of a file.
 ///
 /// # Errors
-/// As [`put`] fails.
+/// Fails like [`put`].
 pub async fn put_text(folder: &Path, org: &str, text: &str) -> Result<String, Error> {
     let org = OrgId::new(org).map_err(Error::Org)?;
-    let providers = running::providers(folder);
-    let documents = read(text, &providers.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let providers = discovery::providers(folder);
+    let documents = parse(text, &providers.iter().map(String::as_str).collect::<Vec<_>>())?;
     if let Some(document) = documents.iter().find(|document| document.id() == BUILT_IN_CONTEXT) {
         let kind = document.kind();
         return Err(Error::Faults(format!(
-            "{BUILT_IN_CONTEXT:?} is the id of the {kind} context that comes with the service"
+            "{BUILT_IN_CONTEXT:?} is reserved for the built-in {kind} context"
         )));
     }
-    let table = Table::new(running::clients(folder)?.dynamodb, TABLE.to_owned());
+    let table = Table::new(discovery::clients(folder)?.dynamodb, TABLE.to_owned());
     let mut written = Vec::with_capacity(documents.len());
     for document in &documents {
-        let unanswered = |source| Error::Table { folder: folder.display().to_string(), source };
-        table.put_context(&org, document).await.map_err(unanswered)?;
+        let unavailable = |source| Error::Table { folder: folder.display().to_string(), source };
+        table.put_context(&org, document).await.map_err(unavailable)?;
         written.push(format!("{} {}", document.kind(), document.id()));
     }
-    Ok(format!("put for {}: {}", org.as_str(), written.join(", ")))
+    Ok(format!("Saved for {}: {}", org.as_str(), written.join(", ")))
 }
 
-/// The JSON Schema of what `put` takes.
+/// Returns the JSON Schema of the input of `put`.
 #[must_use]
 pub fn schema() -> String {
     format!("{:#}", context::schema())
 }
 
-/// The contexts of an org: a line for each, with its kind, id and name.
+/// Lists the contexts of an org, one line each with kind, id and name.
 ///
 /// # Errors
-/// When no local cloud runs on the folder.
+/// Fails if no local cloud is running on the folder.
 pub async fn list(folder: &Path, org: &str) -> Result<String, Error> {
     let lines = all(folder, org).await?.into_iter().map(|document| {
         let (kind, id, name) = (document.kind(), document.id(), document.name());
@@ -106,10 +107,10 @@ pub async fn list(folder: &Path, org: &str) -> Result<String, Error> {
     Ok(lines.collect())
 }
 
-/// The contexts of an org with this id, as `put` takes them: one of each kind at most.
+/// Returns the contexts of an org with this id as JSON, in the format of `put`. There is at most one of each kind.
 ///
 /// # Errors
-/// When there is none, or no local cloud runs on the folder.
+/// Fails if there is none, or if no local cloud is running on the folder.
 pub async fn get(folder: &Path, org: &str, id: &str) -> Result<String, Error> {
     let mut found = all(folder, org).await?;
     found.retain(|document| document.id() == id);
@@ -119,18 +120,18 @@ pub async fn get(folder: &Path, org: &str, id: &str) -> Result<String, Error> {
     serde_json::to_string_pretty(&found).map_err(|error| Error::Faults(error.to_string()))
 }
 
-/// The contexts of an org.
+/// Returns all contexts of an org.
 ///
 /// # Errors
-/// When no local cloud runs on the folder.
+/// Fails if no local cloud is running on the folder.
 pub async fn all(folder: &Path, org: &str) -> Result<Vec<context::Document>, Error> {
     let org = OrgId::new(org).map_err(Error::Org)?;
-    let table = Table::new(running::clients(folder)?.dynamodb, TABLE.to_owned());
-    let unanswered = |source| Error::Table { folder: folder.display().to_string(), source };
-    table.contexts(&org, MOST).await.map_err(unanswered)
+    let table = Table::new(discovery::clients(folder)?.dynamodb, TABLE.to_owned());
+    let unavailable = |source| Error::Table { folder: folder.display().to_string(), source };
+    table.contexts(&org, MAX_LISTED).await.map_err(unavailable)
 }
 
-fn read(text: &str, providers: &[&str]) -> Result<Vec<context::Document>, Error> {
+fn parse(text: &str, providers: &[&str]) -> Result<Vec<context::Document>, Error> {
     let faults = |faults: &dyn std::fmt::Display| Error::Faults(faults.to_string());
     let tools = tool::Registry::new(tool::built_in()).map_err(|found| faults(&found))?;
     let names: Vec<&str> = tools.names().collect();

@@ -1,69 +1,117 @@
-//! The folder that holds a local cloud's state, used by one local cloud at a time.
+//! The data folder: the state of a local cloud, used by one local cloud at a time.
 
 use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::options::Data;
 use crate::token::{self, Tokens};
 
-/// A folder that can't be used. Each message is one line that says which folder and why.
+/// A data folder that can't be used. Each message is one line that names the folder and the reason.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It can't be made, or not be written to.
-    #[error("cannot use {folder} as the data folder: {source}")]
+    /// The folder can't be created or written to.
+    #[error("Can't use {folder} as the data folder: {source}")]
     Unusable {
         /// The folder.
         folder: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Another local cloud uses it.
-    #[error("the data folder {0} is in use by another local cloud; choose another with --data")]
+    /// Another local cloud uses the folder.
+    #[error("The data folder {0} is in use by another local cloud. Choose another with --data.")]
     InUse(String),
-    /// No local cloud was ever started on it.
+    /// An older build wrote the folder.
     #[error(
-        "no local cloud was started on the data folder {0} yet; start one, or name its folder with --data"
+        "The data folder {folder} was written by an older version of aptix (format {found}; this version reads format \
+         {supported}). Delete it, or pass --data FOLDER to use another one.",
+        supported = FORMAT
+    )]
+    OlderFormat {
+        /// The folder.
+        folder: String,
+        /// Format of the folder.
+        found: u32,
+    },
+    /// A newer build wrote the folder.
+    #[error(
+        "The data folder {folder} was written by a newer version of aptix (format {found}; this version reads format \
+         {supported}). Update aptix, or pass --data FOLDER to use another one.",
+        supported = FORMAT
+    )]
+    NewerFormat {
+        /// The folder.
+        folder: String,
+        /// Format of the folder.
+        found: u32,
+    },
+    /// The format marker is not a number.
+    #[error(
+        "The data folder {0} has an unreadable format marker (this version reads format {supported}). Delete the folder, or \
+         pass --data FOLDER to use another one.",
+        supported = FORMAT
+    )]
+    UnreadableFormat(String),
+    /// No local cloud was ever started on the folder.
+    #[error(
+        "No local cloud was ever started on the data folder {0}. Start one with `aptix up`, or name its folder with --data."
     )]
     NoCloud(String),
-    /// It is not a folder of ours to keep a secret in.
+    /// The folder's token secret can't be read or written.
     #[error(transparent)]
     Token(#[from] token::Error),
 }
 
-/// What a cloud holds while it runs on a folder.
+/// Lock file, held while a cloud runs on the folder.
 const LOCK: &str = "lock";
+/// File that holds the format of the folder's state.
+const FORMAT_FILE: &str = "format";
+/// Format of the state that this version reads and writes. Increment it with every incompatible change of what is
+/// stored in the table, the bucket or the vector database.
+const FORMAT: u32 = 2;
+/// Format of folders without a marker: the builds that wrote them did not have one.
+const UNMARKED_FORMAT: u32 = 1;
+/// Database file in the data folder.
+const DATABASE: &str = "dynamodb.sqlite";
+/// Object store's file in the data folder.
+const OBJECTS: &str = "s3.sqlite";
+/// Vector database's folder in the data folder.
+const VECTORS: &str = "qdrant";
 
-/// An open data folder. Dropping it frees it, and forgets it when it is ephemeral.
+/// An open data folder. Dropping it releases the lock, and deletes the folder if it is ephemeral.
 #[derive(Debug)]
 pub(crate) struct DataFolder {
     root: PathBuf,
-    durable: bool,
-    /// OwnedTurn until dropped: the operating system frees the lock also when this process is killed.
+    is_durable: bool,
+    /// Held until dropped. The operating system also releases the lock if this process is killed.
     _lock: File,
-    /// The folder of an ephemeral cloud; goes when dropped.
+    /// The temporary folder of an ephemeral cloud; deleted when dropped.
     _temporary: Option<tempfile::TempDir>,
 }
 
 impl DataFolder {
-    /// Opens the folder, making what is missing.
+    /// Opens the folder and creates whatever is missing.
     pub(crate) fn open(data: &Data) -> Result<Self, Error> {
         match data {
-            Data::Folder(root) => Self::at(root.clone(), None),
+            Data::Folder(root) => Self::open_at(root.clone(), None),
             Data::Ephemeral => {
                 let temporary = tempfile::Builder::new().prefix("local-cloud-").tempdir();
                 let temporary = temporary.map_err(unusable(&std::env::temp_dir()))?;
-                Self::at(temporary.path().to_owned(), Some(temporary))
+                Self::open_at(temporary.path().to_owned(), Some(temporary))
             }
         }
     }
 
-    fn at(root: PathBuf, temporary: Option<tempfile::TempDir>) -> Result<Self, Error> {
+    fn open_at(root: PathBuf, temporary: Option<tempfile::TempDir>) -> Result<Self, Error> {
         for folder in [&root, &logs(&root)] {
             std::fs::create_dir_all(folder).map_err(unusable(&root))?;
         }
         let lock = File::create(root.join(LOCK)).map_err(unusable(&root))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { root, durable: temporary.is_none(), _lock: lock, _temporary: temporary }),
+            Ok(()) => {
+                check_format(&root)?;
+                Ok(Self { root, is_durable: temporary.is_none(), _lock: lock, _temporary: temporary })
+            }
             Err(TryLockError::WouldBlock) => Err(Error::InUse(root.display().to_string())),
             Err(TryLockError::Error(source)) => Err(unusable(&root)(source)),
         }
@@ -73,40 +121,72 @@ impl DataFolder {
         &self.root
     }
 
-    /// The database's file; none for an ephemeral cloud, whose database is in memory.
+    /// Returns the database file, or none for an ephemeral cloud, whose database is in memory.
     pub(crate) fn database(&self) -> Option<PathBuf> {
-        self.durable.then(|| self.root.join("dynamodb.sqlite"))
+        self.is_durable.then(|| self.root.join(DATABASE))
     }
 
-    /// The objects' file, also of an ephemeral cloud: objects may be large.
+    /// Returns the object store's file. An ephemeral cloud has one too, since objects may be large.
     pub(crate) fn objects(&self) -> PathBuf {
-        self.root.join("s3.sqlite")
+        self.root.join(OBJECTS)
     }
 
-    /// The vector database's folder, also of an ephemeral cloud.
+    /// Returns the vector database's folder. An ephemeral cloud has one too.
     pub(crate) fn vectors(&self) -> PathBuf {
-        self.root.join("qdrant")
+        self.root.join(VECTORS)
     }
 
     pub(crate) fn logs(&self) -> PathBuf {
         logs(&self.root)
     }
 
-    /// Tokens with the folder's secret; that of an ephemeral cloud goes with its folder.
+    /// Returns tokens signed with the folder's secret. The secret of an ephemeral cloud is deleted with its folder.
     pub(crate) fn tokens(&self) -> Result<Tokens, Error> {
-        Ok(Tokens::of_folder(&self.root)?)
+        Ok(Tokens::from_folder(&self.root)?)
     }
 }
 
-/// Tokens with the secret of a folder that a local cloud uses, or has used.
+/// Returns tokens signed with the secret of a folder that a local cloud uses or has used.
 ///
 /// # Errors
-/// When it is no such folder, or can't be used.
+/// Fails if no local cloud was ever started on the folder, or if the secret can't be read.
 pub fn tokens(folder: &Path) -> Result<Tokens, Error> {
     if !folder.join(LOCK).exists() {
         return Err(Error::NoCloud(folder.display().to_string()));
     }
-    Ok(Tokens::of_folder(folder)?)
+    Ok(Tokens::from_folder(folder)?)
+}
+
+/// Checks the format of the folder's state. Marks a folder without state as one of the current format.
+fn check_format(root: &Path) -> Result<(), Error> {
+    let folder = root.display().to_string();
+    let found = match std::fs::read_to_string(root.join(FORMAT_FILE)) {
+        Ok(marker) => marker.trim().parse().map_err(|_| Error::UnreadableFormat(folder.clone()))?,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if !has_state(root) {
+                return write_format(root).map_err(unusable(root));
+            }
+            UNMARKED_FORMAT
+        }
+        Err(error) if error.kind() == ErrorKind::InvalidData => return Err(Error::UnreadableFormat(folder)),
+        Err(source) => return Err(unusable(root)(source)),
+    };
+    match found {
+        FORMAT => Ok(()),
+        found if found < FORMAT => Err(Error::OlderFormat { folder, found }),
+        found => Err(Error::NewerFormat { folder, found }),
+    }
+}
+
+fn has_state(root: &Path) -> bool {
+    [DATABASE, OBJECTS, VECTORS].iter().any(|name| root.join(name).exists())
+}
+
+/// Writes the marker to a temporary file and renames it, so that a crash never leaves a partial one.
+fn write_format(root: &Path) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(root)?;
+    writeln!(file, "{FORMAT}")?;
+    file.persist(root.join(FORMAT_FILE)).map(drop).map_err(|error| error.error)
 }
 
 fn logs(root: &Path) -> PathBuf {
@@ -123,9 +203,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_used_by_one_cloud_at_a_time() {
+    fn folder_is_locked_by_one_cloud() {
         let folder = tempfile::tempdir().unwrap();
-        let data = Data::Folder(folder.path().join("made"));
+        let data = Data::Folder(folder.path().join("created"));
         let first = DataFolder::open(&data).unwrap();
         assert!(matches!(DataFolder::open(&data), Err(Error::InUse(_))));
         drop(first);
@@ -133,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_folder() {
+    fn file_is_refused_as_folder() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let data = Data::Folder(file.path().to_owned());
         assert!(matches!(DataFolder::open(&data), Err(Error::Unusable { .. })));
     }
 
     #[test]
-    fn an_ephemeral_folder_is_forgotten() {
+    fn ephemeral_folder_is_removed_on_drop() {
         let folder = DataFolder::open(&Data::Ephemeral).unwrap();
         let root = folder.root().to_owned();
         assert!(root.exists());

@@ -1,4 +1,4 @@
-//! A short conversation, held over HTTP as a client holds it, and the session as it is read back.
+//! The demo: a short conversation over HTTP, as a client holds it, and the resulting session.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use uuid::Uuid;
 use crate::cloud::Cloud;
 use crate::token::Identity;
 
-/// What is asked, and what the scripted model is told to do about it.
-const INSTRUCTIONS: [(&str, &str); 3] = [
+/// The instructions, and the scripts that the mock model follows.
+const TURNS: [(&str, &str); 3] = [
     ("Say in one sentence what you are.", ""),
     ("And what did I ask you before?", ""),
     (
@@ -23,43 +23,43 @@ const INSTRUCTIONS: [(&str, &str); 3] = [
         "[[script: call workspace_read_file {\"path\":\"src/main.rs\"}; then; say \"It prints: hello.\"]]",
     ),
 ];
-/// What Ada's client finds when it is asked to read a file.
+/// Contents of the file that Ada's client reads.
 const FILE: &str = "fn main() {\n    println!(\"hello\");\n}\n";
-/// How many rounds of tools a turn of the demo may take.
-const MOST_ROUNDS: usize = 8;
-/// How long the turns may take to be finalized.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How often the session is read meanwhile.
-const READ_EVERY: Duration = Duration::from_millis(100);
-/// What is shown for what is not there.
+/// Tool rounds of a turn, at most.
+const MAX_TOOL_ROUNDS: usize = 8;
+/// Timeout for the turns to be finalized.
+const FINALIZE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time between reads of the session.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Placeholder for an absent value.
 const ABSENT: &str = "-";
-/// How long a single call may take.
+/// Timeout of a single call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Why the demo did not work out.
+/// A failure of the demo.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No token, so no client.
+    /// No token could be signed.
     #[error(transparent)]
     Cloud(#[from] crate::cloud::Error),
-    /// The session has no id to be asked for by.
-    #[error("the session's id {0}")]
+    /// The session's id is invalid.
+    #[error("The session id {0}")]
     Session(#[from] InvalidId),
-    /// The API did not answer.
-    #[error("{0} got no answer: {1}")]
+    /// The API did not respond.
+    #[error("{0} failed: {1}")]
     NoAnswer(String, reqwest::Error),
-    /// The API refused.
-    #[error("{0} was refused with {1}: {2}")]
+    /// The API rejected the request.
+    #[error("{0} was rejected with {1}: {2}")]
     Refused(String, u16, String),
-    /// The turns were answered but not finalized.
-    #[error("the turns were not completed in time; the session was last read as {0}")]
+    /// The turns were answered but not finalized in time.
+    #[error("The turns were not completed in time. Last state of the session: {0}")]
     NotCompleted(Value),
 }
 
-/// Holds the conversation and returns it, with the session as it was read back, as text to print.
+/// Runs the conversation. Returns its transcript and the resulting session as text to print.
 ///
 /// # Errors
-/// When a call fails, or the turns are not completed in time.
+/// Fails if a call fails, or if the turns are not completed in time.
 pub async fn demo(cloud: &Cloud) -> Result<String, Error> {
     let client = Client {
         http: reqwest::Client::new(),
@@ -67,31 +67,31 @@ pub async fn demo(cloud: &Cloud) -> Result<String, Error> {
         token: cloud.token(&Identity::user("acme", "ada"))?,
     };
     let session = SessionId::new(new_id())?;
-    let mut told = format!("Ada of acme talks to {}, session {session}.\n", cloud.url());
-    for (asked, script) in INSTRUCTIONS {
+    let mut output = format!("Conversation of ada (org acme) with {}, session {session}\n", cloud.url());
+    for (instruction, script) in TURNS {
         let script = if cloud.model().is_some() { script } else { "" };
-        let instruction = format!("{asked} {script}");
-        let request = json!({ "SessionId": session, "TurnId": new_id(), "Instruction": instruction.trim() });
-        let _ = writeln!(told, "\n  Ada: {asked}");
+        let prompt = format!("{instruction} {script}");
+        let request = json!({ "SessionId": session, "TurnId": new_id(), "Instruction": prompt.trim() });
+        let _ = writeln!(output, "\n  Ada: {instruction}");
         let mut answer = client.post(paths::EXECUTE, &request).await?;
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_TOOL_ROUNDS {
             let Some(calls) = answer.get("ToolCalls").and_then(Value::as_array) else { break };
-            let results: Vec<Value> = calls.iter().map(|call| run(call, &mut told)).collect();
+            let results: Vec<Value> = calls.iter().map(|call| run(call, &mut output)).collect();
             let results = json!({
                 "SessionId": session, "TurnId": text(&answer, "/TurnId"), "ToolResults": results,
             });
             answer = client.post(paths::TOOL_RESULTS, &results).await?;
         }
         let _ = writeln!(
-            told,
+            output,
             "  {}: {}",
             text(&answer, "/ModeDisplayName"),
             text(&answer, "/PrimaryOutputText")
         );
     }
-    let read = client.completed(&session).await?;
-    let _ = write!(told, "\nThe session as read back:\n{}", describe(&read));
-    Ok(told)
+    let read = client.wait_until_completed(&session).await?;
+    let _ = write!(output, "\nStored session:\n{}", describe(&read));
+    Ok(output)
 }
 
 struct Client {
@@ -107,20 +107,20 @@ impl Client {
         self.call(&format!("POST {path}"), post).await
     }
 
-    /// The session once every turn of it is completed.
-    async fn completed(&self, session: &SessionId) -> Result<Value, Error> {
+    /// Returns the session once all of its turns are completed.
+    async fn wait_until_completed(&self, session: &SessionId) -> Result<Value, Error> {
         let mut last = Value::Null;
         let completed = async {
             loop {
-                let get = self.http.get(format!("{}{}", self.base, paths::SESSION.of(session)));
+                let get = self.http.get(format!("{}{}", self.base, paths::SESSION.fill(session)));
                 last = self.call("GET session", get).await?;
-                if turns(&last).len() == INSTRUCTIONS.len() && turns(&last).iter().all(is_completed) {
+                if turns(&last).len() == TURNS.len() && turns(&last).iter().all(is_completed) {
                     return Ok(());
                 }
-                tokio::time::sleep(READ_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        match tokio::time::timeout(PATIENCE, completed).await {
+        match tokio::time::timeout(FINALIZE_TIMEOUT, completed).await {
             Ok(read) => read.map(|()| last),
             Err(_) => Err(Error::NotCompleted(last)),
         }
@@ -141,10 +141,10 @@ impl Client {
     }
 }
 
-/// Runs a tool as Ada's client does: it reads the one file there is, and declines everything else.
-fn run(call: &Value, told: &mut String) -> Value {
+/// Runs a tool as Ada's client does: it serves a single file and declines every other call.
+fn run(call: &Value, output: &mut String) -> Value {
     let (name, arguments) = (text(call, "/Name"), text(call, "/ArgumentsJson"));
-    let _ = writeln!(told, "  (her client runs {name} {arguments})");
+    let _ = writeln!(output, "  (client tool: {name} {arguments})");
     let id = text(call, "/ToolCallId");
     if name == "workspace_read_file" {
         json!({ "ToolCallId": id, "ExecutionMs": 1, "ResultJson": json!(FILE).to_string() })
@@ -167,7 +167,7 @@ fn is_completed(turn: &Value) -> bool {
 }
 
 fn describe(session: &Value) -> String {
-    let mut told = format!(
+    let mut output = format!(
         "  {} of {}, {} turns\n",
         text(session, "/Id"),
         text(session, "/OwnerOrganization/Id"),
@@ -175,8 +175,8 @@ fn describe(session: &Value) -> String {
     );
     for turn in turns(session) {
         let _ = write!(
-            told,
-            "\n  {}. {} ({})\n     asked:    {}\n     answered: {}\n     payloads: {}\n               {}\n",
+            output,
+            "\n  {}. {} ({})\n     instruction: {}\n     answer:      {}\n     payloads:    {}\n                  {}\n",
             turn.get("SequenceNumber").unwrap_or(&Value::Null),
             text(turn, "/Id"),
             text(turn, "/Status/Id"),
@@ -186,7 +186,7 @@ fn describe(session: &Value) -> String {
             text(turn, "/FullAgentAnswerUrl"),
         );
     }
-    told
+    output
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {

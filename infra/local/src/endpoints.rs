@@ -1,22 +1,22 @@
-//! Where the services of a local cloud are.
+//! URLs of the services of a local cloud.
 
-/// Where everything is.
+/// URLs of the API and of every service.
 #[derive(Debug, Clone)]
 pub struct Endpoints {
-    /// The API.
+    /// URL of the API.
     pub api: String,
-    /// DynamoDB.
+    /// URL of DynamoDB.
     pub dynamodb: String,
-    /// S3, path style.
+    /// URL of S3, for path-style addressing.
     pub s3: String,
-    /// SQS.
+    /// URL of SQS.
     pub sqs: String,
-    /// The finalize queue's URL.
+    /// URL of the finalize queue.
     pub finalize_queue: String,
-    /// The dead-letter queue's URL.
+    /// URL of the dead-letter queue.
     pub dead_letter_queue: String,
-    /// The model's base URL.
+    /// Base URL of the model provider.
     pub model: String,
-    /// Qdrant's gRPC.
+    /// URL of Qdrant's gRPC port.
     pub qdrant: String,
 }

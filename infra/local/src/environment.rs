@@ -1,4 +1,4 @@
-//! What every function is configured with, as `template.yaml` does on AWS.
+//! Environment variables of every function, as `template.yaml` sets them on AWS.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use crate::services::provision::{BUCKET, TABLE};
 use crate::services::{REGION, SECRET_KEY};
 use crate::token::{AUDIENCE, claim};
 
-/// Where the vector database is.
+/// Name of the variable with the vector database's URL.
 pub(crate) const QDRANT_URL: &str = settings::QDRANT_URL.name;
 
-/// The collection that is the index of sessions.
+/// Collection that holds the session index.
 const SESSIONS: &str = "sessions";
 
-/// The settings that the local cloud decides itself, by what it was started with.
-pub const DECIDED_HERE: [&str; 18] = [
+/// Settings that the local cloud manages itself; values from the shell don't override them.
+pub const MANAGED_SETTINGS: [&str; 18] = [
     settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name,
     settings::TABLE_NAME.name,
     settings::PAYLOAD_BUCKET.name,
@@ -36,19 +36,19 @@ pub const DECIDED_HERE: [&str; 18] = [
     settings::OPENAI_MODEL.name,
 ];
 
-/// The environment of every function process.
-pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap<String, String> {
+/// Returns the environment of every function process.
+pub(crate) fn for_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap<String, String> {
     let mut environment = BTreeMap::new();
     let mut set = |name: &str, value: &str| environment.insert(name.to_owned(), value.to_owned());
     set("AWS_REGION", REGION);
     set("AWS_DEFAULT_REGION", REGION);
     set("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
-    // Nothing answers there: the SDK must not look for other credentials.
+    // There is no metadata service, so the SDK must not look for other credentials.
     set("AWS_EC2_METADATA_DISABLED", "true");
     set("AWS_ENDPOINT_URL_DYNAMODB", &endpoints.dynamodb);
     set("AWS_ENDPOINT_URL_S3", &endpoints.s3);
     set("AWS_ENDPOINT_URL_SQS", &endpoints.sqs);
-    // The routes of the functions know nothing of stages.
+    // The functions' routes have no stage prefix.
     set(settings::AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH.name, "true");
     set(settings::TABLE_NAME.name, TABLE);
     set(settings::PAYLOAD_BUCKET.name, BUCKET);
@@ -63,10 +63,10 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     if let Some(oidc) = &options.oidc {
         set(settings::OIDC_ISSUER.name, &oidc.issuer);
     }
-    // The same at every start, so that a list can be gone on with.
+    // Constant across restarts, so that page tokens stay valid.
     set(settings::PAGE_TOKEN_KEY.name, "local-cloud");
     set(settings::QDRANT_SESSIONS_COLLECTION.name, SESSIONS);
-    // The embedded one's is set once there is something in it: until then nothing is searched.
+    // The embedded engine's URL is set once it holds a collection. Until then functions don't search.
     if let Vectors::Server { url, api_key } = &options.vectors {
         set(QDRANT_URL, url);
         if let Some(api_key) = api_key {
@@ -75,7 +75,7 @@ pub(crate) fn of_functions(options: &Options, endpoints: &Endpoints) -> BTreeMap
     }
     set(settings::OPENAI_BASE_URL.name, &endpoints.model);
     match &options.model {
-        Model::Scripted(_) => {
+        Model::Mock(_) => {
             set(settings::OPENAI_API_KEY.name, "scripted");
             set(settings::OPENAI_MODEL.name, "scripted");
         }

@@ -1,8 +1,8 @@
-//! The event source mapping: takes messages from the finalize queue and invokes `turn-finalizer`.
+//! The event source mapping: receives messages from the finalize queue and invokes `turn-finalizer`.
 //!
-//! As on AWS: up to ten messages a batch, a few batches at a time; what the function took care of is
-//! deleted, what it reports as failed comes back after its visibility timeout and ends as a dead
-//! letter after five receives. A batch that fails as a whole comes back as a whole.
+//! As on AWS, it delivers up to ten messages a batch, a few batches at a time. Messages that the function handled are
+//! deleted. Messages that it reports as failed return after their visibility timeout, and become dead letters after
+//! five receives. If the invocation fails, the whole batch returns.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -19,80 +19,80 @@ use crate::lambda::{Function, Lambda};
 use crate::services::REGION;
 
 /// Messages in a batch, at most.
-const BATCH: i32 = 10;
-/// Batches at a time, at most.
-const MAX_CONCURRENT: usize = 5;
-/// How long a poll waits for a first message. Short, so that a pause takes effect soon.
+const MAX_BATCH: i32 = 10;
+/// Batches delivered at once, at most.
+const MAX_CONCURRENT_BATCHES: usize = 5;
+/// Wait time of a poll. Short, so that a pause takes effect soon.
 const POLL_SECONDS: i32 = 1;
-/// A pause after a poll that failed.
-const AFTER_FAILURE: Duration = Duration::from_millis(500);
-/// The largest reply of the function.
+/// Pause after a failed poll.
+const FAILURE_PAUSE: Duration = Duration::from_millis(500);
+/// Largest reply of the function, in bytes.
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
-/// Whether the event source delivers.
+/// State of the event source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Enabled,
     Disabled,
 }
 
-/// What the event source is about.
+/// The queue and the function that the event source connects.
 pub(crate) struct Mapping {
     pub(crate) sqs: Client,
     pub(crate) queue_url: String,
     pub(crate) queue_arn: String,
     pub(crate) lambda: Arc<Lambda>,
-    /// How many processes the function may have.
+    /// Maximum number of processes of the function.
     pub(crate) cap: usize,
 }
 
 /// The switch of a running event source.
 #[derive(Debug)]
 pub(crate) struct Switch {
-    wanted: watch::Sender<State>,
+    desired_state: watch::Sender<State>,
     actual: watch::Receiver<State>,
 }
 
 impl Switch {
-    /// Delivers nothing more; returns when nothing is under way any more.
+    /// Stops delivery. Returns once no batch is being delivered.
     pub(crate) async fn disable(&self) {
         self.set(State::Disabled).await;
     }
 
-    /// Delivers again.
+    /// Restarts delivery.
     pub(crate) async fn enable(&self) {
         self.set(State::Enabled).await;
     }
 
     async fn set(&self, state: State) {
-        self.wanted.send_replace(state);
-        // Fails only when the event source has ended, and then it delivers nothing either.
+        self.desired_state.send_replace(state);
+        // Fails only if the event source has stopped, in which case it delivers nothing either.
         let _ = self.actual.clone().wait_for(|actual| *actual == state).await;
     }
 }
 
-/// An event source that is enabled, and its switch. The future runs until it is dropped.
+/// Returns the switch of an enabled event source, and the future that runs it until dropped.
 pub(crate) fn start(mapping: Mapping) -> (Switch, impl Future<Output = ()> + Send) {
-    let (wanted, wants) = watch::channel(State::Enabled);
-    let (is, actual) = watch::channel(State::Enabled);
-    let run = run(Arc::new(mapping), wants, is);
-    (Switch { wanted, actual }, run)
+    let (desired_state, desired) = watch::channel(State::Enabled);
+    let (reported, actual) = watch::channel(State::Enabled);
+    let run = run(Arc::new(mapping), desired, reported);
+    (Switch { desired_state, actual }, run)
 }
 
-async fn run(mapping: Arc<Mapping>, mut wanted: watch::Receiver<State>, actual: watch::Sender<State>) {
+async fn run(mapping: Arc<Mapping>, mut desired_state: watch::Receiver<State>, actual: watch::Sender<State>) {
     let mut batches = JoinSet::new();
-    let most = mapping.cap.clamp(1, MAX_CONCURRENT);
+    let max_batches = mapping.cap.clamp(1, MAX_CONCURRENT_BATCHES);
     loop {
-        if *wanted.borrow_and_update() == State::Disabled {
+        if *desired_state.borrow_and_update() == State::Disabled {
             while batches.join_next().await.is_some() {}
             actual.send_replace(State::Disabled);
-            if wanted.wait_for(|state| *state == State::Enabled).await.is_err() {
+            if desired_state.wait_for(|state| *state == State::Enabled).await.is_err() {
                 return;
             }
         }
         actual.send_replace(State::Enabled);
         while batches.try_join_next().is_some() {}
-        if batches.len() >= most {
+        if batches.len() >= max_batches {
             batches.join_next().await;
         }
         match mapping.poll().await {
@@ -100,7 +100,7 @@ async fn run(mapping: Arc<Mapping>, mut wanted: watch::Receiver<State>, actual: 
             Some(messages) => {
                 batches.spawn(Arc::clone(&mapping).deliver(messages));
             }
-            None => tokio::time::sleep(AFTER_FAILURE).await,
+            None => tokio::time::sleep(FAILURE_PAUSE).await,
         }
     }
 }
@@ -111,7 +111,7 @@ impl Mapping {
             .sqs
             .receive_message()
             .queue_url(&self.queue_url)
-            .max_number_of_messages(BATCH)
+            .max_number_of_messages(MAX_BATCH)
             .wait_time_seconds(POLL_SECONDS)
             .message_system_attribute_names(MessageSystemAttributeName::All)
             .message_attribute_names("All")
@@ -125,18 +125,18 @@ impl Mapping {
         let Ok(reply) = self.lambda.invoke(Function::TurnFinalizer, event.into()).await else {
             return;
         };
-        let Some(reply) = reply.whole(MAX_REPLY_BYTES).await else {
+        let Some(reply) = reply.collect(MAX_REPLY_BYTES).await else {
             return;
         };
-        for receipt in handled(&messages, &reply) {
-            // One by one: a single stale handle would fail a whole batch. One that is not deleted comes
-            // back, which the function tolerates.
+        for receipt in receipts_to_delete(&messages, &reply) {
+            // Messages are deleted one by one, since a single stale handle would fail a whole batch. A message that
+            // is not deleted is delivered again, which the function tolerates.
             let _ = self.sqs.delete_message().queue_url(&self.queue_url).receipt_handle(receipt).send().await;
         }
     }
 }
 
-/// The event that the function gets.
+/// Returns the event for the function.
 fn event(messages: &[Message], queue_arn: &str) -> Value {
     let records: Vec<_> = messages.iter().map(|message| record(message, queue_arn)).collect();
     json!({ "Records": records })
@@ -185,9 +185,9 @@ struct BatchItemFailure {
     item_identifier: Option<String>,
 }
 
-/// The receipt handles of the messages that need not come back, by what the function replied: nothing
-/// at all means that all went well, an identifier that no message has means that none did.
-fn handled<'a>(messages: &'a [Message], reply: &[u8]) -> Vec<&'a str> {
+/// Returns the receipt handles of the messages to delete, based on the function's reply. An empty reply means that
+/// every message succeeded. An unknown identifier means that none did.
+fn receipts_to_delete<'a>(messages: &'a [Message], reply: &[u8]) -> Vec<&'a str> {
     let reply: Option<BatchResponse> = match reply.trim_ascii() {
         b"" => Some(BatchResponse::default()),
         reply => serde_json::from_slice::<Option<BatchResponse>>(reply).map(Option::unwrap_or_default).ok(),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_what_lambda_sends() {
+    fn record_matches_lambda_event() {
         let event = event(&messages(), "arn:q");
         let record = &event["Records"][0];
         assert_eq!(record["messageId"], "a");
@@ -235,24 +235,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_reported_as_failed_is_deleted() {
+    fn messages_not_reported_failed_are_deleted() {
         let messages = messages();
         let one = br#"{"batchItemFailures":[{"itemIdentifier":"a"}]}"#;
-        assert_eq!(handled(&messages, one), ["r-b"]);
+        assert_eq!(receipts_to_delete(&messages, one), ["r-b"]);
         for all in
             [&b""[..], b"null", b"{}", br#"{"batchItemFailures":[]}"#, br#"{"batchItemFailures":null}"#]
         {
-            assert_eq!(handled(&messages, all), ["r-a", "r-b"]);
+            assert_eq!(receipts_to_delete(&messages, all), ["r-a", "r-b"]);
         }
     }
 
     #[test]
-    fn a_wrong_identifier_retries_the_whole_batch() {
+    fn unknown_identifier_retries_whole_batch() {
         let messages = messages();
         for wrong in [r#"[{"itemIdentifier":"x"}]"#, r#"[{"itemIdentifier":""}]"#, r#"[{}]"#] {
             let reply = format!(r#"{{"batchItemFailures":{wrong}}}"#);
-            assert!(handled(&messages, reply.as_bytes()).is_empty());
+            assert!(receipts_to_delete(&messages, reply.as_bytes()).is_empty());
         }
-        assert!(handled(&messages, b"not json").is_empty());
+        assert!(receipts_to_delete(&messages, b"not json").is_empty());
     }
 }

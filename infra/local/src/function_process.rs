@@ -1,14 +1,14 @@
-//! What a function process does: be the function, and end when the local cloud ends.
+//! Entry point of a function process: serves one function and exits when the local cloud stops.
 
 use std::io::Read;
 use std::process::ExitCode;
 
 use crate::lambda::Function;
 
-/// Serves the function's invocations until the local cloud closes this process's standard input, which
-/// it does by ending, however it ends. What went wrong is in its log.
+/// Serves the function's invocations until the local cloud closes this process's standard input, which happens
+/// however the cloud ends. Errors are in the function's log.
 pub fn run(function: Function) -> ExitCode {
-    std::thread::spawn(end_with_the_cloud);
+    std::thread::spawn(exit_when_stdin_closes);
     match function {
         Function::Execute => execute::run(),
         Function::ToolContinuation => tool_continuation::run(),
@@ -18,10 +18,10 @@ pub fn run(function: Function) -> ExitCode {
     }
 }
 
-fn end_with_the_cloud() {
-    let mut nothing = [0; 64];
+fn exit_when_stdin_closes() {
+    let mut buffer = [0; 64];
     let mut input = std::io::stdin().lock();
-    // Nothing is ever sent; what counts is the end.
-    while matches!(input.read(&mut nothing), Ok(read) if read > 0) {}
+    // Nothing is ever sent; only the end of the input matters.
+    while matches!(input.read(&mut buffer), Ok(read) if read > 0) {}
     std::process::exit(0);
 }

@@ -1,4 +1,4 @@
-//! Serving HTTP on a listener: the one loop that the gateway, the Runtime API, S3 and SQS share.
+//! The HTTP server loop that the gateway, the Runtime API, S3 and SQS share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use tokio::task::JoinSet;
 
 use crate::quick_ack::QuickAck;
 
-/// Connections beyond this wait in the listener's backlog.
+/// Connections served at once. More wait in the listener's backlog.
 const MAX_CONNECTIONS: usize = 1024;
-/// How long a client may take to send a request's headers.
+/// Timeout for a request's headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// A pause after a failed accept, so that running out of file handles does not spin.
+/// Pause after a failed accept, so that running out of file descriptors does not cause a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves `router` until the returned future is dropped, which ends every connection too.
+/// Serves `router` until the returned future is dropped, which also closes every connection.
 pub(crate) async fn serve(listener: TcpListener, router: Router) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
@@ -43,9 +43,9 @@ pub(crate) async fn serve(listener: TcpListener, router: Router) {
 }
 
 async fn connection(stream: TcpStream, router: Router) {
-    // Without this a small streamed chunk can wait for the acknowledgement of the one before it.
+    // Without TCP_NODELAY, a small streamed chunk can wait for the acknowledgement of the previous one.
     let _ = stream.set_nodelay(true);
-    // A connection that ends badly is its client's concern; there is nobody else to tell.
+    // A connection error concerns its client only; there is nobody else to report it to.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)

@@ -1,13 +1,12 @@
 //! The local cloud: the whole system on one machine, with nothing but Rust installed.
 //!
-//! The same function code as on AWS, under the real `lambda_runtime`, as separate processes that poll
-//! a Lambda Runtime API; in front of them a gateway that speaks API Gateway events and streams
-//! replies; behind them DynamoDB, S3 and SQS as servers that speak the wire of the real ones. The
-//! `aptix` program and the integration tests start the very same thing, with [`Cloud::start`].
+//! It runs the same function code as on AWS, under the real `lambda_runtime`, as separate processes that poll a
+//! Lambda Runtime API. In front of them, a gateway speaks API Gateway events and streams replies. Behind them,
+//! DynamoDB, S3 and SQS are servers that speak the real wire protocols. The `aptix` program and the integration tests
+//! both start it with [`Cloud::start`].
 //!
-//! Deliberately absent: any logic of sessions and turns, and any isolation between functions, which
-//! share one machine. Limits that clients and functions can run into (sizes, timeouts, concurrency)
-//! are those of AWS.
+//! Deliberately absent: any logic of sessions and turns, and any isolation between functions, which share one
+//! machine. Limits that clients and functions can run into (sizes, timeouts, concurrency) are those of AWS.
 
 pub mod bench;
 mod cloud;
@@ -15,20 +14,20 @@ pub mod console;
 pub mod contexts;
 pub mod data_folder;
 mod demo;
+mod discovery;
 pub mod docs;
 mod endpoints;
 mod environment;
 mod event_source;
+mod file_descriptor_limit;
 mod function_process;
 mod gateway;
+pub mod gc;
 mod http_server;
 mod lambda;
-mod open_files;
 mod options;
-pub mod provider_trial;
+pub mod preflight;
 mod quick_ack;
-pub mod reconcile;
-mod running;
 pub mod sam_env;
 mod services;
 pub mod smoke;
@@ -39,13 +38,14 @@ pub mod token;
 pub use cloud::{Cloud, Error};
 pub use demo::demo;
 pub use endpoints::Endpoints;
-pub use environment::DECIDED_HERE;
+pub use environment::MANAGED_SETTINGS;
 pub use function_process::run as run_function;
 pub use lambda::Function;
 pub use options::{Data, Logs, Model, Oidc, Options, Vectors};
 
-/// Where the API of the local cloud on a data folder is or was: whoever asks has to try.
+/// Returns the API URL of the local cloud on a data folder. The cloud may have stopped since, so callers have to try
+/// the URL.
 #[must_use]
 pub fn api_url(folder: &std::path::Path) -> Option<String> {
-    running::endpoints(folder).ok().map(|endpoints| endpoints.api)
+    discovery::endpoints(folder).ok().map(|endpoints| endpoints.api)
 }

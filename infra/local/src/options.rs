@@ -1,107 +1,105 @@
-//! How a local cloud is to be started.
+//! Options of a local cloud.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a local cloud is to be started. The default suits a test: any free port, nothing kept, the
-/// scripted model.
+/// Options of a local cloud. The default suits a test: any free port, nothing persisted, the mock model.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The API's port on 127.0.0.1; 0 is any free port.
+    /// The API's port on 127.0.0.1; 0 picks a free port.
     pub port: u16,
-    /// Where the services and the model listen. What has an address of its own, a container as a rule, reaches another
-    /// than 127.0.0.1 alone.
+    /// Address on which the services and the mock model listen. Containers usually can't reach 127.0.0.1 of this
+    /// machine.
     pub services_host: IpAddr,
-    /// The port of DynamoDB; S3, SQS, the model and Qdrant have the next ones, in this order. 0 is any free ports.
+    /// Port of DynamoDB. S3, SQS, the model and Qdrant take the next ones, in this order; 0 picks free ports.
     pub services_port: u16,
-    /// Where state is kept.
+    /// Storage of the state.
     pub data: Data,
-    /// The executable that is started as the functions: the `aptix` program. The running one if not set.
+    /// Executable that is started as the functions: the `aptix` program. Defaults to the running executable.
     pub executable: Option<PathBuf>,
-    /// Processes per function, at most.
+    /// Maximum number of processes per function.
     pub concurrency: usize,
-    /// How long an invocation of an API function may take; 840 s, as deployed, if not set.
+    /// Timeout of an invocation of an API function. Defaults to 840 s, as deployed.
     pub timeout: Option<Duration>,
-    /// How long an attempt owns its turn; the functions' default if not set. Everything that waits for
-    /// it (grace, visibility timeout) becomes as short.
+    /// Duration of a turn's lease. Defaults to the functions' setting. The abandon grace and the visibility timeout
+    /// become as short.
     pub lease: Option<Duration>,
-    /// Time between sweeps; no sweeps but those asked for if not set.
+    /// Time between sweeps. Without it, sweeps run only on request.
     pub sweep: Option<Duration>,
-    /// How long a message stays invisible once received. By default six minutes, or a few seconds
-    /// when a lease is set.
+    /// Visibility timeout of the finalize queue. Defaults to six minutes, or to a few seconds if a lease is set.
     pub visibility: Option<Duration>,
-    /// Who answers the model calls.
+    /// The model provider.
     pub model: Model,
-    /// Who keeps the vectors.
+    /// The vector database.
     pub vectors: Vectors,
-    /// Whose tokens count; those of this cloud if not set.
+    /// OpenID Connect provider whose tokens are accepted. Defaults to the tokens of this cloud.
     pub oidc: Option<Oidc>,
-    /// More environment for every function; wins over what the local cloud sets itself.
+    /// Additional environment variables of every function. They win over those that the local cloud sets.
     pub environment: BTreeMap<String, String>,
-    /// A folder that gets each event that a function gets, a file each.
-    pub events: Option<PathBuf>,
-    /// What of the functions' logs is printed to the terminal too.
+    /// Folder into which every event for a function is written, one file each.
+    pub event_folder: Option<PathBuf>,
+    /// Function log lines to print to the terminal.
     pub logs: Logs,
 }
 
-/// What of the functions' logs is printed to the terminal.
+/// Function log lines that are printed to the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logs {
     /// Nothing.
     None,
-    /// What goes wrong with the model, in a line each.
-    Trouble,
+    /// Errors of model calls, one line each.
+    ModelErrors,
     /// Everything.
     All,
 }
 
-/// Where state is kept.
+/// Storage of the state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// In this folder, made when it does not exist.
+    /// In this folder, which is created if it does not exist.
     Folder(PathBuf),
-    /// Nowhere: it is gone when the cloud is.
+    /// In a temporary folder that is deleted when the cloud stops.
     Ephemeral,
 }
 
-/// Who keeps the vectors.
+/// The vector database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Vectors {
     /// The embedded engine, in the data folder.
     #[default]
     Embedded,
-    /// A real Qdrant.
+    /// An external Qdrant server.
     Server {
-        /// The URL of its gRPC port.
+        /// URL of its gRPC port.
         url: String,
-        /// The key, where it asks for one.
+        /// API key, if the server requires one.
         api_key: Option<String>,
     },
 }
 
-/// An OpenID Connect provider whose tokens count.
+/// An OpenID Connect provider whose tokens are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Oidc {
-    /// The `iss` of its tokens.
+    /// `iss` claim of its tokens.
     pub issuer: String,
-    /// The clients or APIs whose tokens count, with commas between them.
+    /// Accepted audiences (client or API identifiers), separated by commas.
     pub audiences: String,
 }
 
-/// Who answers the model calls.
+/// The model provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Model {
-    /// The built-in scripted model, which plays this provider.
-    Scripted(scripted_model::Provider),
+    /// The built-in mock model, which imitates this provider.
+    Mock(mock_model::Provider),
     /// A provider that speaks the Responses API.
     Provider {
-        /// Its base URL, up to and with `/v1`.
+        /// Base URL, including `/v1`.
         base_url: String,
-        /// The key.
+        /// API key.
         api_key: String,
-        /// The model's name; the functions' default if not set.
+        /// Name of the model. Defaults to the functions' setting.
         name: Option<String>,
     },
 }
@@ -119,28 +117,28 @@ impl Default for Options {
             lease: None,
             sweep: Some(Duration::from_secs(60)),
             visibility: None,
-            model: Model::Scripted(scripted_model::Provider::default()),
+            model: Model::Mock(mock_model::Provider::default()),
             vectors: Vectors::default(),
             oidc: None,
             environment: BTreeMap::new(),
-            events: None,
+            event_folder: None,
             logs: Logs::None,
         }
     }
 }
 
 impl Options {
-    /// Where one of the services listens: so many ports after the first.
-    pub(crate) fn service(&self, place: u16) -> SocketAddr {
-        let port = if self.services_port == 0 { 0 } else { self.services_port.saturating_add(place) };
+    /// Returns the address of a service: `offset` ports after the first one.
+    pub(crate) fn service_address(&self, offset: u16) -> SocketAddr {
+        let port = if self.services_port == 0 { 0 } else { self.services_port.saturating_add(offset) };
         (self.services_host, port).into()
     }
 
-    /// The visibility timeout of the finalize queue, in seconds.
+    /// Returns the visibility timeout of the finalize queue, in seconds.
     pub(crate) fn visibility_seconds(&self) -> u32 {
         /// Six times the function's timeout, as on AWS.
         const DEPLOYED: Duration = Duration::from_secs(360);
-        /// For a cloud whose leases are short, so that a retry can be waited for.
+        /// Used with short leases, so that tests don't wait long for a retry.
         const SHORT: Duration = Duration::from_secs(5);
         let default = if self.lease.is_some() { SHORT } else { DEPLOYED };
         let seconds = self.visibility.unwrap_or(default).as_secs();
@@ -153,13 +151,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn services_stand_side_by_side_or_anywhere() {
-        let at = |services_port, place| {
+    fn service_ports_are_consecutive_or_free() {
+        let at = |services_port, offset| {
             let options =
                 Options { services_port, services_host: [172, 17, 0, 1].into(), ..Options::default() };
-            options.service(place).to_string()
+            options.service_address(offset).to_string()
         };
         assert_eq!([at(9100, 0), at(9100, 4)], ["172.17.0.1:9100", "172.17.0.1:9104"]);
-        assert_eq!([at(0, 0), at(0, 4)], ["172.17.0.1:0", "172.17.0.1:0"], "any free ports");
+        assert_eq!([at(0, 0), at(0, 4)], ["172.17.0.1:0", "172.17.0.1:0"], "free ports");
     }
 }

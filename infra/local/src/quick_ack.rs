@@ -1,8 +1,8 @@
-//! A connection that acknowledges what it reads at once.
+//! A TCP connection that acknowledges received data immediately.
 //!
-//! The functions' runtime leaves Nagle's algorithm on: a small piece of a streamed reply waits in the
-//! function until the piece before it is acknowledged, which Linux puts off for up to 40 ms. Here the
-//! acknowledgement isn't put off, so that what is measured is our own time.
+//! The functions' runtime leaves Nagle's algorithm on: a small chunk of a streamed reply waits until the previous
+//! chunk is acknowledged, and Linux delays acknowledgements by up to 40 ms. Acknowledging immediately keeps that
+//! delay out of measurements.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A connection that acknowledges at once, where the system can be told to.
+/// A connection that acknowledges immediately, where the operating system supports it.
 pub(crate) struct QuickAck(pub(crate) TcpStream);
 
 impl AsyncRead for QuickAck {
@@ -21,8 +21,7 @@ impl AsyncRead for QuickAck {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let read = ready!(Pin::new(&mut self.0).poll_read(context, buffer));
-        // The system falls back to its habit after a while, so it is told each time. That it can't be
-        // told costs time and nothing else.
+        // The kernel resets the option after a while, so it is set on every read. A failure only costs time.
         #[cfg(target_os = "linux")]
         let _ = socket2::SockRef::from(&self.0).set_tcp_quickack(true);
         Poll::Ready(read)

@@ -1,8 +1,8 @@
-//! What `sam local` and `cargo lambda` need to run the functions against a running local cloud: where its services are,
-//! and everything else that the functions are configured with.
+//! Writes the files that `sam local` and `cargo lambda` need to run the functions against a running local cloud: the
+//! service URLs and the rest of the functions' configuration.
 //!
-//! `sam local` gives a function the variables alone that its template declares, so beside their values there is a
-//! template that declares them.
+//! `sam local` only passes variables that the template declares, so the values come with a template that declares
+//! them.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,90 +11,91 @@ use std::path::{Path, PathBuf};
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use crate::discovery::{self, NotRunning};
 use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::lambda::Function;
 use crate::options::{Model, Options};
-use crate::running::{self, NotRunning};
 use crate::services::ACCESS_KEY;
 use crate::token::{AUDIENCE, claim};
 
-/// Why nothing was written. One line each.
+/// A failure to write the files. One line each.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There are no services.
+    /// No local cloud is running on the data folder.
     #[error(transparent)]
     NotRunning(#[from] NotRunning),
-    /// The template is none.
-    #[error("{0} is no template of SAM: {1}")]
+    /// The template is invalid.
+    #[error("{0} is not a SAM template: {1}")]
     Template(String, String),
-    /// The address can't stand in a URL.
-    #[error("{0} is no address of a machine")]
+    /// The host can't be used in a URL.
+    #[error("--host {0} is not a host name or an IP address")]
     Host(String),
     /// A file can't be read or written.
-    #[error("cannot use {0}: {1}")]
+    #[error("Can't use {0}: {1}")]
     File(String, std::io::Error),
 }
 
-/// What is asked for.
+/// Input of [`write`].
 #[derive(Debug, Clone)]
-pub struct Asked {
-    /// The data folder of the local cloud. The files are written into its folder `sam`.
+pub struct Request {
+    /// Data folder of the local cloud. The files are written into its subfolder `sam`.
     pub data: PathBuf,
-    /// How a container reaches this machine; as the services say where not given.
+    /// Host name or address of this machine inside a container. Defaults to the address on which the services listen.
     pub host: Option<String>,
-    /// The template.
+    /// Path of the template.
     pub template: PathBuf,
-    /// Where each function's `bootstrap` is, in a folder with the name of its resource.
-    pub built: PathBuf,
-    /// Who answers model calls.
+    /// Folder with each function's `bootstrap`, in a subfolder named after its resource.
+    pub build_dir: PathBuf,
+    /// The model provider.
     pub model: Model,
 }
 
-/// What was written.
+/// The written files.
 #[derive(Debug, Clone)]
-pub struct Written {
-    /// The template, for `sam local --template`.
+pub struct OutputFiles {
+    /// Template for `sam local --template`.
     pub template: PathBuf,
-    /// The variables, for `sam local --env-vars`.
+    /// Variables for `sam local --env-vars`.
     pub variables: PathBuf,
-    /// The variables, for `cargo lambda watch --env-file`.
+    /// Variables for `cargo lambda watch --env-file`.
     pub env_file: PathBuf,
 }
 
 /// Writes the files.
 ///
 /// # Errors
-/// When no local cloud runs, or a file can't be used.
-pub fn write(asked: &Asked) -> Result<Written, Error> {
-    let endpoints = running::endpoints(&asked.data)?;
-    let here = environment(endpoints.clone(), &asked.model);
-    let there = in_container(endpoints, asked.host.as_deref(), &asked.model)?;
-    let (template, variables) = overlay(read_template(&asked.template)?, &there, &absolute(&asked.built)?);
+/// Fails if no local cloud is running, or if a file can't be read or written.
+pub fn write(request: &Request) -> Result<OutputFiles, Error> {
+    let endpoints = discovery::endpoints(&request.data)?;
+    let local_variables = environment(endpoints.clone(), &request.model);
+    let container_variables = container_environment(endpoints, request.host.as_deref(), &request.model)?;
+    let (template, variables) =
+        overlay(read_template(&request.template)?, &container_variables, &absolute(&request.build_dir)?);
 
-    let folder = asked.data.join("sam");
-    std::fs::create_dir_all(&folder).map_err(of_file(&folder))?;
-    let written = Written {
+    let folder = request.data.join("sam");
+    std::fs::create_dir_all(&folder).map_err(file_error(&folder))?;
+    let files = OutputFiles {
         template: folder.join("template.json"),
         variables: folder.join("env.json"),
         env_file: folder.join("functions.env"),
     };
-    keep(&folder, &written.template, &format!("{template:#}\n"))?;
-    keep(&folder, &written.variables, &format!("{variables:#}\n"))?;
-    let lines: String = here.iter().map(|(name, value)| format!("{name}='{value}'\n")).collect();
-    keep(&folder, &written.env_file, &lines)?;
-    Ok(written)
+    write_private(&folder, &files.template, &format!("{template:#}\n"))?;
+    write_private(&folder, &files.variables, &format!("{variables:#}\n"))?;
+    let lines: String = local_variables.iter().map(|(name, value)| format!("{name}='{value}'\n")).collect();
+    write_private(&folder, &files.env_file, &lines)?;
+    Ok(files)
 }
 
-/// What the functions are configured with. A request without an authorizer is ada's, of acme.
+/// Returns the functions' variables. A request without an authorizer is made as ada of acme.
 fn environment(endpoints: Endpoints, model: &Model) -> BTreeMap<String, String> {
     let options = Options { model: model.clone(), ..Options::default() };
-    // A provider's address is its own.
+    // An external provider keeps its own URL.
     let model = match model {
         Model::Provider { base_url, .. } => base_url.clone(),
-        Model::Scripted(_) => endpoints.model.clone(),
+        Model::Mock(_) => endpoints.model.clone(),
     };
-    let mut environment = environment::of_functions(&options, &Endpoints { model, ..endpoints });
+    let mut environment = environment::for_functions(&options, &Endpoints { model, ..endpoints });
     let claims = json!({
         "aud": AUDIENCE, "token_use": "id", (claim::USER): "ada", (claim::USER_NAME): "ada", (claim::ORG): "acme",
     });
@@ -103,52 +104,52 @@ fn environment(endpoints: Endpoints, model: &Model) -> BTreeMap<String, String> 
     environment
 }
 
-/// The same as `sam local` needs it: it reads whole answers alone.
-fn in_container(
+/// Returns the variables for `sam local`, which only reads buffered responses.
+fn container_environment(
     endpoints: Endpoints,
     host: Option<&str>,
     model: &Model,
 ) -> Result<BTreeMap<String, String>, Error> {
-    let mut environment = environment(seen_from(endpoints, host)?, model);
+    let mut environment = environment(with_host(endpoints, host)?, model);
     environment.insert(settings::BUFFERED_RESPONSES.name.to_owned(), "true".to_owned());
     Ok(environment)
 }
 
-/// The endpoints, as something with another address than this machine reaches them.
-fn seen_from(endpoints: Endpoints, host: Option<&str>) -> Result<Endpoints, Error> {
+/// Returns the endpoints with another host name for this machine.
+fn with_host(endpoints: Endpoints, host: Option<&str>) -> Result<Endpoints, Error> {
     let Some(host) = host else { return Ok(endpoints) };
-    let moved = |url: &str| {
-        let moved = Url::parse(url).ok().and_then(|mut url| {
+    let replace_host = |url: &str| {
+        let replaced = Url::parse(url).ok().and_then(|mut url| {
             url.set_host(Some(host)).ok()?;
             Some(url.to_string().trim_end_matches('/').to_owned())
         });
-        moved.ok_or_else(|| Error::Host(host.to_owned()))
+        replaced.ok_or_else(|| Error::Host(host.to_owned()))
     };
     Ok(Endpoints {
-        dynamodb: moved(&endpoints.dynamodb)?,
-        s3: moved(&endpoints.s3)?,
-        sqs: moved(&endpoints.sqs)?,
-        finalize_queue: moved(&endpoints.finalize_queue)?,
-        dead_letter_queue: moved(&endpoints.dead_letter_queue)?,
-        model: moved(&endpoints.model)?,
-        qdrant: moved(&endpoints.qdrant)?,
+        dynamodb: replace_host(&endpoints.dynamodb)?,
+        s3: replace_host(&endpoints.s3)?,
+        sqs: replace_host(&endpoints.sqs)?,
+        finalize_queue: replace_host(&endpoints.finalize_queue)?,
+        dead_letter_queue: replace_host(&endpoints.dead_letter_queue)?,
+        model: replace_host(&endpoints.model)?,
+        qdrant: replace_host(&endpoints.qdrant)?,
         api: endpoints.api,
     })
 }
 
 fn read_template(path: &Path) -> Result<Value, Error> {
     let wrong = |why: String| Error::Template(path.display().to_string(), why);
-    let text = std::fs::read_to_string(path).map_err(of_file(path))?;
+    let text = std::fs::read_to_string(path).map_err(file_error(path))?;
     let template = yaml_serde::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let template = without_tags(template);
     if template.pointer("/Globals/Function/Environment/Variables").is_some_and(Value::is_object) {
         Ok(template)
     } else {
-        Err(wrong("it has no Globals.Function.Environment.Variables".to_owned()))
+        Err(wrong("Globals.Function.Environment.Variables is missing".to_owned()))
     }
 }
 
-/// The same template without the short forms of CloudFormation's functions, which JSON has not.
+/// Replaces the short forms of CloudFormation functions, which JSON does not support.
 fn without_tags(value: yaml_serde::Value) -> Value {
     match value {
         yaml_serde::Value::Tagged(tagged) => {
@@ -177,18 +178,18 @@ fn without_tags(value: yaml_serde::Value) -> Value {
     }
 }
 
-/// The template for this machine's processor and the functions as they were built, with every variable declared; and
-/// the variables' values, by resource.
-fn overlay(mut template: Value, environment: &BTreeMap<String, String>, built: &Path) -> (Value, Value) {
+/// Adapts the template to this machine's processor and to the built functions, with every variable declared. Returns
+/// it with the variables' values by resource.
+fn overlay(mut template: Value, environment: &BTreeMap<String, String>, build_dir: &Path) -> (Value, Value) {
     let processor = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
-    let mut of_all = Map::new();
+    let mut global_variables = Map::new();
     if let Some(globals) = template.pointer_mut("/Globals/Function").and_then(Value::as_object_mut) {
         globals.insert("Architectures".to_owned(), json!([processor]));
         if let Some(variables) = globals.get_mut("Environment").and_then(|of| of.get_mut("Variables")) {
-            of_all = variables.as_object().cloned().unwrap_or_default();
+            global_variables = variables.as_object().cloned().unwrap_or_default();
             let declared = environment.keys().map(|name| (name.clone(), Value::from("")));
-            let both: Map<_, _> = declared.chain(of_all.clone()).collect();
-            *variables = both.into();
+            let merged: Map<_, _> = declared.chain(global_variables.clone()).collect();
+            *variables = merged.into();
         }
     }
     let mut values = Map::new();
@@ -198,22 +199,22 @@ fn overlay(mut template: Value, environment: &BTreeMap<String, String>, built: &
             continue;
         }
         if let Some(resource) = resource.as_object_mut() {
-            // It is built.
+            // The function is built already.
             resource.remove("Metadata");
         }
         let own = resource.pointer("/Properties/Environment/Variables").and_then(Value::as_object);
         values.insert(
             name.clone(),
-            values_of(name, of_all.iter().chain(own.into_iter().flatten()), environment),
+            values_of(name, global_variables.iter().chain(own.into_iter().flatten()), environment),
         );
         if let Some(properties) = resource.get_mut("Properties").and_then(Value::as_object_mut) {
-            properties.insert("CodeUri".to_owned(), json!(built.join(name)));
+            properties.insert("CodeUri".to_owned(), json!(build_dir.join(name)));
         }
     }
     (template, values.into())
 }
 
-/// A function's variables. What the template makes of its parameters and resources, which are none here, is blank.
+/// Returns a function's variables. Values that the template derives from parameters and resources are blank.
 fn values_of<'a>(
     resource: &str,
     declared: impl Iterator<Item = (&'a String, &'a Value)>,
@@ -227,21 +228,21 @@ fn values_of<'a>(
     values.into()
 }
 
-/// Writes a file that nobody else may read: a provider's key may be in it.
-fn keep(folder: &Path, path: &Path, text: &str) -> Result<(), Error> {
+/// Writes a file that only the user may read, since it may contain a provider's key.
+fn write_private(folder: &Path, path: &Path, text: &str) -> Result<(), Error> {
     let write = || {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(text.as_bytes())?;
         file.persist(path).map_err(|error| error.error)
     };
-    write().map(drop).map_err(of_file(path))
+    write().map(drop).map_err(file_error(path))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Error> {
-    std::path::absolute(path).map_err(of_file(path))
+    std::path::absolute(path).map_err(file_error(path))
 }
 
-fn of_file(path: &Path) -> impl Fn(std::io::Error) -> Error {
+fn file_error(path: &Path) -> impl Fn(std::io::Error) -> Error {
     let path = path.display().to_string();
     move |error| Error::File(path.clone(), error)
 }
@@ -264,32 +265,32 @@ mod tests {
         }
     }
 
-    fn overlaid() -> (Value, Value, BTreeMap<String, String>) {
-        let model = Model::Scripted(scripted_model::Provider::default());
-        let environment = in_container(endpoints(), Some("172.17.0.1"), &model).unwrap();
+    fn overlay_of_repository_template() -> (Value, Value, BTreeMap<String, String>) {
+        let model = Model::Mock(mock_model::Provider::default());
+        let environment = container_environment(endpoints(), Some("172.17.0.1"), &model).unwrap();
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let template = read_template(&repository.join("template.yaml")).unwrap();
-        let (template, values) = overlay(template, &environment, Path::new("/built"));
+        let (template, values) = overlay(template, &environment, Path::new("/build"));
         (template, values, environment)
     }
 
     #[test]
-    fn every_function_of_the_template_has_its_variables_declared_and_set() {
-        let (template, values, environment) = overlaid();
+    fn every_function_has_its_variables_declared_and_set() {
+        let (template, values, environment) = overlay_of_repository_template();
         let declared = template.pointer("/Globals/Function/Environment/Variables").unwrap();
         for function in Function::ALL {
             let values = values[function.resource()].as_object().unwrap();
             let own = template["Resources"][function.resource()].pointer("/Properties/Environment/Variables");
             for name in values.keys() {
                 let is_declared = declared.get(name).or_else(|| own?.get(name)).is_some();
-                assert!(is_declared, "{name} of {} is dropped", function.name());
+                assert!(is_declared, "{name} of {} is not declared", function.name());
             }
             for (name, value) in &environment {
                 let value = if name == "AWS_ACCESS_KEY_ID" { &function.access_key() } else { value };
                 assert_eq!(values[name], *value, "{name}");
             }
             let code = &template["Resources"][function.resource()]["Properties"]["CodeUri"];
-            assert_eq!(code, &json!(format!("/built/{}", function.resource())));
+            assert_eq!(code, &json!(format!("/build/{}", function.resource())));
         }
         assert_eq!(values.as_object().unwrap().len(), Function::ALL.len());
         assert_eq!(values["ExecuteFunction"]["OPENAI_API_KEY_SECRET_ARN"], "");
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_without_short_forms_says_the_same() {
+    fn template_without_short_forms_is_equivalent() {
         let yaml = "a: !Ref X\nb: !GetAtt A.B.C\nc: !If [Y, !Sub '${Z}', !Ref AWS::NoValue]\n";
         assert_eq!(
             without_tags(yaml_serde::from_str(yaml).unwrap()),
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_refused() {
-        assert!(matches!(seen_from(endpoints(), Some("a b")), Err(Error::Host(_))));
+    fn invalid_host_is_refused() {
+        assert!(matches!(with_host(endpoints(), Some("a b")), Err(Error::Host(_))));
     }
 }

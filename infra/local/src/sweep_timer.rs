@@ -1,19 +1,20 @@
-//! The sweep schedule: tells `turn-finalizer` through the queue, again and again, to look for turns
-//! that were settled but never announced, or that are overdue.
+//! The sweep schedule: sends periodic messages through the queue that make `turn-finalizer` look for turns that are
+//! settled but were never announced, or that are overdue.
 
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
-use protocol::announcement::FinalizeMessage;
+use protocol::queue_message::FinalizeMessage;
 
-/// The first sweep after a start finds what was announced before it, since the queue forgets.
+/// Delay of the first sweep after a start. It finds turns announced before the restart, since the queue is not
+/// persistent.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// Sends a sweep soon and then every `period`; runs until dropped.
+/// Sends a first sweep soon and then one every `period`, until dropped.
 pub(crate) async fn run(sqs: Client, queue_url: String, period: Duration) {
     tokio::time::sleep(FIRST.min(period)).await;
     loop {
-        // The next one makes up for one that was not sent.
+        // A failed sweep is made up for by the next one.
         let _ = send(&sqs, &queue_url).await;
         tokio::time::sleep(period).await;
     }

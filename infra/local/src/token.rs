@@ -1,4 +1,4 @@
-//! Bearer tokens: what a Cognito user pool does on AWS, with a secret of this machine.
+//! Bearer tokens, signed with a secret of this machine in place of a Cognito user pool.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,18 +8,18 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-/// How long a token lasts unless told otherwise.
+/// Default lifetime of a token.
 pub const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
-/// Who the tokens say issued them.
+/// `iss` claim of the tokens.
 const ISSUER: &str = "local-cloud";
-/// For whom they are.
+/// `aud` claim of the tokens.
 pub(crate) const AUDIENCE: &str = "local-cloud";
-/// The file in the data folder that holds the secret.
+/// File in the data folder that holds the secret.
 const SECRET_FILE: &str = "token-secret";
-/// A token longer than any header that API Gateway accepts is not looked at.
+/// Longest token that is checked, in bytes: API Gateway accepts no longer header.
 const MAX_TOKEN_BYTES: usize = 10_240;
 
-/// The names of the claims that the functions are configured with.
+/// Names of the claims that the functions are configured with.
 pub(crate) mod claim {
     pub(crate) const ORG: &str = "custom:org";
     pub(crate) const ORG_NAME: &str = "custom:org_name";
@@ -28,58 +28,58 @@ pub(crate) mod claim {
     pub(crate) const OPERATOR: &str = "custom:operator";
 }
 
-/// Why a token could not be made, or the secret not be kept.
+/// A failure to sign a token, or to read or write the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The secret can neither be read nor written.
-    #[error("cannot keep the token secret in {path}")]
+    /// The secret can't be read or written.
+    #[error("Can't read or write the token secret {path}")]
     Secret {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
     /// Signing failed.
-    #[error("cannot sign a token")]
+    #[error("Can't sign a token")]
     Sign(#[source] jsonwebtoken::errors::Error),
 }
 
-/// Why a token is refused. The messages are what a client is told.
+/// Reason for which a token is rejected. Clients see these messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// There is none.
+pub enum Rejection {
+    /// The request has no token.
     #[error("The request has no bearer token: send an Authorization header.")]
     Missing,
-    /// It was valid once.
+    /// The token has expired.
     #[error("The bearer token has expired: get a new one.")]
     Expired,
-    /// It is not a token, or not one of ours.
+    /// The token is malformed or was issued by somebody else.
     #[error("The bearer token is not valid.")]
     Invalid,
 }
 
-/// Whom a token is for.
+/// Identity that a token is issued for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The tenant.
     pub org: String,
-    /// The tenant's display name, where it is known.
+    /// The tenant's display name, if known.
     pub org_name: Option<String>,
-    /// The user, also shown as the user's name.
+    /// The user; also used as the display name.
     pub user: String,
-    /// Whether the operator claim is set.
+    /// True if the operator claim is set.
     pub operator: bool,
 }
 
 impl Identity {
-    /// A user of an org, without the operator claim.
+    /// Returns a user of an org, without the operator claim.
     pub fn user(org: impl Into<String>, user: impl Into<String>) -> Self {
         Self { org: org.into(), org_name: None, user: user.into(), operator: false }
     }
 }
 
-/// Signs tokens and checks them.
+/// Signs and verifies tokens.
 #[derive(Clone)]
 pub struct Tokens {
     encoding: EncodingKey,
@@ -87,19 +87,19 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// With a secret that nobody else has and that is never written down.
+    /// Creates tokens with a random secret that is never written to disk.
     pub fn ephemeral() -> Self {
         Self::from_secret(&new_secret())
     }
 
-    /// With the secret of a data folder, made when there is none yet, so that a token made by one
-    /// process is good for another.
+    /// Creates tokens with the secret of a data folder, which is generated if missing. A token signed by one process
+    /// is valid for every other process on that folder.
     ///
     /// # Errors
-    /// When the secret can neither be read nor written.
-    pub fn of_folder(folder: &Path) -> Result<Self, Error> {
+    /// Fails if the secret can't be read or written.
+    pub fn from_folder(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(SECRET_FILE);
-        match kept_secret(folder, &path) {
+        match read_or_create_secret(folder, &path) {
             Ok(secret) => Ok(Self::from_secret(&secret)),
             Err(source) => Err(Error::Secret { path: path.display().to_string(), source }),
         }
@@ -109,18 +109,18 @@ impl Tokens {
         Self { encoding: EncodingKey::from_secret(secret), decoding: DecodingKey::from_secret(secret) }
     }
 
-    /// A token that is good from now on for [`LIFETIME`].
+    /// Signs a token that is valid for [`LIFETIME`] from now on.
     ///
     /// # Errors
-    /// When signing fails.
+    /// Fails if signing fails.
     pub fn sign(&self, identity: &Identity) -> Result<String, Error> {
         self.sign_at(identity, SystemTime::now(), LIFETIME)
     }
 
-    /// A token issued at `issued` that expires `lifetime` later; both may lie in the past.
+    /// Signs a token issued at `issued` that expires `lifetime` later. Both may lie in the past.
     ///
     /// # Errors
-    /// When signing fails.
+    /// Fails if signing fails.
     pub fn sign_at(
         &self,
         identity: &Identity,
@@ -149,18 +149,18 @@ impl Tokens {
         jsonwebtoken::encode(&Header::new(Algorithm::HS256), &claims, &self.encoding).map_err(Error::Sign)
     }
 
-    /// Checks an Authorization header as a Cognito authorizer does (with or without the word
-    /// `Bearer`) and returns the claims as it hands them on: every value a string.
+    /// Verifies an Authorization header as a Cognito authorizer does, with or without the word `Bearer`. Returns the
+    /// claims as the authorizer passes them on: every value is a string.
     ///
     /// # Errors
-    /// When there is no token, or it is not valid now.
-    pub fn verify(&self, authorization: Option<&str>) -> Result<Map<String, Value>, Refused> {
+    /// Fails if there is no token, or if it is not valid now.
+    pub fn verify(&self, authorization: Option<&str>) -> Result<Map<String, Value>, Rejection> {
         let token = authorization.map(bearer).unwrap_or_default();
         if token.is_empty() {
-            return Err(Refused::Missing);
+            return Err(Rejection::Missing);
         }
         if token.len() > MAX_TOKEN_BYTES {
-            return Err(Refused::Invalid);
+            return Err(Rejection::Invalid);
         }
         let mut rules = Validation::new(Algorithm::HS256);
         rules.leeway = 0;
@@ -170,12 +170,12 @@ impl Tokens {
         let verified =
             jsonwebtoken::decode::<Map<String, Value>>(token, &self.decoding, &rules).map_err(|error| {
                 match error.kind() {
-                    jsonwebtoken::errors::ErrorKind::ExpiredSignature => Refused::Expired,
-                    _ => Refused::Invalid,
+                    jsonwebtoken::errors::ErrorKind::ExpiredSignature => Rejection::Expired,
+                    _ => Rejection::Invalid,
                 }
             })?;
         let claims = verified.claims.into_iter();
-        Ok(claims.map(|(name, value)| (name, as_string(value))).collect())
+        Ok(claims.map(|(name, value)| (name, to_string_value(value))).collect())
     }
 }
 
@@ -185,21 +185,21 @@ fn bearer(header: &str) -> &str {
     if scheme.eq_ignore_ascii_case("bearer") { token.trim() } else { header }
 }
 
-fn as_string(value: Value) -> Value {
+fn to_string_value(value: Value) -> Value {
     match value {
         Value::String(_) => value,
         other => Value::String(other.to_string()),
     }
 }
 
-/// 244 random bits from the operating system.
+/// Returns 244 random bits from the operating system.
 fn new_secret() -> Vec<u8> {
     format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()).into_bytes()
 }
 
-/// Reads the secret, or makes it: written aside and put in place in one step, so that another
-/// process that starts now reads a whole one.
-fn kept_secret(folder: &Path, path: &Path) -> std::io::Result<Vec<u8>> {
+/// Reads the secret, or creates it. A new secret is written to a temporary file and renamed into place, so that a
+/// process that starts concurrently never reads a partial one.
+fn read_or_create_secret(folder: &Path, path: &Path) -> std::io::Result<Vec<u8>> {
     if path.exists() {
         return std::fs::read(path);
     }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_come_out_as_strings() {
+    fn verified_claims_are_strings() {
         let tokens = Tokens::ephemeral();
         let token = tokens.sign(&Identity { operator: true, ..ada() }).unwrap();
         let claims = tokens.verify(Some(&format!("Bearer {token}"))).unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scheme_may_be_left_out() {
+    fn scheme_is_optional() {
         let tokens = Tokens::ephemeral();
         let token = tokens.sign(&ada()).unwrap();
         let claims = tokens.verify(Some(&token)).unwrap();
@@ -242,37 +242,37 @@ mod tests {
     }
 
     #[test]
-    fn no_token_is_missing() {
+    fn absent_token_is_missing() {
         let tokens = Tokens::ephemeral();
-        assert_eq!(tokens.verify(None), Err(Refused::Missing));
-        assert_eq!(tokens.verify(Some("Bearer ")), Err(Refused::Missing));
+        assert_eq!(tokens.verify(None), Err(Rejection::Missing));
+        assert_eq!(tokens.verify(Some("Bearer ")), Err(Rejection::Missing));
     }
 
     #[test]
-    fn a_token_of_another_cloud_is_invalid() {
+    fn token_of_another_cloud_is_invalid() {
         let token = Tokens::ephemeral().sign(&ada()).unwrap();
-        assert_eq!(Tokens::ephemeral().verify(Some(&token)), Err(Refused::Invalid));
+        assert_eq!(Tokens::ephemeral().verify(Some(&token)), Err(Rejection::Invalid));
     }
 
     #[test]
-    fn an_unsigned_token_is_invalid() {
+    fn unsigned_token_is_invalid() {
         let unsigned =
             "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEiLCJpc3MiOiJsb2NhbC1jbG91ZCIsImV4cCI6OTk5OTk5OTk5OX0.";
-        assert_eq!(Tokens::ephemeral().verify(Some(unsigned)), Err(Refused::Invalid));
+        assert_eq!(Tokens::ephemeral().verify(Some(unsigned)), Err(Rejection::Invalid));
     }
 
     #[test]
-    fn an_old_token_is_expired() {
+    fn old_token_is_expired() {
         let tokens = Tokens::ephemeral();
         let issued = SystemTime::now() - Duration::from_secs(120);
         let token = tokens.sign_at(&ada(), issued, Duration::from_secs(60)).unwrap();
-        assert_eq!(tokens.verify(Some(&token)), Err(Refused::Expired));
+        assert_eq!(tokens.verify(Some(&token)), Err(Rejection::Expired));
     }
 
     #[test]
-    fn a_folder_keeps_its_secret() {
+    fn secret_survives_reopening_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let token = Tokens::of_folder(folder.path()).unwrap().sign(&ada()).unwrap();
-        assert!(Tokens::of_folder(folder.path()).unwrap().verify(Some(&token)).is_ok());
+        let token = Tokens::from_folder(folder.path()).unwrap().sign(&ada()).unwrap();
+        assert!(Tokens::from_folder(folder.path()).unwrap().verify(Some(&token)).is_ok());
     }
 }

@@ -1,11 +1,10 @@
-//! The local cloud with functions that misbehave on request: what a client, a queue and the machine
-//! see of it.
+//! Tests of the local cloud with functions that misbehave on request: the effects on clients, queues and the machine.
 //!
-//! The local cloud starts its functions as `<executable> function <name>`, and this executable is both:
-//! started that way it is the function that misbehaves, otherwise it runs the tests. That is why it has
-//! no test harness: to a harness those words would be names of tests.
+//! The local cloud starts its functions as `<executable> function <name>`. This executable is both: started that way
+//! it is the misbehaving function, otherwise it runs the tests. It has no test harness, since a harness would take
+//! those arguments for test names.
 
-// A test may stop at the first surprise, and says on the terminal how it went.
+// A test may panic, and prints its result to the terminal.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
 
 use std::collections::BTreeMap;
@@ -29,9 +28,9 @@ use local::token::{Identity, LIFETIME};
 use local::{Cloud, Data, Function, Options};
 use serde_json::{Value, json};
 
-// ---- The function that misbehaves.
+// ---- The misbehaving function.
 
-fn be_a_function() {
+fn serve_function() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(0);
@@ -61,7 +60,7 @@ async fn misbehave(request: axum::extract::Request) -> Response {
             "slept".into_response()
         }
         "exit" => std::process::exit(3),
-        "panic" => panic!("as asked"),
+        "panic" => panic!("panic on request"),
         "stream" => {
             let chunks = futures::stream::iter(["one ", "two ", "three"]).then(move |chunk| async move {
                 tokio::time::sleep(if chunk == "one " { Duration::ZERO } else { pause }).await;
@@ -97,7 +96,7 @@ async fn misbehave(request: axum::extract::Request) -> Response {
         }
         _ => {
             let context = serde_json::to_value(parts.extensions.request_context_ref()).unwrap();
-            let seen = json!({
+            let received = json!({
                 "method": parts.method.as_str(),
                 "uri": parts.uri.to_string(),
                 "header": parts.headers.get("x-asked").map(|value| value.to_str().unwrap()),
@@ -106,12 +105,12 @@ async fn misbehave(request: axum::extract::Request) -> Response {
                 "pid": std::process::id(),
                 "environment": std::env::vars().collect::<BTreeMap<_, _>>(),
             });
-            (axum::http::StatusCode::ACCEPTED, [("x-answered", "yes")], seen.to_string()).into_response()
+            (axum::http::StatusCode::ACCEPTED, [("x-answered", "yes")], received.to_string()).into_response()
         }
     }
 }
 
-/// Fails whatever says so, and leaves a line per delivery in a file.
+/// Fails messages that say so, and appends a line per delivery to a file.
 async fn finalize(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, lambda_runtime::Error> {
     let mut response = SqsBatchResponse::default();
     for record in event.payload.records {
@@ -128,7 +127,7 @@ async fn finalize(event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, lamb
     Ok(response)
 }
 
-// ---- Starting and calling.
+// ---- Starting a cloud and calling it.
 
 fn quiet() -> Options {
     Options { sweep: None, ..Options::default() }
@@ -146,7 +145,7 @@ fn post(cloud: &Cloud, request: Value) -> reqwest::RequestBuilder {
         .body(request.to_string())
 }
 
-async fn ask(cloud: &Cloud, request: Value) -> reqwest::Response {
+async fn call(cloud: &Cloud, request: Value) -> reqwest::Response {
     post(cloud, request).send().await.unwrap()
 }
 
@@ -163,9 +162,9 @@ async fn code(response: reqwest::Response) -> (u16, String) {
     (status, body["Errors"][0]["ErrorCode"].as_str().unwrap().to_owned())
 }
 
-async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !holds() {
+    while !condition() {
         assert!(Instant::now() < deadline, "{what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -173,7 +172,7 @@ async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 // ---- The gateway.
 
-async fn a_function_sees_the_request_and_the_client_its_reply() {
+async fn request_reaches_function_and_reply_reaches_client() {
     let cloud = start(quiet()).await;
     let url = format!("{}/api/ai/agent/sessions/s%201/turns/last?a=1&a=2&b=x%20y", cloud.url());
     let token = cloud.token(&Identity { operator: true, ..Identity::user("acme", "ada") }).unwrap();
@@ -181,28 +180,28 @@ async fn a_function_sees_the_request_and_the_client_its_reply() {
     let response = request.send().await.unwrap();
     assert_eq!(response.status(), 202);
     assert_eq!(response.headers()["x-answered"], "yes");
-    let seen = json(response).await;
-    assert_eq!(seen["method"], "GET");
-    let uri = seen["uri"].as_str().unwrap();
-    // lambda_http spells the query anew.
+    let received = json(response).await;
+    assert_eq!(received["method"], "GET");
+    let uri = received["uri"].as_str().unwrap();
+    // lambda_http re-encodes the query.
     let (path, query) = uri.split_once('?').unwrap();
     assert!(path.ends_with("/api/ai/agent/sessions/s%201/turns/last"), "{path}");
     assert!(query.contains("a=1&a=2") && query.contains("b=x+y"), "{query}");
-    assert_eq!(seen["header"], "this");
-    assert_eq!(seen["claims"]["claims"]["custom:org"], "acme");
-    assert_eq!(seen["claims"]["claims"]["custom:operator"], "true");
+    assert_eq!(received["header"], "this");
+    assert_eq!(received["claims"]["claims"]["custom:org"], "acme");
+    assert_eq!(received["claims"]["claims"]["custom:operator"], "true");
 }
 
-async fn a_function_sees_nothing_of_the_developers_environment() {
+async fn function_environment_hides_developer_variables() {
     let cloud = start(quiet()).await;
-    let seen = json(ask(&cloud, json!({})).await).await;
-    let environment = seen["environment"].as_object().unwrap();
+    let received = json(call(&cloud, json!({})).await).await;
+    let environment = received["environment"].as_object().unwrap();
     assert_eq!(environment["TABLE_NAME"], cloud.table());
     assert_eq!(environment["AWS_ENDPOINT_URL_S3"], cloud.endpoints().s3);
     assert!(!environment.keys().any(|name| name.starts_with("CARGO")));
 }
 
-async fn the_gateways_own_refusals_have_the_envelope() {
+async fn gateway_refusals_have_envelope() {
     let cloud = start(quiet()).await;
     let client = reqwest::Client::new();
     let execute = format!("{}{EXECUTE}", cloud.url());
@@ -225,7 +224,7 @@ async fn the_gateways_own_refusals_have_the_envelope() {
     assert_eq!(cloud.processes(Function::Execute), 0);
 }
 
-async fn a_browser_may_ask_first() {
+async fn cors_preflight_is_answered() {
     let cloud = start(quiet()).await;
     let url = format!("{}/api/ai/agent/sessions/s", cloud.url());
     let request = reqwest::Client::new().request(reqwest::Method::OPTIONS, url).send().await.unwrap();
@@ -235,9 +234,9 @@ async fn a_browser_may_ask_first() {
     assert!(allowed.split(',').any(|header| header == "last-event-id"), "{allowed}");
 }
 
-async fn a_stream_arrives_as_it_is_made() {
+async fn stream_arrives_in_chunks() {
     let cloud = start(quiet()).await;
-    let response = ask(&cloud, json!({"do": "stream", "ms": 300})).await;
+    let response = call(&cloud, json!({"do": "stream", "ms": 300})).await;
     let mut chunks = response.bytes_stream();
     let first = chunks.next().await.unwrap().unwrap();
     let at = Instant::now();
@@ -249,53 +248,53 @@ async fn a_stream_arrives_as_it_is_made() {
 
 // ---- Processes.
 
-async fn a_process_that_dies_fails_its_invocation_and_is_replaced() {
+async fn crashed_process_fails_invocation_and_is_replaced() {
     let cloud = start(quiet()).await;
-    let before = json(ask(&cloud, json!({})).await).await;
-    assert_eq!(code(ask(&cloud, json!({"do": "exit"})).await).await, (502, "FunctionFailed".into()));
-    let after = json(ask(&cloud, json!({})).await).await;
+    let before = json(call(&cloud, json!({})).await).await;
+    assert_eq!(code(call(&cloud, json!({"do": "exit"})).await).await, (502, "FunctionFailed".into()));
+    let after = json(call(&cloud, json!({})).await).await;
     assert_ne!(before["pid"], after["pid"]);
     assert_eq!(cloud.processes(Function::Execute), 1);
 }
 
-async fn a_function_that_panics_fails_its_invocation() {
+async fn panicking_function_fails_invocation() {
     let cloud = start(quiet()).await;
-    assert_eq!(code(ask(&cloud, json!({"do": "panic"})).await).await, (502, "FunctionFailed".into()));
-    assert_eq!(ask(&cloud, json!({})).await.status(), 202);
+    assert_eq!(code(call(&cloud, json!({"do": "panic"})).await).await, (502, "FunctionFailed".into()));
+    assert_eq!(call(&cloud, json!({})).await.status(), 202);
 }
 
-async fn a_process_that_dies_while_it_streams_breaks_the_body() {
+async fn process_crash_while_streaming_breaks_body() {
     let cloud = start(quiet()).await;
-    let response = ask(&cloud, json!({"do": "exit while streaming"})).await;
+    let response = call(&cloud, json!({"do": "exit while streaming"})).await;
     assert_eq!(response.status(), 200);
     assert!(response.bytes().await.is_err());
 }
 
-async fn processes_are_reused_and_past_their_cap_clients_are_throttled() {
+async fn processes_are_reused_and_cap_throttles_clients() {
     let cloud = start(Options { concurrency: 2, ..quiet() }).await;
     let slow = || post(&cloud, json!({"do": "sleep", "ms": 1500})).send();
     let (first, second) = (tokio::spawn(slow()), tokio::spawn(slow()));
     eventually("two processes", || cloud.processes(Function::Execute) == 2).await;
-    let throttled = ask(&cloud, json!({})).await;
+    let throttled = call(&cloud, json!({})).await;
     assert_eq!(throttled.headers()["retry-after"], "1");
     assert_eq!(code(throttled).await, (429, "TooManyRequests".into()));
     assert_eq!(first.await.unwrap().unwrap().text().await.unwrap(), "slept");
     assert_eq!(second.await.unwrap().unwrap().text().await.unwrap(), "slept");
     for _ in 0..20 {
-        assert_eq!(ask(&cloud, json!({})).await.status(), 202);
+        assert_eq!(call(&cloud, json!({})).await.status(), 202);
     }
     assert_eq!(cloud.processes(Function::Execute), 2);
 }
 
-async fn a_function_that_takes_too_long_is_killed() {
+async fn function_is_killed_after_timeout() {
     let cloud = start(Options { timeout: Some(Duration::from_millis(500)), ..quiet() }).await;
-    let pid = json(ask(&cloud, json!({})).await).await["pid"].clone();
-    let slow = ask(&cloud, json!({"do": "sleep", "ms": 60_000})).await;
+    let pid = json(call(&cloud, json!({})).await).await["pid"].clone();
+    let slow = call(&cloud, json!({"do": "sleep", "ms": 60_000})).await;
     assert_eq!(code(slow).await, (504, "FunctionTimedOut".into()));
-    assert_ne!(json(ask(&cloud, json!({})).await).await["pid"], pid);
+    assert_ne!(json(call(&cloud, json!({})).await).await["pid"], pid);
 }
 
-async fn an_invocation_outlives_its_client() {
+async fn invocation_continues_without_client() {
     let cloud = start(quiet()).await;
     let folder = tempfile::tempdir().unwrap();
     let touched = folder.path().join("touched");
@@ -303,26 +302,26 @@ async fn an_invocation_outlives_its_client() {
     let gone = post(&cloud, request).timeout(Duration::from_millis(300)).send().await;
     assert!(gone.is_err());
     assert!(!touched.exists());
-    eventually("the function goes on", || touched.exists()).await;
+    eventually("the function continues", || touched.exists()).await;
 }
 
-async fn a_stream_is_heard_to_its_end_after_its_client_is_gone() {
+async fn stream_is_drained_after_client_disconnects() {
     let cloud = start(quiet()).await;
     let folder = tempfile::tempdir().unwrap();
     let touched = folder.path().join("touched");
     let request = json!({"do": "stream, then touch", "ms": 1, "chunks": 300, "then_touch": touched});
-    let mut chunks = ask(&cloud, request).await.bytes_stream();
+    let mut chunks = call(&cloud, request).await.bytes_stream();
     assert!(chunks.next().await.unwrap().unwrap().starts_with(b"some "));
     drop(chunks);
     assert!(!touched.exists());
     eventually("the stream's end", || touched.exists()).await;
-    assert_eq!(ask(&cloud, json!({})).await.status(), 202);
-    assert_eq!(cloud.processes(Function::Execute), 1, "the process goes on to serve");
+    assert_eq!(call(&cloud, json!({})).await.status(), 202);
+    assert_eq!(cloud.processes(Function::Execute), 1, "the process keeps serving");
 }
 
-async fn a_shutdown_ends_every_process() {
+async fn shutdown_stops_every_process() {
     let cloud = start(quiet()).await;
-    let pid = json(ask(&cloud, json!({})).await).await["pid"].as_u64().unwrap();
+    let pid = json(call(&cloud, json!({})).await).await["pid"].as_u64().unwrap();
     let process = format!("/proc/{pid}");
     assert!(!Path::new("/proc/self").exists() || Path::new(&process).exists());
     cloud.shutdown().await;
@@ -354,7 +353,7 @@ fn with_deliveries(folder: &Path) -> (Options, impl Fn() -> String) {
     (options, move || std::fs::read_to_string(&file).unwrap_or_default())
 }
 
-async fn a_failed_message_comes_back_and_ends_as_a_dead_letter() {
+async fn failed_message_is_retried_and_becomes_dead_letter() {
     let folder = tempfile::tempdir().unwrap();
     let (options, deliveries) = with_deliveries(folder.path());
     let cloud = start(options).await;
@@ -373,7 +372,7 @@ async fn a_failed_message_comes_back_and_ends_as_a_dead_letter() {
     assert_eq!(deliveries(), "good 1\nfail 1\nfail 2\nfail 3\nfail 4\nfail 5\n");
 }
 
-async fn a_paused_event_source_delivers_nothing() {
+async fn paused_event_source_delivers_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (options, deliveries) = with_deliveries(folder.path());
     let cloud = start(options).await;
@@ -388,7 +387,7 @@ async fn a_paused_event_source_delivers_nothing() {
 
 // ---- The data folder.
 
-async fn a_folder_keeps_items_objects_and_tokens() {
+async fn data_folder_keeps_items_objects_and_tokens() {
     let folder = tempfile::tempdir().unwrap();
     let options = || Options { data: Data::Folder(folder.path().to_owned()), ..quiet() };
     let cloud = start(options()).await;
@@ -410,11 +409,45 @@ async fn a_folder_keeps_items_objects_and_tokens() {
     assert!(cloud.tokens().verify(Some(&token)).is_ok());
 }
 
-async fn a_cloud_that_was_killed_before_items_could_expire_lets_them_expire() {
+async fn data_folder_of_other_format_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("cloud");
+    let options = || Options { data: Data::Folder(data.clone()), ..quiet() };
+    start(options()).await.shutdown().await;
+    let marker = data.join("format");
+    assert_eq!(std::fs::read_to_string(&marker).unwrap(), "2\n");
+    start(options()).await.shutdown().await;
+    for (format, why) in [
+        (None, "by an older version of aptix (format 1; this version reads format 2)"),
+        (Some("1"), "by an older version of aptix (format 1; this version reads format 2)"),
+        (Some("3\n"), "by a newer version of aptix (format 3; this version reads format 2)"),
+        (Some("two"), "an unreadable format marker"),
+        (Some(""), "an unreadable format marker"),
+    ] {
+        match format {
+            Some(format) => std::fs::write(&marker, format).unwrap(),
+            None => std::fs::remove_file(&marker).unwrap(),
+        }
+        let error = Cloud::start(options()).await.err().unwrap().to_string();
+        assert!(error.contains(why) && error.contains("--data FOLDER"), "{format:?}: {error}");
+        assert!(error.contains(data.to_str().unwrap()) && !error.contains('\n'), "{format:?}: {error}");
+        assert_eq!(std::fs::read_to_string(&marker).ok().as_deref(), format, "the marker is unchanged");
+    }
+    std::fs::write(&marker, "2").unwrap();
+    start(options()).await.shutdown().await;
+}
+
+async fn empty_data_folder_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    start(Options { data: Data::Folder(folder.path().to_owned()), ..quiet() }).await.shutdown().await;
+    assert_eq!(std::fs::read_to_string(folder.path().join("format")).unwrap(), "2\n");
+}
+
+async fn ttl_is_enabled_after_interrupted_provisioning() {
     let folder = tempfile::tempdir().unwrap();
     let options = || Options { data: Data::Folder(folder.path().to_owned()), ..quiet() };
     let cloud = start(options()).await;
-    // As a kill between the table and its expiry leaves it.
+    // Simulates a kill between creating the table and enabling its TTL.
     let never =
         TimeToLiveSpecification::builder().enabled(false).attribute_name("ExpiresAt").build().unwrap();
     let unset = cloud.dynamodb().update_time_to_live().table_name(cloud.table());
@@ -425,19 +458,19 @@ async fn a_cloud_that_was_killed_before_items_could_expire_lets_them_expire() {
     cloud.shutdown().await;
 
     let cloud = start(options()).await;
-    let give_up = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         let get = cloud.dynamodb().get_item().table_name(cloud.table()).consistent_read(true);
         let found = get.key("PK", text("p")).key("SK", text("s")).send().await.unwrap();
         if found.item.is_none() {
             return;
         }
-        assert!(Instant::now() < give_up, "the item is there still");
+        assert!(Instant::now() < deadline, "the item has not expired");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-async fn an_object_s_key_is_as_long_as_on_s3() {
+async fn object_keys_have_s3_length_limit() {
     let cloud = start(quiet()).await;
     let key = format!("{}/{}", "%E6%97%A5".repeat(60), "x".repeat(1024 - 541));
     let put = cloud.s3().put_object().bucket(cloud.bucket()).key(&key).content_type("text/x");
@@ -451,7 +484,7 @@ async fn an_object_s_key_is_as_long_as_on_s3() {
     assert!(longer.send().await.is_err());
 }
 
-async fn one_of_many_conditional_writers_wins() {
+async fn exactly_one_conditional_writer_wins() {
     let cloud = start(quiet()).await;
     let writers = (0..20).map(|n| {
         let put = cloud.s3().put_object().bucket(cloud.bucket()).key("contested").if_none_match("*");
@@ -463,8 +496,8 @@ async fn one_of_many_conditional_writers_wins() {
 
 // ---- Running the tests.
 
-/// How many run at a time.
-const AT_A_TIME: usize = 4;
+/// Tests that run at the same time.
+const CONCURRENT_TESTS: usize = 4;
 
 type Test = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
 
@@ -472,43 +505,45 @@ macro_rules! tests {
     ($($name:ident,)*) => { [$((stringify!($name), || Box::pin($name()))),*] };
 }
 
-static TESTS: [Test; 19] = tests![
-    a_function_sees_the_request_and_the_client_its_reply,
-    a_function_sees_nothing_of_the_developers_environment,
-    the_gateways_own_refusals_have_the_envelope,
-    a_browser_may_ask_first,
-    a_stream_arrives_as_it_is_made,
-    a_process_that_dies_fails_its_invocation_and_is_replaced,
-    a_function_that_panics_fails_its_invocation,
-    a_process_that_dies_while_it_streams_breaks_the_body,
-    processes_are_reused_and_past_their_cap_clients_are_throttled,
-    a_function_that_takes_too_long_is_killed,
-    an_invocation_outlives_its_client,
-    a_stream_is_heard_to_its_end_after_its_client_is_gone,
-    a_shutdown_ends_every_process,
-    a_failed_message_comes_back_and_ends_as_a_dead_letter,
-    a_paused_event_source_delivers_nothing,
-    a_folder_keeps_items_objects_and_tokens,
-    a_cloud_that_was_killed_before_items_could_expire_lets_them_expire,
-    an_object_s_key_is_as_long_as_on_s3,
-    one_of_many_conditional_writers_wins,
+static TESTS: [Test; 21] = tests![
+    request_reaches_function_and_reply_reaches_client,
+    function_environment_hides_developer_variables,
+    gateway_refusals_have_envelope,
+    cors_preflight_is_answered,
+    stream_arrives_in_chunks,
+    crashed_process_fails_invocation_and_is_replaced,
+    panicking_function_fails_invocation,
+    process_crash_while_streaming_breaks_body,
+    processes_are_reused_and_cap_throttles_clients,
+    function_is_killed_after_timeout,
+    invocation_continues_without_client,
+    stream_is_drained_after_client_disconnects,
+    shutdown_stops_every_process,
+    failed_message_is_retried_and_becomes_dead_letter,
+    paused_event_source_delivers_nothing,
+    data_folder_keeps_items_objects_and_tokens,
+    data_folder_of_other_format_is_refused,
+    empty_data_folder_starts,
+    ttl_is_enabled_after_interrupted_provisioning,
+    object_keys_have_s3_length_limit,
+    exactly_one_conditional_writer_wins,
 ];
 
 fn main() -> ExitCode {
-    let request: Vec<_> = std::env::args().skip(1).collect();
-    if request.first().is_some_and(|first| first == "function") {
-        be_a_function();
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "function") {
+        serve_function();
         return ExitCode::SUCCESS;
     }
-    let filter = request.iter().find(|word| !word.starts_with('-'));
+    let filter = arguments.iter().find(|word| !word.starts_with('-'));
     let chosen = TESTS.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter.as_str())));
-    if request.iter().any(|word| word == "--list") {
+    if arguments.iter().any(|word| word == "--list") {
         chosen.for_each(|(name, _)| println!("{name}: test"));
         return ExitCode::SUCCESS;
     }
     let (queue, failed) = (Mutex::new(chosen), AtomicUsize::new(0));
     std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
+        for _ in 0..CONCURRENT_TESTS {
             scope.spawn(|| {
                 loop {
                     let next = queue.lock().unwrap().next();

@@ -1,4 +1,4 @@
-//! What a model's reply comes to: pure, from the reply to the outcome that is stored.
+//! Converts a model's reply into the outcome to store, without I/O.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,81 +9,82 @@ use contracts::{
 };
 
 use crate::{
-    call::{LONG_VALUE, Round, WholeCall},
-    guard::{Blob, Guarded},
+    attempt::{AttemptState, RecoveryPoint, TurnSpec},
+    excerpt::excerpt_of,
     model,
     outcome::Outcome,
-    progress::{Plan, Progress, Step},
-    summary::summarize,
+    output_filter::{Blob, FilteredText},
+    rounds::{CallFiles, MAX_INLINE_VALUE_BYTES, Round},
     tool::{self, PublishFile},
 };
 use protocol::{
-    chain::Keeper,
-    detail::{Carried, Findings, Report},
+    chain::HistoryOwner,
+    detail::{ModelRequestInfo, OutcomeSummary, Report},
     id::TurnKey,
     link,
     payload::{Kind, Payload},
-    place::Segment,
+    stream_position::Segment,
     timing::Timing,
     turn::Turn,
 };
 
-/// What the user is told when an answer is not the JSON that the context asks for. It was paid for and may
-/// be of use, so it is an answer all the same.
-const UNFIT: &str = "The answer is not in the form that this conversation asks the model for.";
+/// Warning for the user if an answer is not the JSON that the context requires. It was paid for and may be useful, so
+/// it is an answer all the same.
+const FORMAT_MISMATCH: &str = "The answer is not in the form that this conversation asks the model for.";
 
-/// What the user is told of an answer that stops where the tokens ran out.
-pub const CUT_SHORT: &str = "The answer reached the most tokens that it may have and stops there. Ask to go on, or for a shorter answer.";
+/// Warning for the user if an answer ends at the token limit.
+pub const TOKEN_LIMIT_REACHED: &str = "The answer reached the most tokens that it may have and stops there. Ask to go on, or for a shorter answer.";
 
-/// The longest wait that a client is told.
-const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
+/// Maximum wait that a client is asked for.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// An outcome, and the files that have to be stored before it.
+/// An outcome, and the files to store before it.
 #[derive(Debug)]
 pub struct Answer {
-    /// What the turn came to.
+    /// The outcome of the attempt.
     pub outcome: Outcome,
-    /// Files that its response refers to.
+    /// Files that the response refers to.
     pub files: Vec<File>,
-    /// What is stored beside it and may be missing: nothing refers to it.
-    pub beside: Vec<File>,
+    /// Files that may be missing because nothing refers to them.
+    pub optional_files: Vec<File>,
 }
 
-/// A file to be stored, addressed by its content.
+/// A file to store, addressed by its content.
 #[derive(Debug, Clone)]
 pub struct File {
-    /// Under which key.
+    /// The storage key.
     pub payload: Payload,
-    /// What it is.
+    /// The media type.
     pub media_type: String,
-    /// Its bytes.
+    /// The content.
     pub bytes: Bytes,
 }
 
 impl Answer {
-    /// The same, with the segment of the turn's stream that it was told in.
-    pub fn streamed(self, segment: Option<Segment>) -> Self {
-        Self { outcome: self.outcome.streamed(segment), ..self }
+    /// Sets the segment of the turn's stream that has the answer's text.
+    pub fn with_segment(self, segment: Option<Segment>) -> Self {
+        Self { outcome: self.outcome.with_segment(segment), ..self }
     }
 
-    /// The same, with what there was of an answer.
-    pub fn with_partial(self, turn: &TurnKey, guarded: Guarded) -> Self {
-        let address =
-            (guarded.text.len() > LONG_VALUE).then(|| FileAddress::of_bytes(guarded.text.as_bytes()));
-        let long = address.map(|address| long_value(turn, address, long::TEXT, &guarded.text));
-        let outcome = self.outcome.with_partial(guarded.text);
-        Self { outcome, files: embedded(turn, guarded.blobs).into_iter().chain(long).collect(), ..self }
+    /// Adds a partial answer.
+    pub fn with_partial_answer(self, turn: &TurnKey, filtered: FilteredText) -> Self {
+        let address = (filtered.text.len() > MAX_INLINE_VALUE_BYTES)
+            .then(|| FileAddress::hash_bytes(filtered.text.as_bytes()));
+        let long_file =
+            address.map(|address| long_value(turn, address, long_value_names::TEXT, &filtered.text));
+        let outcome = self.outcome.with_partial(filtered.text);
+        Self { outcome, files: embedded(turn, filtered.blobs).into_iter().chain(long_file).collect(), ..self }
     }
 
-    /// The same, with what is stored beside it.
-    pub fn beside(self, beside: Vec<File>) -> Self {
-        Self { beside, ..self }
+    /// Sets the optional files.
+    pub fn with_optional_files(self, optional_files: Vec<File>) -> Self {
+        Self { optional_files, ..self }
     }
 }
 
-/// What went over the wire in the turn's n-th model call, under the attempt that made it.
-pub fn raw(turn: &Turn, call: u32, raw: model::Raw) -> Vec<File> {
-    let model::Raw { request, response } = raw;
+/// Returns the raw payloads of the turn's model call number `call` as files of its attempt.
+pub fn raw_payloads(turn: &Turn, call: u32, payloads: model::RawPayloads) -> Vec<File> {
+    let model::RawPayloads { request, response } = payloads;
     let attempt = || turn.attempt.clone();
     [(Kind::ModelRequest(attempt(), call), request), (Kind::ModelResponse(attempt(), call), response)]
         .into_iter()
@@ -96,154 +97,155 @@ pub fn raw(turn: &Turn, call: u32, raw: model::Raw) -> Vec<File> {
         .collect()
 }
 
-/// Warns of an answer that has not the form that its context asks for.
-pub fn check_form(text: &str, plan: &Plan, progress: &mut Progress) {
-    if plan.settings.text_format.as_ref().is_some_and(|format| !tool::fits(&format.schema, text)) {
-        progress.warn(UNFIT);
+/// Warns the user if an answer doesn't match the JSON schema of its context.
+pub fn check_text_format(text: &str, spec: &TurnSpec, state: &mut AttemptState) {
+    if spec.settings.text_format.as_ref().is_some_and(|format| !tool::matches_schema(&format.schema, text)) {
+        state.warn(FORMAT_MISMATCH);
     }
 }
 
-/// A whole reply. Files that the model wrote into its text become files (AGN-033 §6.1).
-pub fn answered(
+/// Returns the outcome of a complete reply. Files that the model embedded in its text become files of the turn.
+pub fn completed(
     turn: &Turn,
     mode_display_name: &str,
-    guarded: Guarded,
-    progress: Progress,
-    plan: &Plan,
+    filtered: FilteredText,
+    state: AttemptState,
+    spec: &TurnSpec,
     received: Timestamp,
     timing: &Timing,
 ) -> Answer {
-    let summary = summarize(&guarded.text);
+    let summary = excerpt_of(&filtered.text);
     let report = Report {
-        answer_is_cut: summary.is_cut,
+        answer_summary_truncated: summary.is_truncated,
         answer_summary: Some(summary.text),
-        // Where nothing is left with the provider there is no chain to go on from.
-        chain_expires: (plan.chain == Keeper::Provider && !progress.is_unkept())
-            .then(|| received.after(timing.chain_life)),
-        ..report(&progress, plan, received)
+        // A provider that stores nothing has no response to continue from.
+        chain_expires: (spec.history_owner == HistoryOwner::Provider && !state.is_stateless())
+            .then(|| received.after(timing.provider_response_ttl)),
+        ..report(&state, spec, received)
     };
-    let (rounds, window) = (progress.made_rounds(), progress.window.clone());
-    let refs = guarded.blobs.iter().map(|blob| file_ref(&turn.key, blob));
+    let (rounds, window) = (state.rounds_for_outcome(), state.history_window.clone());
+    let refs = filtered.blobs.iter().map(|blob| file_ref(&turn.key, blob));
     let answer = Final {
         metadata: metadata(turn, mode_display_name),
-        primary_output_text: guarded.text,
-        files: distinct(progress.files.into_iter().chain(refs)),
-        tool_results: progress.tool_results,
-        user_warnings: progress.warnings,
-        usage: progress.usage,
+        primary_output_text: filtered.text,
+        files: dedup_by_url(state.files.into_iter().chain(refs)),
+        tool_results: state.tool_results,
+        user_warnings: state.warnings,
+        usage: state.usage,
     };
     Answer {
-        outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, progress.staged_mode)
-            .after_modes(progress.earlier_modes)
-            .told(rounds, window)
-            .made(progress.ended)
-            .with_context(progress.context_block),
-        files: embedded(&turn.key, guarded.blobs),
-        beside: Vec::new(),
+        outcome: Outcome::completed(AgentExecuteResponse::Final(answer), report, state.staged_mode)
+            .with_earlier_modes(state.earlier_modes)
+            .with_history(rounds, window)
+            .with_model_call(state.final_model_call)
+            .with_context(state.context_block),
+        files: embedded(&turn.key, filtered.blobs),
+        optional_files: Vec::new(),
     }
 }
 
-/// Each file once: a link names the turn, the bytes and the name, so equal links are one file. The first
-/// description stays.
-fn distinct(files: impl Iterator<Item = FileRef>) -> Vec<FileRef> {
-    let mut known = BTreeSet::new();
-    files.filter(|file| known.insert(file.url.clone())).collect()
+/// Removes duplicate files. A link contains the turn, the content hash and the name, so equal links are one file. The
+/// first description stays.
+fn dedup_by_url(files: impl Iterator<Item = FileRef>) -> Vec<FileRef> {
+    let mut seen = BTreeSet::new();
+    files.filter(|file| seen.insert(file.url.clone())).collect()
 }
 
-/// Calls for the client. Everything gathered so far is reported in the final response. Files that the model
-/// wrote into its text become files here too, though a continuation has no list of them (AGN-033 §6.1, §6.2).
+/// Returns the outcome of a suspension: calls for the client. Everything collected so far is reported in the final
+/// response. Files that the model embedded in its text become files of the turn, though a continuation has no list of
+/// them.
 pub fn suspended(
     turn: &Turn,
     mode_display_name: &str,
-    guarded: Guarded,
-    progress: Progress,
-    plan: Plan,
+    filtered: FilteredText,
+    state: AttemptState,
+    spec: TurnSpec,
     received: Timestamp,
 ) -> Answer {
-    let calls = progress.pending().map(|call| ToolCall {
+    let calls = state.pending_calls().map(|call| ToolCall {
         tool_call_id: call.call_id.clone(),
         name: call.name.clone(),
-        // Some models spell a call without arguments as no text at all.
+        // Some models write a call without arguments as empty text.
         arguments_json: Some(call.arguments.trim())
             .filter(|text| !text.is_empty())
             .map_or_else(|| "{}".to_owned(), |_| call.arguments.clone()),
     });
     let Ok(tool_calls) = NonEmpty::new(calls.collect()) else {
-        return failed(failure(&model::Error::Malformed), progress, &plan, received);
+        return failed(client_error(&model::Error::Malformed), state, &spec, received);
     };
     let continuation = ClientToolContinuation {
         metadata: metadata(turn, mode_display_name),
         tool_calls,
-        tool_continuation_message: Some(guarded.text).filter(|text| !text.trim().is_empty()),
+        tool_continuation_message: Some(filtered.text).filter(|text| !text.trim().is_empty()),
     };
     let response = AgentExecuteResponse::ClientToolContinuation(continuation);
-    let report = report(&progress, &plan, received);
-    let outcome = Outcome::suspended(response, report, Step { plan, progress });
-    Answer { outcome, files: embedded(&turn.key, guarded.blobs), beside: Vec::new() }
+    let report = report(&state, &spec, received);
+    let outcome = Outcome::suspended(response, report, RecoveryPoint { spec, state });
+    Answer { outcome, files: embedded(&turn.key, filtered.blobs), optional_files: Vec::new() }
 }
 
-/// No answer.
-pub fn failed(error: Error, progress: Progress, plan: &Plan, received: Timestamp) -> Answer {
-    let outcome = Outcome::failed(error, report(&progress, plan, received))
-        .after_rounds(progress.made_rounds())
-        .made(progress.ended);
-    Answer { outcome, files: Vec::new(), beside: Vec::new() }
+/// Returns the outcome of a failure.
+pub fn failed(error: Error, state: AttemptState, spec: &TurnSpec, received: Timestamp) -> Answer {
+    let outcome = Outcome::failed(error, report(&state, spec, received))
+        .with_rounds(state.rounds_for_outcome())
+        .with_model_call(state.final_model_call);
+    Answer { outcome, files: Vec::new(), optional_files: Vec::new() }
 }
 
-/// The model went on calling tools for longer than a turn may.
-pub fn too_many_rounds(plan: &Plan) -> Error {
+/// Returns the error for a model that called tools for more rounds than a turn allows.
+pub fn tool_rounds_exceeded(spec: &TurnSpec) -> Error {
     let message = format!(
         "The model called tools more than {} times in a row without an answer. Ask for less at once, with a new TurnId.",
-        plan.max_rounds
+        spec.max_rounds
     );
     Error::new(ErrorCode::ToolRoundsExceeded, message)
 }
 
-impl Step {
-    /// What a finalization needs of it, of a turn that came to nothing more. What only an answer brings about
-    /// is not in it.
+impl RecoveryPoint {
+    /// Returns the summary for a finalization if the turn got no further. It omits everything that requires an
+    /// answer.
     #[must_use]
-    pub fn findings(&self) -> Findings {
-        let report = known(&self.progress, &self.plan, self.progress.received);
-        Findings { report, modes: Vec::new() }
+    pub fn outcome_summary(&self) -> OutcomeSummary {
+        let report = attempt_report(&self.state, &self.spec, self.state.last_response_at);
+        OutcomeSummary { report, modes: Vec::new() }
     }
 }
 
-fn report(progress: &Progress, plan: &Plan, received: Timestamp) -> Report {
-    known(progress, plan, Some(received))
+fn report(state: &AttemptState, spec: &TurnSpec, received: Timestamp) -> Report {
+    attempt_report(state, spec, Some(received))
 }
 
-fn known(progress: &Progress, plan: &Plan, received: Option<Timestamp>) -> Report {
+fn attempt_report(state: &AttemptState, spec: &TurnSpec, received: Option<Timestamp>) -> Report {
     Report {
-        response_id: progress.response_id.clone(),
-        carried: progress
+        response_id: state.response_id.clone(),
+        model_request: state
             .response_id
             .as_ref()
-            .map(|_| Carried { previous_response_id: progress.previous_response_id.clone() }),
-        model: Some(plan.model.clone()),
-        answered_by: progress.model.clone(),
-        provider: progress.provider.clone(),
-        fell_back: progress.fell_back.clone(),
-        keeps_no_chain: progress.lesson().cloned(),
-        told_mode: progress.told_mode.clone(),
-        told_solution: progress.told_solution,
-        received,
-        usage: progress.usage,
-        cost: progress.cost(plan),
-        raw_payloads: plan.store_raw_payloads.then_some(progress.model_calls),
-        model_calls: Some(progress.model_calls).filter(|calls| *calls > 0),
-        model_ms: Some(progress.model_time.ms).filter(|_| !progress.model_time.is_nothing()),
-        first_text_ms: progress.model_time.first_text_ms,
-        client_tool_ms: Some(progress.client_tool_ms).filter(|millis| *millis > 0),
-        server_tool_ms: progress.ran_server_tools().then_some(progress.server_tool_ms),
-        tool_rounds: Some(progress.rounds).filter(|rounds| *rounds > 0),
-        chunk_refs: progress.chunk_refs.clone(),
-        warnings: progress.warnings.clone(),
+            .map(|_| ModelRequestInfo { previous_response_id: state.previous_response_id.clone() }),
+        model: Some(spec.model.clone()),
+        response_model: state.response_model.clone(),
+        provider: state.provider.clone(),
+        fallbacks: state.fallback_attempts.clone(),
+        stateless_provider: state.stateless_first_provider().cloned(),
+        chain_mode: state.chain_mode.clone(),
+        chain_solution: state.chain_solution,
+        received_at: received,
+        usage: state.usage,
+        cost: state.cost(spec),
+        last_raw_payload: spec.store_raw_payloads.then_some(state.model_calls),
+        model_calls: Some(state.model_calls).filter(|calls| *calls > 0),
+        model_ms: Some(state.model_time.total_ms).filter(|_| !state.model_time.is_zero()),
+        first_text_ms: state.model_time.first_text_ms,
+        client_tool_ms: Some(state.client_tool_ms).filter(|millis| *millis > 0),
+        server_tool_ms: state.ran_server_tools().then_some(state.server_tool_ms),
+        tool_rounds: Some(state.rounds).filter(|rounds| *rounds > 0),
+        chunk_refs: state.chunk_refs.clone(),
+        warnings: state.warnings.clone(),
         ..Report::default()
     }
 }
 
-/// The mode shows as it is after the turn's own changes (AGN-011 §3.4).
+/// Returns the response metadata, with the mode after the turn's own changes.
 fn metadata(turn: &Turn, mode_display_name: &str) -> Metadata {
     Metadata {
         session_id: turn.key.session.session.clone(),
@@ -252,62 +254,67 @@ fn metadata(turn: &Turn, mode_display_name: &str) -> Metadata {
     }
 }
 
-/// Where a file that the model wrote into its text is read.
+/// Returns the link to a file that the model embedded in its text.
 #[must_use]
 pub fn embedded_link(key: &TurnKey, blob: &Blob) -> String {
-    link::file(key, &FileAddress::of_bytes(&blob.bytes), &blob.name)
+    link::file(key, &FileAddress::hash_bytes(&blob.bytes), &blob.name)
 }
 
-/// A file that a tool published: what is stored, and how the client sees it.
+/// Returns a published file: the one to store, and the reference for the client.
 #[must_use]
-pub fn published(key: &TurnKey, file: &PublishFile) -> (File, FileRef) {
-    let (address, name) = (FileAddress::of_bytes(&file.bytes), file.name.to_string());
-    let seen = FileRef {
+pub fn published_file(key: &TurnKey, file: &PublishFile) -> (File, FileRef) {
+    let (address, name) = (FileAddress::hash_bytes(&file.bytes), file.name.to_string());
+    let file_ref = FileRef {
         url: link::file(key, &address, &name),
         name: name.clone(),
         mime_type: file.media_type.clone(),
         size_bytes: u64::try_from(file.bytes.len()).unwrap_or(u64::MAX),
-        content_hash: ContentHash::of_file(&file.bytes),
+        content_hash: ContentHash::hash_file(&file.bytes),
         description: file.description.clone(),
         content_expires: None,
     };
     let payload = Payload { turn: key.clone(), kind: Kind::File { address, name } };
-    (File { payload, media_type: file.media_type.clone(), bytes: file.bytes.clone() }, seen)
+    (File { payload, media_type: file.media_type.clone(), bytes: file.bytes.clone() }, file_ref)
 }
 
-/// What the files of long values are called.
-pub mod long {
-    /// A text of the model's.
+/// Names of the files with long values.
+pub mod long_value_names {
+    /// The model's text.
     pub const TEXT: &str = "text.md";
     /// A call's arguments.
     pub const ARGUMENTS: &str = "arguments.json";
     /// A call's result.
     pub const RESULT: &str = "result.json";
-    /// Why a call failed.
+    /// A call's error message.
     pub const ERROR: &str = "error.txt";
 }
 
-/// The long values of a round, as files of the turn.
+/// Returns the long values of a round as files of the turn.
 #[must_use]
 pub fn long_values(key: &TurnKey, round: &Round) -> Vec<File> {
-    let text = round.beside.file().map(|at| (at, long::TEXT, round.beside.text.as_str()));
+    let text =
+        round.message.text_file_address().map(|at| (at, long_value_names::TEXT, round.message.text.as_str()));
     let calls = round.calls.iter().flat_map(|call| {
-        let WholeCall { arguments, outcome } = call.files();
+        let CallFiles { arguments, outcome } = call.long_value_files();
         let outcome = outcome.zip(call.outcome.as_ref()).map(|(at, outcome)| match outcome {
-            ToolOutcome::ResultJson(json) => (at, long::RESULT, json.as_str()),
-            ToolOutcome::ErrorMessage(message) => (at, long::ERROR, message.as_str()),
+            ToolOutcome::ResultJson(json) => (at, long_value_names::RESULT, json.as_str()),
+            ToolOutcome::ErrorMessage(message) => (at, long_value_names::ERROR, message.as_str()),
         });
-        arguments.map(|at| (at, long::ARGUMENTS, call.arguments.as_str())).into_iter().chain(outcome)
+        arguments
+            .map(|at| (at, long_value_names::ARGUMENTS, call.arguments.as_str()))
+            .into_iter()
+            .chain(outcome)
     });
-    // What is cut was kept when it was whole.
-    let whole = text.into_iter().chain(calls).filter(|(_, _, value)| value.len() > LONG_VALUE);
-    whole.map(|(address, name, value)| long_value(key, address, name, value)).collect()
+    // A truncated value was stored while it was complete.
+    let full_values =
+        text.into_iter().chain(calls).filter(|(_, _, value)| value.len() > MAX_INLINE_VALUE_BYTES);
+    full_values.map(|(address, name, value)| long_value(key, address, name, value)).collect()
 }
 
 fn long_value(key: &TurnKey, address: FileAddress, name: &str, value: &str) -> File {
     let media_type = match name {
-        long::TEXT => "text/markdown; charset=utf-8",
-        long::ERROR => "text/plain; charset=utf-8",
+        long_value_names::TEXT => "text/markdown; charset=utf-8",
+        long_value_names::ERROR => "text/plain; charset=utf-8",
         _ => "application/json",
     };
     File {
@@ -323,25 +330,25 @@ fn file_ref(key: &TurnKey, blob: &Blob) -> FileRef {
         mime_type: blob.mime_type.clone(),
         url: embedded_link(key, blob),
         size_bytes: u64::try_from(blob.bytes.len()).unwrap_or(u64::MAX),
-        content_hash: ContentHash::of_file(&blob.bytes),
+        content_hash: ContentHash::hash_file(&blob.bytes),
         description: None,
         content_expires: None,
     }
 }
 
-/// Files that the model wrote into its text, to be stored where their links lead.
+/// Returns the files that the model embedded in its text, to store where their links point.
 #[must_use]
 pub fn embedded(key: &TurnKey, blobs: Vec<Blob>) -> Vec<File> {
     let file = |blob: Blob| {
-        let kind = Kind::File { address: FileAddress::of_bytes(&blob.bytes), name: blob.name };
+        let kind = Kind::File { address: FileAddress::hash_bytes(&blob.bytes), name: blob.name };
         let payload = Payload { turn: key.clone(), kind };
         File { payload, media_type: blob.mime_type, bytes: blob.bytes.into() }
     };
     blobs.into_iter().map(file).collect()
 }
 
-/// What the user is told about a model that gave no answer. Never the provider's words (I14).
-pub fn failure(error: &model::Error) -> Error {
+/// Returns the error for the client if the model gave no answer. It never contains the provider's text (I14).
+pub fn client_error(error: &model::Error) -> Error {
     let (code, message) = match error {
         model::Error::RateLimited { .. } => (
             ErrorCode::ModelRateLimited,
@@ -400,14 +407,14 @@ pub fn failure(error: &model::Error) -> Error {
             "The model answered with neither text nor a call, twice. Send the instruction again with a new TurnId.",
         ),
     };
-    let told = Error::new(code, message);
+    let response = Error::new(code, message);
     match error.retry_after() {
         Some(wait) => {
-            let told = told.with_retry_after(wait.min(LONGEST_WAIT));
-            // What clients read that know no `RetryAfterSeconds`.
-            let seconds = told.retry_after_seconds.unwrap_or(1);
-            told.with_details(format!("Retry-After: {seconds}"))
+            let response = response.with_retry_after(wait.min(MAX_RETRY_AFTER));
+            // For clients that don't know `RetryAfterSeconds`.
+            let seconds = response.retry_after_seconds.unwrap_or(1);
+            response.with_details(format!("Retry-After: {seconds}"))
         }
-        None => told,
+        None => response,
     }
 }

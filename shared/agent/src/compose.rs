@@ -1,156 +1,161 @@
-//! Compose: the next model request of a turn, from what it was set up with and how far it has come
-//! (AGN-003; ruling: system text on a chained request).
+//! Composes the next model request of a turn from its settings and its state.
 //!
-//! Where the provider remembers, a request says what is new. Where it does not, the request says everything
-//! that was said before, in the same words, and then what is new.
+//! If the provider stores the conversation, the request contains only what is new. Otherwise it repeats the whole
+//! conversation verbatim before that, which keeps the provider's prompt cache warm.
 
 use contracts::{Fingerprint, request::UserTurn};
 use protocol::turn::Turn;
 
 use crate::{
+    attachments::Attachments,
+    attempt::{AttemptState, TurnSpec},
+    compaction::CompactionRange,
     conversation::Conversation,
-    known::{self, Known},
-    material::Material,
     mode::Catalog,
-    model::{Chain, Identifiers, Instruction, Message, Request, Told},
-    progress::{Plan, Progress},
-    settings::Settings,
-    sum_up::Due,
+    model::{Chain, HistoryItem, Identifiers, Instruction, Message, Request},
+    model_settings::ModelSettings,
+    prompt_state::{self, PromptState},
     tool,
 };
 
-/// A request, and what the model knows once it was answered.
+/// A model request, and what the model knows after it.
 #[derive(Debug)]
-pub struct Composed {
+pub struct ComposedRequest {
     /// The request.
     pub request: Request,
-    /// The solution context that it was then last told.
-    pub told_solution: Option<Fingerprint>,
-    /// The turns that it leaves out and that are to be summed up first.
-    pub due: Option<Due>,
+    /// Text hash of the latest solution context after this request.
+    pub chain_solution: Option<Fingerprint>,
+    /// The omitted turns to summarize before the request is sent.
+    pub compaction: Option<CompactionRange>,
 }
 
-/// The next request. What it has to tell is at hand ([`Conversation::missing`]).
+/// Composes the next request. Everything that [`Conversation::missing_data`] reports must be loaded.
 pub fn compose(
     turn: &Turn,
-    plan: &Plan,
-    progress: &mut Progress,
+    spec: &TurnSpec,
+    state: &mut AttemptState,
     conversation: &mut Conversation,
     catalog: &Catalog,
-) -> Composed {
-    let previous = conversation.previous_response_id(plan, progress).map(str::to_owned);
-    let (chain, message, known, due) = match previous {
+) -> ComposedRequest {
+    let previous = conversation.previous_response_id(spec, state).map(str::to_owned);
+    let (chain, message, prompt_state, compaction) = match previous {
         Some(previous_response_id) => {
-            let (message, known) = news(turn, plan, progress, conversation, catalog);
-            (Chain::Continues { previous_response_id }, message, known, None)
+            let (message, prompt_state) = incremental_message(turn, spec, state, conversation, catalog);
+            (Chain::Continues { previous_response_id }, message, prompt_state, None)
         }
-        None => everything(turn, plan, progress, conversation, catalog),
+        None => full_conversation(turn, spec, state, conversation, catalog),
     };
     let (tools, hosted_tools) = match chain {
-        Chain::Continues { .. } if !plan.tools_on_continuation => (Vec::new(), Vec::new()),
+        Chain::Continues { .. } if !spec.tools_on_continuation => (Vec::new(), Vec::new()),
         Chain::Continues { .. } | Chain::Initial { .. } => {
-            (tool::to_model(&plan.tools), plan.settings.hosted_tools.clone())
+            (tool::to_model_tools(&spec.tools), spec.settings.hosted_tools.clone())
         }
     };
-    // Without tools there is nothing to choose, and forced again after its results a tool would be called
-    // for ever.
-    let may_force = progress.rounds == 0 && !tools.is_empty();
+    // Without tools there is no choice, and a tool forced again after its results would be called forever.
+    let may_force = state.rounds == 0 && !tools.is_empty();
     let request = Request {
-        provider: plan.provider.clone(),
-        model: plan.model.clone(),
-        settings: Settings { hosted_tools, ..plan.settings.clone() },
-        identifiers: Some(Identifiers::of(turn)),
-        store: conversation.is_kept(plan),
+        provider: spec.provider.clone(),
+        model: spec.model.clone(),
+        settings: ModelSettings { hosted_tools, ..spec.settings.clone() },
+        identifiers: Some(Identifiers::for_turn(turn)),
+        store: conversation.provider_stores(spec),
         chain,
         message,
         tools,
-        tool_choice: plan.tool_choice.clone().filter(|_| may_force),
-        reasoning_wanted: conversation.tells_reasoning(plan),
+        tool_choice: spec.tool_choice.clone().filter(|_| may_force),
+        wants_reasoning: conversation.replays_reasoning(spec),
     };
-    Composed { request, told_solution: known.solution, due }
+    ComposedRequest { request, chain_solution: prompt_state.solution, compaction }
 }
 
-/// What is new to a provider that remembers the rest.
-fn news(
+/// Returns the new message for a provider that stores the conversation.
+fn incremental_message(
     turn: &Turn,
-    plan: &Plan,
-    progress: &Progress,
+    spec: &TurnSpec,
+    state: &AttemptState,
     conversation: &Conversation,
     catalog: &Catalog,
-) -> (Message, Known) {
-    let mut known = Known { mode: progress.told_mode.clone(), solution: progress.told_solution };
-    let solutions = conversation.solutions(plan);
-    let latched = plan.solution.as_ref().map(|solution| solution.text);
-    let mode = progress.mode(turn);
-    let update = [known.learns_mode(mode, catalog), known.learns_solution(latched, &solutions)];
-    let message = match progress.last_round() {
+) -> (Message, PromptState) {
+    let mut prompt_state = PromptState { mode: state.chain_mode.clone(), solution: state.chain_solution };
+    let solution_texts = conversation.solution_texts(spec);
+    let solution_hash = spec.solution.as_ref().map(|solution| solution.text);
+    let mode = state.mode(turn);
+    let update = [
+        prompt_state.update_mode(mode, catalog),
+        prompt_state.update_solution(solution_hash, &solution_texts),
+    ];
+    let message = match state.last_round() {
         Some(round) => Message { tool_outputs: round.outputs(), ..Message::in_mode(mode) },
-        None => opening(mode, conversation.request.as_ref(), plan, progress),
+        None => user_message(mode, conversation.request.as_ref(), spec, state),
     };
-    (Message { update: known::update(update), ..message }, known)
+    (Message { update: prompt_state::join_updates(update), ..message }, prompt_state)
 }
 
-/// The conversation from its beginning, the turn so far, and what is new.
-fn everything(
+/// Returns the whole conversation: the earlier turns, this turn so far, and the new message.
+fn full_conversation(
     turn: &Turn,
-    plan: &Plan,
-    progress: &mut Progress,
+    spec: &TurnSpec,
+    state: &mut AttemptState,
     conversation: &mut Conversation,
     catalog: &Catalog,
-) -> (Chain, Message, Known, Option<Due>) {
-    let telling = conversation.telling(turn, plan, progress, catalog);
-    let due = conversation.due(plan, progress, &telling);
-    let solutions = conversation.solutions(plan);
-    let (mut told, mut known, window, kept) = (telling.told, telling.known, telling.window, telling.kept);
-    // Where no turn is told, the turns before this message are left out.
-    let earlier_block = window.block().filter(|_| told.is_empty());
-    let shown = window.solution.as_ref().and_then(|solution| solutions.get(&solution.text));
-    let parts = system_parts(turn, plan, &window.mode, shown, catalog);
-    if shown.is_none() && told.is_empty() {
-        known.solution = None;
+) -> (Chain, Message, PromptState, Option<CompactionRange>) {
+    let rendered = conversation.render_history(turn, spec, state, catalog);
+    let compaction = conversation.compaction_range(spec, state, &rendered);
+    let solution_texts = conversation.solution_texts(spec);
+    let (mut history, mut prompt_state) = (rendered.items, rendered.prompt_state);
+    let (window, next_window) = (rendered.window, rendered.next_window);
+    // With an empty history, this message carries the note about the omitted turns.
+    let earlier_turns_block = window.earlier_turns_block().filter(|_| history.is_empty());
+    let shown_solution = window.solution.as_ref().and_then(|solution| solution_texts.get(&solution.text));
+    let parts = build_system_parts(turn, spec, &window.mode, shown_solution, catalog);
+    if shown_solution.is_none() && history.is_empty() {
+        prompt_state.solution = None;
     }
-    let latched = plan.solution.as_ref().map(|solution| solution.text);
-    let update = [known.learns_mode(&turn.mode, catalog), known.learns_solution(latched, &solutions)];
-    let opening = opening(&turn.mode, conversation.request.as_ref(), plan, progress);
-    let mut message = Message { update: known::update(update), earlier_block, ..opening };
-    let rounds = progress.rounds_in(progress.mode(turn));
+    let solution_hash = spec.solution.as_ref().map(|solution| solution.text);
+    let update = [
+        prompt_state.update_mode(&turn.mode, catalog),
+        prompt_state.update_solution(solution_hash, &solution_texts),
+    ];
+    let first = user_message(&turn.mode, conversation.request.as_ref(), spec, state);
+    let mut message = Message { update: prompt_state::join_updates(update), earlier_turns_block, ..first };
+    let rounds = state.rounds_for_replay(state.mode(turn));
     for round in &rounds {
-        told.push(Told::Said(message));
-        told.push(Told::Replied(round.replied(conversation.reader(plan))));
-        message = known.learns_results(round, catalog);
+        history.push(HistoryItem::Message(message));
+        history.push(HistoryItem::Reply(round.reply_items(conversation.reasoning_reader(spec))));
+        message = prompt_state.tool_results_message(round, catalog);
     }
-    progress.window = kept;
-    (Chain::Initial { system: plan.system.clone(), parts, told }, message, known, due)
+    state.history_window = next_window;
+    (Chain::Initial { system: spec.system_prompt.clone(), parts, history }, message, prompt_state, compaction)
 }
 
-/// What a turn begins with.
-fn opening(mode: &str, request: Option<&UserTurn>, plan: &Plan, progress: &Progress) -> Message {
-    let Material { files_block, attachments } =
-        request.map(|request| Material::of(request, &plan.active_files)).unwrap_or_default();
-    let instruction = request.map_or(Instruction::ToolResults, Instruction::of);
-    let context_block = progress.context_block.clone();
-    Message { instruction, context_block, files_block, attachments, ..Message::in_mode(mode) }
+/// Returns the first message of a turn.
+fn user_message(mode: &str, request: Option<&UserTurn>, spec: &TurnSpec, state: &AttemptState) -> Message {
+    let Attachments { files_block, parts } =
+        request.map(|request| Attachments::new(request, &spec.active_files)).unwrap_or_default();
+    let instruction = request.map_or(Instruction::ToolResults, Instruction::from_request);
+    let context_block = state.context_block.clone();
+    Message { instruction, context_block, files_block, attachments: parts, ..Message::in_mode(mode) }
 }
 
-/// What the system message says besides the base prompt: the mode's instructions come first, and what
-/// else shapes the work follows them (docs/decisions/0006-what-shapes-a-turn-and-where-it-is-said.md).
+/// Returns the parts of the system message after the base prompt. The mode's instructions come first, then the other
+/// parts (docs/internals/decisions/0006-what-shapes-a-turn-and-where-it-is-said.md).
 ///
-/// It says what held when the telling began, and so it stays as it is: what changed since is told where it
-/// changed.
-fn system_parts(
+/// The parts describe the state at the start of the history window, so the message stays the same for the prompt
+/// cache. Later changes appear in the message where they happened.
+fn build_system_parts(
     turn: &Turn,
-    plan: &Plan,
+    spec: &TurnSpec,
     mode: &str,
     solution: Option<&String>,
     catalog: &Catalog,
 ) -> Vec<String> {
-    let mut parts = plan.system_parts.clone();
+    let mut parts = spec.system_parts.clone();
     if let Some(scoped) = parts.first_mut().filter(|_| mode != turn.mode) {
-        let began: Vec<String> =
-            [catalog.instructions(mode), Some(catalog.block())].into_iter().flatten().collect();
-        *scoped = began.join("\n\n");
+        let initial_parts: Vec<String> =
+            [catalog.instructions(mode), Some(catalog.catalog_block())].into_iter().flatten().collect();
+        *scoped = initial_parts.join("\n\n");
     }
     let after_mode = 1.min(parts.len());
-    parts.splice(after_mode..after_mode, solution.map(|text| known::solution_part(text)));
+    parts.splice(after_mode..after_mode, solution.map(|text| prompt_state::solution_block(text)));
     parts
 }

@@ -1,78 +1,78 @@
-//! What turns are made of besides the request: modes, tools and default contexts.
+//! The agent's configuration: modes, tools and default contexts.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use contracts::{id::OrgId, read::Visibility};
 use protocol::{
-    chain::{ChainPolicy, Keeper, Target},
+    chain::{ConversationStatePolicy, HistoryOwner, Target},
     session::Hints,
 };
 
 use crate::{
-    context::{Defaults, Effective, Route, ToolsOnContinuation},
+    attempt::TurnSpec,
+    context::{Defaults, ResolvedContext, Route, ToolsOnContinuation},
     mode::Catalog,
-    progress::Plan,
     providers::Providers,
-    retrieval::{Configured, EmbeddingModel, Hint, MOST_CHUNKS, Sources, key},
-    tool::{self, AvailableMode, Definition, Facts, Merged, Registry},
+    retrieval::{DefaultSources, EmbeddingModel, Hint, MAX_CHUNKS, Sources, key},
+    tool::{self, AvailableMode, Definition, Registry, ToolSelection, TurnFacts},
 };
 
-/// Fixed for the life of a process and checked at its start.
+/// The configuration of a process, validated at its start.
 #[derive(Debug)]
 pub struct AgentConfig {
     /// The modes.
     pub catalog: Catalog,
     /// The server's tools.
     pub tools: Registry,
-    /// What contexts leave open.
+    /// Defaults for what contexts leave unset.
     pub defaults: Defaults,
-    /// The model where no conversation context names one.
+    /// The model for conversation contexts that name none.
     pub model: String,
     /// The model providers.
     pub providers: Providers,
-    /// Who remembers conversations where no conversation context says so.
-    pub chain: ChainPolicy,
-    /// What turns search where no conversation context says otherwise; none where nothing is indexed.
-    pub retrieval: Option<Configured>,
-    /// Who of its org may see a new session.
-    pub visibility: Visibilities,
-    /// How long deleted sessions of orgs are kept that have it otherwise than the deployment.
-    pub retention_of_orgs: BTreeMap<OrgId, Duration>,
-    /// Whether there is an index of sessions, which has to be told when one is renamed or made without a turn.
+    /// The owner of the conversation history for contexts that name none.
+    pub conversation_state: ConversationStatePolicy,
+    /// The sources to search for contexts that name none; none if nothing is indexed.
+    pub retrieval: Option<DefaultSources>,
+    /// Visibility of new sessions within their org.
+    pub visibility: VisibilityPolicy,
+    /// Retention of deleted sessions, for orgs that differ from the deployment.
+    pub retention_overrides: BTreeMap<OrgId, Duration>,
+    /// True if there is an index of sessions. It must be updated when a session is renamed or created without a turn.
     pub sessions_are_indexed: bool,
-    /// Server tools that every mode has, beside `agent_change_mode`.
-    pub always: Vec<String>,
+    /// Server tools of every mode, besides `agent_change_mode`.
+    pub always_on_tools: Vec<String>,
 }
 
-/// Who of its org may see a new session.
+/// Visibility of new sessions within their org.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Visibilities {
-    /// In every org that is not named below.
-    pub elsewhere: Visibility,
-    /// In these.
-    pub of_orgs: BTreeMap<OrgId, Visibility>,
+pub struct VisibilityPolicy {
+    /// For orgs without an override.
+    pub default: Visibility,
+    /// Overrides by org.
+    pub by_org: BTreeMap<OrgId, Visibility>,
 }
 
-impl Visibilities {
-    /// In this org.
+impl VisibilityPolicy {
+    /// Returns the visibility of new sessions in this org.
     #[must_use]
-    pub fn of(&self, org: &OrgId) -> Visibility {
-        self.of_orgs.get(org).copied().unwrap_or(self.elsewhere)
+    pub fn for_org(&self, org: &OrgId) -> Visibility {
+        self.by_org.get(org).copied().unwrap_or(self.default)
     }
 }
 
 impl AgentConfig {
-    /// Where a turn with these settings is to go, as far as nothing is known of its provider.
+    /// Returns the model and the provider of a turn with these settings, before anything is known of the provider.
     #[must_use]
-    pub fn target(&self, effective: &Effective) -> Target {
+    pub fn target(&self, effective: &ResolvedContext) -> Target {
         let Route { provider, model, prices: _ } = &effective.route;
         let (model, provider) = (model.clone(), self.providers.id(provider.as_deref()));
-        Target { model, provider, policy: effective.chain, keeps_none: false }
+        Target { model, provider, policy: effective.chain, is_stateless: false }
     }
 
-    /// What a turn with these settings searches; none where it is to be told nothing.
+    /// Returns the sources that a turn with these settings searches; none without retrieval.
     #[must_use]
-    pub fn sources(&self, effective: &Effective, hints: &Hints, mode: &str) -> Option<Sources> {
+    pub fn sources(&self, effective: &ResolvedContext, hints: &Hints, mode: &str) -> Option<Sources> {
         let configured = self.retrieval.as_ref()?;
         let (chunks, tokens) = (effective.budgets.context_chunks, effective.budgets.context_tokens);
         if chunks == 0 || tokens == 0 {
@@ -85,37 +85,41 @@ impl AgentConfig {
                 ..configured.embedding.clone()
             },
         };
-        let of_session = [
+        let session_hints = [
             (key::REPO, hints.repo.clone()),
             (key::PROJECT_ID, hints.workspace.clone()),
             (key::LANGUAGE, hints.language.as_deref().map(str::to_lowercase)),
         ];
-        let of_session = of_session.into_iter().filter_map(|(key, value)| {
+        let session_hints = session_hints.into_iter().filter_map(|(key, value)| {
             value.filter(|value| !value.trim().is_empty()).map(|value| Hint::new(key, &value))
         });
         let of_mode = self.catalog.rag_hints(mode).iter().map(|hint| Hint::new(hint.key(), hint.value()));
         Some(Sources {
             collection: effective.collection.as_ref().unwrap_or(&configured.collection).clone(),
             embedding,
-            chunks: chunks.min(MOST_CHUNKS),
+            chunks: chunks.min(MAX_CHUNKS),
             tokens,
-            hints: of_session.chain(of_mode).collect(),
+            hints: session_hints.chain(of_mode).collect(),
         })
     }
 
-    /// What a turn works with, but for what its session has latched (AGN-011 §4.3, AGN-003 §4): the base
-    /// prompt first, then the mode's instructions and the catalog in the place of a per-request prompt,
-    /// then the tools' usage.
+    /// Returns the resolved settings of a turn, except for those that its session fixes. The base prompt comes first,
+    /// then the mode's instructions and the mode catalog, then the usage of the tools.
     #[must_use]
-    pub fn plan(&self, effective: &Effective, mode: &str, keeper: Keeper) -> Plan {
-        let of_mode = self.catalog.tools_of(mode).iter().chain(&self.always).map(String::as_str);
+    pub fn turn_spec(
+        &self,
+        effective: &ResolvedContext,
+        mode: &str,
+        history_owner: HistoryOwner,
+    ) -> TurnSpec {
+        let of_mode = self.catalog.server_tools(mode).iter().chain(&self.always_on_tools).map(String::as_str);
         let of_context = &effective.client_tools;
-        // A mode's tool that a context declares too is the context's, and nothing is lost.
-        let declared = |tool: &&Definition| of_context.iter().any(|known| known.name == tool.name);
-        let brought = self.catalog.client_tools_of(mode).iter().filter(|tool| !declared(tool));
+        // If a mode and a context declare the same tool, the context's declaration applies.
+        let declared = |tool: &&Definition| of_context.iter().any(|other| other.name == tool.name);
+        let mode_client_tools = self.catalog.client_tools(mode).iter().filter(|tool| !declared(tool));
         let hosted = effective.settings.hosted_tools.len();
-        let Merged { tools, dropped } =
-            tool::merge(&self.tools, of_context.iter().chain(brought), of_mode, hosted);
+        let ToolSelection { tools, dropped } =
+            tool::select_tools(&self.tools, of_context.iter().chain(mode_client_tools), of_mode, hosted);
         for dropped in dropped {
             tracing::warn!(%dropped, "a tool was left out of the turn");
         }
@@ -126,14 +130,16 @@ impl AgentConfig {
             }
             is_offered
         });
-        let scoped: Vec<String> =
-            [self.catalog.instructions(mode), Some(self.catalog.block())].into_iter().flatten().collect();
+        let scoped: Vec<String> = [self.catalog.instructions(mode), Some(self.catalog.catalog_block())]
+            .into_iter()
+            .flatten()
+            .collect();
         let usage = tool::usage_metadata_block(&tools);
-        Plan {
+        TurnSpec {
             provider: effective.route.provider.clone(),
             model: effective.route.model.clone(),
             fallbacks: effective.fallbacks.clone(),
-            system: effective.system.clone(),
+            system_prompt: effective.system.clone(),
             system_parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
             settings: effective.settings.clone(),
             active_files: Vec::new(),
@@ -141,10 +147,10 @@ impl AgentConfig {
             tool_choice,
             tools,
             tools_on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
-            chain: keeper,
-            chain_policy: effective.chain,
+            history_owner,
+            conversation_state: effective.chain,
             start: None,
-            cut_place: 0,
+            cutoff_depth: 0,
             history_tokens: effective.budgets.history_tokens,
             history_summary: effective.history_summary,
             solution: None,
@@ -155,15 +161,15 @@ impl AgentConfig {
         }
     }
 
-    /// What tools may know about a turn that is in this mode by now.
+    /// Returns the facts that tools may use about a turn in this mode.
     #[must_use]
-    pub fn facts(&self, mode: &str) -> Facts {
+    pub fn facts(&self, mode: &str) -> TurnFacts {
         let offered = self.catalog.modes().filter(|mode| mode.is_offered());
         let modes = offered.map(|mode| AvailableMode {
             key: mode.key.clone(),
             display_name: mode.display_name.clone(),
             when_to_use: mode.when_to_use.clone(),
         });
-        Facts { mode: mode.to_owned(), modes: modes.collect() }
+        TurnFacts { mode: mode.to_owned(), modes: modes.collect() }
     }
 }

@@ -1,304 +1,325 @@
-//! The conversation as a turn's next request tells it: by the provider's memory, or by this service.
+//! The conversation of an attempt: continued from the provider's stored responses, or replayed by this service.
 
 use contracts::request::UserTurn;
 use protocol::{
-    chain::{ChainPolicy, Keeper, Rebuild, Start},
+    chain::{ChainStart, ConversationStatePolicy, HistoryOwner, ReplayReason},
     session::SolutionContext,
     turn::Turn,
 };
 
 use crate::{
-    call::Reader,
-    history::{self, Earlier, LeftOut, Now, Telling},
-    known::Solutions,
+    attempt::{AttemptState, TurnSpec},
+    compaction::CompactionRange,
+    history::{self, LoadedHistory, RenderTarget, RenderedHistory, Truncation},
     mode::Catalog,
-    model::{Chain, Error, Reply, Request, Told},
-    progress::{Plan, Progress},
-    sum_up::Due,
+    model::{Chain, Error, HistoryItem, Reply, Request},
+    prompt_state::SolutionTexts,
+    rounds::ReasoningReader,
 };
 
-/// What the user is told when the model gets less than the whole conversation.
-const SHORTENED: &str =
+/// Warning for the user if the model gets only part of the conversation.
+const HISTORY_TRUNCATED: &str =
     "Only the newest part of this conversation was sent to the model; older turns were left out.";
 
-/// What the user is told when the session's own records could not be read.
-const UNREADABLE: &str =
+/// Warning for the user if the session's own records can't be read.
+const HISTORY_UNREADABLE: &str =
     "Some earlier turns of this conversation could not be read; the answer was written without them.";
 
-/// What the next request has to tell and is not at hand.
+/// Data that the next request needs and that isn't loaded yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Missing {
-    /// The user's own request.
+pub struct MissingData {
+    /// Set if the user's request is needed.
     pub request: bool,
-    /// Earlier turns, of at most so many tokens.
-    pub earlier: Option<u32>,
-    /// The text of the session's solution context.
+    /// Token budget for the earlier turns, if they are needed.
+    pub history: Option<u32>,
+    /// The solution context whose text is needed.
     pub solution: Option<SolutionContext>,
 }
 
-/// What a reply shows of its provider.
+/// A capability of a provider, observed in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lesson {
-    /// It went on from a response that it kept.
-    KeptChain,
-    /// It refused to, or did not.
-    RefusedChain,
-    /// It says that it keeps nothing.
-    KeepsNone,
-    /// It replies to those alone that don't ask for the model's reasoning.
-    TellsNoReasoning,
+pub enum ObservedCapability {
+    /// It continued from a response that it stored.
+    ContinuesResponses,
+    /// It rejected or ignored the response to continue from.
+    RejectsContinuation,
+    /// It reports that it stores nothing.
+    StoresNothing,
+    /// It replies only to requests that don't ask for reasoning.
+    RejectsReasoning,
 }
 
-/// How the conversation gets to the model, from request to request of one attempt.
+/// The conversation with one model, from request to request of an attempt.
 #[derive(Debug)]
 pub struct Conversation {
-    /// The user's request, once it is at hand.
+    /// The user's request, once loaded.
     pub request: Option<UserTurn>,
-    /// The text of the solution context, once it was read.
-    pub solution: Option<String>,
-    /// The earlier turns, once they were read.
-    pub earlier: Option<Earlier>,
-    /// The response that the turn's first model call goes on from.
+    /// The text of the solution context, once loaded.
+    pub solution_text: Option<String>,
+    /// The earlier turns, once loaded.
+    pub history: Option<LoadedHistory>,
+    /// The response that the turn's first model call continues from.
     previous_response_id: Option<String>,
-    /// Why the earlier turns are told; none while the provider remembers them, or when there are none.
-    rebuild: Option<Rebuild>,
-    /// How many tokens of them are told.
-    room: u32,
-    /// Whether that is less than it might be, because it was too long for the model.
-    shrunk: bool,
-    /// How many tokens of them were told last.
-    told_tokens: u32,
-    /// The provider.
+    /// The reason to replay the earlier turns; none if the provider stores them or there are none.
+    replay_reason: Option<ReplayReason>,
+    /// Token budget for the earlier turns.
+    token_budget: u32,
+    /// True if the budget was reduced because the conversation was too long for the model.
+    is_shrunk: bool,
+    /// Tokens of earlier turns in the last request.
+    replayed_tokens: u32,
+    /// The provider's id.
     provider: String,
-    /// Whether it turned out to keep no chains.
-    keeps_none: bool,
-    /// Whether it refused to go on from a reply, and has not replied since.
-    refused: bool,
-    /// Whether the provider refused to tell reasoning, or to be told it.
-    without_reasoning: bool,
-    /// Whether it can't read a file of an earlier turn.
-    without_files: bool,
+    /// True if the provider doesn't store responses.
+    is_stateless: bool,
+    /// True if the provider refused to continue from a response and hasn't replied since.
+    rejected_continuation: bool,
+    /// True if the provider doesn't accept or return reasoning.
+    omits_reasoning: bool,
+    /// True if the provider can't read a file of an earlier turn.
+    omits_files: bool,
 }
 
 impl Conversation {
-    /// The same with a provider that does not tell a model's reasoning.
+    /// Sets that the provider doesn't accept or return reasoning.
     #[must_use]
-    pub fn without_reasoning(self, without_reasoning: bool) -> Self {
-        Self { without_reasoning, ..self }
+    pub fn with_reasoning_omitted(self, omits_reasoning: bool) -> Self {
+        Self { omits_reasoning, ..self }
     }
 
-    /// Where an attempt begins: the turn's first model call at `start`, a later one at the last reply.
+    /// Creates the conversation of an attempt. It continues from `start` before the turn's first reply, and from the
+    /// last reply after it.
     #[must_use]
     pub fn new(
-        start: &Start,
-        plan: &Plan,
-        progress: &Progress,
+        start: &ChainStart,
+        spec: &TurnSpec,
+        state: &AttemptState,
         request: Option<UserTurn>,
         provider: &str,
     ) -> Self {
-        // A reply of this very turn is gone on from, unless another model or provider is asked by now.
-        let moved = match (&progress.provider, &progress.asked) {
-            (Some(answered), _) if answered != provider => Some(Rebuild::OtherProvider),
-            (_, Some(asked)) if *asked != plan.model => Some(Rebuild::OtherModel),
+        // This turn's own reply can be continued, unless the model or the provider has changed since.
+        let switched = match (&state.provider, &state.requested_model) {
+            (Some(answered), _) if answered != provider => Some(ReplayReason::ProviderChanged),
+            (_, Some(asked)) if *asked != spec.model => Some(ReplayReason::ModelChanged),
             _ => None,
         };
-        let keeps_none = progress.keeps_no_chain.as_deref() == Some(provider);
-        let rebuild = match &progress.response_id {
-            Some(_) if keeps_none => start.rebuild().or(Some(Rebuild::Lost)),
-            Some(_) if plan.chain == Keeper::Provider => moved,
-            Some(_) | None => start.rebuild(),
+        let is_stateless = state.stateless_provider.as_deref() == Some(provider);
+        let replay_reason = match &state.response_id {
+            Some(_) if is_stateless => start.replay_reason().or(Some(ReplayReason::NotFound)),
+            Some(_) if spec.history_owner == HistoryOwner::Provider => switched,
+            Some(_) | None => start.replay_reason(),
         };
         Self {
             request,
-            solution: None,
-            earlier: None,
+            solution_text: None,
+            history: None,
             previous_response_id: start.previous_response_id().map(str::to_owned),
-            rebuild,
-            room: plan.history_tokens,
-            shrunk: false,
-            told_tokens: 0,
+            replay_reason,
+            token_budget: spec.history_tokens,
+            is_shrunk: false,
+            replayed_tokens: 0,
             provider: provider.to_owned(),
-            keeps_none,
-            refused: false,
-            without_reasoning: false,
-            without_files: false,
+            is_stateless,
+            rejected_continuation: false,
+            omits_reasoning: false,
+            omits_files: false,
         }
     }
 
-    /// The same, with what was read for the conversation before it.
+    /// Takes over the data that was loaded for the previous conversation.
     #[must_use]
-    pub fn having_read(self, before: &mut Self) -> Self {
-        Self { solution: before.solution.take(), earlier: before.earlier.take(), ..self }
+    pub fn with_loaded_from(self, before: &mut Self) -> Self {
+        Self { solution_text: before.solution_text.take(), history: before.history.take(), ..self }
     }
 
-    /// The response that the next request goes on from; none for one that begins a chain.
+    /// Returns the response that the next request continues from; none if it starts a chain.
     #[must_use]
-    pub fn previous_response_id<'a>(&'a self, plan: &Plan, progress: &'a Progress) -> Option<&'a str> {
-        let previous = progress.response_id.as_ref().or(self.previous_response_id.as_ref());
-        let remembered = self.is_kept(plan) && self.rebuild.is_none();
+    pub fn previous_response_id<'a>(&'a self, spec: &TurnSpec, state: &'a AttemptState) -> Option<&'a str> {
+        let previous = state.response_id.as_ref().or(self.previous_response_id.as_ref());
+        let remembered = self.provider_stores(spec) && self.replay_reason.is_none();
         previous.filter(|_| remembered).map(String::as_str)
     }
 
-    /// Whether the next request tells the user's own words: the first of the turn, or of a chain.
+    /// True if the next request contains the user's own message: the first of the turn or of a chain.
     #[must_use]
-    pub fn tells_request(&self, plan: &Plan, progress: &Progress) -> bool {
-        self.previous_response_id(plan, progress).is_none() || progress.response_id.is_none()
+    pub fn includes_user_request(&self, spec: &TurnSpec, state: &AttemptState) -> bool {
+        self.previous_response_id(spec, state).is_none() || state.response_id.is_none()
     }
 
-    /// Whether the provider is to keep what it replies, to go on from.
+    /// True if the provider stores its responses for later requests to continue from.
     #[must_use]
-    pub fn is_kept(&self, plan: &Plan) -> bool {
-        plan.chain == Keeper::Provider && !self.keeps_none && !self.refused
+    pub fn provider_stores(&self, spec: &TurnSpec) -> bool {
+        spec.history_owner == HistoryOwner::Provider && !self.is_stateless && !self.rejected_continuation
     }
 
-    /// What has to be read before the next request can be composed.
+    /// Returns the data to load before the next request can be composed.
     #[must_use]
-    pub fn missing(&self, plan: &Plan, progress: &Progress) -> Missing {
-        let begins = self.previous_response_id(plan, progress).is_none();
-        let is_untold = |latched: &SolutionContext| begins || progress.told_solution != Some(latched.text);
-        Missing {
-            request: self.request.is_none() && self.tells_request(plan, progress),
-            earlier: (self.rebuild.is_some() && self.earlier.is_none()).then_some(self.room),
-            solution: plan.solution.clone().filter(|latched| is_untold(latched) && self.solution.is_none()),
+    pub fn missing_data(&self, spec: &TurnSpec, state: &AttemptState) -> MissingData {
+        let starts_chain = self.previous_response_id(spec, state).is_none();
+        let needs_text =
+            |latched: &SolutionContext| starts_chain || state.chain_solution != Some(latched.text);
+        MissingData {
+            request: self.request.is_none() && self.includes_user_request(spec, state),
+            history: (self.replay_reason.is_some() && self.history.is_none()).then_some(self.token_budget),
+            solution: spec
+                .solution
+                .clone()
+                .filter(|latched| needs_text(latched) && self.solution_text.is_none()),
         }
     }
 
-    /// The texts of solution contexts that are at hand.
-    pub(crate) fn solutions(&self, plan: &Plan) -> Solutions {
-        let earlier = self.earlier.as_ref().map(|earlier| earlier.solutions.clone()).unwrap_or_default();
-        let latched = plan.solution.as_ref().map(|latched| latched.text).zip(self.solution.clone());
-        earlier.into_iter().chain(latched).collect()
+    /// Returns the loaded texts of solution contexts.
+    pub(crate) fn solution_texts(&self, spec: &TurnSpec) -> SolutionTexts {
+        let history = self.history.as_ref().map(|history| history.solution_texts.clone()).unwrap_or_default();
+        let latched = spec.solution.as_ref().map(|latched| latched.text).zip(self.solution_text.clone());
+        history.into_iter().chain(latched).collect()
     }
 
-    /// Who is told the reasoning of earlier replies.
-    pub(crate) fn reader<'a>(&'a self, plan: &'a Plan) -> Option<Reader<'a>> {
-        let reader = Reader { model: &plan.model, provider: &self.provider };
-        Some(reader).filter(|_| self.tells_reasoning(plan))
+    /// Returns the model that gets the reasoning of earlier replies, if any.
+    pub(crate) fn reasoning_reader<'a>(&'a self, spec: &'a TurnSpec) -> Option<ReasoningReader<'a>> {
+        let reasoning_reader = ReasoningReader { model: &spec.model, provider: &self.provider };
+        Some(reasoning_reader).filter(|_| self.replays_reasoning(spec))
     }
 
-    /// Whether reasoning goes to and fro: where the provider keeps nothing, it can't keep that either.
-    pub(crate) fn tells_reasoning(&self, plan: &Plan) -> bool {
-        !self.is_kept(plan) && !self.without_reasoning
+    /// True if requests carry reasoning. A provider that stores nothing can't store reasoning either.
+    pub(crate) fn replays_reasoning(&self, spec: &TurnSpec) -> bool {
+        !self.provider_stores(spec) && !self.omits_reasoning
     }
 
-    /// The earlier turns as the next request tells them, and what the user has to know about it.
-    pub(crate) fn telling(
+    /// Renders the earlier turns for the next request, and adds the warnings that the user needs.
+    pub(crate) fn render_history(
         &mut self,
         turn: &Turn,
-        plan: &Plan,
-        progress: &mut Progress,
+        spec: &TurnSpec,
+        state: &mut AttemptState,
         catalog: &Catalog,
-    ) -> Telling {
-        let now = Now {
-            place: turn.place(),
+    ) -> RenderedHistory {
+        let target = RenderTarget {
+            depth: turn.depth(),
             mode: &turn.mode,
-            solution: plan.solution.as_ref().filter(|_| self.solution.is_some()),
-            reader: self.reader(plan),
-            room: self.room,
-            summary: progress.window.as_ref().and_then(|window| window.summary.as_ref()),
-            briefly: self.without_files,
+            solution: spec.solution.as_ref().filter(|_| self.solution_text.is_some()),
+            reasoning_reader: self.reasoning_reader(spec),
+            token_budget: self.token_budget,
+            summary: state.history_window.as_ref().and_then(|window| window.summary.as_ref()),
+            omits_files: self.omits_files,
         };
-        let nothing = Earlier::default();
-        let earlier = self.earlier.as_ref().filter(|_| self.rebuild.is_some()).unwrap_or(&nothing);
-        let telling = history::tell(earlier, now, catalog);
-        // Where a line begins there is nothing that could have been lost.
-        let warning = self.rebuild.and_then(Rebuild::warning).filter(|_| !turn.after.is_nothing());
-        let first = earlier.exchanges.first().map_or(turn.place(), |exchange| exchange.place);
-        let is_short = earlier.left_out != LeftOut::Nothing || telling.window.from > first;
+        let nothing = LoadedHistory::default();
+        let history = self.history.as_ref().filter(|_| self.replay_reason.is_some()).unwrap_or(&nothing);
+        let rendered = history::render(history, target, catalog);
+        // At the start of an ancestry, nothing can have been lost.
+        let warning =
+            self.replay_reason.and_then(ReplayReason::warning).filter(|_| !turn.parent.is_none());
+        let first = history.exchanges.first().map_or(turn.depth(), |exchange| exchange.depth);
+        let is_truncated = history.truncation != Truncation::None || rendered.window.from > first;
         if let Some(warning) = warning {
-            progress.warn(warning);
+            state.warn(warning);
         }
-        match earlier.left_out {
-            LeftOut::Unreadable => progress.warn(UNREADABLE),
-            _ if is_short && (warning.is_some() || self.shrunk) => progress.warn(SHORTENED),
-            LeftOut::NoRoom | LeftOut::Before | LeftOut::Nothing => {}
+        match history.truncation {
+            Truncation::Unreadable => state.warn(HISTORY_UNREADABLE),
+            _ if is_truncated && (warning.is_some() || self.is_shrunk) => state.warn(HISTORY_TRUNCATED),
+            Truncation::TokenBudget | Truncation::WindowStart | Truncation::None => {}
         }
-        if let Some(warning) = not_repeated(&telling.not_repeated) {
-            progress.warn(&warning);
+        if let Some(warning) = omitted_files_warning(&rendered.omitted_files) {
+            state.warn(&warning);
         }
-        self.told_tokens = telling.tokens;
-        telling
+        self.replayed_tokens = rendered.tokens;
+        rendered
     }
 
-    /// Which turns the model has to sum up before it is told this; none where no earlier turns are told.
-    pub(crate) fn due(&self, plan: &Plan, progress: &Progress, telling: &Telling) -> Option<Due> {
-        self.rebuild.and_then(|_| Due::of(plan, progress, telling, self.room))
+    /// Returns the turns to summarize before this request; none if no earlier turns are replayed.
+    pub(crate) fn compaction_range(
+        &self,
+        spec: &TurnSpec,
+        state: &AttemptState,
+        rendered: &RenderedHistory,
+    ) -> Option<CompactionRange> {
+        self.replay_reason.and_then(|_| CompactionRange::needed(spec, state, rendered, self.token_budget))
     }
 
-    /// Whether a reply was written without what came before it: the provider took the request, and did not
-    /// go on from the response that it named.
+    /// True if the provider accepted the request but ignored the response that it continues from. The reply was then
+    /// written without the conversation.
     #[must_use]
-    pub fn is_forgotten(&self, plan: &Plan, request: &Request, reply: &Reply) -> bool {
+    pub fn lost_context(&self, spec: &TurnSpec, request: &Request, reply: &Reply) -> bool {
         let chained = matches!(request.chain, Chain::Continues { .. });
-        chained && !reply.kept && plan.chain_policy == ChainPolicy::Auto
+        chained && !reply.is_stored && spec.conversation_state == ConversationStatePolicy::Auto
     }
 
-    /// A reply came: what it goes on from is with the provider now, or nothing ever is. What that says of the
-    /// provider is remembered with the turn, and then with its session.
-    pub fn replied(
+    /// Records a reply and returns the capabilities that it shows, which the turn and then its session remember. From
+    /// now on the provider either stores the conversation or never does.
+    pub fn record_reply(
         &mut self,
-        plan: &Plan,
+        spec: &TurnSpec,
         request: &Request,
         reply: &Reply,
-        progress: &mut Progress,
-    ) -> Vec<Lesson> {
+        state: &mut AttemptState,
+    ) -> Vec<ObservedCapability> {
         let chained = matches!(request.chain, Chain::Continues { .. });
-        let lesson = match plan.chain_policy {
-            // The request that told everything itself was taken: it was the chain that was refused.
-            ChainPolicy::Auto if self.refused => Some(Lesson::RefusedChain),
-            ChainPolicy::Auto if request.store && !reply.kept => Some(Lesson::KeepsNone),
-            _ => (chained && reply.kept).then_some(Lesson::KeptChain),
+        let capability = match spec.conversation_state {
+            // The provider accepted the replayed conversation, so its refusal was about continuing.
+            ConversationStatePolicy::Auto if self.rejected_continuation => {
+                Some(ObservedCapability::RejectsContinuation)
+            }
+            ConversationStatePolicy::Auto if request.store && !reply.is_stored => {
+                Some(ObservedCapability::StoresNothing)
+            }
+            _ => (chained && reply.is_stored).then_some(ObservedCapability::ContinuesResponses),
         };
-        if matches!(lesson, Some(Lesson::RefusedChain | Lesson::KeepsNone)) {
-            (self.refused, self.keeps_none) = (false, true);
-            progress.keeps_no_chain = Some(self.provider.clone());
+        if matches!(
+            capability,
+            Some(ObservedCapability::RejectsContinuation | ObservedCapability::StoresNothing)
+        ) {
+            (self.rejected_continuation, self.is_stateless) = (false, true);
+            state.stateless_provider = Some(self.provider.clone());
         }
-        if self.is_kept(plan) {
-            self.rebuild = None;
+        if self.provider_stores(spec) {
+            self.replay_reason = None;
         }
-        let reasoning = (self.without_reasoning && !self.is_kept(plan)).then_some(Lesson::TellsNoReasoning);
-        lesson.into_iter().chain(reasoning).collect()
+        let reasoning = (self.omits_reasoning && !self.provider_stores(spec))
+            .then_some(ObservedCapability::RejectsReasoning);
+        capability.into_iter().chain(reasoning).collect()
     }
 
-    /// Whether another request may get what this one did not: one that tells the earlier turns itself, then
-    /// one with half of them, then one without any.
-    pub fn can_recover(&mut self, plan: &Plan, error: &Error, request: &Request) -> bool {
+    /// Prepares another request after a failure, and returns false if none may succeed. It first replays the earlier
+    /// turns, then half of them, then none.
+    pub fn try_recover(&mut self, spec: &TurnSpec, error: &Error, request: &Request) -> bool {
         match (error, &request.chain) {
             (Error::ChainLost, Chain::Continues { .. }) => {
-                self.rebuild = Some(Rebuild::Lost);
-                self.refused = plan.chain_policy == ChainPolicy::Auto;
+                self.replay_reason = Some(ReplayReason::NotFound);
+                self.rejected_continuation = spec.conversation_state == ConversationStatePolicy::Auto;
             }
-            (Error::ContextTooLong, Chain::Continues { .. }) => self.rebuild = Some(Rebuild::TooLong),
-            (Error::ContextTooLong, Chain::Initial { .. }) if self.told_tokens > 0 => {
-                // Of the room a quarter is made free: what is told then is half of what was.
-                self.room = if self.shrunk { 0 } else { self.told_tokens / 3 * 2 };
-                self.shrunk = true;
+            (Error::ContextTooLong, Chain::Continues { .. }) => {
+                self.replay_reason = Some(ReplayReason::TooLong)
             }
-            // Another provider may have read what this one can't.
-            (Error::AttachmentRefused, Chain::Initial { told, .. })
-                if !self.without_files && has_attachments(told) =>
+            (Error::ContextTooLong, Chain::Initial { .. }) if self.replayed_tokens > 0 => {
+                // A new window uses three quarters of its budget, so two thirds of the last size gives half of it.
+                self.token_budget = if self.is_shrunk { 0 } else { self.replayed_tokens / 3 * 2 };
+                self.is_shrunk = true;
+            }
+            // Another provider may have read a file that this one can't.
+            (Error::AttachmentRefused, Chain::Initial { history, .. })
+                if !self.omits_files && has_attachments(history) =>
             {
-                self.without_files = true;
+                self.omits_files = true;
             }
-            // Some models have no reasoning to tell, and some keys that it was encrypted with are gone.
-            (Error::Rejected { .. }, _) if request.reasoning_wanted => self.without_reasoning = true,
+            // Some models have no reasoning, and some encryption keys of reasoning are gone.
+            (Error::Rejected { .. }, _) if request.wants_reasoning => self.omits_reasoning = true,
             _ => return false,
         }
         true
     }
 }
 
-fn has_attachments(told: &[Told]) -> bool {
-    told.iter().any(|told| matches!(told, Told::Said(message) if !message.attachments.is_empty()))
+fn has_attachments(items: &[HistoryItem]) -> bool {
+    items.iter().any(|item| matches!(item, HistoryItem::Message(message) if !message.attachments.is_empty()))
 }
 
-/// How many files a warning names.
-const MOST_NAMED: usize = 16;
+/// Maximum number of files that a warning names.
+const MAX_NAMED_FILES: usize = 16;
 
-/// What the user is told about files of earlier turns that the model does not get again.
-fn not_repeated(files: &[String]) -> Option<String> {
-    let named = files.get(..MOST_NAMED).unwrap_or(files).join(", ");
-    let more = match files.len().saturating_sub(MOST_NAMED) {
+/// Returns the warning about files of earlier turns that the model doesn't get again, if any.
+fn omitted_files_warning(files: &[String]) -> Option<String> {
+    let named = files.get(..MAX_NAMED_FILES).unwrap_or(files).join(", ");
+    let more = match files.len().saturating_sub(MAX_NAMED_FILES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

@@ -1,40 +1,40 @@
-//! What is wrong with a document that an operator wrote: all of it at once, each with its place.
+//! Faults of a document that an operator wrote, all at once and each with its path.
 //!
-//! A catalog or a context with three mistakes is corrected in one go, not in three deployments.
+//! An operator corrects a catalog or a context with three faults in one deployment, not in three.
 
 use std::fmt;
 
 use contracts::NonEmpty;
 
-/// One mistake.
+/// One fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{at}: {what}")]
+#[error("{path}: {message}")]
 pub struct Fault {
-    /// Where it is, for example `modes[1].WhenToUse`.
-    pub at: String,
-    /// What is wrong there.
-    pub what: String,
+    /// Path of the value, for example `modes[1].WhenToUse`.
+    pub path: String,
+    /// The problem and, where it isn't obvious, the fix.
+    pub message: String,
 }
 
-/// Every mistake of a document, in document order as far as that is known.
+/// Every fault of a document, in document order as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults(NonEmpty<Fault>);
 
 impl Faults {
-    /// A single mistake.
+    /// Creates a list with a single fault.
     #[must_use]
-    pub fn one(at: impl Into<String>, what: impl fmt::Display) -> Self {
-        Self(NonEmpty::one(Fault { at: at.into(), what: what.to_string() }))
+    pub fn single(path: impl Into<String>, message: impl fmt::Display) -> Self {
+        Self(NonEmpty::one(Fault { path: path.into(), message: message.to_string() }))
     }
 
-    /// The mistakes, at least one.
+    /// Returns the faults, at least one.
     #[must_use]
     pub fn as_slice(&self) -> &[Fault] {
         self.0.as_slice()
     }
 }
 
-/// One line per mistake.
+/// Formats one fault per line.
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, fault) in self.0.iter().enumerate() {
@@ -49,19 +49,19 @@ impl fmt::Display for Faults {
 
 impl std::error::Error for Faults {}
 
-/// The mistakes found so far.
+/// Collects faults during a check.
 #[derive(Debug, Default)]
-pub(crate) struct Found(Vec<Fault>);
+pub(crate) struct FaultCollector(Vec<Fault>);
 
-impl Found {
-    pub(crate) fn add(&mut self, at: impl Into<String>, what: impl fmt::Display) {
-        self.0.push(Fault { at: at.into(), what: what.to_string() });
+impl FaultCollector {
+    pub(crate) fn add(&mut self, path: impl Into<String>, message: impl fmt::Display) {
+        self.0.push(Fault { path: path.into(), message: message.to_string() });
     }
 
-    /// Adds a mistake unless `fine`.
-    pub(crate) fn unless(&mut self, fine: bool, at: impl Into<String>, what: impl fmt::Display) {
-        if !fine {
-            self.add(at, what);
+    /// Adds a fault unless `condition` holds.
+    pub(crate) fn require(&mut self, condition: bool, path: impl Into<String>, message: impl fmt::Display) {
+        if !condition {
+            self.add(path, message);
         }
     }
 
@@ -69,8 +69,8 @@ impl Found {
         self.0.len()
     }
 
-    /// The mistakes as an error, when there are any.
-    pub(crate) fn check(self) -> Result<(), Faults> {
+    /// Returns an error with the faults, if there are any.
+    pub(crate) fn finish(self) -> Result<(), Faults> {
         NonEmpty::new(self.0).map_or(Ok(()), |faults| Err(Faults(faults)))
     }
 }

@@ -1,7 +1,7 @@
 //! The port to the language model: one reply per call.
 //!
-//! [`Request`] is AGN-003 §2 as our rulings have it: what the orchestrator knows, not how a
-//! provider spells it. The adapter in `llm` owns the wire, the retries and the timeouts.
+//! A [`Request`] contains what the orchestrator knows, independent of a provider's wire format. The adapter in `llm`
+//! owns the wire format, the retries and the timeouts.
 
 use std::{future::Future, time::Duration};
 
@@ -10,13 +10,13 @@ use contracts::{ContentHash, Usage, request::UserTurn, response::ToolOutcome};
 use protocol::turn::Turn;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::Settings;
+use crate::model_settings::ModelSettings;
 
 /// A language model behind a Responses API.
 pub trait Model: Send + Sync {
-    /// Asks for one reply. What becomes known on the way, whether a reply comes or not, goes to `observer`.
+    /// Requests one reply. Everything that becomes known during the call goes to `observer`, with or without a reply.
     ///
-    /// Dropping the future ends the generation upstream. Nothing outlasts `deadline`.
+    /// Dropping the future ends the generation at the provider. The call never outlasts `deadline`.
     fn reply(
         &self,
         request: &Request,
@@ -25,64 +25,63 @@ pub trait Model: Send + Sync {
     ) -> impl Future<Output = Result<Reply, Error>> + Send;
 }
 
-/// What one model call lets through while it lasts. It outlives the call: what a reply that failed or
-/// broke off had cost is told all the same.
+/// Callbacks and results of one model call. It outlives the call, so the usage of a failed reply is known too.
 pub struct Observer<'a> {
-    /// Receives the text as it is written; the reply holds all of it.
+    /// Receives the text while it is written. The reply has the complete text.
     pub deltas: &'a mut (dyn FnMut(&str) + Send),
-    /// Is told of a pause before the provider is asked again, and of its end.
+    /// Receives the pause before a retry, and none when the retry starts.
     pub pauses: Option<&'a mut (dyn FnMut(Option<Duration>) + Send)>,
-    /// Tokens used, when the provider tells.
+    /// Tokens used, if the provider reports them.
     pub usage: Option<Usage>,
-    /// Whether anything of an output was there.
+    /// True if there was any output.
     pub has_output: bool,
-    /// The provider's id of a reply that did not come to its end, when the provider told one.
-    pub failed_id: Option<String>,
-    /// What went over the wire, filled in where it is wanted: where it is there to be filled.
-    pub raw: Option<Raw>,
+    /// The provider's id of a reply that didn't complete, if known.
+    pub failed_response_id: Option<String>,
+    /// The raw payloads, filled in if set.
+    pub raw: Option<RawPayloads>,
 }
 
-/// What went over the wire in one model call, bounded in size. Never a header, so never a key.
+/// The raw payloads of one model call, bounded in size. They never contain headers, so never a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Raw {
-    /// The request's body as it was sent; empty when nothing was.
+pub struct RawPayloads {
+    /// The request body as sent; empty if nothing was sent.
     pub request: Bytes,
-    /// The response as the stream's end told it, or what there was instead; empty when nothing came.
+    /// The final response of the stream, or the received body if there is none; empty if nothing came.
     pub response: Bytes,
 }
 
 impl<'a> Observer<'a> {
-    /// Hands text on to `deltas` and keeps nothing of the wire.
+    /// Creates an observer that sends text to `deltas` and captures no raw payloads.
     #[must_use]
-    pub fn of(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
-        Self { deltas, pauses: None, usage: None, has_output: false, failed_id: None, raw: None }
+    pub fn new(deltas: &'a mut (dyn FnMut(&str) + Send)) -> Self {
+        Self { deltas, pauses: None, usage: None, has_output: false, failed_response_id: None, raw: None }
     }
 
-    /// Tells `pauses` of pauses.
+    /// Reports pauses to `pauses`.
     #[must_use]
-    pub fn telling_pauses(self, pauses: &'a mut (dyn FnMut(Option<Duration>) + Send)) -> Self {
+    pub fn with_pauses(self, pauses: &'a mut (dyn FnMut(Option<Duration>) + Send)) -> Self {
         Self { pauses: Some(pauses), ..self }
     }
 
-    /// The provider is asked again after a pause, or now.
-    pub fn paused(&mut self, pause: Option<Duration>) {
+    /// Reports a pause before a retry, or its end.
+    pub fn report_pause(&mut self, pause: Option<Duration>) {
         if let Some(pauses) = &mut self.pauses {
             pauses(pause);
         }
     }
 
-    /// Adds what a reply used, as far as the provider told it: a call may take more than one.
-    pub fn spent(&mut self, usage: Option<Usage>) {
+    /// Adds usage, if the provider reports it. A call may have more than one reply.
+    pub fn add_usage(&mut self, usage: Option<Usage>) {
         self.usage = match (self.usage, usage) {
-            (Some(before), Some(now)) => Some(before.plus(now)),
+            (Some(before), Some(now)) => Some(before.saturating_add(now)),
             (before, now) => before.or(now),
         };
     }
 
-    /// The same, and keeps what goes over the wire if `wanted`.
+    /// Captures the raw payloads if `wanted`.
     #[must_use]
-    pub fn keeping_raw(self, wanted: bool) -> Self {
-        Self { raw: wanted.then(Raw::default), ..self }
+    pub fn with_raw_payloads(self, wanted: bool) -> Self {
+        Self { raw: wanted.then(RawPayloads::default), ..self }
     }
 }
 
@@ -92,62 +91,62 @@ impl std::fmt::Debug for Observer<'_> {
     }
 }
 
-/// One model call (AGN-003 §2, §3).
+/// One model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The provider, by the name that the deployment gave it; none: the default.
+    /// The provider's name in the deployment; none for the default.
     pub provider: Option<String>,
     /// The provider's model id.
     pub model: String,
-    /// How it is asked.
-    pub settings: Settings,
-    /// Who asks, as far as the provider may know.
+    /// Sampling and output settings.
+    pub settings: ModelSettings,
+    /// Pseudonyms of the session and the user.
     pub identifiers: Option<Identifiers>,
-    /// Whether the provider may keep the reply, to chain from (`Chain: local`).
+    /// True if the provider may store the reply, for later requests to continue from.
     pub store: bool,
-    /// Where the conversation stands upstream.
+    /// The conversation up to this call.
     pub chain: Chain,
-    /// What this call says.
+    /// The new message of this call.
     pub message: Message,
     /// The turn's tools, sent on every request.
     pub tools: Vec<Tool>,
-    /// A tool the model must call (AGN-003 §6.2).
+    /// A tool that the model must call.
     pub tool_choice: Option<String>,
-    /// Whether the reply's reasoning is wanted, encrypted, so that it can be told again where nothing is
-    /// stored.
-    pub reasoning_wanted: bool,
+    /// Set if the reply's reasoning is wanted, encrypted, so that it can be replayed when the provider stores
+    /// nothing.
+    pub wants_reasoning: bool,
 }
 
-/// What one model call says: answers to calls, then one user message (AGN-003 §5).
+/// The input of one model call: outputs of tool calls, then one user message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Answers to the previous reply's calls, in the model's order.
+    /// Outputs for the previous reply's calls, in the model's order.
     pub tool_outputs: Vec<ToolOutput>,
-    /// The mode's key, for `[MODE: …]` (AGN-003 §5.1).
+    /// The mode's key, for `[MODE: …]`.
     pub mode: String,
-    /// What the user message says under `[INSTRUCTION]`.
+    /// Content under `[INSTRUCTION]`.
     pub instruction: Instruction,
-    /// A finished block about earlier turns that are not told: what they were told of stands in it alone.
-    pub earlier_block: Option<String>,
-    /// A finished `[CONTEXT]` block (AGN-002).
+    /// Complete block about earlier turns that are not replayed.
+    pub earlier_turns_block: Option<String>,
+    /// Complete `[CONTEXT]` block.
     pub context_block: Option<String>,
-    /// A finished block of the active files' text (AGN-003 §5).
+    /// Complete block with the text of the active files.
     pub files_block: Option<String>,
-    /// Files and images that go as they are (AGN-003 §5).
+    /// Files and images that the provider reads itself.
     pub attachments: Vec<Attachment>,
-    /// What changed since the model was last told (ruling: system text on a chained request).
+    /// Changes to the mode's instructions or the solution context since the last request.
     pub update: Option<String>,
 }
 
 impl Message {
-    /// A message of this mode that brings tool results, and none yet.
+    /// Creates a message for tool results in this mode, with no outputs yet.
     #[must_use]
     pub fn in_mode(mode: &str) -> Self {
         Self {
             tool_outputs: Vec::new(),
             mode: mode.to_owned(),
             instruction: Instruction::ToolResults,
-            earlier_block: None,
+            earlier_turns_block: None,
             context_block: None,
             files_block: None,
             attachments: Vec::new(),
@@ -157,7 +156,7 @@ impl Message {
 }
 
 impl Request {
-    /// The response that it goes on from; none where it begins a chain.
+    /// Returns the response that the request continues from; none if it starts a chain.
     #[must_use]
     pub fn previous_response_id(&self) -> Option<&str> {
         match &self.chain {
@@ -167,103 +166,103 @@ impl Request {
     }
 }
 
-/// What tells one session and one user from another, and nothing else about them.
+/// Pseudonyms that tell sessions and users apart and reveal nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identifiers {
-    /// The session: its requests share their beginning, so they belong to one cache (`prompt_cache_key`).
+    /// The session's. Its requests share a prefix and so a prompt cache (`prompt_cache_key`).
     pub session: String,
-    /// The user, for a provider that has to stop misuse (`safety_identifier`).
+    /// The user's, for a provider's abuse monitoring (`safety_identifier`).
     pub user: String,
 }
 
 impl Identifiers {
-    /// Hashes: a provider learns that two requests are of one session or one user, not whose they are.
+    /// Creates hashes of the turn's session and user. They don't reveal whose the requests are.
     #[must_use]
-    pub fn of(turn: &Turn) -> Self {
+    pub fn for_turn(turn: &Turn) -> Self {
         let org = &turn.key.session.org;
-        let hash = |of: &str| ContentHash::of_bytes(format!("{org}\n{of}").as_bytes()).to_string();
+        let hash = |value: &str| ContentHash::hash_bytes(format!("{org}\n{value}").as_bytes()).to_string();
         Self { session: hash(turn.key.session.session.as_str()), user: hash(turn.requested_by.as_str()) }
     }
 }
 
-/// Initial or chained (AGN-003 §3).
+/// The conversation before a request: replayed, or continued from a stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Chain {
-    /// The first request of a chain: carries the system message (AGN-003 §4).
+    /// The first request of a chain, with a system message.
     Initial {
         /// The base system prompt.
         system: String,
-        /// What else the system message says, in order; blanks are omitted.
+        /// Other parts of the system message, in order. Blank ones are omitted.
         parts: Vec<String>,
-        /// The conversation so far, where the provider can't be asked to remember it.
-        told: Vec<Told>,
+        /// The conversation so far, if the provider doesn't store it.
+        history: Vec<HistoryItem>,
     },
-    /// Goes on from a stored response: no system message (AGN-003 §4.4).
+    /// Continues from a stored response, without a system message.
     Continues {
-        /// `previous_response_id`.
+        /// Id of that response.
         previous_response_id: String,
     },
 }
 
-/// A piece of the conversation so far, as it is told again.
+/// An item of the replayed conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// What a request said.
-    Said(Message),
-    /// What the model replied.
-    Replied(Vec<Item>),
+pub enum HistoryItem {
+    /// The message of a request.
+    Message(Message),
+    /// The items of a reply.
+    Reply(Vec<ReplyItem>),
 }
 
-/// A piece of a reply.
+/// An item of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
-    /// What it says.
+pub enum ReplyItem {
+    /// Text.
     Text(String),
-    /// How it came about.
+    /// Encrypted reasoning.
     Reasoning(Reasoning),
-    /// What a tool of the provider's did on the way.
+    /// A call of one of the provider's tools.
     Hosted(HostedCall),
-    /// What it asks for.
+    /// A call of a function tool.
     Call(FunctionCall),
 }
 
-/// What a tool of the provider's did on the way to a model's calls, as the provider told it.
+/// A call of one of the provider's tools, as the provider returned it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct HostedCall {
-    /// How many of the reply's calls stand before it.
+    /// Number of the reply's function calls before it.
     pub calls_before: usize,
-    /// How many of its pieces of reasoning do.
+    /// Number of the reply's reasoning items before it.
     pub reasoning_before: usize,
     /// The item.
     pub item: serde_json::Value,
 }
 
 impl HostedCall {
-    /// About how many bytes it has.
+    /// Returns its approximate size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.item.to_string().len()
     }
 }
 
-/// How a model came to its calls, encrypted: its provider alone can read it.
+/// The model's reasoning, encrypted so that only its provider can read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reasoning {
-    /// How many of the reply's calls stand before it.
+    /// Number of the reply's function calls before it.
     pub calls_before: usize,
-    /// The provider's id of it.
+    /// The provider's id of the item.
     pub id: String,
-    /// What the provider tells of it in words, as it came.
+    /// The provider's summary, as received.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub summary: Vec<serde_json::Value>,
-    /// The reasoning itself.
+    /// The encrypted content.
     pub encrypted: String,
 }
 
 impl Reasoning {
-    /// About how many bytes it has.
+    /// Returns its approximate size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let summary: usize = self.summary.iter().map(|part| part.to_string().len()).sum();
@@ -271,168 +270,168 @@ impl Reasoning {
     }
 }
 
-/// A file that the model reads itself.
+/// A file that the provider reads itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attachment {
-    /// An image of a kind that the API takes (`input_image`).
+    /// An image in a format that the API accepts (`input_image`).
     Image {
-        /// Its media type.
+        /// Media type.
         media_type: String,
-        /// Its bytes.
+        /// Content.
         bytes: Bytes,
     },
-    /// A document of a kind that the API takes (`input_file`).
+    /// A document in a format that the API accepts (`input_file`).
     File {
-        /// Its name, which tells the model what it reads.
+        /// File name, which the model sees.
         name: String,
-        /// Its media type.
+        /// Media type.
         media_type: String,
-        /// Its bytes.
+        /// Content.
         bytes: Bytes,
     },
 }
 
-/// What stands under `[INSTRUCTION]`.
+/// The content under `[INSTRUCTION]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Instruction {
-    /// The user's own words.
+    /// The user's text.
     User(String),
-    /// The user sent files or images alone (AGN-034 §4.1).
+    /// The user sent only files or images.
     FilesAlone,
-    /// The turn goes on from tool results.
+    /// The turn continues from tool results.
     ToolResults,
 }
 
 impl Instruction {
-    /// What a user's request says.
+    /// Returns the instruction of a user's request.
     #[must_use]
-    pub fn of(request: &UserTurn) -> Self {
+    pub fn from_request(request: &UserTurn) -> Self {
         request.instruction.clone().map_or(Self::FilesAlone, Self::User)
     }
 }
 
-/// A tool the model may call.
+/// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it does.
+    /// Description for the model.
     pub description: String,
-    /// JSON schema of its arguments.
+    /// JSON Schema of its arguments.
     pub parameters: serde_json::Value,
-    /// Whether the provider must hold the model to the schema.
+    /// Set if the provider must enforce the schema.
     pub strict: bool,
 }
 
-/// What a call came to.
+/// The output of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// The call that is answered.
+    /// The call.
     pub call: FunctionCall,
     /// Result or error.
     pub outcome: ToolOutcome,
 }
 
-/// A call the model asked for.
+/// A call that the model requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionCall {
     /// The provider's id of the call.
     pub call_id: String,
-    /// The tool.
+    /// The tool's name.
     pub name: String,
-    /// Its arguments, a JSON text as the model wrote it.
+    /// Arguments, as JSON text written by the model.
     pub arguments: String,
 }
 
-/// One whole reply.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The provider's id of the response, to chain from.
+    /// The provider's id of the response, for later requests to continue from.
     pub response_id: String,
-    /// The model that answered, as the provider names it.
+    /// The model, as the provider reports it.
     pub model: String,
-    /// The text, segments joined by a blank line; a refusal is text too.
+    /// The text, with its segments separated by a blank line. A refusal is text too.
     pub text: String,
     /// Function calls, in the model's order.
     pub calls: Vec<FunctionCall>,
-    /// Whether the provider has the reply to go on from, as far as it tells: not when nothing was to be
-    /// stored, or when it says that it stored nothing or did not go on from the response that it was asked to.
-    pub kept: bool,
-    /// Whether the text stops where the tokens ran out.
-    pub cut_short: bool,
-    /// Whether the text is not what was handed on while it was written: then it takes that one's place.
-    pub restated: bool,
-    /// How it came to them, where that was wanted and the provider tells.
+    /// True if the provider stored the reply for later requests to continue from. False if `store` was not set, or if
+    /// the provider reports that it stored nothing or ignored the response to continue from.
+    pub is_stored: bool,
+    /// True if the text ends at the token limit.
+    pub is_truncated: bool,
+    /// True if the text differs from the streamed text and replaces it.
+    pub replaces_stream: bool,
+    /// The reasoning before its calls, if requested and returned.
     pub reasoning: Vec<Reasoning>,
-    /// What the provider's own tools did on the way.
+    /// Calls of the provider's own tools.
     pub hosted: Vec<HostedCall>,
 }
 
-/// Why there is no reply. No variant carries the provider's own words (I14).
+/// The reason why there is no reply. No variant has the provider's own text (I14).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Too many requests or tokens; worth another try later.
+    /// Too many requests or tokens. A later attempt may succeed.
     #[error("the model provider limits the rate of requests")]
     RateLimited {
-        /// How long the provider asks to wait.
+        /// The wait that the provider asks for.
         retry_after: Option<Duration>,
     },
-    /// The account has no budget left.
+    /// The account's quota is used up.
     #[error("the model provider's quota is used up")]
     QuotaExceeded,
-    /// The input does not fit the model.
+    /// The input doesn't fit the model's context window.
     #[error("the conversation is too long for the model")]
     ContextTooLong,
-    /// The provider can't read an image or a file that it was sent.
+    /// The provider can't read an image or a file in the request.
     #[error("the model provider can't read an image or a file")]
     AttachmentRefused,
-    /// The provider's filter refused input or output.
+    /// The provider's filter refused the input or the output.
     #[error("the model provider's content filter refused")]
     ContentFiltered,
-    /// The API key was refused.
+    /// The provider rejected the API key.
     #[error("the model provider refused the credentials")]
     Unauthenticated,
     /// The deployment has no provider of that name.
     #[error("this deployment has no model provider of that name")]
     UnknownProvider,
-    /// The provider does not know the model.
+    /// The provider doesn't know the model.
     #[error("the model provider does not know the model")]
     ModelNotFound,
-    /// The request can't go on from the previous response: it is unknown or expired upstream, or the provider
-    /// keeps none. Any refusal of a request that goes on from one counts, unless it is about something else.
+    /// The provider doesn't continue from the previous response: it is unknown or expired, or nothing is stored.
+    /// Includes every refusal of such a request that isn't about something else.
     #[error("the model provider does not go on from the previous response")]
     ChainLost,
-    /// Any other refusal of the request itself.
+    /// Any other refusal of the request.
     #[error("the model provider rejected the request with status {status}")]
     Rejected {
         /// The HTTP status.
         status: u16,
     },
-    /// The provider could not be reached or failed.
+    /// The provider can't be reached, or it failed.
     #[error("the model provider is unavailable")]
     Unavailable {
-        /// How long the provider asks to wait.
+        /// The wait that the provider asks for.
         retry_after: Option<Duration>,
     },
-    /// A timeout or the turn's deadline.
+    /// A timeout, or the turn's deadline.
     #[error("the model did not answer in time")]
     TimedOut,
-    /// The reply broke off or is not what the API promises.
+    /// The reply broke off or doesn't conform to the API.
     #[error("the model provider's reply was malformed or incomplete")]
     Malformed,
-    /// The model stopped early, for example at its token limit before it wrote any text.
+    /// The model stopped early, for example at its token limit before any text.
     #[error("the model stopped before its answer was complete")]
     Incomplete,
-    /// A reply without text or a call, twice.
+    /// Two replies in a row without text and calls.
     #[error("the model answered with neither text nor a call")]
     Empty,
 }
 
 impl Error {
-    /// A provider that could not be reached or failed, and said nothing of when to come again.
+    /// A provider that can't be reached or failed, without a hint when to retry.
     pub const UNAVAILABLE: Self = Self::Unavailable { retry_after: None };
 
-    /// How long the provider asks to wait.
+    /// Returns the wait that the provider asks for.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -1,46 +1,46 @@
-//! The outcome object: everything an attempt found out, durable before it is decided (I4, I10).
+//! The outcome object: everything that an attempt produced, durable before the turn is settled (I4, I10).
 //!
-//! One JSON object under the attempt's own id. Whoever takes a turn over fences first, then looks
-//! for it and settles from it, so an answer that reached storage is neither paid for twice nor lost.
+//! It is one JSON object under the attempt's own id. A takeover fences first, then looks for it and settles from it.
+//! So an answer that reached storage is neither paid for twice nor lost.
 
-use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, error::Misread, json_bytes};
-use protocol::detail::{Findings, StagedMode};
+use contracts::{AgentExecuteResponse, Error, ErrorCode, InvokeResult, error::JsonError, json_bytes};
+use protocol::detail::{OutcomeSummary, StagedMode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    call::{CallRecord, Made, Round},
-    progress::Step,
-    summary::summarize,
-    window::Window,
+    attempt::RecoveryPoint,
+    excerpt::excerpt_of,
+    history_window::HistoryWindow,
+    rounds::{ModelCallInfo, Round, ToolCallRecord},
 };
 use protocol::{
     detail::Report,
     id::AttemptId,
-    place::Segment,
-    turn::{Reason, Verdict},
-    version::Newer,
+    stream_position::Segment,
+    turn::{EndReason, Verdict},
+    version::UnsupportedVersion,
 };
 
-/// The version this code writes.
+/// The schema version that this code writes.
 const SCHEMA_VERSION: u32 = 1;
 
-/// What one attempt came to.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", try_from = "Members")]
+#[serde(rename_all = "PascalCase", try_from = "OutcomeFields")]
 pub struct Outcome {
-    /// The version of this shape.
+    /// Schema version of the object.
     schema_version: u32,
-    /// The very body that the client gets, now and in every replay.
+    /// The response body for the client, now and in every replay.
     pub response: Response,
-    /// What the table keeps of it.
+    /// The part that the table stores.
     pub report: Report,
-    /// What kind of end, and what only an end of that kind has.
+    /// The kind of the ending, and its own members.
     #[serde(flatten)]
     pub ending: Ending,
 }
 
-/// What an attempt ended with.
+/// The ending of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "Kind", rename_all = "snake_case", rename_all_fields = "PascalCase")]
 pub enum Ending {
@@ -49,51 +49,51 @@ pub enum Ending {
         /// A mode change that takes effect when the turn completes (rule 8).
         #[serde(skip_serializing_if = "Option::is_none")]
         staged_mode: Option<StagedMode>,
-        /// The turn's changes before that one, oldest first.
+        /// The turn's mode changes before that one, oldest first.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         earlier_modes: Vec<StagedMode>,
-        /// The turn's tool calls as versions before this one kept them.
+        /// The turn's tool calls in the format of earlier versions.
         #[serde(rename = "Exchanges", skip_serializing_if = "Vec::is_empty")]
-        calls: Vec<CallRecord>,
-        /// The turn's tool rounds, bounded, for when the session's history has to be told again.
+        legacy_calls: Vec<ToolCallRecord>,
+        /// The turn's tool rounds, bounded in size, for a replay of the session's history.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_rounds: Vec<Round>,
-        /// How the turns before were told to it, where they were.
+        /// The history window of the turn's requests, if they replayed earlier turns.
         #[serde(skip_serializing_if = "Option::is_none")]
-        window: Option<Box<Window>>,
-        /// What its message told of the indexed sources, for the same.
+        history_window: Option<Box<HistoryWindow>>,
+        /// The `[CONTEXT]` block of the turn's message, for a replay.
         #[serde(skip_serializing_if = "Option::is_none")]
         context_block: Option<String>,
-        /// How the answer was come by.
+        /// The model call that returned the answer.
         #[serde(skip_serializing_if = "Option::is_none")]
-        made: Option<Box<Made>>,
+        model_call: Option<Box<ModelCallInfo>>,
     },
-    /// Errors.
+    /// An error.
     Failed {
-        /// The turn's tool rounds, bounded.
+        /// The turn's tool rounds, bounded in size.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_rounds: Vec<Round>,
-        /// How the reply that failed was come by.
+        /// The model call that failed.
         #[serde(skip_serializing_if = "Option::is_none")]
-        made: Option<Box<Made>>,
-        /// What there was of an answer.
+        model_call: Option<Box<ModelCallInfo>>,
+        /// The partial answer, if any.
         #[serde(skip_serializing_if = "Option::is_none")]
         partial: Option<String>,
     },
     /// Calls for the client to run.
     Suspended {
-        /// The pending calls, what the server already ran, and the tool list, so that any process can go on.
-        step: Box<Step>,
+        /// The pending calls, the results of server tools, and the settings, so that any process can continue.
+        recovery_point: Box<RecoveryPoint>,
     },
 }
 
-/// The stored object's members, whatever its kind.
+/// The members of the stored object, of every kind.
 ///
-/// They are read at once: serde reads a flattened enum out of a copy of every member that it has not placed yet, and compiles each
-/// type in it once more for that.
+/// They are deserialized in one pass. For a flattened enum, serde would buffer every member that has no field yet,
+/// and compile each type in it a second time.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Members {
+struct OutcomeFields {
     schema_version: u32,
     response: Response,
     report: Report,
@@ -103,22 +103,22 @@ struct Members {
     #[serde(default)]
     earlier_modes: Vec<StagedMode>,
     #[serde(rename = "Exchanges", default)]
-    calls: Vec<CallRecord>,
+    legacy_calls: Vec<ToolCallRecord>,
     #[serde(default)]
     tool_rounds: Vec<Round>,
     #[serde(default)]
-    window: Option<Box<Window>>,
+    history_window: Option<Box<HistoryWindow>>,
     #[serde(default)]
     context_block: Option<String>,
     #[serde(default)]
-    made: Option<Box<Made>>,
+    model_call: Option<Box<ModelCallInfo>>,
     #[serde(default)]
     partial: Option<String>,
     #[serde(default)]
-    step: Option<Box<Step>>,
+    recovery_point: Option<Box<RecoveryPoint>>,
 }
 
-/// The name of an [`Ending`].
+/// The kind of an [`Ending`].
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
@@ -127,52 +127,54 @@ enum Kind {
     Suspended,
 }
 
-/// A suspension says where the work goes on.
+/// A suspension without a recovery point.
 #[derive(Debug, thiserror::Error)]
-#[error("missing field `Step`")]
-struct NoStep;
+#[error("missing field `RecoveryPoint`")]
+struct MissingRecoveryPoint;
 
-impl TryFrom<Members> for Outcome {
-    type Error = NoStep;
+impl TryFrom<OutcomeFields> for Outcome {
+    type Error = MissingRecoveryPoint;
 
-    fn try_from(members: Members) -> Result<Self, NoStep> {
-        let Members { schema_version, response, report, tool_rounds, made, .. } = members;
-        let ending = match members.kind {
+    fn try_from(fields: OutcomeFields) -> Result<Self, MissingRecoveryPoint> {
+        let OutcomeFields { schema_version, response, report, tool_rounds, model_call, .. } = fields;
+        let ending = match fields.kind {
             Kind::Completed => Ending::Completed {
-                staged_mode: members.staged_mode,
-                earlier_modes: members.earlier_modes,
-                calls: members.calls,
+                staged_mode: fields.staged_mode,
+                earlier_modes: fields.earlier_modes,
+                legacy_calls: fields.legacy_calls,
                 tool_rounds,
-                window: members.window,
-                context_block: members.context_block,
-                made,
+                history_window: fields.history_window,
+                context_block: fields.context_block,
+                model_call,
             },
-            Kind::Failed => Ending::Failed { tool_rounds, made, partial: members.partial },
-            Kind::Suspended => Ending::Suspended { step: members.step.ok_or(NoStep)? },
+            Kind::Failed => Ending::Failed { tool_rounds, model_call, partial: fields.partial },
+            Kind::Suspended => {
+                Ending::Suspended { recovery_point: fields.recovery_point.ok_or(MissingRecoveryPoint)? }
+            }
         };
         Ok(Self { schema_version, response, report, ending })
     }
 }
 
-/// A stored response: bytes, so that a replay can't differ from the first reply.
+/// A stored response. It is stored as bytes, so that a replay can't differ from the first reply.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Response {
-    /// The `InvokeResult`, as it was first written.
+    /// The `InvokeResult`, as first serialized.
     pub body: Box<RawValue>,
-    /// The error it reports, which decides the status code.
+    /// The error code, which decides the HTTP status.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error_code: Option<ErrorCode>,
-    /// How long the client had better wait, of an error.
+    /// Suggested wait after an error, in seconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_seconds: Option<u64>,
-    /// The segment of the turn's stream whose text is the beginning of the answer.
+    /// The segment of the turn's stream whose text is a prefix of the answer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub segment: Option<Segment>,
 }
 
 impl Outcome {
-    /// An answer.
+    /// Creates the outcome of an answer.
     #[must_use]
     pub fn completed(
         response: AgentExecuteResponse,
@@ -186,34 +188,34 @@ impl Outcome {
             ending: Ending::Completed {
                 staged_mode,
                 earlier_modes: Vec::new(),
-                calls: Vec::new(),
+                legacy_calls: Vec::new(),
                 tool_rounds: Vec::new(),
-                window: None,
+                history_window: None,
                 context_block: None,
-                made: None,
+                model_call: None,
             },
         }
     }
 
-    /// The same, with the mode changes before the last one; an answer alone has any.
+    /// Sets the mode changes before the last one. Applies to an answer only.
     #[must_use]
-    pub fn after_modes(mut self, earlier: Vec<StagedMode>) -> Self {
+    pub fn with_earlier_modes(mut self, earlier: Vec<StagedMode>) -> Self {
         if let Ending::Completed { earlier_modes, .. } = &mut self.ending {
             *earlier_modes = earlier;
         }
         self
     }
 
-    /// The same, with the turn's tool rounds and how the turns before were told; an answer alone has them.
+    /// Sets the turn's tool rounds and its history window. Applies to an answer only.
     #[must_use]
-    pub fn told(mut self, made: Vec<Round>, how: Option<Window>) -> Self {
-        if let Ending::Completed { tool_rounds, window, .. } = &mut self.ending {
-            (*tool_rounds, *window) = (made, how.map(Box::new));
+    pub fn with_history(mut self, rounds: Vec<Round>, window: Option<HistoryWindow>) -> Self {
+        if let Ending::Completed { tool_rounds, history_window, .. } = &mut self.ending {
+            (*tool_rounds, *history_window) = (rounds, window.map(Box::new));
         }
         self
     }
 
-    /// The same, with what the turn's message told of the indexed sources; an answer alone has it.
+    /// Sets the `[CONTEXT]` block of the turn's message. Applies to an answer only.
     #[must_use]
     pub fn with_context(mut self, block: Option<String>) -> Self {
         if let Ending::Completed { context_block, .. } = &mut self.ending {
@@ -222,58 +224,58 @@ impl Outcome {
         self
     }
 
-    /// The same, with the rounds of a turn that failed.
+    /// Sets the tool rounds of a failed turn.
     #[must_use]
-    pub fn after_rounds(mut self, made: Vec<Round>) -> Self {
+    pub fn with_rounds(mut self, rounds: Vec<Round>) -> Self {
         if let Ending::Failed { tool_rounds, .. } = &mut self.ending {
-            *tool_rounds = made;
+            *tool_rounds = rounds;
         }
         self
     }
 
-    /// The same, with what there was of an answer.
+    /// Sets the partial answer of a failed turn.
     #[must_use]
     pub fn with_partial(mut self, text: String) -> Self {
         if let Ending::Failed { partial, .. } = &mut self.ending {
             *partial = Some(text).filter(|text| !text.trim().is_empty());
-            self.report.partial_answer = partial.as_deref().map(summarize);
+            self.report.partial_answer = partial.as_deref().map(excerpt_of);
         }
         self
     }
 
-    /// The same, with how its last reply was come by.
+    /// Sets the model call of the last reply.
     #[must_use]
-    pub fn made(mut self, how: Option<Made>) -> Self {
-        if let Ending::Completed { made, .. } | Ending::Failed { made, .. } = &mut self.ending {
-            *made = how.map(Box::new);
+    pub fn with_model_call(mut self, call: Option<ModelCallInfo>) -> Self {
+        if let Ending::Completed { model_call, .. } | Ending::Failed { model_call, .. } = &mut self.ending {
+            *model_call = call.map(Box::new);
         }
         self
     }
 
-    /// The same, with the segment of the turn's stream that became the answer.
+    /// Sets the segment of the turn's stream that became the answer.
     #[must_use]
-    pub fn streamed(self, segment: Option<Segment>) -> Self {
+    pub fn with_segment(self, segment: Option<Segment>) -> Self {
         Self { response: Response { segment, ..self.response }, ..self }
     }
 
-    /// Calls for the client to run. What was gathered so far is reported in the final response.
+    /// Creates the outcome of a suspension. Everything collected so far is reported in the final response.
     #[must_use]
-    pub fn suspended(response: AgentExecuteResponse, report: Report, step: Step) -> Self {
+    pub fn suspended(response: AgentExecuteResponse, report: Report, recovery_point: RecoveryPoint) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,
             response: Response::new(&InvokeResult::ok(response), None),
             report,
-            ending: Ending::Suspended { step: Box::new(step) },
+            ending: Ending::Suspended { recovery_point: Box::new(recovery_point) },
         }
     }
 
-    /// Errors. What a failed turn must not keep is cleared (DD-002C).
+    /// Creates the outcome of a failure, and clears what a failed turn must not keep.
     #[must_use]
     pub fn failed(error: Error, report: Report) -> Self {
         let errors = vec![error.message.clone()];
         let report = Report {
             answer_summary: None,
-            answer_is_cut: false,
+            answer_summary_truncated: false,
             error_code: Some(error.error_code),
             errors,
             ..report
@@ -282,11 +284,11 @@ impl Outcome {
             schema_version: SCHEMA_VERSION,
             response: Response::error(error),
             report,
-            ending: Ending::Failed { tool_rounds: Vec::new(), made: None, partial: None },
+            ending: Ending::Failed { tool_rounds: Vec::new(), model_call: None, partial: None },
         }
     }
 
-    /// The verdict that a turn is settled with from this object; none for a suspension.
+    /// Returns the verdict that settles a turn with this outcome; none for a suspension.
     #[must_use]
     pub fn verdict(&self, writer: AttemptId) -> Option<Verdict> {
         match self.ending {
@@ -296,13 +298,14 @@ impl Outcome {
         }
     }
 
-    /// The turn's tool rounds, oldest first; those of a suspension are in its step. What an earlier version kept is
-    /// one round: which calls came together is not known.
+    /// Returns the turn's tool rounds, oldest first; those of a suspension are in its recovery point. Calls in the
+    /// format of earlier versions are one round, because their grouping is unknown.
     #[must_use]
     pub fn rounds(&self) -> Vec<Round> {
         match &self.ending {
-            Ending::Completed { calls, tool_rounds, .. } => {
-                let before = (!calls.is_empty()).then(|| Round { calls: calls.clone(), ..Round::default() });
+            Ending::Completed { legacy_calls, tool_rounds, .. } => {
+                let before = (!legacy_calls.is_empty())
+                    .then(|| Round { calls: legacy_calls.clone(), ..Round::default() });
                 before.into_iter().chain(tool_rounds.iter().cloned()).collect()
             }
             Ending::Failed { tool_rounds, .. } => tool_rounds.clone(),
@@ -310,16 +313,16 @@ impl Outcome {
         }
     }
 
-    /// How the turns before were told to it, where they were.
+    /// Returns the history window of the turn's requests, if they replayed earlier turns.
     #[must_use]
-    pub fn window(&self) -> Option<&Window> {
+    pub fn history_window(&self) -> Option<&HistoryWindow> {
         match &self.ending {
-            Ending::Completed { window, .. } => window.as_deref(),
+            Ending::Completed { history_window, .. } => history_window.as_deref(),
             Ending::Failed { .. } | Ending::Suspended { .. } => None,
         }
     }
 
-    /// What its message told of the indexed sources.
+    /// Returns the `[CONTEXT]` block of the turn's message.
     #[must_use]
     pub fn context_block(&self) -> Option<&str> {
         match &self.ending {
@@ -328,31 +331,34 @@ impl Outcome {
         }
     }
 
-    /// Where the work goes on, of a suspension.
+    /// Returns the recovery point of a suspension.
     #[must_use]
-    pub fn into_step(self) -> Option<Step> {
+    pub fn into_recovery_point(self) -> Option<RecoveryPoint> {
         match self.ending {
-            Ending::Suspended { step } => Some(*step),
+            Ending::Suspended { recovery_point } => Some(*recovery_point),
             Ending::Completed { .. } | Ending::Failed { .. } => None,
         }
     }
 
-    /// What a finalization needs of it.
+    /// Returns the summary for a finalization.
     #[must_use]
-    pub fn findings(&self) -> Findings {
+    pub fn outcome_summary(&self) -> OutcomeSummary {
         let modes = match &self.ending {
             Ending::Completed { staged_mode, earlier_modes, .. } => {
                 earlier_modes.iter().chain(staged_mode).cloned().collect()
             }
             Ending::Failed { .. } | Ending::Suspended { .. } => Vec::new(),
         };
-        // A suspension tells of a turn that was ended while it was waited for: it has no other answer.
-        let said = matches!(self.ending, Ending::Suspended { .. }).then(|| self.response.said()).flatten();
-        let partial_answer = said.as_deref().map(summarize).or_else(|| self.report.partial_answer.clone());
-        Findings { report: Report { partial_answer, ..self.report.clone() }, modes }
+        // A turn that was ended during a suspension has no other text.
+        let continuation_text = matches!(self.ending, Ending::Suspended { .. })
+            .then(|| self.response.continuation_text())
+            .flatten();
+        let partial_answer =
+            continuation_text.as_deref().map(excerpt_of).or_else(|| self.report.partial_answer.clone());
+        OutcomeSummary { report: Report { partial_answer, ..self.report.clone() }, modes }
     }
 
-    /// The object as it is stored.
+    /// Serializes the object for storage.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
@@ -361,31 +367,31 @@ impl Outcome {
     /// Reads a stored object.
     ///
     /// # Errors
-    /// When the bytes are no outcome object of a version this code knows.
-    pub fn from_json(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let read: Result<Self, _> = json_bytes::read(bytes);
-        // A newer object may have any shape.
+    /// If the bytes are not an outcome object of a known version.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ReadError> {
+        let read: Result<Self, _> = json_bytes::from_slice(bytes);
+        // A newer object may have any schema.
         let version = match &read {
             Ok(outcome) => Some(outcome.schema_version),
-            Err(_) => json_bytes::read(bytes).ok().map(|Version { schema_version }| schema_version),
+            Err(_) => json_bytes::from_slice(bytes).ok().map(|Version { schema_version }| schema_version),
         };
-        Newer::check(version.unwrap_or_default(), SCHEMA_VERSION)?;
-        read.map_err(|error| Unreadable::Malformed(Misread::from(&error)))
+        UnsupportedVersion::check(version.unwrap_or_default(), SCHEMA_VERSION)?;
+        read.map_err(|error| ReadError::Malformed(JsonError::from(&error)))
     }
 }
 
-/// The stored object can't be read by this version. It holds the answer, so nothing of it is said (I14).
+/// A stored object can't be read by this version. It contains the answer, so the error shows nothing of it (I14).
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
-    /// Not the JSON it should be.
+pub enum ReadError {
+    /// The bytes are not the expected JSON.
     #[error("the outcome object is malformed")]
-    Malformed(#[source] Misread),
-    /// Written by a later version.
+    Malformed(#[source] JsonError),
+    /// A later version wrote the object.
     #[error("the outcome object can't be read")]
-    Newer(#[from] Newer),
+    Newer(#[from] UnsupportedVersion),
 }
 
-/// What every version of the object says.
+/// The member that every version of the object has.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Version {
@@ -394,22 +400,22 @@ struct Version {
 
 impl Response {
     fn new(result: &InvokeResult<AgentExecuteResponse>, error_code: Option<ErrorCode>) -> Self {
-        // Serializing these types can't fail: they hold strings, numbers and lists alone.
+        // Serializing these types can't fail: they contain only strings, numbers and lists.
         let body = serde_json::value::to_raw_value(result).unwrap_or_default();
         Self { body, error_code, retry_after_seconds: None, segment: None }
     }
 
-    /// The answer's text, of a completed turn.
+    /// Returns the answer's text, of a completed turn.
     #[must_use]
-    pub fn answer(&self) -> Option<String> {
+    pub fn answer_text(&self) -> Option<String> {
         match self.read()? {
             AgentExecuteResponse::Final(answer) => Some(answer.primary_output_text),
             AgentExecuteResponse::ClientToolContinuation(_) => None,
         }
     }
 
-    /// What was written beside calls for the client.
-    fn said(&self) -> Option<String> {
+    /// Returns the text that accompanies calls for the client.
+    fn continuation_text(&self) -> Option<String> {
         match self.read()? {
             AgentExecuteResponse::Final(_) => None,
             AgentExecuteResponse::ClientToolContinuation(calls) => calls.tool_continuation_message,
@@ -421,22 +427,22 @@ impl Response {
         result.into_outcome().ok()
     }
 
-    /// The body's bytes.
+    /// Returns the body's bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.body.get().as_bytes().to_vec()
     }
 
-    /// An unsuccessful result.
+    /// Creates an error response.
     #[must_use]
     pub fn error(error: Error) -> Self {
         let (code, retry_after_seconds) = (error.error_code, error.retry_after_seconds);
         Self { retry_after_seconds, ..Self::new(&InvokeResult::err(error), Some(code)) }
     }
 
-    /// What a turn that was ended from outside answers: the same bytes every time.
+    /// Creates the response of a turn that was ended from outside. Its bytes are the same every time.
     #[must_use]
-    pub fn ended(reason: Reason) -> Self {
+    pub fn from_end_reason(reason: EndReason) -> Self {
         Self::error(reason.error())
     }
 }
@@ -448,34 +454,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_of_a_newer_version_is_that_whatever_its_shape() {
+    fn newer_version_is_detected_whatever_its_schema() {
         for newer in [r#"{"SchemaVersion":2}"#, r#"{"SchemaVersion":2,"Response":[],"Kind":"other"}"#] {
             let refused = Outcome::from_json(newer.as_bytes()).unwrap_err();
-            assert!(matches!(refused, Unreadable::Newer(Newer { found: 2, known: 1 })), "{refused:?}");
+            assert!(
+                matches!(refused, ReadError::Newer(UnsupportedVersion { found: 2, supported: 1 })),
+                "{refused:?}"
+            );
         }
     }
 
     #[test]
-    fn an_object_that_cannot_be_read_shows_nothing_of_what_it_holds() {
-        let whole =
+    fn read_error_reveals_no_content() {
+        let stored =
             String::from_utf8(Outcome::failed(ErrorCode::Internal.into(), Report::default()).to_json());
-        let whole = whole.unwrap();
+        let stored = stored.unwrap();
         let spoilt = [
-            whole.replace(r#""failed""#, r#""marker""#),
-            whole.replace(r#""SchemaVersion":1"#, r#""SchemaVersion":"marker""#),
-            whole.replace(r#""Report":{"#, r#""Report":{"Marker":marker,"#),
-            format!(r#"{whole}marker"#),
+            stored.replace(r#""failed""#, r#""marker""#),
+            stored.replace(r#""SchemaVersion":1"#, r#""SchemaVersion":"marker""#),
+            stored.replace(r#""Report":{"#, r#""Report":{"Marker":marker,"#),
+            format!(r#"{stored}marker"#),
             r#""marker""#.to_owned(),
         ];
         for bytes in spoilt {
-            assert_ne!(bytes, whole);
+            assert_ne!(bytes, stored);
             let error = Outcome::from_json(bytes.as_bytes()).unwrap_err();
-            let told = causes(&error).to_string();
+            let text = causes(&error).to_string();
             assert!(
-                told.starts_with("the outcome object is malformed: ") && told.contains(" column "),
-                "{told}"
+                text.starts_with("the outcome object is malformed: ") && text.contains(" column "),
+                "{text}"
             );
-            assert!(!format!("{told}{error:?}").to_lowercase().contains("marker"), "{error:?}");
+            assert!(!format!("{text}{error:?}").to_lowercase().contains("marker"), "{error:?}");
         }
     }
 }

@@ -1,26 +1,26 @@
-//! The model providers of a deployment, by their names.
+//! The model providers of a deployment, by name.
 
 use std::collections::BTreeMap;
 
 use protocol::chain::provider_id;
 
-/// The providers that contexts may name, and the one of those that name none.
+/// The default provider, and the others that contexts may name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Providers {
-    /// What the default is in records ([`provider_id`]).
+    /// Id of the default provider in records ([`provider_id`]).
     pub default: String,
-    /// What each of the others is, by its name.
+    /// Ids of the other providers in records, by name.
     pub named: BTreeMap<String, String>,
 }
 
 impl Providers {
-    /// A deployment's only provider.
+    /// Creates the configuration of a deployment with one provider.
     #[must_use]
-    pub fn one(id: &str) -> Self {
+    pub fn single(id: &str) -> Self {
         Self { default: id.to_owned(), named: BTreeMap::new() }
     }
 
-    /// What the provider of this name is in records; one that the deployment lacks has no host.
+    /// Returns the id of a provider in records. For a name that the deployment doesn't have, the id has no host.
     #[must_use]
     pub fn id(&self, name: Option<&str>) -> String {
         match name {

@@ -1,18 +1,18 @@
-//! Text is bounded: how long it is, and how it is shortened.
+//! Measures and shortens text.
 
 use unicode_segmentation::GraphemeCursor;
 
-/// The longest path that a ref keeps, in bytes of UTF-8; of a longer one its end, which names the file. With
-/// it the refs of 64 files stay under 80 KB, so that the item they are in stays under 100 KB.
-pub const MOST_REF_PATH_BYTES: usize = 1_024;
+/// Maximum size of a path in a file reference, in bytes of UTF-8. A longer path keeps its end, which names the file.
+/// References to 64 files then stay under 80 KB, and their item under 100 KB.
+pub const MAX_REF_PATH_BYTES: usize = 1_024;
 
-/// Stands for what a path lost.
-const CUT: &str = "…";
+/// Replaces the removed part of a path.
+const ELLIPSIS: &str = "…";
 
-/// About how many tokens a text has: one per three bytes of UTF-8, rounded up.
+/// Estimates the number of tokens in a text: one per three bytes of UTF-8, rounded up.
 ///
-/// Source code and English have fewer, about one per four bytes; what is not Latin has about one per
-/// character, which takes two or three bytes. So it errs on the safe side without a model's own tokenizer.
+/// Source code and English have fewer, about one per four bytes. Other scripts have about one per character of two or
+/// three bytes. So the estimate errs on the high side without a model's own tokenizer.
 ///
 /// # Examples
 /// ```
@@ -23,20 +23,20 @@ pub fn tokens(text: &str) -> u32 {
     u32::try_from(text.len().div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX)
 }
 
-/// About how many bytes of UTF-8 a token has at least.
+/// Minimum number of bytes of UTF-8 per token, approximately.
 pub const BYTES_PER_TOKEN: usize = 3;
 
-/// The head of a text: at most so many Unicode scalar values, cut at a grapheme boundary.
+/// Returns the head of a text: at most `max` Unicode scalar values, truncated at a grapheme boundary.
 #[must_use]
-pub fn head(text: &str, most: usize) -> &str {
-    // A text has no more scalar values than bytes, so most texts need no walk at all.
-    if text.len() <= most {
+pub fn head(text: &str, max: usize) -> &str {
+    // A text has no more scalar values than bytes, so most texts need no scan.
+    if text.len() <= max {
         return text;
     }
-    let Some((end, _)) = text.char_indices().nth(most) else {
+    let Some((end, _)) = text.char_indices().nth(max) else {
         return text;
     };
-    // The boundary is sought backwards from where the text has to end, and not through all of it.
+    // Searches the boundary backwards from the limit, not through the whole text.
     let mut cursor = GraphemeCursor::new(end, text.len(), true);
     let end = match cursor.is_boundary(text, 0) {
         Ok(false) => cursor.prev_boundary(text, 0).ok().flatten().unwrap_or_default(),
@@ -45,37 +45,37 @@ pub fn head(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The head of a text that has more than `most` bytes, with a mark that says how much is missing.
+/// Truncates a text that has more than `max` bytes, and appends the size of the removed part.
 #[must_use]
-pub fn cut(text: String, most: usize) -> String {
-    if text.len() <= most {
+pub fn truncate(text: String, max: usize) -> String {
+    if text.len() <= max {
         return text;
     }
-    let head = text.split_at(text.floor_char_boundary(most)).0;
+    let head = text.split_at(text.floor_char_boundary(max)).0;
     format!("{head}\n[cut here: {} of {} bytes left out]", text.len() - head.len(), text.len())
 }
 
-/// Whether a text may have been cut: what is not may say so too.
+/// True if a text may be truncated. A complete text can contain the same mark.
 #[must_use]
-pub fn is_cut(text: &str) -> bool {
+pub fn may_be_truncated(text: &str) -> bool {
     text.contains("[cut here: ")
 }
 
-/// Every line is indented, so that nothing in it can pass for the structure of the block that it stands in (I15).
+/// Indents every line, so that nothing in the text can imitate the structure of the block around it (I15).
 #[must_use]
-pub fn indented(text: &str) -> String {
+pub fn indent(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let lines: Vec<String> = text.split('\n').map(|line| format!("    {line}")).collect();
     lines.join("\n")
 }
 
-/// A path as a ref keeps it.
-pub(crate) fn path_of_ref(path: &str) -> String {
-    if path.len() <= MOST_REF_PATH_BYTES {
+/// Returns a path for a file reference.
+pub(crate) fn ref_path(path: &str) -> String {
+    if path.len() <= MAX_REF_PATH_BYTES {
         return path.to_owned();
     }
-    let kept = path.ceil_char_boundary(path.len() - (MOST_REF_PATH_BYTES - CUT.len()));
-    format!("{CUT}{}", path.get(kept..).unwrap_or_default())
+    let kept = path.ceil_char_boundary(path.len() - (MAX_REF_PATH_BYTES - ELLIPSIS.len()));
+    format!("{ELLIPSIS}{}", path.get(kept..).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -83,19 +83,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_ends_before_the_grapheme_that_would_be_too_much() {
+    fn head_ends_before_grapheme_over_limit() {
         let flags = "🇩🇪🇫🇷🇮🇹";
-        assert_eq!(
-            [1, 2, 3, 4, 5, 6, 7].map(|most| head(flags, most).chars().count()),
-            [0, 2, 2, 4, 4, 6, 6]
-        );
+        assert_eq!([1, 2, 3, 4, 5, 6, 7].map(|max| head(flags, max).chars().count()), [0, 2, 2, 4, 4, 6, 6]);
         assert_eq!((head("e\u{301}x", 1), head("e\u{301}x", 2), head("a\r\nb", 2)), ("", "e\u{301}", "a"));
         assert_eq!((head("", 0), head("ab", 0), head("äb", 1)), ("", "", "ä"));
     }
 
     #[test]
-    fn text_is_cut_between_characters_and_only_when_it_is_longer() {
-        assert_eq!(cut("äöü".to_owned(), 6), "äöü");
-        assert_eq!(cut("äöü".to_owned(), 5), "äö\n[cut here: 2 of 6 bytes left out]");
+    fn text_is_truncated_between_characters_only_over_limit() {
+        assert_eq!(truncate("äöü".to_owned(), 6), "äöü");
+        assert_eq!(truncate("äöü".to_owned(), 5), "äö\n[cut here: 2 of 6 bytes left out]");
     }
 }

@@ -1,11 +1,11 @@
-//! How long a tool may take needs something to measure by.
+//! The clock for timeouts of tools.
 
 use std::time::Duration;
 
-/// A clock that never jumps, and waits.
+/// A monotonic clock that can wait.
 pub trait Timer: Send + Sync {
-    /// The time since some fixed instant.
+    /// Returns the time since a fixed instant.
     fn monotonic(&self) -> Duration;
-    /// Waits.
+    /// Waits for a duration.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send;
 }

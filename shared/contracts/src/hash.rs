@@ -1,22 +1,22 @@
-//! Hashes of content (IDX-016) and of requests.
+//! Hashes of content and of requests.
 //!
-//! Every content hash in the system comes from here. Deliberately absent: hashes for keys or signatures;
-//! these recognize content that is the same, and keep nothing secret.
+//! Every content hash in the system is computed here. Deliberately absent: hashes for keys or signatures. These
+//! hashes detect equal content and protect no secret.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// How much of a line counts, in UTF-16 code units (IDX-016).
-const LINE_UNITS: usize = 500;
+/// Characters of a line that are hashed, in UTF-16 code units.
+const MAX_LINE_UNITS: usize = 500;
 
-/// The string is not a SHA-256 in lowercase hex.
+/// The string is not a SHA-256 in lowercase hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be 64 lowercase hexadecimal digits")]
 pub struct InvalidHash;
 
-/// Makes a newtype over a SHA-256 that is written as 64 lowercase hexadecimal digits.
+/// Defines a newtype over a SHA-256 that is written as 64 lowercase hexadecimal digits.
 macro_rules! sha256_hex {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -25,9 +25,9 @@ macro_rules! sha256_hex {
         pub struct $name([u8; 32]);
 
         impl $name {
-            /// The hash of exactly these bytes.
+            /// Hashes exactly these bytes.
             #[must_use]
-            pub fn of_bytes(bytes: &[u8]) -> Self {
+            pub fn hash_bytes(bytes: &[u8]) -> Self {
                 Self(Sha256::digest(bytes).into())
             }
         }
@@ -72,41 +72,41 @@ macro_rules! sha256_hex {
 }
 
 sha256_hex! {
-    /// The hash of a file's or a chunk's content (AGN-033 §6.3, DD-002B).
+    /// The content hash of a file or a chunk. Equal for texts that differ only in line endings.
     ContentHash
 }
 
 sha256_hex! {
-    /// The hash of a file's bytes: its address among the files of a turn. Not its [`ContentHash`], which is
-    /// the same for two texts that differ in their line ends.
+    /// The SHA-256 of a file's bytes, which addresses it among the files of a turn. Differs from its
+    /// [`ContentHash`], which is equal for two texts that differ only in line endings.
     FileAddress
 }
 
 sha256_hex! {
-    /// The hash of a request's canonical form, which tells a retry from a conflict (I9).
+    /// The hash of a request's canonical form. Distinguishes a retry from a conflict (I9).
     Fingerprint
 }
 
-/// A file as text, if it is text: UTF-8 without NUL. Its bytes alone decide that, whatever its media type
-/// says and in whatever encoding it came.
+/// Returns the bytes as text if they are text: UTF-8 without NUL. The media type and the encoding of the upload
+/// don't matter.
 #[must_use]
 pub fn as_text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
 impl ContentHash {
-    /// The hash of a file: [`of_text`](Self::of_text) where it is [text](as_text), else that of its bytes
-    /// (IDX-016). Wherever a file's hash is shown, it is this one.
+    /// Hashes a file: [`hash_text`](Self::hash_text) if it is [text](as_text), else its bytes. Every file hash that
+    /// the API shows is computed this way.
     #[must_use]
-    pub fn of_file(bytes: &[u8]) -> Self {
-        as_text(bytes).map_or_else(|| Self::of_bytes(bytes), Self::of_text)
+    pub fn hash_file(bytes: &[u8]) -> Self {
+        as_text(bytes).map_or_else(|| Self::hash_bytes(bytes), Self::hash_text)
     }
 
-    /// The hash of text. It is the same for every kind of line end, and ignores what a line holds beyond its
-    /// first 500 UTF-16 code units (IDX-016).
+    /// Hashes text. Line endings of any kind give the same hash, and only the first 500 UTF-16 code units of a line
+    /// count.
     ///
-    /// Where that limit cuts a surrogate pair in two, the lone half counts as U+FFFD. That is what .NET
-    /// writes for it in UTF-8, and the existing indexes were built that way.
+    /// If the limit splits a surrogate pair, the lone half counts as U+FFFD. .NET encodes it that way in UTF-8, and
+    /// the existing indexes were built with .NET.
     ///
     /// # Examples
     ///
@@ -116,17 +116,17 @@ impl ContentHash {
     /// let hash = ContentHash::of_text("one\r\ntwo");
     /// assert_eq!(hash, ContentHash::of_text("one\ntwo"));
     /// // Each line counts with an LF at its end, the last one too.
-    /// assert_eq!(hash, ContentHash::of_bytes(b"one\ntwo\n"));
+    /// assert_eq!(hash, ContentHash::hash_bytes(b"one\ntwo\n"));
     /// // On the wire it is 64 hexadecimal digits.
     /// assert_eq!(hash.to_string().parse(), Ok(hash));
     /// ```
     #[must_use]
-    pub fn of_text(text: &str) -> Self {
+    pub fn hash_text(text: &str) -> Self {
         let mut hasher = Sha256::new();
         for line in lines(text) {
-            let (kept, cut_in_two) = first_units(line);
-            hasher.update(kept);
-            if cut_in_two {
+            let (prefix, splits_pair) = truncate_line(line);
+            hasher.update(prefix);
+            if splits_pair {
                 hasher.update("\u{FFFD}");
             }
             hasher.update("\n");
@@ -135,7 +135,7 @@ impl ContentHash {
     }
 }
 
-/// The lines between CRLF, CR and LF: always one more than there are line ends.
+/// Splits text at CRLF, CR and LF. Returns one more line than there are line endings.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -153,13 +153,13 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The part of a line that counts, and whether the limit cut a surrogate pair in two.
-fn first_units(line: &str) -> (&str, bool) {
+/// Truncates a line to the limit. The flag is true if the limit splits a surrogate pair.
+fn truncate_line(line: &str) -> (&str, bool) {
     let mut units = 0;
     for (at, char) in line.char_indices() {
         let with_this = units + char.len_utf16();
-        if with_this > LINE_UNITS {
-            return (line.get(..at).unwrap_or(line), units < LINE_UNITS);
+        if with_this > MAX_LINE_UNITS {
+            return (line.get(..at).unwrap_or(line), units < MAX_LINE_UNITS);
         }
         units = with_this;
     }
@@ -170,58 +170,55 @@ fn first_units(line: &str) -> (&str, bool) {
 mod tests {
     use super::*;
 
-    fn normalized(bytes: &[u8]) -> ContentHash {
-        ContentHash::of_bytes(bytes)
+    fn hash(bytes: &[u8]) -> ContentHash {
+        ContentHash::hash_bytes(bytes)
     }
 
     #[test]
-    fn a_file_is_text_when_its_bytes_are() {
-        assert_eq!(ContentHash::of_file(b"a\r\nb"), ContentHash::of_text("a\nb"));
-        assert_eq!(ContentHash::of_file(b""), ContentHash::of_text(""));
+    fn text_files_detected_by_bytes() {
+        assert_eq!(ContentHash::hash_file(b"a\r\nb"), ContentHash::hash_text("a\nb"));
+        assert_eq!(ContentHash::hash_file(b""), ContentHash::hash_text(""));
         for binary in [&b"a\0b"[..], b"\xFF\xFEa"] {
-            assert_eq!((as_text(binary), ContentHash::of_file(binary)), (None, normalized(binary)));
+            assert_eq!((as_text(binary), ContentHash::hash_file(binary)), (None, hash(binary)));
         }
     }
 
     #[test]
-    fn every_line_end_is_lf_and_the_last_line_gets_one_too() {
-        let expected = normalized(b"a\nb\n\nc\n");
-        assert_eq!(ContentHash::of_text("a\nb\n\nc"), expected);
-        assert_eq!(ContentHash::of_text("a\r\nb\r\n\r\nc"), expected);
-        assert_eq!(ContentHash::of_text("a\rb\r\rc"), expected);
-        assert_eq!(ContentHash::of_text("a\r\nb\n\rc"), expected);
+    fn line_endings_normalize_to_lf() {
+        let expected = hash(b"a\nb\n\nc\n");
+        assert_eq!(ContentHash::hash_text("a\nb\n\nc"), expected);
+        assert_eq!(ContentHash::hash_text("a\r\nb\r\n\r\nc"), expected);
+        assert_eq!(ContentHash::hash_text("a\rb\r\rc"), expected);
+        assert_eq!(ContentHash::hash_text("a\r\nb\n\rc"), expected);
     }
 
     #[test]
-    fn text_that_ends_in_a_line_end_has_an_empty_last_line() {
-        assert_eq!(ContentHash::of_text("a\n"), normalized(b"a\n\n"));
-        assert_eq!(ContentHash::of_text(""), normalized(b"\n"));
+    fn trailing_newline_adds_empty_line() {
+        assert_eq!(ContentHash::hash_text("a\n"), hash(b"a\n\n"));
+        assert_eq!(ContentHash::hash_text(""), hash(b"\n"));
     }
 
     #[test]
-    fn a_line_counts_up_to_its_500th_utf16_unit() {
+    fn line_hashed_up_to_500_utf16_units() {
         let kept = "x".repeat(500);
-        let expected = normalized(format!("{kept}\nnext\n").as_bytes());
-        assert_eq!(ContentHash::of_text(&format!("{kept}tail\nnext")), expected);
-        assert_ne!(ContentHash::of_text(&format!("{}\nnext", "x".repeat(499))), expected);
+        let expected = hash(format!("{kept}\nnext\n").as_bytes());
+        assert_eq!(ContentHash::hash_text(&format!("{kept}tail\nnext")), expected);
+        assert_ne!(ContentHash::hash_text(&format!("{}\nnext", "x".repeat(499))), expected);
     }
 
     #[test]
-    fn a_pair_that_fits_is_whole_and_a_pair_that_is_cut_becomes_the_replacement_character() {
+    fn split_surrogate_pair_becomes_replacement_character() {
         let whole = format!("{}😀", "x".repeat(498));
-        assert_eq!(
-            ContentHash::of_text(&format!("{whole}tail")),
-            normalized(format!("{whole}\n").as_bytes())
-        );
+        assert_eq!(ContentHash::hash_text(&format!("{whole}tail")), hash(format!("{whole}\n").as_bytes()));
         let cut = "x".repeat(499);
         let mut expected = cut.clone().into_bytes();
         expected.extend([0xEF, 0xBF, 0xBD, b'\n']);
-        assert_eq!(ContentHash::of_text(&format!("{cut}😀tail")), normalized(&expected));
+        assert_eq!(ContentHash::hash_text(&format!("{cut}😀tail")), hash(&expected));
     }
 
     #[test]
-    fn is_written_and_read_as_lowercase_hex() {
-        let hash = ContentHash::of_bytes(b"");
+    fn hash_round_trips_as_lowercase_hex() {
+        let hash = ContentHash::hash_bytes(b"");
         let text = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(hash.to_string(), text);
         assert_eq!(text.parse(), Ok(hash));

@@ -1,33 +1,31 @@
-//! Typed ids, so that no bare string crosses a boundary.
+//! Typed ids, so that no bare string crosses a module boundary.
 //!
-//! Ids from a client go into paths and object keys, so they may hold only the unreserved characters of
-//! RFC 3986. Ids from an identity provider are accepted as they are; code that builds a key from one
-//! escapes it.
+//! Ids from a client go into paths and object keys, so they hold only the unreserved characters of RFC 3986. Ids
+//! from an identity provider are accepted as they are, and code that builds a key from one escapes it.
 
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-/// What is percent-encoded in a segment of a path and in a part of a storage key: everything but the
-/// unreserved characters of RFC 3986. Links and keys are stored, so this never changes.
+/// The characters that are percent-encoded in a path segment and in a part of a storage key: all but the unreserved
+/// characters of RFC 3986. Links and keys are stored, so this set must never change.
 pub const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The longest id that is accepted, in characters.
 pub const MAX_ID_CHARS: usize = 128;
 
-/// How many bytes an org's id may take in a key, where everything but letters, digits and `-._~` takes three
-/// for each of its own. DynamoDB and S3 take keys of 1,024 bytes, which hold a session, a turn and a file's
-/// name besides, and file systems take 255 for a folder's name.
+/// The most bytes that an org id may take in a key, percent-encoded. DynamoDB and S3 limit keys to 1,024 bytes,
+/// which must also hold a session, a turn and a file name. File systems limit a folder name to 255.
 pub const MAX_ORG_KEY_BYTES: usize = 255;
 
-/// How many bytes a user's id may take in a key: nothing long stands beside it.
+/// The most bytes that a user id may take in a key, percent-encoded. Nothing long shares the key with it.
 pub const MAX_USER_KEY_BYTES: usize = 1_000;
 
-/// The id of the contexts that come with the service, one of each kind: what a session uses that names none.
+/// The id of the built-in agent context and conversation context. Sessions that name no context use them.
 pub const BUILT_IN_CONTEXT: &str = "default";
 
-/// Why a string is not an id.
+/// The reason why a string is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidId {
     /// The string is empty.
@@ -47,7 +45,7 @@ pub enum InvalidId {
     /// A control character, which no id may hold.
     #[error("must not hold control characters")]
     Control,
-    /// The word has a meaning of its own in a path.
+    /// The word has a special meaning in a path.
     #[error("is a reserved word")]
     Reserved,
 }
@@ -57,7 +55,7 @@ fn unreserved(value: &str) -> Result<(), InvalidId> {
     if !value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b)) {
         return Err(InvalidId::Character);
     }
-    // `.` and `..` are path segments, `last` names the newest turn in the read API.
+    // `.` and `..` are path segments. `last` names the newest turn in the read API.
     if matches!(value, "." | ".." | "last") {
         return Err(InvalidId::Reserved);
     }
@@ -69,7 +67,7 @@ fn opaque(value: &str, most: usize) -> Result<(), InvalidId> {
     if value.chars().any(char::is_control) {
         return Err(InvalidId::Control);
     }
-    // Path segments: a folder of this name is another one.
+    // As path segments these name another folder.
     if matches!(value, "." | "..") {
         return Err(InvalidId::Reserved);
     }
@@ -105,17 +103,17 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// Checks and wraps an id.
+            /// Validates an id.
             ///
             /// # Errors
-            /// When the string is not an id of this kind.
+            /// If the string is not an id of this kind.
             pub fn new(value: impl Into<String>) -> Result<Self, InvalidId> {
                 let value = value.into();
                 $check(&value)?;
                 Ok(Self(value))
             }
 
-            /// The id as it is written on the wire.
+            /// The id as it appears on the wire.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -151,23 +149,23 @@ macro_rules! id {
 }
 
 id! {
-    /// A session, minted by the client (AGN-034 §2.1).
+    /// The id of a session, chosen by the client.
     SessionId, unreserved
 }
 id! {
-    /// A turn, minted by the client; unique within its session (AGN-033 §3.1).
+    /// The id of a turn, chosen by the client. Unique within its session.
     TurnId, unreserved
 }
 id! {
-    /// An agent context (DD-002A).
+    /// The id of an agent context.
     AgentContextId, unreserved
 }
 id! {
-    /// A conversation context (DD-002A).
+    /// The id of a conversation context.
     ConversationContextId, unreserved
 }
 impl AgentContextId {
-    /// The agent context that comes with the service.
+    /// The built-in agent context.
     #[must_use]
     pub fn built_in() -> Self {
         Self(BUILT_IN_CONTEXT.to_owned())
@@ -175,7 +173,7 @@ impl AgentContextId {
 }
 
 impl ConversationContextId {
-    /// The conversation context that comes with the service.
+    /// The built-in conversation context.
     #[must_use]
     pub fn built_in() -> Self {
         Self(BUILT_IN_CONTEXT.to_owned())
@@ -183,11 +181,11 @@ impl ConversationContextId {
 }
 
 id! {
-    /// The tenant, from the verified caller's claims.
+    /// The id of a tenant, from the caller's verified claims.
     OrgId, org
 }
 id! {
-    /// The user, from the verified caller's claims.
+    /// The id of a user, from the caller's verified claims.
     UserId, user
 }
 
@@ -196,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_of_an_identity_provider_is_taken_as_it_is_while_it_fits_a_key() {
+    fn provider_ids_accepted_if_they_fit_a_key() {
         for fits in
             ["acme", "auth0|añb", "a b/..", "...", &"x".repeat(128), &"/".repeat(85), &"組".repeat(28)]
         {
@@ -211,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn no_id_is_a_folder_of_another_meaning() {
+    fn dot_segments_rejected_as_ids() {
         for word in [".", ".."] {
             assert_eq!(OrgId::new(word), Err(InvalidId::Reserved));
             assert_eq!(UserId::new(word), Err(InvalidId::Reserved));

@@ -1,6 +1,6 @@
-//! The envelope of every body (AGN-033 §2.1; ruling: InvokeResult).
+//! `InvokeResult`, the envelope of every response body.
 //!
-//! Deliberately absent: a way to hold a result and errors at once, or neither.
+//! Deliberately absent: a way to hold both a result and errors, or neither.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -11,9 +11,9 @@ use crate::error::{Error, ErrorCode};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct Warning {
-    /// What the caller should know.
+    /// The warning's text.
     pub message: String,
-    /// A stable code, where there is one.
+    /// A stable code, if there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error_code: Option<String>,
 }
@@ -47,18 +47,18 @@ pub struct InvokeResult<T> {
 }
 
 impl<T> InvokeResult<T> {
-    /// A successful invocation.
+    /// Creates a successful result.
     pub fn ok(result: T) -> Self {
         Self { outcome: Ok(result), warnings: Vec::new() }
     }
 
-    /// A failed invocation.
+    /// Creates a failure with one error.
     pub fn err(error: Error) -> Self {
         Self::errors(vec![error])
     }
 
-    /// A failed invocation with everything that was wrong. An empty list would be a failure without a
-    /// reason, which is a bug of ours: it becomes [`ErrorCode::Internal`].
+    /// Creates a failure with these errors. An empty list would be a failure without a reason, which is a bug: it
+    /// becomes [`ErrorCode::Internal`].
     pub fn errors(errors: Vec<Error>) -> Self {
         let errors = if errors.is_empty() { vec![Error::from(ErrorCode::Internal)] } else { errors };
         Self { outcome: Err(errors), warnings: Vec::new() }
@@ -71,7 +71,7 @@ impl<T> InvokeResult<T> {
         self
     }
 
-    /// Whether there is a result.
+    /// True if there is a result.
     #[must_use]
     pub fn successful(&self) -> bool {
         self.outcome.is_ok()
@@ -105,7 +105,7 @@ impl<T> InvokeResult<T> {
         &self.warnings
     }
 
-    /// The status that repeats the outcome: 200, or the first error's.
+    /// The HTTP status: 200, or that of the first error.
     #[must_use]
     pub fn http_status(&self) -> u16 {
         match &self.outcome {
@@ -114,7 +114,7 @@ impl<T> InvokeResult<T> {
         }
     }
 
-    /// The same envelope around another result.
+    /// Maps the result and keeps the errors and warnings.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> InvokeResult<U> {
         InvokeResult { outcome: self.outcome.map(change), warnings: self.warnings }
     }
@@ -167,9 +167,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for InvokeResult<T> {
             (true, Some(result), true) => Ok(result),
             (false, None, false) => Err(wire.errors),
             _ => {
-                return Err(de::Error::custom(
-                    "Successful, Result and Errors contradict each other (AGN-033 §2.1)",
-                ));
+                return Err(de::Error::custom("Successful, Result and Errors contradict each other"));
             }
         };
         Ok(Self { outcome, warnings: wire.warnings })

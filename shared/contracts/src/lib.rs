@@ -1,9 +1,10 @@
-//! The wire: what a client may send and see.
+//! The wire contract: the requests that a client may send and the responses that it gets.
 //!
-//! The leaf room: every other room may depend on it, it depends on none. A client could depend on
-//! it too. Deliberately absent: I/O, AWS types, HTTP types, and any rule about what happens to a
-//! turn; those live in `storage`, `runtime` and `protocol`.
+//! The leaf crate: every other crate may depend on it, and it depends on none. A client could use it too.
+//! Deliberately absent: I/O, AWS types, HTTP types, and the rules of a turn's life cycle, which are in `storage`,
+//! `runtime` and `protocol`.
 
+pub mod encoding;
 pub mod error;
 pub mod hash;
 pub mod id;
@@ -16,7 +17,6 @@ pub mod paths;
 pub mod read;
 pub mod request;
 pub mod response;
-pub mod shape;
 pub mod stream;
 pub mod timestamp;
 pub mod usage;

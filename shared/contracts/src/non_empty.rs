@@ -1,4 +1,4 @@
-//! A list with at least one item, for the places where the contract says "one or more".
+//! A list with at least one item, for members that the contract defines as "one or more".
 
 use std::{ops::Deref, slice, vec};
 
@@ -18,12 +18,12 @@ impl<T> NonEmpty<T> {
     /// Wraps a list.
     ///
     /// # Errors
-    /// When the list is empty.
+    /// If the list is empty.
     pub fn new(items: Vec<T>) -> Result<Self, Empty> {
         if items.is_empty() { Err(Empty) } else { Ok(Self(items)) }
     }
 
-    /// A list of one.
+    /// Creates a list of one item.
     pub fn one(item: T) -> Self {
         Self(vec![item])
     }

@@ -1,8 +1,8 @@
-//! The paths of the API. Routers, the local gateway, the OpenAPI document and links use these constants, and
-//! a test compares `template.yaml` with them.
+//! The paths of the API. Routers, the local gateway, the OpenAPI document and links use these constants. A test
+//! compares them with `template.yaml`.
 //!
-//! A path is a template with its parameters in braces; the types below fill them in. Deliberately absent:
-//! methods, and which function answers.
+//! A path is a template with its parameters in braces, and the types below fill them in. Deliberately absent:
+//! methods, and the function that handles a path.
 //!
 //! # Examples
 //!
@@ -14,7 +14,7 @@
 //! assert_eq!(paths::TURN.of(&session, &turn), "/api/ai/agent/sessions/s1/turns/t1");
 //!
 //! // A file's name is whatever the model called it, so it is percent-encoded.
-//! let link = paths::FILE.of(&session, &turn, &FileAddress::of_bytes(b"x"), "50% done/ü.md");
+//! let link = paths::FILE.of(&session, &turn, &FileAddress::hash_bytes(b"x"), "50% done/ü.md");
 //! assert!(link.ends_with("/50%25%20done%2F%C3%BC.md"));
 //! # Ok::<(), contracts::id::InvalidId>(())
 //! ```
@@ -27,9 +27,9 @@ use crate::{
     id::{SessionId, TurnId},
 };
 
-/// Runs a user turn, or takes tool results.
+/// Runs a user turn or submits tool results.
 pub const EXECUTE: &str = "/api/ai/agent/execute";
-/// Takes tool results and nothing else.
+/// Submits tool results.
 pub const TOOL_RESULTS: &str = "/api/ai/agent/tool-results";
 /// Lists sessions.
 pub const SESSIONS: &str = "/api/ai/agent/sessions";
@@ -41,15 +41,15 @@ pub const EXPORT: &str = "/api/ai/agent/export";
 pub const IMPORT: &str = "/api/ai/agent/import";
 /// One session.
 pub const SESSION: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}");
-/// Takes the deletion of a session back.
+/// Restores a deleted session.
 pub const RESTORE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/restore");
-/// What the purge of a session came to.
+/// The progress of a session's purge.
 pub const PURGE: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/purge");
-/// The changes of a session's mode.
+/// The mode changes of a session.
 pub const MODE_HISTORY: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/mode-history");
 /// Exports a session.
 pub const SESSION_EXPORT: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/export");
-/// Makes a session that goes on from one of its turns.
+/// Forks a session.
 pub const FORK: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/fork");
 /// The newest turn of a session.
 pub const LAST_TURN: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/turns/last");
@@ -57,30 +57,30 @@ pub const LAST_TURN: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionI
 pub const TURNS: SessionPath = SessionPath("/api/ai/agent/sessions/{SessionId}/turns");
 /// One turn.
 pub const TURN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}");
-/// A turn in a few lines.
+/// The summary of a turn.
 pub const SUMMARY: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/summary");
-/// What a turn did, reply by reply.
+/// The steps of a turn.
 pub const STEPS: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/steps");
-/// A turn's events.
+/// The event stream of a turn.
 pub const STREAM: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/stream");
-/// Ends a turn.
+/// Cancels a turn.
 pub const CANCEL: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/cancel");
-/// Runs a turn once more, as another one.
+/// Reruns a turn.
 pub const RERUN: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/rerun");
-/// What users say of a turn.
+/// The feedback on a turn.
 pub const FEEDBACK: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/feedback");
-/// What was asked, whole.
+/// The full request of a turn.
 pub const INSTRUCTION: TurnPath =
     TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/instruction");
-/// What was answered, whole.
+/// The full answer of a turn.
 pub const ANSWER: TurnPath = TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/answer");
-/// What the model provider was sent.
+/// A request that was sent to the model provider.
 pub const MODEL_REQUEST: TurnPath =
     TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-request");
-/// What the model provider answered.
+/// A response of the model provider.
 pub const MODEL_RESPONSE: TurnPath =
     TurnPath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/llm-response");
-/// A file of an answer.
+/// A file that an answer refers to.
 pub const FILE: FilePath =
     FilePath("/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/files/{Hash}/{Name}");
 
@@ -114,9 +114,9 @@ pub const ALL: [&str; 26] = [
     FILE.0,
 ];
 
-/// The members that the query of a request may hold, by its method and path; those of every other request hold none.
+/// The query parameters that a request accepts, by method and path template. Other requests accept none.
 #[must_use]
-pub fn query(method: &str, template: &str) -> &'static [&'static str] {
+pub fn query_parameters(method: &str, template: &str) -> &'static [&'static str] {
     match (method, template) {
         ("GET", SESSIONS) => {
             &["userId", "includeDeleted", "status", "mode", "from", "to", "pageSize", "continuationToken"]
@@ -149,15 +149,15 @@ pub fn query(method: &str, template: &str) -> &'static [&'static str] {
         ("GET", template) if template == MODEL_REQUEST.0 || template == MODEL_RESPONSE.0 => {
             &["inline", "round"]
         }
-        ("GET", template) if PAYLOADS_OF_TURN.contains(&template) => &["inline"],
+        ("GET", template) if TURN_PAYLOADS.contains(&template) => &["inline"],
         _ => &[],
     }
 }
 
-/// The payloads of a turn, one by one.
-const PAYLOADS_OF_TURN: [&str; 3] = [INSTRUCTION.0, ANSWER.0, FILE.0];
+/// The paths of a turn's individual payloads.
+const TURN_PAYLOADS: [&str; 3] = [INSTRUCTION.0, ANSWER.0, FILE.0];
 
-/// Every payload of a turn, as gateways route them: `{proxy+}` is API Gateway's word for the rest of a path.
+/// Every payload of a turn, as API Gateway routes it. `{proxy+}` matches the rest of a path.
 pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/payloads/{proxy+}";
 
 /// A path below a session.
@@ -165,16 +165,16 @@ pub const PAYLOADS: &str = "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}/pa
 pub struct SessionPath(&'static str);
 
 impl SessionPath {
-    /// The path with `{SessionId}` in it.
+    /// The path template with `{SessionId}`.
     #[must_use]
     pub const fn template(self) -> &'static str {
         self.0
     }
 
-    /// The path for this session.
+    /// Returns the path for a session.
     #[must_use]
-    pub fn of(self, session: &SessionId) -> String {
-        filled(self.0, &[("{SessionId}", session.as_str())])
+    pub fn fill(self, session: &SessionId) -> String {
+        fill_template(self.0, &[("{SessionId}", session.as_str())])
     }
 }
 
@@ -183,16 +183,16 @@ impl SessionPath {
 pub struct TurnPath(&'static str);
 
 impl TurnPath {
-    /// The path with `{SessionId}` and `{TurnId}` in it.
+    /// The path template with `{SessionId}` and `{TurnId}`.
     #[must_use]
     pub const fn template(self) -> &'static str {
         self.0
     }
 
-    /// The path for this turn.
+    /// Returns the path for a turn.
     #[must_use]
-    pub fn of(self, session: &SessionId, turn: &TurnId) -> String {
-        filled(self.0, &[("{SessionId}", session.as_str()), ("{TurnId}", turn.as_str())])
+    pub fn fill(self, session: &SessionId, turn: &TurnId) -> String {
+        fill_template(self.0, &[("{SessionId}", session.as_str()), ("{TurnId}", turn.as_str())])
     }
 }
 
@@ -201,15 +201,15 @@ impl TurnPath {
 pub struct FilePath(&'static str);
 
 impl FilePath {
-    /// The path with `{SessionId}`, `{TurnId}`, `{Hash}` and `{Name}` in it.
+    /// The path template with `{SessionId}`, `{TurnId}`, `{Hash}` and `{Name}`.
     #[must_use]
     pub const fn template(self) -> &'static str {
         self.0
     }
 
-    /// The path for the file of this address and name.
+    /// Returns the path for a file with this address and name.
     #[must_use]
-    pub fn of(self, session: &SessionId, turn: &TurnId, address: &FileAddress, name: &str) -> String {
+    pub fn fill(self, session: &SessionId, turn: &TurnId, address: &FileAddress, name: &str) -> String {
         let hash = address.to_string();
         let parameters = [
             ("{SessionId}", session.as_str()),
@@ -217,12 +217,12 @@ impl FilePath {
             ("{Hash}", &hash),
             ("{Name}", name),
         ];
-        filled(self.0, &parameters)
+        fill_template(self.0, &parameters)
     }
 }
 
-// A brace in a value is percent-encoded, so no value can be mistaken for a parameter.
-fn filled(template: &str, parameters: &[(&str, &str)]) -> String {
+// Braces in values are percent-encoded, so no value can be mistaken for a parameter.
+fn fill_template(template: &str, parameters: &[(&str, &str)]) -> String {
     parameters.iter().fold(template.to_owned(), |path, (parameter, value)| {
         path.replace(parameter, &utf8_percent_encode(value, RESERVED).to_string())
     })
@@ -233,10 +233,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_parameter_is_filled_in() {
+    fn every_parameter_is_filled() {
         let (session, turn) = (SessionId::new("s-1").unwrap(), TurnId::new("t~1").unwrap());
         let of_session = [SESSION, RESTORE, PURGE, MODE_HISTORY, SESSION_EXPORT, FORK, TURNS, LAST_TURN]
-            .map(|path| path.of(&session));
+            .map(|path| path.fill(&session));
         let of_turn = [
             TURN,
             SUMMARY,
@@ -250,8 +250,8 @@ mod tests {
             MODEL_REQUEST,
             MODEL_RESPONSE,
         ]
-        .map(|path| path.of(&session, &turn));
-        let file = FILE.of(&session, &turn, &FileAddress::of_bytes(b""), "{TurnId}");
+        .map(|path| path.fill(&session, &turn));
+        let file = FILE.fill(&session, &turn, &FileAddress::hash_bytes(b""), "{TurnId}");
         for path in of_session.iter().chain(&of_turn).chain([&file]) {
             assert!(path.starts_with("/api/ai/agent/sessions/s-1") && !path.contains(['{', '}']), "{path}");
         }

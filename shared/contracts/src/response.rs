@@ -1,8 +1,7 @@
-//! `AgentExecuteResponse` (AGN-033): exactly one of two kinds, each with its own buckets.
+//! `AgentExecuteResponse`, the response of a turn: one of two kinds, each with its own members.
 //!
-//! A kind has no field for what it forbids, so it can't be written, and reading refuses it. Deliberately
-//! absent: errors, which are only in [`crate::InvokeResult`] (§2.1), and everything that §3.1 keeps on the
-//! server.
+//! A kind has no field for a member that it forbids, so such a member can't be written, and reading rejects it.
+//! Deliberately absent: errors, which are only in [`crate::InvokeResult`], and all provider and pipeline state.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,19 +13,19 @@ use crate::{
     usage::Usage,
 };
 
-/// What a turn answered. A bucket that a kind forbids has no place to be (AGN-033 §3.4, §3.5).
+/// The response of a turn: either the final answer or tool calls for the client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "Kind", rename_all = "snake_case")]
 pub enum AgentExecuteResponse {
-    /// Completed and to be shown to the user.
+    /// The turn is completed. Show the answer to the user.
     Final(Final),
-    /// The client must run tools and send their results.
+    /// The turn waits. Run the tool calls and submit their results.
     ClientToolContinuation(ClientToolContinuation),
 }
 
 impl AgentExecuteResponse {
-    /// The session metadata, which both kinds have (AGN-033 §3.1).
+    /// The metadata that both kinds have.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {
         match self {
@@ -48,7 +47,7 @@ impl From<ClientToolContinuation> for AgentExecuteResponse {
     }
 }
 
-/// The session metadata of every response (AGN-033 §3.1).
+/// Metadata of every response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
@@ -57,11 +56,11 @@ pub struct Metadata {
     pub session_id: SessionId,
     /// The turn.
     pub turn_id: TurnId,
-    /// For display alone; clients must not branch on it.
+    /// Display name of the mode. Clients must not branch on it.
     pub mode_display_name: String,
 }
 
-/// `Kind = final` (AGN-033 §3.4).
+/// The final answer of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", from = "FinalMembers")]
@@ -69,25 +68,25 @@ pub struct Final {
     /// Session metadata.
     #[serde(flatten)]
     pub metadata: Metadata,
-    /// The whole answer, Markdown (AGN-033 §4.1). A bundle of files for a program to apply stands in a fenced
-    /// block that is tagged `aptix-json`, as `{"Files":[{"Path":"src/a.rs","Contents":"…"}]}`; a bundle that the
-    /// model wrote without a fence has one here.
+    /// The complete answer, as Markdown. A bundle of files for a program to apply is in a fenced block tagged
+    /// `aptix-json`, as `{"Files":[{"Path":"src/a.rs","Contents":"…"}]}`. If the model wrote a bundle without a
+    /// fence, the service adds it.
     pub primary_output_text: String,
-    /// Files the answer refers to.
+    /// Files that the answer refers to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRef>,
-    /// What server-side tools returned (AGN-033 §5.3).
+    /// Results of server-side tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_results: Vec<ToolResult>,
-    /// Non-fatal notes for the user.
+    /// Non-fatal warnings for the user.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_warnings: Vec<String>,
-    /// Tokens used, when the provider told.
+    /// Token usage. Absent if the provider doesn't report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
-/// `Kind = client_tool_continuation` (AGN-033 §3.4).
+/// A turn that waits for the results of client tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", from = "ContinuationMembers")]
@@ -95,52 +94,52 @@ pub struct ClientToolContinuation {
     /// Session metadata.
     #[serde(flatten)]
     pub metadata: Metadata,
-    /// The calls, in the order in which results must come back (AGN-033 §3.3).
+    /// Tool calls to run. Submit the results in the same order.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<ToolCall>, min_items = 1))]
     pub tool_calls: NonEmpty<ToolCall>,
-    /// Informational only (AGN-033 §4.2).
+    /// Text that the model wrote with the calls. Informational only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_continuation_message: Option<String>,
 }
 
-/// A call the client must run (AGN-033 §5.1).
+/// A tool call that the client must run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ToolCall {
     /// Identifies the call within the turn.
     pub tool_call_id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// Its arguments, a JSON text.
+    /// Arguments of the call, as a JSON text.
     pub arguments_json: String,
 }
 
-/// What a tool returned (AGN-033 §5.2).
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", try_from = "ToolResultMembers")]
 pub struct ToolResult {
     /// The call that was run.
     pub tool_call_id: String,
-    /// How long it took, in milliseconds.
+    /// Execution time in milliseconds.
     pub execution_ms: u64,
-    /// Result or error, never both.
+    /// Either the result or the error.
     #[serde(flatten)]
     pub outcome: ToolOutcome,
 }
 
-/// Exactly one of `ResultJson` and `ErrorMessage` (AGN-033 §5.2).
+/// Exactly one of `ResultJson` and `ErrorMessage`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ToolOutcome {
     /// The tool returned this JSON text.
     ResultJson(String),
-    /// The tool failed; a valid result all the same.
+    /// The tool failed with this message. A failure is a valid result.
     ErrorMessage(String),
 }
 
-/// A file by reference (AGN-033 §6.3).
+/// A reference to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
@@ -149,24 +148,24 @@ pub struct FileRef {
     pub name: String,
     /// Its media type.
     pub mime_type: String,
-    /// Where to read it: a URL relative to the API's base, which ends in `/`.
+    /// URL of the file, relative to the API's base URL, which ends in `/`.
     pub url: String,
     /// Its size in bytes.
     pub size_bytes: u64,
-    /// Its content hash (IDX-016). Of text, which is UTF-8 without NUL: SHA-256 of its lines' first 500
-    /// UTF-16 units, each with an LF behind it, whatever its line ends. Of anything else: SHA-256 of its
-    /// bytes. The hash in `Url` is always that of the bytes.
+    /// Content hash of the file. For text (UTF-8 without NUL): the SHA-256 of the first 500 UTF-16 code units of
+    /// each line, each followed by an LF, whatever the line endings. For other files: the SHA-256 of the bytes. The
+    /// hash in `Url` is always the SHA-256 of the bytes.
     pub content_hash: ContentHash,
-    /// What it is.
+    /// Description of the file.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub description: Option<String>,
-    /// When the reference stops working; never, when absent.
+    /// Expiry of the reference. Absent if it never expires.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub content_expires: Option<Timestamp>,
 }
 
-/// The members of [`Final`] as they are on the wire. Serde can't refuse unknown members of a struct that has
-/// a flattened field, so reading goes through this one.
+/// The wire form of [`Final`]. Serde can't reject unknown members of a struct with a flattened field, so reading
+/// goes through this struct.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct FinalMembers {
@@ -200,7 +199,7 @@ impl From<FinalMembers> for Final {
     }
 }
 
-/// The members of [`ClientToolContinuation`] as they are on the wire.
+/// The wire form of [`ClientToolContinuation`].
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct ContinuationMembers {
@@ -225,7 +224,7 @@ impl From<ContinuationMembers> for ClientToolContinuation {
     }
 }
 
-/// The members of [`ToolResult`] as they are on the wire.
+/// The wire form of [`ToolResult`].
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct ToolResultMembers {
@@ -235,9 +234,9 @@ struct ToolResultMembers {
     error_message: Option<String>,
 }
 
-/// A tool result has both outcomes or none.
+/// The tool result has both outcomes or none.
 #[derive(Debug, thiserror::Error)]
-#[error("a tool result must hold exactly one of ResultJson and ErrorMessage (AGN-033 §5.2)")]
+#[error("a tool result must hold exactly one of ResultJson and ErrorMessage")]
 struct NotOneOutcome;
 
 impl TryFrom<ToolResultMembers> for ToolResult {

@@ -1,9 +1,9 @@
-//! A turn's stream: the answer while it is written, as server-sent events (AGN-034 §4.7).
+//! The event stream of a turn: the answer while it is written, as server-sent events.
 //!
-//! `delta` carries text of the answer, `reset` takes back what was shown so far, `status` says what the turn is at,
-//! and exactly one `result` carries the [`InvokeResult`](crate::InvokeResult) that a call without streaming would have
-//! returned. The deltas since the last reset concatenate to the answer; a client that knows no `status` misses none
-//! of it (AGN-033 §1.3: progress is no part of a response). Deliberately absent: when which event is due.
+//! `delta` carries text of the answer, `reset` discards the text sent so far, `status` reports the phase of the
+//! turn, and exactly one `result` carries the [`InvokeResult`](crate::InvokeResult) that a call without streaming
+//! would have returned. The deltas since the last reset concatenate to the answer, so a client may ignore `status`.
+//! Deliberately absent: the rules for when an event is sent.
 
 use std::{fmt, num::ParseIntError, str::FromStr};
 
@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 /// The media type of a stream.
 pub const MEDIA_TYPE: &str = "text/event-stream";
 
-/// Where an event stands in its turn's stream: strictly increasing, over every connection that the
-/// stream is read from. At most 2^53 - 1, so that a browser can hold it as a number.
+/// The position of an event in its turn's stream. Strictly increasing, across every connection that reads the
+/// stream. At most 2^53 - 1, so that a browser can hold it as a number.
 ///
 /// # Examples
 ///
@@ -34,26 +34,26 @@ pub const MEDIA_TYPE: &str = "text/event-stream";
 #[serde(transparent)]
 pub struct EventId(u64);
 
-/// One event.
+/// An event of a stream.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Where it stands; what a client says in `Last-Event-ID`. None of a refusal and of a status: these
-    /// are no events of the turn, whose stream goes on after the last event before them.
+    /// The position in the stream, which a client sends in `Last-Event-ID`. Absent for a refusal and a status,
+    /// which are not events of the turn: the stream resumes after the last event before them.
     pub id: Option<EventId>,
-    /// What it says.
+    /// The kind of event and its data.
     pub kind: Kind,
 }
 
-/// What an event says.
+/// The kind of an event and its data.
 #[derive(Debug, Clone)]
 pub enum Kind {
-    /// More of the answer.
+    /// More text of the answer.
     Delta(Delta),
-    /// What was shown so far is not the answer.
+    /// Discards the text sent so far.
     Reset(Reset),
-    /// What the turn is at.
+    /// The current phase of the turn.
     Status(Status),
-    /// What the turn came to; the last event.
+    /// The outcome of the turn. The last event.
     Result(Box<RawValue>),
 }
 
@@ -62,8 +62,8 @@ pub enum Kind {
 #[serde(rename_all = "PascalCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StreamDelta))]
 pub struct Delta {
-    /// Where the text begins in the answer, in UTF-16 code units since the last reset: what the length of
-    /// a string is to a browser.
+    /// Offset of the text in the answer since the last reset, in UTF-16 code units (the unit of a string's length
+    /// in JavaScript).
     pub index: u64,
     /// The text.
     pub text: String,
@@ -74,78 +74,78 @@ pub struct Delta {
 #[serde(rename_all = "PascalCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StreamReset))]
 pub struct Reset {
-    /// Why; absent where that is not known.
+    /// The reason. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<ResetReason>,
 }
 
-/// Why what was shown is not the answer.
+/// The reason for discarding the text sent so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StreamResetReason))]
 pub enum ResetReason {
-    /// The model calls tools: what it wrote before is part of the turn's steps.
+    /// The model called tools. The text it wrote before is in the turn's steps.
     Tools,
-    /// The model is asked again, or another one in its place.
+    /// The model call is retried, or another model is used.
     Retry,
-    /// The model's text was mended at its end.
+    /// The end of the model's text was corrected.
     Restated,
-    /// Another attempt took the turn over.
+    /// Another attempt took over the turn.
     TakenOver,
-    /// The answer is another one.
+    /// The answer was replaced.
     Replaced,
     /// The turn ended without an answer.
     Failed,
 }
 
-/// The data of a `status` event: what the turn is at now. It has no id and is not told again.
+/// The data of a `status` event: the current phase of the turn. It has no id and is not replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StreamStatus))]
 pub struct Status {
-    /// What it is at.
+    /// The current phase.
     pub phase: Phase,
-    /// Which attempt works on it, from 1: one more for each that died.
+    /// Number of the attempt that runs the turn, from 1. Each takeover adds one.
     pub attempt: u32,
-    /// Which of the model's replies it is about, from 1; absent where this connection can't know.
+    /// Number of the model reply, from 1. Absent if this connection doesn't know it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub round: Option<u32>,
-    /// The tool that runs.
+    /// The tool that is running.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool_name: Option<String>,
-    /// The call that it runs for.
+    /// The tool call that it runs for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool_call_id: Option<String>,
-    /// In how many seconds the model is asked again.
+    /// Seconds until the model call is retried.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub retry_after_seconds: Option<u64>,
 }
 
-/// What a turn is at. More may be added.
+/// The phase of a running turn. More values may be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StreamPhase))]
 pub enum Phase {
-    /// Another connection works on it, and tells more.
+    /// Another connection runs the turn and sends more detail.
     Working,
-    /// The indexed sources are searched.
+    /// Searching the indexed sources.
     Retrieving,
-    /// Earlier turns are read, to tell the model of them again.
+    /// Reading earlier turns to rebuild the conversation for the model.
     RebuildingHistory,
-    /// The model is asked.
+    /// Waiting for the model.
     Thinking,
-    /// The model had no answer and is asked again, or another one in its place.
+    /// Retrying the model call, or calling another model.
     Retrying,
-    /// A tool of the server's runs.
+    /// Running a server tool.
     Tool,
-    /// The client's tools are asked for.
+    /// Waiting for the results of client tools.
     WaitingForTools,
 }
 
 impl Status {
-    /// A turn that is at this.
+    /// Creates a status without tool or retry details.
     #[must_use]
-    pub fn of(phase: Phase, attempt: u32, round: Option<u32>) -> Self {
+    pub fn new(phase: Phase, attempt: u32, round: Option<u32>) -> Self {
         Self { phase, attempt, round, tool_name: None, tool_call_id: None, retry_after_seconds: None }
     }
 }
@@ -154,7 +154,7 @@ impl EventId {
     /// The greatest id.
     pub const MAX: Self = Self((1 << 53) - 1);
 
-    /// The id with this number, unless that is beyond [`EventId::MAX`].
+    /// Creates an id. Returns `None` if the number is beyond [`EventId::MAX`].
     #[must_use]
     pub fn new(id: u64) -> Option<Self> {
         (id <= Self::MAX.0).then_some(Self(id))
@@ -181,7 +181,7 @@ impl FromStr for EventId {
     }
 }
 
-/// A `Last-Event-ID` that no stream can have sent.
+/// An invalid `Last-Event-ID`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event id is a whole number up to {}", EventId::MAX)]
 pub struct InvalidEventId;
@@ -193,21 +193,21 @@ impl From<ParseIntError> for InvalidEventId {
 }
 
 impl Event {
-    /// The event as it is written (WHATWG, server-sent events).
+    /// Formats the event as a server-sent event (WHATWG).
     #[must_use]
     pub fn to_sse(&self) -> String {
         match &self.kind {
-            Kind::Delta(delta) => self.written("delta", &json(delta)),
-            Kind::Reset(reset) => self.written("reset", &json(reset)),
-            Kind::Status(status) => self.written("status", &json(status)),
-            Kind::Result(result) => self.written("result", result.get()),
+            Kind::Delta(delta) => self.to_text("delta", &json(delta)),
+            Kind::Reset(reset) => self.to_text("reset", &json(reset)),
+            Kind::Status(status) => self.to_text("status", &json(status)),
+            Kind::Result(result) => self.to_text("result", result.get()),
         }
     }
 
-    fn written(&self, name: &str, data: &str) -> String {
+    fn to_text(&self, name: &str, data: &str) -> String {
         let mut event = self.id.map_or_else(String::new, |id| format!("id: {id}\n"));
         event.push_str(&format!("event: {name}\n"));
-        // CR and LF end a line of an event stream; in a JSON text they can only be whitespace.
+        // CR and LF end a line of an event stream. In a JSON text they can only be whitespace.
         for line in data.split(['\r', '\n']) {
             event.push_str("data: ");
             event.push_str(line);
@@ -218,7 +218,7 @@ impl Event {
     }
 }
 
-/// The data of an event holds strings and numbers alone, and these always serialize.
+/// Serializes the data of an event. Strings and numbers always serialize, so this can't fail.
 fn json(data: &impl Serialize) -> String {
     serde_json::to_string(data).unwrap_or_default()
 }
@@ -236,17 +236,18 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_has_no_id() {
+    fn refusal_has_no_id() {
         let refusal = Event { id: None, kind: result("{}") };
         assert_eq!(refusal.to_sse(), "event: result\ndata: {}\n\n");
     }
 
     #[test]
-    fn an_event_is_its_id_its_kind_and_its_data() {
+    fn event_has_id_kind_and_data() {
         let delta = Kind::Delta(Delta { index: 3, text: "Hé".to_owned() });
         assert_eq!(written(delta), "id: 7\nevent: delta\ndata: {\"Index\":3,\"Text\":\"Hé\"}\n\n");
         assert_eq!(written(Kind::Reset(Reset::default())), "id: 7\nevent: reset\ndata: {}\n\n");
-        let status = Event { id: None, kind: Kind::Status(Status::of(Phase::RebuildingHistory, 2, Some(1))) };
+        let status =
+            Event { id: None, kind: Kind::Status(Status::new(Phase::RebuildingHistory, 2, Some(1))) };
         assert_eq!(
             status.to_sse(),
             "event: status\ndata: {\"Phase\":\"rebuilding_history\",\"Attempt\":2,\"Round\":1}\n\n"
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn text_can_t_end_a_line() {
+    fn text_cannot_break_event_lines() {
         for text in
             ["a\nb", "a\rb", "a\r\nb", "\n\ndata: x", "\r\revent: y", "\0id: 9\n", "\u{2028}\u{85}\u{feff}"]
         {
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_on_several_lines_stays_one_event() {
+    fn multiline_result_stays_one_event() {
         for end in ["\n", "\r", "\r\n"] {
             let event = written(result(&format!("{{{end}\"a\":{end}[1]}}")));
             assert!(event.ends_with("\n\n") && !event.trim_end().contains("\n\n"), "{event:?}");
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_a_number_that_a_browser_can_hold() {
+    fn event_id_limited_to_safe_integer() {
         assert_eq!("9007199254740991".parse(), Ok(EventId::MAX));
         assert_eq!("9007199254740992".parse::<EventId>(), Err(InvalidEventId));
         assert_eq!(EventId::new(1 << 53), None);

@@ -15,8 +15,8 @@ pub struct Timestamp(i64);
 pub struct InvalidTimestamp;
 
 impl Timestamp {
-    /// The instant that many milliseconds after the Unix epoch, clamped to the years that ISO-8601
-    /// writes with four digits.
+    /// Creates an instant from milliseconds since the Unix epoch, clamped to the years that ISO-8601 writes with
+    /// four digits.
     #[must_use]
     pub fn from_millis(millis: i64) -> Self {
         // 0000-01-01 and 9999-12-31, both at the edge of what the text form can hold.
@@ -29,14 +29,14 @@ impl Timestamp {
         self.0
     }
 
-    /// This instant moved later.
+    /// Returns the instant that is this much later.
     #[must_use]
     pub fn after(self, by: Duration) -> Self {
         let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.0.saturating_add(by))
     }
 
-    /// How long until `later`; zero when it has passed.
+    /// The time until `later`, or zero if `later` has passed.
     #[must_use]
     pub fn until(self, later: Self) -> Duration {
         Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))
@@ -76,13 +76,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_written_with_milliseconds_and_z() {
+    fn timestamp_has_milliseconds_and_z() {
         assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert_eq!(Timestamp::from_millis(1_764_547_200_120).to_string(), "2025-12-01T00:00:00.120Z");
     }
 
     #[test]
-    fn text_order_is_time_order_because_index_keys_are_compared_as_text() {
+    fn text_order_is_time_order() {
         let early = Timestamp::from_millis(999).to_string();
         let late = Timestamp::from_millis(1_000).to_string();
         assert!(early < late);

@@ -1,4 +1,4 @@
-//! Tokens that a turn's model calls used.
+//! Token usage.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct Usage {
-    /// Tokens of the input.
+    /// Input tokens.
     pub prompt_tokens: u64,
-    /// Tokens of the output.
+    /// Output tokens.
     pub completion_tokens: u64,
-    /// Input and output together, as the provider counts them.
+    /// Input and output tokens together, as the provider counts them.
     pub total_tokens: u64,
-    /// Input tokens served from the provider's cache; absent when the provider does not tell.
+    /// Input tokens read from the provider's cache. Absent if the provider doesn't report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cached_tokens: Option<u64>,
-    /// Input tokens that were written to the provider's cache; absent when the provider does not tell.
+    /// Input tokens written to the provider's cache. Absent if the provider doesn't report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cache_write_tokens: Option<u64>,
-    /// Output tokens spent on reasoning; absent when the provider does not tell.
+    /// Output tokens spent on reasoning. Absent if the provider doesn't report it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reasoning_tokens: Option<u64>,
 }
 
 impl Usage {
-    /// This usage and another model call's together.
+    /// Adds the usage of another model call.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub fn saturating_add(self, other: Self) -> Self {
         let either = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (None, None) => None,
             (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),

@@ -1,4 +1,4 @@
-//! AGN-033, clause by clause: what a response can say, and what a client of this crate refuses to read.
+//! AGN-033, clause by clause: the members of a response, and the responses that this crate refuses to read.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ fn full_final() -> Final {
             mime_type: "text/markdown".to_owned(),
             url: "/api/ai/agent/sessions/s1/turns/t1/payloads/files/ab/report.md".to_owned(),
             size_bytes: 5,
-            content_hash: ContentHash::of_text("text"),
+            content_hash: ContentHash::hash_text("text"),
             description: Some("The report.".to_owned()),
             content_expires: Some(Timestamp::from_millis(1_764_547_200_000)),
         }],
@@ -90,7 +90,7 @@ mod section_2_1_relationship_to_invoke_result {
     use super::*;
 
     #[test]
-    fn a_result_is_there_exactly_when_there_are_no_errors() {
+    fn result_present_only_without_errors() {
         let good = serde_json::to_value(InvokeResult::ok(1)).unwrap();
         assert_eq!(good, json!({"Successful": true, "Result": 1, "Errors": [], "Warnings": []}));
         let bad = serde_json::to_value(InvokeResult::<u8>::err(ErrorCode::Internal.into())).unwrap();
@@ -99,14 +99,14 @@ mod section_2_1_relationship_to_invoke_result {
     }
 
     #[test]
-    fn a_failure_without_an_error_is_a_fault_of_ours() {
+    fn failure_without_errors_is_internal_error() {
         let result = InvokeResult::<u8>::errors(Vec::new());
         assert_eq!(result.http_status(), 500);
         assert_eq!(result.outcome().unwrap_err().len(), 1);
     }
 
     #[test]
-    fn the_status_repeats_the_outcome() {
+    fn http_status_follows_outcome() {
         assert_eq!(InvokeResult::ok(1).http_status(), 200);
         for code in ErrorCode::ALL {
             let result = InvokeResult::<u8>::err(Error::from(*code));
@@ -116,7 +116,7 @@ mod section_2_1_relationship_to_invoke_result {
     }
 
     #[test]
-    fn a_contradictory_envelope_is_not_read() {
+    fn contradictory_envelope_rejected() {
         let error = json!({"ErrorCode": "Internal", "Message": "m", "SystemError": true});
         for (successful, result, errors) in [
             (true, json!(null), json!([])),
@@ -130,7 +130,7 @@ mod section_2_1_relationship_to_invoke_result {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn response_round_trips() {
         for result in [
             InvokeResult::ok(AgentExecuteResponse::Final(full_final())),
             InvokeResult::errors(vec![Error::new(ErrorCode::MemberInvalid, "m").with_details("d")]),
@@ -146,14 +146,14 @@ mod section_2_3_user_visibility_rules {
     use super::*;
 
     #[test]
-    fn final_has_exactly_one_primary_output_text() {
+    fn final_requires_one_primary_output_text() {
         assert!(read(&without(written(bare_final()), "PrimaryOutputText")).is_err());
         assert!(read(&with(written(bare_final()), "PrimaryOutputText", json!(null))).is_err());
         assert!(read(&with(written(bare_final()), "PrimaryOutputText", json!(["a", "b"]))).is_err());
     }
 
     #[test]
-    fn a_continuation_has_none_and_may_have_a_message() {
+    fn continuation_has_optional_message_and_no_output_text() {
         let value = written(bare_continuation());
         assert!(read(&with(value.clone(), "PrimaryOutputText", json!(""))).is_err());
         assert!(read(&with(value, "ToolContinuationMessage", json!("Reading."))).is_ok());
@@ -164,7 +164,7 @@ mod section_3_1_session_metadata {
     use super::*;
 
     #[test]
-    fn is_in_every_response() {
+    fn session_metadata_in_every_response() {
         for value in [written(bare_final()), written(bare_continuation())] {
             for name in ["SessionId", "TurnId", "ModeDisplayName"] {
                 assert!(value.get(name).is_some_and(Value::is_string), "{value}");
@@ -174,7 +174,7 @@ mod section_3_1_session_metadata {
     }
 
     #[test]
-    fn provider_identifiers_and_pipeline_state_have_no_place() {
+    fn provider_ids_and_pipeline_state_rejected() {
         for name in ["previous_response_id", "OpenAIResponseId", "Mode", "Diagnostics"] {
             assert!(read(&with(written(bare_final()), name, json!("x"))).is_err(), "{name}");
         }
@@ -185,7 +185,7 @@ mod section_3_2_response_kinds {
     use super::*;
 
     #[test]
-    fn are_two_and_come_first() {
+    fn kind_is_first_member() {
         for (value, kind) in
             [(written(bare_final()), "final"), (written(bare_continuation()), "client_tool_continuation")]
         {
@@ -197,7 +197,7 @@ mod section_3_2_response_kinds {
     }
 
     #[test]
-    fn are_a_closed_set() {
+    fn unknown_kinds_rejected() {
         for kind in [json!("answer"), json!("error"), json!("Final"), json!(""), json!(null)] {
             assert!(read(&with(written(bare_final()), "Kind", kind.clone())).is_err(), "{kind}");
         }
@@ -209,7 +209,7 @@ mod section_3_4_bucket_presence_rules {
     use super::*;
 
     #[test]
-    fn final_forbids_what_belongs_to_a_continuation() {
+    fn final_rejects_continuation_members() {
         for (name, empty) in [("ToolCalls", json!([])), ("ToolContinuationMessage", json!(""))] {
             for member in [empty, json!(null)] {
                 assert!(read(&with(written(full_final()), name, member)).is_err(), "{name}");
@@ -218,7 +218,7 @@ mod section_3_4_bucket_presence_rules {
     }
 
     #[test]
-    fn a_continuation_forbids_what_belongs_to_final() {
+    fn continuation_rejects_final_members() {
         for (name, empty) in [
             ("PrimaryOutputText", json!("")),
             ("ToolResults", json!([])),
@@ -233,7 +233,7 @@ mod section_3_4_bucket_presence_rules {
     }
 
     #[test]
-    fn a_continuation_has_one_call_or_more() {
+    fn continuation_requires_a_tool_call() {
         assert!(NonEmpty::<ToolCall>::new(Vec::new()).is_err());
         let value = written(bare_continuation());
         assert!(read(&with(value.clone(), "ToolCalls", json!([]))).is_err());
@@ -245,7 +245,7 @@ mod section_3_5_envelope_invariants {
     use super::*;
 
     #[test]
-    fn an_absent_bucket_is_absent_and_neither_null_nor_empty() {
+    fn absent_members_are_omitted() {
         let names = |value: Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(
             names(written(bare_final())),
@@ -258,7 +258,7 @@ mod section_3_5_envelope_invariants {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn response_round_trips() {
         for response in [
             AgentExecuteResponse::from(bare_final()),
             full_final().into(),
@@ -275,7 +275,7 @@ mod section_5_tool_interaction_contract {
     use super::*;
 
     #[test]
-    fn a_call_has_three_members() {
+    fn tool_call_has_three_members() {
         let value = serde_json::to_value(&bare_continuation().tool_calls).unwrap();
         assert_eq!(
             value,
@@ -288,7 +288,7 @@ mod section_5_tool_interaction_contract {
     }
 
     #[test]
-    fn a_result_has_exactly_one_outcome() {
+    fn tool_result_has_exactly_one_outcome() {
         let of = |members: Value| serde_json::from_value::<ToolResult>(members);
         assert!(of(json!({"ToolCallId": "c", "ExecutionMs": 1, "ResultJson": "1"})).is_ok());
         assert!(of(json!({"ToolCallId": "c", "ExecutionMs": 1, "ErrorMessage": "no"})).is_ok());
@@ -306,7 +306,7 @@ mod section_6_3_file_ref_contract {
     use super::*;
 
     #[test]
-    fn five_members_are_required_and_two_are_optional() {
+    fn file_ref_has_five_required_and_two_optional_members() {
         let full = serde_json::to_value(full_final().files.first()).unwrap();
         for name in ["Name", "MimeType", "Url", "SizeBytes", "ContentHash"] {
             assert!(serde_json::from_value::<FileRef>(without(full.clone(), name)).is_err(), "{name}");
@@ -318,7 +318,7 @@ mod section_6_3_file_ref_contract {
     }
 
     #[test]
-    fn the_content_hash_is_one_and_the_expiry_is_iso_8601() {
+    fn file_ref_validates_content_hash_and_expiry() {
         let full = serde_json::to_value(full_final().files.first()).unwrap();
         assert_eq!(full.get("ContentExpires"), Some(&json!("2025-12-01T00:00:00.000Z")));
         for hash in ["", "abc", &"A".repeat(64)] {
@@ -329,7 +329,7 @@ mod section_6_3_file_ref_contract {
     }
 
     #[test]
-    fn contents_have_no_place() {
+    fn file_ref_rejects_contents() {
         let full = serde_json::to_value(full_final().files.first()).unwrap();
         assert!(serde_json::from_value::<FileRef>(with(full, "Contents", json!("QUJD"))).is_err());
     }

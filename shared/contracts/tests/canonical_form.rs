@@ -1,5 +1,5 @@
-//! The canonical form to the byte: it is stored, and its hash tells a retry from a conflict, so no version of
-//! this crate or of the library that writes it may change it.
+//! The canonical form, byte for byte. It is stored, and its hash distinguishes a retry from a conflict, so no
+//! version of this crate or of its JSON library may change it.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +7,8 @@ use contracts::{AgentExecuteRequest, Fingerprint};
 
 /// A body as a client sends it, and its canonical form.
 const FORMS: &[(&str, &str)] = &[
-    // Every control character, what JSON may escape and RFC 8785 does not, and letters of two UTF-16 units.
+    // Every control character, characters that JSON may escape and RFC 8785 does not, and characters of two UTF-16
+    // units.
     (
         r#"{"SessionId":"s","TurnId":"t","Instruction":"\u0000\u0001\u0002\u0003\u0004\u0005\u0006\u0007\u0008\u0009\u000a\u000b\u000c\u000d\u000e\u000f\u0010\u0011\u0012\u0013\u0014\u0015\u0016\u0017\u0018\u0019\u001a\u001b\u001c\u001d\u001e\u001f|\u0022\u005C\/\u003c\u007f\u0080\u00e9e\u0301\u2028\uFeFf\uffff\ud83d\ude00"}"#,
         "{\"Instruction\":\"\\u0000\\u0001\\u0002\\u0003\\u0004\\u0005\\u0006\\u0007\\b\\t\\n\\u000b\\f\\r\\u000e\\u000f\\u0010\\u0011\\u0012\\u0013\\u0014\\u0015\\u0016\\u0017\\u0018\\u0019\\u001a\\u001b\\u001c\\u001d\\u001e\\u001f|\\\"\\\\/<\u{7f}\u{80}\u{e9}e\u{301}\u{2028}\u{feff}\u{ffff}\u{1f600}\",\"SessionId\":\"s\",\"TurnId\":\"t\"}",
@@ -51,7 +52,7 @@ const FORMS: &[(&str, &str)] = &[
             r#""Repo":"r","SessionId":"s_1-","SolutionContextText":"","TurnId":"t.1~","WorkspaceId":"w"}"#,
         ),
     ),
-    // Lists without items and null are as if they were not there.
+    // Empty lists and null count as absent.
     (
         r#"{"SessionId":"s","TurnId":"t","InputArtifacts":[],"RagScope":{"Conditions":[]},"Repo":null,"Instruction":"x"}"#,
         r#"{"Instruction":"x","SessionId":"s","TurnId":"t"}"#,
@@ -72,7 +73,7 @@ const FORMS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn the_canonical_form_is_fixed_to_the_byte() {
+fn canonical_form_is_byte_stable() {
     for (body, form) in FORMS {
         let request =
             AgentExecuteRequest::parse(body.as_bytes()).unwrap_or_else(|why| panic!("{body}: {why:?}"));
@@ -81,6 +82,6 @@ fn the_canonical_form_is_fixed_to_the_byte() {
             AgentExecuteRequest::ToolContinuation(continuation) => continuation.canonical_json(),
         };
         assert_eq!(String::from_utf8(written).unwrap(), *form);
-        assert_eq!(request.fingerprint(), Fingerprint::of_bytes(form.as_bytes()));
+        assert_eq!(request.fingerprint(), Fingerprint::hash_bytes(form.as_bytes()));
     }
 }

@@ -1,4 +1,4 @@
-//! The schemas say what the types do.
+//! The OpenAPI schemas of the wire types.
 
 #![cfg(feature = "openapi")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -12,12 +12,12 @@ fn all() -> Value {
 }
 
 #[test]
-fn every_schema_is_as_reviewed() {
+fn schemas_match_snapshot() {
     insta::assert_snapshot!(serde_json::to_string_pretty(&all()).unwrap());
 }
 
 #[test]
-fn every_reference_has_a_target() {
+fn every_reference_resolves() {
     fn references<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
         match value {
             Value::Object(members) => {

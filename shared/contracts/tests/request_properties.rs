@@ -1,4 +1,5 @@
-//! What holds for every request: nothing panics, a refusal says why, and a request has one form.
+//! Properties of every request: parsing never panics, a rejection has reasons, and a request has one canonical
+//! form.
 
 #![allow(
     clippy::expect_used,
@@ -133,7 +134,7 @@ fn condition() -> impl Strategy<Value = Value> {
         .prop_map(|(key, operator, values)| json!({"Key": key, "Operator": operator, "Values": values}))
 }
 
-/// The members of a user turn that is accepted.
+/// The members of a valid user turn.
 fn user_turn() -> impl Strategy<Value = BTreeMap<String, Value>> {
     let given = (
         id(),
@@ -162,7 +163,7 @@ fn user_turn() -> impl Strategy<Value = BTreeMap<String, Value>> {
     })
 }
 
-/// The members of a tool continuation that is accepted.
+/// The members of a valid tool continuation.
 fn continuation() -> impl Strategy<Value = BTreeMap<String, Value>> {
     let outcome = prop_oneof![
         any_json().prop_map(|json| json!({"ResultJson": json.to_string()})),
@@ -211,8 +212,8 @@ fn respelled(value: &Value) -> String {
     }
 }
 
-/// RFC 8785 once more, written from its text for what a request can hold, whose numbers are whole: what the
-/// library writes is compared with this.
+/// A second implementation of RFC 8785 for the values of a request, whose numbers are whole. The library's output
+/// is compared with it.
 fn rfc_8785(value: &Value) -> String {
     match value {
         Value::Object(members) => {
@@ -247,14 +248,14 @@ fn quoted(text: &str) -> String {
 
 proptest! {
     #[test]
-    fn any_bytes_are_accepted_or_refused_with_reasons(body in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_accepted_or_rejected_with_errors(body in prop::collection::vec(any::<u8>(), 0..200)) {
         if let Err(errors) = AgentExecuteRequest::parse(&body) {
             prop_assert!(!errors.is_empty());
         }
     }
 
     #[test]
-    fn any_json_is_accepted_or_refused_with_reasons(body in any_json()) {
+    fn any_json_accepted_or_rejected_with_errors(body in any_json()) {
         let body = body.to_string();
         for refusal in [
             AgentExecuteRequest::parse(body.as_bytes()).err(),
@@ -267,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn the_canonical_form_of_a_user_turn_reads_back_as_the_turn(members in user_turn()) {
+    fn user_turn_canonical_form_round_trips(members in user_turn()) {
         let Ok(AgentExecuteRequest::UserTurn(turn)) = AgentExecuteRequest::parse(&written(&members)) else {
             panic!("{members:?}");
         };
@@ -283,7 +284,7 @@ proptest! {
     }
 
     #[test]
-    fn the_canonical_form_of_a_continuation_reads_back_as_the_continuation(members in continuation()) {
+    fn continuation_canonical_form_round_trips(members in continuation()) {
         let continuation = ToolContinuation::parse(&written(&members)).unwrap();
         let canonical = continuation.canonical_json();
         prop_assert_eq!(&ToolContinuation::from_canonical(&canonical).unwrap(), &continuation);
@@ -292,7 +293,7 @@ proptest! {
     }
 
     #[test]
-    fn another_order_or_spelling_has_the_same_fingerprint(
+    fn order_and_spelling_keep_fingerprint(
         members in prop_oneof![user_turn(), continuation()],
     ) {
         let one = AgentExecuteRequest::parse(&written(&members)).unwrap();
@@ -303,7 +304,7 @@ proptest! {
     }
 
     #[test]
-    fn another_request_has_another_fingerprint(one in user_turn(), other in user_turn()) {
+    fn different_requests_have_different_fingerprints(one in user_turn(), other in user_turn()) {
         let one = UserTurn::from_canonical(&written(&one)).unwrap();
         let other = UserTurn::from_canonical(&written(&other)).unwrap();
         let same_form = one.canonical_json() == other.canonical_json();
@@ -315,7 +316,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_matter_does_not_show_in_the_fingerprint() {
+fn irrelevant_differences_keep_fingerprint() {
     let base = r#"{"SessionId":"s","TurnId":"t","InputArtifacts":[
         {"RelativePath":"src/a.rs","FileName":"a.rs","Contents":"AB","Origin":"ide"}]}"#;
     let fingerprint = |body: &str| AgentExecuteRequest::parse(body.as_bytes()).unwrap().fingerprint();
@@ -334,7 +335,7 @@ fn what_cannot_matter_does_not_show_in_the_fingerprint() {
 }
 
 #[test]
-fn the_fingerprint_is_fixed_since_it_is_stored() {
+fn stored_fingerprint_is_stable() {
     let body = br#"{"TurnId":"t1","SessionId":"s1","Instruction":"Explain \u00e9\u2028."}"#;
     let request = AgentExecuteRequest::parse(body).unwrap();
     insta::assert_snapshot!(request.fingerprint());

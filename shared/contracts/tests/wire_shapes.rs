@@ -1,4 +1,4 @@
-//! Every wire shape as it is written, in full and at its barest. A change here is a change of the contract.
+//! Snapshots of every wire type, with all members and with the fewest. A change here changes the contract.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use contracts::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The shape in the order in which it is written; what is written reads back as the same.
+/// Serializes a value, in member order, and asserts that it reads back unchanged.
 fn shape<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) -> String {
     let text = serde_json::to_string_pretty(value).unwrap();
     assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value);
@@ -66,7 +66,7 @@ fn file() -> FileRef {
         mime_type: "text/markdown".to_owned(),
         url: "/api/ai/agent/sessions/s1/turns/t1/payloads/files/ab/report.md".to_owned(),
         size_bytes: 5,
-        content_hash: ContentHash::of_text("text"),
+        content_hash: ContentHash::hash_text("text"),
         description: None,
         content_expires: None,
     }
@@ -135,12 +135,12 @@ fn turn() -> AgentSessionTurn {
             path: "src/a.rs".to_owned(),
             start_line: 1,
             end_line: 40,
-            content_hash: ContentHash::of_text("chunk"),
-            score: Some(Score::of(0.75)),
+            content_hash: ContentHash::hash_text("chunk"),
+            score: Some(Score::new(0.75)),
         }],
         active_file_refs: vec![AgentSessionActiveFileRef {
             path: "src/a.rs".to_owned(),
-            content_hash: ContentHash::of_text("file"),
+            content_hash: ContentHash::hash_text("file"),
             size_bytes: 4,
             is_touched: true,
             was_sent_to_llm: true,
@@ -326,7 +326,7 @@ fn request_tool_continuation_in_canonical_form() {
 }
 
 #[test]
-fn refusals_in_the_words_that_a_client_reads() {
+fn request_error_messages() {
     let body = r#"{
         "SessionId": "a b", "mode": "general", "session_id": "s", "Colour": 1, "Streaming": "yes", "Repo": " ",
         "Instruction": 5, "InputArtifacts": [
@@ -356,7 +356,7 @@ fn read_session() {
 }
 
 #[test]
-fn read_turn_with_everything() {
+fn read_turn_with_all_members() {
     insta::assert_snapshot!(shape(&turn()));
 }
 
@@ -405,7 +405,7 @@ fn read_payload_link() {
 }
 
 #[test]
-fn the_catalogue_of_error_codes() {
+fn error_code_catalogue() {
     let rows: Vec<String> = ErrorCode::ALL
         .iter()
         .map(|code| format!("{} {code} {:?}: {}", code.http_status(), code.retry(), code.summary()))

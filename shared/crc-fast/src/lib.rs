@@ -1,7 +1,8 @@
-//! The three checksums of S3, in place of the `crc-fast` of crates.io for what asks it for no others: the SDK and the local S3.
+//! The three checksums of S3, in place of the `crc-fast` crate on crates.io.
 //!
-//! That one knows a hundred, and its tables are 0.65 MB of each function's zip. This one is what those two call of it: the
-//! sum of what is stored by `crc32fast`, the two that S3 has besides by `crc` (docs/decisions/0019-small-programs.md).
+//! The original supports about a hundred checksums, and its tables take 0.65 MB of each function's zip. This one has only
+//! the API that its two users call, the AWS SDK and the local S3: CRC32 by `crc32fast`, the other two by `crc`
+//! (docs/internals/decisions/0019-small-programs.md).
 
 use crc::{CRC_32_ISCSI, CRC_64_NVME, Crc};
 
@@ -19,7 +20,7 @@ pub enum CrcAlgorithm {
     Crc64Nvme,
 }
 
-/// A checksum of what comes in pieces.
+/// A checksum of data in chunks.
 #[derive(Clone)]
 pub struct Digest(State);
 
@@ -37,7 +38,7 @@ impl std::fmt::Debug for Digest {
 }
 
 impl Digest {
-    /// The checksum of nothing yet.
+    /// Creates the checksum of no data.
     #[must_use]
     pub fn new(algorithm: CrcAlgorithm) -> Self {
         Self(match algorithm {
@@ -47,7 +48,7 @@ impl Digest {
         })
     }
 
-    /// Takes the next piece.
+    /// Adds a chunk.
     pub fn update(&mut self, data: &[u8]) {
         match &mut self.0 {
             State::IsoHdlc(hasher) => hasher.update(data),
@@ -56,7 +57,7 @@ impl Digest {
         }
     }
 
-    /// The checksum of all pieces.
+    /// Returns the checksum of all chunks.
     #[must_use]
     pub fn finalize(self) -> u64 {
         match self.0 {
@@ -67,7 +68,7 @@ impl Digest {
     }
 }
 
-/// The checksum of a whole.
+/// Returns the checksum of `data`.
 #[must_use]
 pub fn checksum(algorithm: CrcAlgorithm, data: &[u8]) -> u64 {
     let mut digest = Digest::new(algorithm);
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checksums_are_those_of_the_catalogue_in_whatever_pieces() {
+    fn checksums_match_the_catalogue_for_any_chunking() {
         let expected = [
             (CrcAlgorithm::Crc32IsoHdlc, 0xcbf4_3926),
             (CrcAlgorithm::Crc32Iscsi, 0xe306_9283),

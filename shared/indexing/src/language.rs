@@ -1,33 +1,33 @@
-//! What a file is written in, by its name.
+//! Detects the language of a file by its name.
 
 use std::path::Path;
 
 use tree_sitter::Language as Grammar;
 
-/// What a file is written in.
+/// The language of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Language {
-    /// Its name as the payload has it, in lower case.
+    /// The name as in the payload, in lower case.
     pub name: &'static str,
-    /// What kind of source that is.
-    pub kind: Kind,
-    /// Who can read its syntax.
+    /// The kind of source.
+    pub kind: SourceKind,
+    /// The syntax, which selects the grammar.
     pub(crate) syntax: Syntax,
 }
 
-/// What kind of source a file is: the payload's `ContentType`.
+/// The kind of source of a file: the payload's `ContentType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SourceKind {
     /// A program.
     Code,
-    /// Something to be read.
+    /// Prose.
     Document,
     /// Settings and data.
     Data,
 }
 
-impl Kind {
-    /// As the payload has it.
+impl SourceKind {
+    /// Returns the name as in the payload.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,17 +38,17 @@ impl Kind {
     }
 }
 
-/// Who can read a syntax. What has none is cut by its lines.
+/// A syntax. Files without one are split by lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {
     Rust,
     TypeScript,
-    /// TypeScript with markup, and JavaScript, which is a part of it.
+    /// TypeScript with markup, and JavaScript, which is a subset of it.
     Tsx,
     Python,
     Go,
     Java,
-    /// C++, and C, nearly all of which is a part of it.
+    /// C++, and C, which is nearly a subset of it.
     Cpp,
     CSharp,
     Markdown,
@@ -56,7 +56,7 @@ pub(crate) enum Syntax {
 }
 
 impl Syntax {
-    /// The grammar; none for what is no program.
+    /// Returns the grammar; none for files that are not programs.
     pub(crate) fn grammar(self) -> Option<Grammar> {
         Some(match self {
             Self::Rust => tree_sitter_rust::LANGUAGE.into(),
@@ -72,34 +72,35 @@ impl Syntax {
     }
 }
 
-/// The language of a file; one that is not known is text.
+/// Detects the language of a file; an unknown one is text.
 #[must_use]
-pub fn of(path: &Path) -> Language {
+pub fn detect(path: &Path) -> Language {
     let name = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().to_lowercase();
     let (extension, file) = (name(path.extension()), name(path.file_name()));
-    let known = |(endings, _): &&(&[&str], Language)| endings.iter().any(|ending| *ending == extension);
-    match LANGUAGES.iter().find(known) {
+    let by_extension =
+        |(extensions, _): &&(&[&str], Language)| extensions.iter().any(|candidate| *candidate == extension);
+    match LANGUAGES.iter().find(by_extension) {
         Some((_, language)) => *language,
         None if matches!(file.as_str(), "makefile" | "dockerfile" | "justfile") => {
             code("build", Syntax::None)
         }
-        None => Language { name: "text", kind: Kind::Document, syntax: Syntax::None },
+        None => Language { name: "text", kind: SourceKind::Document, syntax: Syntax::None },
     }
 }
 
 const fn code(name: &'static str, syntax: Syntax) -> Language {
-    Language { name, kind: Kind::Code, syntax }
+    Language { name, kind: SourceKind::Code, syntax }
 }
 
 const fn document(name: &'static str, syntax: Syntax) -> Language {
-    Language { name, kind: Kind::Document, syntax }
+    Language { name, kind: SourceKind::Document, syntax }
 }
 
 const fn data(name: &'static str) -> Language {
-    Language { name, kind: Kind::Data, syntax: Syntax::None }
+    Language { name, kind: SourceKind::Data, syntax: Syntax::None }
 }
 
-/// By the ending of a file's name.
+/// Languages by file extension.
 const LANGUAGES: &[(&[&str], Language)] = &[
     (&["rs"], code("rust", Syntax::Rust)),
     (&["ts", "mts", "cts"], code("typescript", Syntax::TypeScript)),
@@ -134,15 +135,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_language_is_known_by_the_ending_of_a_name_and_the_rest_is_text() {
-        assert_eq!(of(Path::new("src/Lib.RS")).name, "rust");
-        assert_eq!(of(Path::new("a/b.test.tsx")).name, "typescript");
-        assert_eq!(of(Path::new("Makefile")).kind, Kind::Code);
-        assert_eq!(of(Path::new("README")).name, "text");
+    fn language_is_detected_by_extension_and_defaults_to_text() {
+        assert_eq!(detect(Path::new("src/Lib.RS")).name, "rust");
+        assert_eq!(detect(Path::new("a/b.test.tsx")).name, "typescript");
+        assert_eq!(detect(Path::new("Makefile")).kind, SourceKind::Code);
+        assert_eq!(detect(Path::new("README")).name, "text");
     }
 
     #[test]
-    fn every_grammar_can_be_loaded() {
+    fn every_grammar_loads() {
         for (_, language) in LANGUAGES {
             if let Some(grammar) = language.syntax.grammar() {
                 assert!(tree_sitter::Parser::new().set_language(&grammar).is_ok(), "{}", language.name);

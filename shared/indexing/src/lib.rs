@@ -1,13 +1,13 @@
-//! Indexing: a folder of sources becomes points of the vector database, and stays current.
+//! Indexing: keeps the vector database in step with a folder of sources.
 //!
-//! [`walk`] finds the files that are worth it, [`split`] cuts them where their syntax says so, [`run`] compares them with
-//! what is there, embeds what is new and removes what is gone, [`watch`] says when to do it again. Points are laid out as
-//! the room `retrieval` says, so that its search finds them.
+//! [`walk`] finds the files to index, [`split`] cuts them at syntactic boundaries, [`run`] compares them with the
+//! database, embeds new chunks and deletes old ones, and [`watch`] waits for changes. Points have the layout of the
+//! crate `retrieval`, so that its search finds them.
 //!
-//! A run that was interrupted is gone on with by the next one: a file counts as indexed when all of its chunks are
-//! there, with its hash. A run that finds nothing changed asks the database alone.
+//! The next run continues an interrupted one: a file counts as indexed when all of its chunks are stored with its
+//! hash. A run without changes only queries the database.
 //!
-//! Deliberately absent: any terminal, and any search. What happens is told to a [`run::Progress`].
+//! Terminal output and search live elsewhere. A run reports its progress as [`run::Progress`].
 
 pub mod language;
 pub mod run;

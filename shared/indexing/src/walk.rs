@@ -1,4 +1,4 @@
-//! Finding the files of a folder that are worth indexing, and why the others are not.
+//! Finds the indexable files of a folder, and the reasons to skip the others.
 
 use std::fs;
 use std::io;
@@ -6,74 +6,74 @@ use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
 
-/// What is left out besides what the folder's own ignore rules name.
+/// Rules for files to skip, in addition to the folder's own ignore files.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The largest file, in bytes.
-    pub largest: u64,
-    /// Files that are not to be indexed, by their path below the folder.
-    pub except: Vec<String>,
+    /// The maximum size of a file, in bytes.
+    pub max_file_bytes: u64,
+    /// Files to skip, by their path below the folder.
+    pub exclude: Vec<String>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { largest: 1 << 20, except: Vec::new() }
+        Self { max_file_bytes: 1 << 20, exclude: Vec::new() }
     }
 }
 
 /// A file below the folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Found {
+pub struct SourceFile {
     /// Its path below the folder, with `/`.
     pub path: String,
-    /// Where it is.
-    pub file: PathBuf,
+    /// Its path in the file system.
+    pub location: PathBuf,
 }
 
-/// Why a file is not indexed.
+/// The reason to skip a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Skip {
-    /// It is larger than the rules allow.
+pub enum SkipReason {
+    /// It exceeds the size limit of the rules.
     TooLarge,
-    /// It is no text.
+    /// It isn't text.
     Binary,
-    /// A program wrote it: a lock file, minified code, or one that says so in its first lines.
+    /// It is generated: a lock file, minified code, or a file whose first lines mark it as generated.
     Generated,
-    /// It may hold a secret: what is embedded is sent to a provider.
+    /// It may contain a secret, and embedding would send it to a provider.
     Secret,
-    /// There is nothing in it.
+    /// It is empty.
     Empty,
-    /// It can't be read.
+    /// It is unreadable.
     Unreadable,
-    /// The rules name it.
-    Excepted,
+    /// The rules exclude it.
+    Excluded,
 }
 
-impl Skip {
-    /// For a list of reasons.
+impl SkipReason {
+    /// Returns the reason as a short text.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
             Self::TooLarge => "too large",
-            Self::Binary => "no text",
+            Self::Binary => "not text",
             Self::Generated => "generated",
             Self::Secret => "may hold a secret",
             Self::Empty => "empty",
             Self::Unreadable => "unreadable",
-            Self::Excepted => "excepted",
+            Self::Excluded => "excluded",
         }
     }
 }
 
-/// Every file below the folder that no ignore rule names, in order of their paths. Hidden ones too, but not what
-/// belongs to the version control itself.
+/// Lists every file below the folder that isn't ignored, ordered by path. Hidden files are included, but not the
+/// version control's own.
 ///
 /// # Errors
-/// When the folder can't be read.
-pub fn walk(folder: &Path) -> io::Result<Vec<Found>> {
-    // Of a folder that is not there the walk would only say that there is nothing in it.
+/// Fails if the folder can't be read.
+pub fn walk(folder: &Path) -> io::Result<Vec<SourceFile>> {
+    // The walk itself would report a missing folder as empty.
     fs::read_dir(folder)?;
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     let walk = WalkBuilder::new(folder)
         .hidden(false)
         .require_git(false)
@@ -85,79 +85,79 @@ pub fn walk(folder: &Path) -> io::Result<Vec<Found>> {
             && let Ok(below) = entry.path().strip_prefix(folder)
             && let Some(path) = with_slashes(below)
         {
-            found.push(Found { path, file: entry.path().to_owned() });
+            files.push(SourceFile { path, location: entry.path().to_owned() });
         }
     }
-    found.sort();
-    Ok(found)
+    files.sort();
+    Ok(files)
 }
 
-/// None for a name that is not UTF-8, which no payload could hold.
+/// Returns the path with `/`; none if it isn't UTF-8, which a payload can't hold.
 fn with_slashes(path: &Path) -> Option<String> {
     let parts: Option<Vec<&str>> = path.iter().map(|part| part.to_str()).collect();
     Some(parts?.join("/"))
 }
 
-/// The text of a file, or why it is not worth indexing.
+/// Reads the text of a file to index.
 ///
 /// # Errors
-/// [`Skip`], the reason.
-pub fn read(found: &Found, rules: &Rules) -> Result<String, Skip> {
-    if rules.except.contains(&found.path) {
-        return Err(Skip::Excepted);
+/// Returns the reason to skip the file.
+pub fn read(file: &SourceFile, rules: &Rules) -> Result<String, SkipReason> {
+    if rules.exclude.contains(&file.path) {
+        return Err(SkipReason::Excluded);
     }
-    let name = found.path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let name = file.path.rsplit('/').next().unwrap_or_default().to_lowercase();
     if is_secret(&name) {
-        return Err(Skip::Secret);
+        return Err(SkipReason::Secret);
     }
-    if is_written_by_a_tool(&name) {
-        return Err(Skip::Generated);
+    if is_generated_name(&name) {
+        return Err(SkipReason::Generated);
     }
-    let size = fs::metadata(&found.file).map_err(|_| Skip::Unreadable)?.len();
-    if size > rules.largest {
-        return Err(Skip::TooLarge);
+    let size = fs::metadata(&file.location).map_err(|_| SkipReason::Unreadable)?.len();
+    if size > rules.max_file_bytes {
+        return Err(SkipReason::TooLarge);
     }
-    let bytes = fs::read(&found.file).map_err(|_| Skip::Unreadable)?;
+    let bytes = fs::read(&file.location).map_err(|_| SkipReason::Unreadable)?;
     if bytes.contains(&0) {
-        return Err(Skip::Binary);
+        return Err(SkipReason::Binary);
     }
-    let text = String::from_utf8(bytes).map_err(|_| Skip::Binary)?;
+    let text = String::from_utf8(bytes).map_err(|_| SkipReason::Binary)?;
     if text.trim().is_empty() {
-        return Err(Skip::Empty);
+        return Err(SkipReason::Empty);
     }
-    if says_it_is_generated(&text) {
-        return Err(Skip::Generated);
+    if has_generated_marker(&text) {
+        return Err(SkipReason::Generated);
     }
     Ok(text)
 }
 
 fn is_secret(name: &str) -> bool {
-    let endings = [".pem", ".key", ".p12", ".pfx", ".keystore", ".jks"];
+    let extensions = [".pem", ".key", ".p12", ".pfx", ".keystore", ".jks"];
     let is_example = [".example", ".sample", ".template"].iter().any(|ending| name.ends_with(ending));
     (name == ".env" || name.starts_with(".env.")) && !is_example
-        || endings.iter().any(|ending| name.ends_with(ending))
+        || extensions.iter().any(|ending| name.ends_with(ending))
         || matches!(name, "id_rsa" | "id_ed25519" | ".npmrc" | ".pypirc" | ".netrc" | "credentials")
 }
 
-fn is_written_by_a_tool(name: &str) -> bool {
+fn is_generated_name(name: &str) -> bool {
     let locks = ["cargo.lock", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "go.sum"];
-    let endings = [".min.js", ".min.css", ".map", ".snap", ".designer.cs", ".g.cs", ".pb.go", "_pb2.py"];
-    locks.contains(&name) || endings.iter().any(|ending| name.ends_with(ending))
+    let extensions = [".min.js", ".min.css", ".map", ".snap", ".designer.cs", ".g.cs", ".pb.go", "_pb2.py"];
+    locks.contains(&name) || extensions.iter().any(|ending| name.ends_with(ending))
 }
 
-/// As tools mark what they write, in the first lines; and code without line ends, which nobody wrote.
-fn says_it_is_generated(text: &str) -> bool {
+/// Returns true if the first lines have a tool's marker, or if a line is too long to be written by hand.
+fn has_generated_marker(text: &str) -> bool {
     const LONGEST_LINE: usize = 20_000;
     let marked = text.lines().take(5).any(|line| {
         let line = line.to_lowercase();
-        // Not where these words are talked about: a comment's own line begins with them.
-        let said = line.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '@');
-        said.starts_with("@generated")
-            || said.starts_with("code generated")
-            || said.starts_with("<auto-generated")
-            || said.starts_with("auto-generated")
-            || said.starts_with("this file is generated")
-            || said.starts_with("this file was automatically generated")
+        // The marker must begin the comment, so that a comment about markers doesn't count.
+        let words = line.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '@');
+        words.starts_with("@generated")
+            || words.starts_with("code generated")
+            || words.starts_with("<auto-generated")
+            || words.starts_with("auto-generated")
+            || words.starts_with("this file is generated")
+            || words.starts_with("this file was automatically generated")
     });
     marked || text.lines().any(|line| line.len() > LONGEST_LINE)
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ignore_rules_name_is_not_found_and_hidden_files_are() {
+    fn walk_skips_ignored_and_lists_hidden_files() {
         let folder = folder(&[
             (".gitignore", b"/out\n"),
             ("out/a.txt", b"a"),
@@ -185,34 +185,34 @@ mod tests {
             (".git/config", b"x"),
             ("src/b.rs", b"fn b() {}"),
         ]);
-        let paths: Vec<String> = walk(folder.path()).unwrap().into_iter().map(|found| found.path).collect();
+        let paths: Vec<String> = walk(folder.path()).unwrap().into_iter().map(|file| file.path).collect();
         assert_eq!(paths, [".github/ci.yml", ".gitignore", "src/b.rs"]);
         assert!(walk(&folder.path().join("missing")).is_err());
     }
 
     #[test]
-    fn what_is_not_worth_it_says_why() {
+    fn read_reports_the_skip_reason() {
         let long = "x".repeat(30_000);
-        let files: [(&str, &[u8], Option<Skip>); 11] = [
+        let files: [(&str, &[u8], Option<SkipReason>); 11] = [
             ("a.rs", b"fn a() {}", None),
-            ("big.txt", &[b'a'; 200], Some(Skip::TooLarge)),
-            ("image.png", b"\x89PNG\0", Some(Skip::Binary)),
-            ("latin.txt", b"caf\xe9", Some(Skip::Binary)),
-            ("Cargo.lock", b"x", Some(Skip::Generated)),
-            ("g.go", b"// Code generated by x. DO NOT EDIT.\n", Some(Skip::Generated)),
-            (".env", b"KEY=1", Some(Skip::Secret)),
+            ("big.txt", &[b'a'; 200], Some(SkipReason::TooLarge)),
+            ("image.png", b"\x89PNG\0", Some(SkipReason::Binary)),
+            ("latin.txt", b"caf\xe9", Some(SkipReason::Binary)),
+            ("Cargo.lock", b"x", Some(SkipReason::Generated)),
+            ("g.go", b"// Code generated by x. DO NOT EDIT.\n", Some(SkipReason::Generated)),
+            (".env", b"KEY=1", Some(SkipReason::Secret)),
             (".env.example", b"KEY=", None),
-            ("server.key", b"x", Some(Skip::Secret)),
-            ("empty.rs", b" \n", Some(Skip::Empty)),
-            ("not.rs", b"fn not() {}", Some(Skip::Excepted)),
+            ("server.key", b"x", Some(SkipReason::Secret)),
+            ("empty.rs", b" \n", Some(SkipReason::Empty)),
+            ("not.rs", b"fn not() {}", Some(SkipReason::Excluded)),
         ];
         let folder = folder(&files.map(|(path, bytes, _)| (path, bytes)));
-        let rules = Rules { largest: 100, except: vec!["not.rs".to_owned()] };
+        let rules = Rules { max_file_bytes: 100, exclude: vec!["not.rs".to_owned()] };
         for (path, _, skip) in files {
-            let found = Found { path: path.to_owned(), file: folder.path().join(path) };
-            assert_eq!(read(&found, &rules).err(), skip, "{path}");
+            let file = SourceFile { path: path.to_owned(), location: folder.path().join(path) };
+            assert_eq!(read(&file, &rules).err(), skip, "{path}");
         }
-        assert!(says_it_is_generated(&long));
-        assert!(!says_it_is_generated("//! How files that say \"code generated\" are told apart.\n"));
+        assert!(has_generated_marker(&long));
+        assert!(!has_generated_marker("//! How files that say \"code generated\" are told apart.\n"));
     }
 }

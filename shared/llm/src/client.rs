@@ -1,4 +1,4 @@
-//! The client: the port to the model, on top of what one call does (`ask.rs`).
+//! The client: the model port, on top of a single call (`call.rs`).
 
 use std::time::Duration;
 
@@ -7,43 +7,43 @@ use bytes::Bytes;
 use tokio::time::timeout_at;
 use tracing::Instrument;
 
-pub use crate::config::{Config, Timeouts, Unusable};
+pub use crate::config::{Config, ConfigError, Timeouts};
 
-use crate::ask::{Call, Upstream};
+use crate::accumulator::StateOptions;
 use crate::breaker::{Breaker, is_outage};
-use crate::fold::Memory;
-use crate::key::{ApiKey, Keys};
-use crate::wait::{Real, Wait};
-use crate::{builder, raw, trace};
+use crate::call::{Call, Endpoint};
+use crate::clock::{Clock, SystemClock};
+use crate::key::{ApiKey, KeySource};
+use crate::{builder, trace, wire_capture};
 
-/// The model behind a Responses API. One client keeps one pool of connections.
+/// A client of one Responses API. Each client has its own connection pool.
 #[derive(Debug)]
-pub struct Client<K = ApiKey, W = Real> {
-    upstream: Upstream<K, W>,
+pub struct Client<K = ApiKey, W = SystemClock> {
+    endpoint: Endpoint<K, W>,
     breaker: Breaker,
 }
 
-impl<K: Keys> Client<K> {
-    /// A client that has not connected yet.
+impl<K: KeySource> Client<K> {
+    /// Creates a client without connecting.
     ///
     /// # Errors
     ///
-    /// [`Unusable`], which names the setting at fault.
-    pub fn new(config: Config, keys: K) -> Result<Self, Unusable> {
-        let url = config.endpoint("responses")?;
-        let http = config.http()?;
+    /// [`ConfigError`], which names the invalid setting.
+    pub fn new(config: Config, keys: K) -> Result<Self, ConfigError> {
+        let url = config.endpoint_url("responses")?;
+        let http = config.http_client()?;
         let breaker = Breaker::new(config.breaker);
-        Ok(Self { upstream: Upstream { http, url, keys, config, wait: Real }, breaker })
+        Ok(Self { endpoint: Endpoint { http, url, keys, config, clock: SystemClock }, breaker })
     }
 
-    /// The same client with another way to wait.
-    pub fn waiting<W: Wait>(self, wait: W) -> Client<K, W> {
-        let Self { upstream: Upstream { http, url, keys, config, wait: Real }, breaker } = self;
-        Client { upstream: Upstream { http, url, keys, config, wait }, breaker }
+    /// Replaces the clock, for tests.
+    pub fn with_clock<W: Clock>(self, clock: W) -> Client<K, W> {
+        let Self { endpoint: Endpoint { http, url, keys, config, clock: SystemClock }, breaker } = self;
+        Client { endpoint: Endpoint { http, url, keys, config, clock }, breaker }
     }
 }
 
-impl<K: Keys, W: Wait> Model for Client<K, W> {
+impl<K: KeySource, W: Clock> Model for Client<K, W> {
     async fn reply(
         &self,
         request: &Request,
@@ -51,24 +51,25 @@ impl<K: Keys, W: Wait> Model for Client<K, W> {
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
         let mut body = builder::build(request);
-        if !self.upstream.config.tells_identifiers {
+        if !self.endpoint.config.send_identifiers {
             (body.prompt_cache_key, body.safety_identifier) = (None, None);
         }
         let body = serde_json::to_vec(&body).map_err(|_| Error::Malformed)?;
-        let call = Call { body: Bytes::from(body), memory: Memory::of(request) };
-        let now = self.upstream.wait.now();
-        let admission = self.breaker.admit(now)?;
-        raw::sent(observer, &call.body);
-        let until = now + deadline.min(self.upstream.config.timeouts.total);
-        // Time that the caller had too little of says nothing of the provider.
-        let span = trace::of_call("chat", &request.model, self.upstream.url.host_str());
-        let asked = timeout_at(until, self.upstream.ask(&call, until, observer)).instrument(span.clone());
-        let Ok(reply) = asked.await else {
-            trace::failed(&span, &Error::TimedOut);
+        let call = Call { body: Bytes::from(body), state: StateOptions::from_request(request) };
+        let now = self.endpoint.clock.now();
+        let permit = self.breaker.acquire(now)?;
+        wire_capture::capture_request(observer, &call.body);
+        let deadline_at = now + deadline.min(self.endpoint.config.timeouts.total);
+        // A timeout says nothing about the provider: the caller may have had too little time left.
+        let span = trace::call_span("chat", &request.model, self.endpoint.url.host_str());
+        let outcome = timeout_at(deadline_at, self.endpoint.call(&call, deadline_at, observer))
+            .instrument(span.clone());
+        let Ok(reply) = outcome.await else {
+            trace::record_error(&span, &Error::TimedOut);
             return Err(Error::TimedOut);
         };
-        trace::ended(&span, reply.as_ref(), observer.usage);
-        admission.ended(reply.as_ref().is_err_and(is_outage), self.upstream.wait.now());
+        trace::record_outcome(&span, reply.as_ref(), observer.usage);
+        permit.record(reply.as_ref().is_err_and(is_outage), self.endpoint.clock.now());
         reply
     }
 }

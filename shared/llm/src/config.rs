@@ -1,84 +1,84 @@
-//! Where and how to ask, and how long to wait for what.
+//! The configuration of a provider: URL, key, headers, timeouts and retries.
 
 use std::time::Duration;
 
 use agent::model::Error;
 use reqwest::{Url, header::HeaderMap, redirect};
 
-use crate::key::{ApiKey, KeyPlace};
+use crate::key::{ApiKey, KeyLocation};
 use crate::retry::Policy;
 use crate::{breaker, sse};
 
-/// Where and how to ask.
+/// The configuration of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The API's base URL; the operation, as `/responses`, is added to its path, and a query stays.
-    pub base: String,
-    /// Where a request carries the key.
-    pub key: KeyPlace,
-    /// What else goes with every request.
+    /// The API's base URL. Requests append the operation, such as `/responses`, to its path and keep its query.
+    pub base_url: String,
+    /// The place of the key in a request.
+    pub key_location: KeyLocation,
+    /// Additional headers of every request.
     pub headers: HeaderMap,
-    /// Whether the provider is told which requests are of one session and of one user, as hashes.
-    pub tells_identifiers: bool,
-    /// How long to wait for what.
+    /// Set to send hashes that identify the session and the user.
+    pub send_identifiers: bool,
+    /// The timeouts.
     pub timeouts: Timeouts,
-    /// How often and how patiently to ask again.
+    /// The retry policy.
     pub retry: Policy,
-    /// When not to ask at all.
+    /// The circuit breaker policy.
     pub breaker: breaker::Policy,
-    /// The largest line and event of a stream.
+    /// The size limits of a stream.
     pub limits: sse::Limits,
 }
 
 impl Config {
-    /// Who answers: the host of the base URL, which is no secret.
+    /// Returns the host of the base URL, which identifies the provider and is no secret.
     ///
     /// # Errors
     ///
-    /// [`Unusable::Base`] when the base URL is none.
-    pub fn provider(&self) -> Result<String, Unusable> {
-        self.endpoint("responses")?.host_str().map(str::to_owned).ok_or(Unusable::Base)
+    /// [`ConfigError::BaseUrl`] if the base URL is invalid.
+    pub fn provider_host(&self) -> Result<String, ConfigError> {
+        self.endpoint_url("responses")?.host_str().map(str::to_owned).ok_or(ConfigError::BaseUrl)
     }
 
-    /// The URL of one of the API's operations.
-    pub(crate) fn endpoint(&self, operation: &str) -> Result<Url, Unusable> {
-        let mut url = Url::parse(&self.base).map_err(|_| Unusable::Base)?;
+    /// Returns the URL of an API operation.
+    pub(crate) fn endpoint_url(&self, operation: &str) -> Result<Url, ConfigError> {
+        let mut url = Url::parse(&self.base_url).map_err(|_| ConfigError::BaseUrl)?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Unusable::Base);
+            return Err(ConfigError::BaseUrl);
         }
-        url.path_segments_mut().map_err(|()| Unusable::Base)?.pop_if_empty().push(operation);
+        url.path_segments_mut().map_err(|()| ConfigError::BaseUrl)?.pop_if_empty().push(operation);
         Ok(url)
     }
 
-    /// The headers of its own that every request to the provider carries, that with the key among them.
+    /// Returns the configured headers of every request, including the one with the key.
     pub(crate) fn headers(&self, key: &ApiKey) -> Result<HeaderMap, Error> {
         let mut headers = self.headers.clone();
-        headers.extend(key.header(&self.key)?);
+        headers.extend(key.header(&self.key_location)?);
         Ok(headers)
     }
 
-    /// A client with a pool of connections of its own, which has not connected yet.
-    pub(crate) fn http(&self) -> Result<reqwest::Client, Unusable> {
-        if !self.base.starts_with("http:") {
-            tls::read_ahead();
+    /// Creates an HTTP client with its own connection pool, without connecting.
+    pub(crate) fn http_client(&self) -> Result<reqwest::Client, ConfigError> {
+        if !self.base_url.starts_with("http:") {
+            tls::preload_roots();
         }
         reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::client_config().map_err(Unusable::Tls)?)
+            .tls_backend_preconfigured(tls::client_config().map_err(ConfigError::Tls)?)
             .connect_timeout(self.timeouts.connect)
             .redirect(redirect::Policy::none())
             .user_agent(concat!("aptix-serverless/", env!("CARGO_PKG_VERSION")))
             .build()
-            .map_err(Unusable::Http)
+            .map_err(ConfigError::HttpClient)
     }
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            base: "https://api.openai.com/v1".to_owned(),
-            key: KeyPlace::default(),
+            base_url: "https://api.openai.com/v1".to_owned(),
+            key_location: KeyLocation::default(),
             headers: HeaderMap::new(),
-            tells_identifiers: true,
+            send_identifiers: true,
             timeouts: Timeouts::default(),
             retry: Policy::default(),
             breaker: breaker::Policy::default(),
@@ -87,17 +87,17 @@ impl Default for Config {
     }
 }
 
-/// How long to wait for what; the caller's deadline bounds all of it.
+/// The timeouts of a call. The caller's deadline bounds all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a connection.
+    /// The timeout for connecting.
     pub connect: Duration,
-    /// For the first byte of a response, and for each next one until the model writes: a model that
-    /// reasons may be silent for longer than one that stalls in the middle of a sentence.
+    /// The timeout for the first byte of a response, and between bytes until the model writes text. A reasoning model
+    /// may be silent for long before its first word.
     pub first_byte: Duration,
-    /// For each next byte once the model writes.
+    /// The timeout between bytes once the model writes text.
     pub idle: Duration,
-    /// For the whole call, retries included.
+    /// The timeout of the whole call, retries included.
     pub total: Duration,
 }
 
@@ -112,17 +112,17 @@ impl Default for Timeouts {
     }
 }
 
-/// Why no client could be made.
+/// An error in the configuration of a client.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
-    /// The base URL is none.
+pub enum ConfigError {
+    /// The base URL is invalid.
     #[error("the model provider's base URL is not an http or https URL")]
-    Base,
-    /// The HTTP client could not be set up.
-    #[error("the HTTP client could not be set up")]
-    Http(#[source] reqwest::Error),
-    /// Its TLS could not.
-    #[error("TLS could not be set up")]
+    BaseUrl,
+    /// The HTTP client can't be created.
+    #[error("can't create the HTTP client")]
+    HttpClient(#[source] reqwest::Error),
+    /// TLS can't be set up.
+    #[error("can't set up TLS")]
     Tls(#[source] tls::Error),
 }
 
@@ -131,9 +131,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_is_added_before_a_query_and_only_web_addresses_will_do() {
+    fn endpoint_url_keeps_the_query_and_requires_http() {
         let url = |base: &str| {
-            Config { base: base.to_owned(), ..Config::default() }.endpoint("responses").ok().map(Url::into)
+            Config { base_url: base.to_owned(), ..Config::default() }
+                .endpoint_url("responses")
+                .ok()
+                .map(Url::into)
         };
         for (base, expected) in [
             ("https://api.openai.com/v1", Some("https://api.openai.com/v1/responses")),
@@ -143,7 +146,7 @@ mod tests {
                 Some("https://x.openai.azure.com/openai/v1/responses?api-version=preview"),
             ),
             ("https://xn--bcher-kva.example/v1", Some("https://xn--bcher-kva.example/v1/responses")),
-            // As no setting is: nothing here has Unicode's tables for the names of hosts.
+            // Internationalized host names must be in Punycode, since no Unicode tables are linked.
             ("https://b\u{fc}cher.example/v1", None),
             ("localhost:11434", None),
             ("ftp://host/v1", None),

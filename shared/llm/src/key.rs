@@ -1,4 +1,4 @@
-//! The provider's API key, which never shows.
+//! The provider's API key, which is never printed.
 
 use std::fmt;
 use std::future::Future;
@@ -6,27 +6,28 @@ use std::future::Future;
 use agent::model::Error;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-/// An API key. Debug prints nothing of it.
+/// An API key. `Debug` hides its value.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// A key as the provider issued it; white space around it is dropped.
+    /// Creates a key. Trims surrounding white space.
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(key.as_ref().trim().to_owned())
     }
 
-    /// The key itself, for a client that makes its own header. Nothing else is done with it.
+    /// Returns the key itself, for a client that builds its own header. Don't use it for anything else.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The header that carries it, marked as sensitive so that no client logs it; none where no key is asked for.
-    pub(crate) fn header(&self, place: &KeyPlace) -> Result<Option<(HeaderName, HeaderValue)>, Error> {
-        let (name, value) = match place {
-            KeyPlace::Nowhere => return Ok(None),
-            KeyPlace::Bearer => (AUTHORIZATION, format!("Bearer {}", self.0)),
-            KeyPlace::Header(name) => (name.clone(), self.0.clone()),
+    /// Returns the header with the key, marked as sensitive so that no client logs it. `None` if the provider needs no
+    /// key.
+    pub(crate) fn header(&self, location: &KeyLocation) -> Result<Option<(HeaderName, HeaderValue)>, Error> {
+        let (name, value) = match location {
+            KeyLocation::Absent => return Ok(None),
+            KeyLocation::Bearer => (AUTHORIZATION, format!("Bearer {}", self.0)),
+            KeyLocation::Header(name) => (name.clone(), self.0.clone()),
         };
         let mut value = HeaderValue::try_from(value).map_err(|_| Error::Unauthenticated)?;
         value.set_sensitive(true);
@@ -34,16 +35,16 @@ impl ApiKey {
     }
 }
 
-/// Where a request carries the key.
+/// The place of the key in a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum KeyPlace {
+pub enum KeyLocation {
     /// `Authorization: Bearer …`.
     #[default]
     Bearer,
-    /// A header of the provider's own, such as `api-key`.
+    /// A provider-specific header, such as `api-key`.
     Header(HeaderName),
-    /// The provider asks for none.
-    Nowhere,
+    /// The provider needs no key.
+    Absent,
 }
 
 impl fmt::Debug for ApiKey {
@@ -52,20 +53,20 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Where the client gets its key. An [`ApiKey`] is its own source; a store of secrets can be another,
-/// which caches the key and fetches it anew when the provider refuses it.
-pub trait Keys: Send + Sync {
-    /// The key to use. `refused` is the one that the provider just answered with 401, if any; when the
-    /// same key comes back, the refusal stands.
+/// A source of API keys. An [`ApiKey`] is its own source. A secret store is another: it caches the key and fetches it
+/// again when the provider rejects it.
+pub trait KeySource: Send + Sync {
+    /// Returns the key to use. `rejected` is the key to which the provider just answered 401, if any. If the same key
+    /// comes back, the call fails.
     ///
     /// # Errors
     ///
-    /// What the model call ends with when there is no key to be had.
-    fn key(&self, refused: Option<&ApiKey>) -> impl Future<Output = Result<ApiKey, Error>> + Send;
+    /// The error that the model call ends with if no key is available.
+    fn key(&self, rejected: Option<&ApiKey>) -> impl Future<Output = Result<ApiKey, Error>> + Send;
 }
 
-impl Keys for ApiKey {
-    async fn key(&self, _refused: Option<&ApiKey>) -> Result<ApiKey, Error> {
+impl KeySource for ApiKey {
+    async fn key(&self, _rejected: Option<&ApiKey>) -> Result<ApiKey, Error> {
         Ok(self.clone())
     }
 }
@@ -75,22 +76,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_never_shows() {
+    fn api_key_is_never_printed() {
         let key = ApiKey::new(" sk-secret\n");
         assert_eq!(format!("{key:?}"), "ApiKey(…)");
-        for (place, expected) in [
-            (KeyPlace::Bearer, ("authorization", "Bearer sk-secret")),
-            (KeyPlace::Header(HeaderName::from_static("api-key")), ("api-key", "sk-secret")),
+        for (location, expected) in [
+            (KeyLocation::Bearer, ("authorization", "Bearer sk-secret")),
+            (KeyLocation::Header(HeaderName::from_static("api-key")), ("api-key", "sk-secret")),
         ] {
-            let (name, value) = key.header(&place).unwrap().unwrap();
+            let (name, value) = key.header(&location).unwrap().unwrap();
             assert_eq!((name.as_str(), value.to_str().unwrap()), expected);
             assert_eq!(format!("{value:?}"), "Sensitive");
         }
-        assert_eq!(key.header(&KeyPlace::Nowhere), Ok(None));
+        assert_eq!(key.header(&KeyLocation::Absent), Ok(None));
     }
 
     #[test]
-    fn a_key_that_no_header_can_carry_is_refused() {
-        assert_eq!(ApiKey::new("a\nb").header(&KeyPlace::Bearer), Err(Error::Unauthenticated));
+    fn key_with_invalid_header_bytes_is_rejected() {
+        assert_eq!(ApiKey::new("a\nb").header(&KeyLocation::Bearer), Err(Error::Unauthenticated));
     }
 }

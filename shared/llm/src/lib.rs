@@ -1,38 +1,37 @@
-//! The language model behind an OpenAI-compatible Responses API: the adapter of
-//! [`agent::model::Model`].
+//! A client for OpenAI-compatible Responses APIs: the adapter of [`agent::model::Model`].
 //!
-//! What decides is pure and stands alone: [`builder`] lays out a request (AGN-003), [`sse`] reads an
-//! event stream, [`fold`] makes one reply of its events, [`failure`] names what went wrong, and
-//! [`retry`] says whether to ask again, [`breaker`] whether to ask at all. [`Client`] is the thin layer of effects
-//! around them. [`embeddings`] asks the same kind of provider for vectors of texts, with the same retries.
+//! The decisions are pure: [`builder`] builds a request, [`sse`] decodes an event stream, [`accumulator`] turns its
+//! events into one reply, and [`failure`] classifies errors. [`retry`] decides whether to retry, and [`breaker`] whether
+//! to call at all. [`Client`] is the thin I/O layer around them. [`embeddings`] requests vectors from the same kind of
+//! provider, with the same retries.
 //!
-//! Deliberately absent: what a turn does about an error, chains that have to be rebuilt, the store of
-//! payloads, and any provider's client library. Those parse events into closed enums, so an event type
-//! that they don't know yet breaks the stream; our own wire types tolerate it.
+//! Out of scope: how a turn reacts to an error, rebuilding a lost chain, payload storage, and any provider's client
+//! library. Client libraries parse events into closed enums, so a new event type breaks the stream; our own wire types
+//! tolerate it.
 //!
-//! No prompt, answer, key or word of the provider reaches a log or an error (I14).
+//! No prompt, answer, key or provider text reaches a log or an error (I14).
 
-mod ask;
+pub mod accumulator;
 pub mod breaker;
 pub mod builder;
+mod call;
 pub mod client;
+pub mod clock;
 pub mod config;
 pub mod embeddings;
+pub mod error_info;
+mod error_response;
 pub mod failure;
-pub mod fold;
-pub mod kept;
 pub mod key;
 pub mod providers;
-mod raw;
 pub mod reader;
-mod refusal;
 pub mod retry;
-mod retrying;
+mod retry_loop;
 pub mod sse;
-pub mod told;
+pub mod stored_responses;
 mod trace;
-pub mod wait;
 pub mod wire;
+mod wire_capture;
 
 pub use agent::model::{Error, Observer};
 pub use client::{Client, Config};

@@ -1,4 +1,4 @@
-//! Several providers behind one port: a request says by its name which one it goes to.
+//! Several providers behind one port: a request names the provider it goes to.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use agent::model::{Error, Model, Observer, Reply, Request};
 
 use crate::client::Client;
-use crate::key::{ApiKey, Keys};
-use crate::wait::{Real, Wait};
+use crate::clock::{Clock, SystemClock};
+use crate::key::{ApiKey, KeySource};
 
-/// The providers of a deployment. Each has connections, a key and a breaker of its own.
+/// The providers of a deployment. Each has its own connections, key and circuit breaker.
 #[derive(Debug)]
-pub struct Providers<K = ApiKey, W = Real> {
-    /// By their names; one that has none is under the empty one.
+pub struct Providers<K = ApiKey, W = SystemClock> {
+    /// Clients by provider name. A provider without a name has the empty one.
     pub clients: BTreeMap<String, Client<K, W>>,
-    /// The name of the one that gets the requests which name none.
+    /// The provider of requests that name none.
     pub default: String,
 }
 
-impl<K: Keys, W: Wait> Model for Providers<K, W> {
+impl<K: KeySource, W: Clock> Model for Providers<K, W> {
     async fn reply(
         &self,
         request: &Request,

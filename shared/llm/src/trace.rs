@@ -1,5 +1,5 @@
-//! What a trace tells of a call: OpenTelemetry's names for generative AI, ids and counts alone (I14). And the trace that
-//! the provider is told of, so that a gateway's own spans join it.
+//! Spans of calls, with OpenTelemetry's attributes for generative AI: only ids and counts (I14). Also the headers that
+//! propagate the trace, so that a gateway's spans join it.
 
 use agent::model::{Error, Reply};
 use contracts::Usage;
@@ -9,8 +9,8 @@ use reqwest::header::HeaderMap;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-/// The span around one call, retries included.
-pub(crate) fn of_call(operation: &'static str, model: &str, host: Option<&str>) -> Span {
+/// Creates the span of a call, retries included.
+pub(crate) fn call_span(operation: &'static str, model: &str, host: Option<&str>) -> Span {
     let span = tracing::error_span!("call", otel.name = format!("{operation} {model}"), otel.kind = "client");
     span.set_attribute("gen_ai.operation.name", operation);
     span.set_attribute("gen_ai.request.model", model.to_owned());
@@ -20,41 +20,41 @@ pub(crate) fn of_call(operation: &'static str, model: &str, host: Option<&str>) 
     span
 }
 
-/// The call is over.
-pub(crate) fn ended(span: &Span, reply: Result<&Reply, &Error>, usage: Option<Usage>) {
+/// Records the outcome and the usage of a call.
+pub(crate) fn record_outcome(span: &Span, reply: Result<&Reply, &Error>, usage: Option<Usage>) {
     match reply {
         Ok(reply) => {
             span.set_attribute("gen_ai.response.model", reply.model.clone());
             span.set_attribute("gen_ai.response.id", reply.response_id.clone());
         }
-        Err(error) => failed(span, error),
+        Err(error) => record_error(span, error),
     }
     let Some(usage) = usage else { return };
-    let counted = [
+    let counts = [
         ("gen_ai.usage.input_tokens", Some(usage.prompt_tokens)),
         ("gen_ai.usage.output_tokens", Some(usage.completion_tokens)),
         ("gen_ai.usage.cache_read.input_tokens", usage.cached_tokens),
     ];
-    for (name, count) in counted {
+    for (name, count) in counts {
         if let Some(count) = count {
             span.set_attribute(name, i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
 }
 
-/// The call came to nothing.
-pub(crate) fn failed(span: &Span, error: &Error) {
+/// Records the error of a call.
+pub(crate) fn record_error(span: &Span, error: &Error) {
     span.set_status(Status::error(error.to_string()));
 }
 
-/// The headers that name the trace; none where nobody makes spans.
-pub(crate) fn headers() -> HeaderMap {
+/// Returns the headers that propagate the trace. Empty if tracing is off.
+pub(crate) fn propagation_headers() -> HeaderMap {
     let mut headers = HeaderMap::new();
     let context = Span::current().context();
     global::get_text_map_propagator(|propagator| {
         propagator.inject_context(&context, &mut HeaderInjector(&mut headers));
     });
-    // An empty list says nothing.
+    // An empty `tracestate` carries no information.
     if headers.get("tracestate").is_some_and(|state| state.is_empty()) {
         headers.remove("tracestate");
     }

@@ -1,4 +1,4 @@
-//! Why a provider could not be reached is in the log, and neither its address nor a key is.
+//! Connection errors are logged with their cause, without the address and the key.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,14 +9,14 @@ use std::{
 };
 
 use agent::model::{Chain, Instruction, Message, Model, Observer, Request};
-use agent::settings::Settings;
+use agent::model_settings::ModelSettings;
 use llm::{ApiKey, Client, Config, Error, retry::Policy};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
 };
 
-/// What was written, shared with the one who writes it.
+/// A shared buffer of log lines.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -30,40 +30,42 @@ impl Write for Log {
     }
 }
 
-/// Asks whoever listens there, and returns what came of it and what was logged.
-async fn ask(address: std::net::SocketAddr) -> (Result<agent::model::Reply, Error>, String) {
+/// Calls the provider at `address`. Returns the reply and the log.
+async fn call(address: std::net::SocketAddr) -> (Result<agent::model::Reply, Error>, String) {
     let base = format!("http://user:secret-word@{address}/secret-path");
     let retry = Policy { retries: 0, ..Policy::default() };
-    let client = Client::new(Config { base, retry, ..Config::default() }, ApiKey::new("secret-key")).unwrap();
+    let client =
+        Client::new(Config { base_url: base, retry, ..Config::default() }, ApiKey::new("secret-key"))
+            .unwrap();
     let request = Request {
         provider: None,
         model: "scripted".to_owned(),
-        settings: Settings::default(),
+        settings: ModelSettings::default(),
         identifiers: None,
         store: true,
-        chain: Chain::Initial { system: "secret".to_owned(), parts: Vec::new(), told: Vec::new() },
+        chain: Chain::Initial { system: "secret".to_owned(), parts: Vec::new(), history: Vec::new() },
         message: Message {
             instruction: Instruction::User("secret".to_owned()),
             ..Message::in_mode("general")
         },
         tools: Vec::new(),
         tool_choice: None,
-        reasoning_wanted: false,
+        wants_reasoning: false,
     };
     let log = Log::default();
     let writer = log.clone();
     let lines = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
     let logging = tracing::subscriber::set_default(lines);
-    let reply = client.reply(&request, Duration::from_secs(20), &mut Observer::of(&mut |_| {})).await;
+    let reply = client.reply(&request, Duration::from_secs(20), &mut Observer::new(&mut |_| {})).await;
     drop(logging);
     let written = log.0.lock().unwrap().clone();
     (reply, String::from_utf8(written).unwrap())
 }
 
 #[tokio::test]
-async fn a_provider_that_cannot_be_reached_is_logged_with_the_reason() {
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let (reply, log) = ask(nobody).await;
+async fn unreachable_provider_is_logged_with_the_cause() {
+    let closed_port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (reply, log) = call(closed_port).await;
     assert_eq!(reply, Err(Error::UNAVAILABLE));
     assert!(
         log.contains("the model provider can't be reached") && log.contains("onnection refused"),
@@ -73,7 +75,7 @@ async fn a_provider_that_cannot_be_reached_is_logged_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_reply_that_breaks_off_is_logged_with_the_reason() {
+async fn interrupted_reply_is_logged_with_the_cause() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -82,9 +84,9 @@ async fn a_reply_that_breaks_off_is_logged_with_the_reason() {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 1000\r\n\r\n";
         connection.write_all(format!("{head}data: secret").as_bytes()).await.unwrap();
     });
-    let (reply, log) = ask(address).await;
+    let (reply, log) = call(address).await;
     assert_eq!(reply, Err(Error::Malformed));
     assert!(log.contains("a model reply broke off"), "{log}");
-    assert!(log.contains("error decoding response body: "), "the cause follows: {log}");
+    assert!(log.contains("error decoding response body: "), "the cause is logged: {log}");
     assert!(!log.contains("secret"), "{log}");
 }

@@ -1,27 +1,29 @@
-//! The client against the scripted model, over the loopback.
+//! The client against the mock model, over the loopback.
 //!
-//! Time is real here: with sockets in play a paused clock would run ahead of them. What waits long is
-//! tested as a pure decision beside the code.
+//! Uses real time, since a paused clock would run ahead of the sockets. Long delays are tested as pure decisions, next to
+//! the code.
 
-// The helpers are test code too, which clippy knows of functions marked as tests only.
+// Clippy allows `unwrap` only in functions marked as tests, and not in their helpers.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Mutex;
 use std::time::Duration;
 
-use agent::model::{Chain, Instruction, Message, Model, Observer, Raw, Reply, Request, Tool, ToolOutput};
-use agent::settings::Settings;
+use agent::model::{
+    Chain, Instruction, Message, Model, Observer, RawPayloads, Reply, Request, Tool, ToolOutput,
+};
+use agent::model_settings::ModelSettings;
 use contracts::{Usage, response::ToolOutcome};
 use llm::breaker;
 use llm::client::Timeouts;
 use llm::retry::Policy;
 use llm::{ApiKey, Client, Config, Error};
-use scripted_model::{Provider, Recorder};
+use mock_model::{Provider, Recorder};
 use tokio::net::TcpListener;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A scripted model on a free port, and a client of it.
+/// A mock model on a free port, and its client.
 struct Upstream {
     recorder: Recorder,
     client: Client,
@@ -29,40 +31,40 @@ struct Upstream {
 
 impl Upstream {
     async fn new() -> Self {
-        Self::with(Config::default()).await
+        Self::with_config(Config::default()).await
     }
 
-    async fn with(config: Config) -> Self {
-        Self::playing(Provider::default(), config).await
+    async fn with_config(config: Config) -> Self {
+        Self::with_provider(Provider::default(), config).await
     }
 
-    async fn playing(provider: Provider, config: Config) -> Self {
+    async fn with_provider(provider: Provider, config: Config) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/v1/", listener.local_addr().unwrap());
         let recorder = Recorder::default();
-        tokio::spawn(scripted_model::serve(listener, provider, recorder.clone()));
-        let config = Config { base, ..config };
+        tokio::spawn(mock_model::serve(listener, provider, recorder.clone()));
+        let config = Config { base_url: base, ..config };
         let client = Client::new(config, ApiKey::new("key")).unwrap();
         Self { recorder, client }
     }
 
     async fn ask(&self, instruction: &str) -> Result<Reply, Error> {
-        self.send(&asking(instruction)).await
+        self.send(&request(instruction)).await
     }
 
     async fn send(&self, request: &Request) -> Result<Reply, Error> {
-        self.observed(request).await.0
+        self.send_observed(request).await.0
     }
 
-    /// The reply, what it cost, and what went over the wire.
-    async fn observed(&self, request: &Request) -> (Result<Reply, Error>, Option<Usage>, Raw) {
+    /// Returns the reply, the usage and the captured bodies.
+    async fn send_observed(&self, request: &Request) -> (Result<Reply, Error>, Option<Usage>, RawPayloads) {
         let mut text = String::new();
         let mut deltas = |delta: &str| text.push_str(delta);
-        let mut observer = Observer::of(&mut deltas).keeping_raw(true);
+        let mut observer = Observer::new(&mut deltas).with_raw_payloads(true);
         let reply = self.client.reply(request, DEADLINE, &mut observer).await;
         let (usage, raw) = (observer.usage, observer.raw.unwrap());
         if let Ok(reply) = &reply
-            && !reply.restated
+            && !reply.replaces_stream
         {
             assert_eq!(reply.text, text);
         }
@@ -70,14 +72,18 @@ impl Upstream {
     }
 }
 
-fn asking(instruction: &str) -> Request {
+fn request(instruction: &str) -> Request {
     Request {
         provider: None,
         model: "scripted".to_owned(),
-        settings: Settings::default(),
+        settings: ModelSettings::default(),
         identifiers: None,
         store: true,
-        chain: Chain::Initial { system: "You are an agent.".to_owned(), parts: Vec::new(), told: Vec::new() },
+        chain: Chain::Initial {
+            system: "You are an agent.".to_owned(),
+            parts: Vec::new(),
+            history: Vec::new(),
+        },
         message: Message {
             instruction: Instruction::User(instruction.to_owned()),
             ..Message::in_mode("general")
@@ -89,7 +95,7 @@ fn asking(instruction: &str) -> Request {
             strict: false,
         }],
         tool_choice: None,
-        reasoning_wanted: false,
+        wants_reasoning: false,
     }
 }
 
@@ -98,10 +104,10 @@ fn after(reply: &Reply) -> Chain {
 }
 
 #[tokio::test]
-async fn a_reply_comes_with_its_text_model_and_usage() {
+async fn reply_has_text_model_and_usage() {
     let upstream = Upstream::new().await;
-    let asked = asking(r#"[[script: say "One two."; say " Three."; usage 100 20 cached 5 reasoning 7]]"#);
-    let (reply, usage, raw) = upstream.observed(&asked).await;
+    let request = request(r#"[[script: say "One two."; say " Three."; usage 100 20 cached 5 reasoning 7]]"#);
+    let (reply, usage, raw) = upstream.send_observed(&request).await;
     let reply = reply.unwrap();
     assert_eq!(reply.text, "One two. Three.");
     assert_eq!(reply.model, "scripted");
@@ -109,28 +115,28 @@ async fn a_reply_comes_with_its_text_model_and_usage() {
     assert_eq!((usage.prompt_tokens, usage.completion_tokens), (100, 20));
     assert_eq!((usage.cached_tokens, usage.reasoning_tokens), (Some(5), Some(7)));
     let sent: serde_json::Value = serde_json::from_slice(&raw.request).unwrap();
-    assert_eq!(sent, upstream.recorder.bodies()[0], "what is kept is what was sent");
+    assert_eq!(sent, upstream.recorder.bodies()[0], "the captured request is the sent one");
     let received: serde_json::Value = serde_json::from_slice(&raw.response).unwrap();
     assert_eq!((&received["id"], &received["status"]), (&reply.response_id.into(), &"completed".into()));
 }
 
 #[tokio::test]
-async fn what_a_failed_or_incomplete_reply_cost_is_told() {
+async fn failed_and_incomplete_replies_report_usage() {
     let upstream = Upstream::new().await;
     for end in ["fail server_error", "incomplete", "incomplete content_filter"] {
-        let asked = asking(&format!("[[script: say \"Half.\"; usage 100 20; {end}]]"));
-        let (reply, usage, _) = upstream.observed(&asked).await;
+        let request = request(&format!("[[script: say \"Half.\"; usage 100 20; {end}]]"));
+        let (reply, usage, _) = upstream.send_observed(&request).await;
         assert!(reply.is_err() || end == "incomplete", "{end}");
         assert_eq!(usage.map(|usage| usage.total_tokens), Some(120), "{end}");
     }
-    let (reply, usage, raw) = upstream.observed(&asking("[[script: status 400 code some_code]]")).await;
+    let (reply, usage, raw) = upstream.send_observed(&request("[[script: status 400 code some_code]]")).await;
     assert_eq!((reply.unwrap_err(), usage), (Error::Rejected { status: 400 }, None));
     let refused: serde_json::Value = serde_json::from_slice(&raw.response).unwrap();
     assert_eq!((&refused["Status"], &refused["Body"]["error"]["code"]), (&400.into(), &"some_code".into()));
 }
 
 #[tokio::test]
-async fn a_tool_round_and_a_next_turn_keep_the_chain() {
+async fn tool_round_and_next_turn_continue_the_chain() {
     let upstream = Upstream::new().await;
     let called = upstream
         .ask(r#"[[script: say "Looking."; call look {"at":1}; call look {"at":2}; then; say "Found."]]"#)
@@ -139,7 +145,7 @@ async fn a_tool_round_and_a_next_turn_keep_the_chain() {
     assert_eq!(called.text, "Looking.");
     assert_eq!(called.calls.len(), 2);
 
-    let mut results = asking("");
+    let mut results = request("");
     results.message.instruction = Instruction::ToolResults;
     results.chain = after(&called);
     let output = |call: &agent::model::FunctionCall| ToolOutput {
@@ -147,62 +153,62 @@ async fn a_tool_round_and_a_next_turn_keep_the_chain() {
         outcome: ToolOutcome::ResultJson("{}".to_owned()),
     };
     results.message.tool_outputs = called.calls.iter().map(output).collect();
-    let found = upstream.send(&results).await.unwrap();
-    assert_eq!(found.text, "Found.");
+    let answered = upstream.send(&results).await.unwrap();
+    assert_eq!(answered.text, "Found.");
 
-    let mut next = asking("And now?");
-    next.chain = after(&found);
+    let mut next = request("And now?");
+    next.chain = after(&answered);
     let reply = upstream.send(&next).await.unwrap();
     assert!(reply.text.contains("One turn of this chain came before."), "{}", reply.text);
 }
 
 #[tokio::test]
-async fn whatever_a_provider_has_against_a_chained_request_the_chain_is_lost() {
+async fn rejected_chained_request_is_chain_lost() {
     let upstream = Upstream::new().await;
     let called = upstream.ask("[[script: call look {}]]").await.unwrap();
-    let mut unanswered = asking("And now?");
+    let mut unanswered = request("And now?");
     unanswered.chain = after(&called);
     assert_eq!(upstream.send(&unanswered).await, Err(Error::ChainLost));
-    let mut gone = asking("And now?");
+    let mut gone = request("And now?");
     gone.chain = Chain::Continues { previous_response_id: "resp_gone".to_owned() };
     assert_eq!(upstream.send(&gone).await, Err(Error::ChainLost));
 }
 
 #[tokio::test]
-async fn each_provider_shows_in_time_whether_its_responses_can_be_gone_on_from() {
+async fn stateless_providers_are_detected_by_the_second_request() {
     for provider in Provider::all() {
         let keeps = ["openai", "azure", "lmstudio"].contains(&provider.name());
-        let upstream = Upstream::playing(provider, Config::default()).await;
+        let upstream = Upstream::with_provider(provider, Config::default()).await;
         let first = upstream.ask("First.").await.unwrap();
-        // Those that echo neither leave it to the next request to find out.
+        // Providers that echo neither member are detected by the next request.
         let silent = ["vllm", "llamacpp"].contains(&provider.name());
-        assert_eq!(first.kept, keeps || silent, "{provider}");
-        let mut second = asking("Second.");
+        assert_eq!(first.is_stored, keeps || silent, "{provider}");
+        let mut second = request("Second.");
         second.chain = after(&first);
         let second = upstream.send(&second).await;
         match keeps {
-            true => assert!(second.unwrap().kept, "{provider}"),
+            true => assert!(second.unwrap().is_stored, "{provider}"),
             false => assert_eq!(second, Err(Error::ChainLost), "{provider}"),
         }
         assert_eq!(upstream.recorder.count(), 2, "{provider}");
     }
-    let local = Request { store: false, ..asking("Hello.") };
-    assert!(!Upstream::new().await.send(&local).await.unwrap().kept, "nothing was to be kept");
+    let local = Request { store: false, ..request("Hello.") };
+    assert!(!Upstream::new().await.send(&local).await.unwrap().is_stored, "the request was not stored");
 }
 
 #[tokio::test]
-async fn each_provider_says_in_its_own_words_that_the_context_is_full() {
+async fn every_providers_context_overflow_is_recognized() {
     for provider in Provider::all().filter(|provider| provider.name() != "ollama") {
-        let upstream = Upstream::playing(provider, Config::default()).await;
+        let upstream = Upstream::with_provider(provider, Config::default()).await;
         assert_eq!(upstream.ask("[[script: overflow]]").await, Err(Error::ContextTooLong), "{provider}");
         assert_eq!(upstream.recorder.count(), 1, "{provider}");
-        let unknown = Request { model: "missing-1".to_owned(), ..asking("Hello.") };
+        let unknown = Request { model: "missing-1".to_owned(), ..request("Hello.") };
         assert_eq!(upstream.send(&unknown).await, Err(Error::ModelNotFound), "{provider}");
     }
 }
 
 #[tokio::test]
-async fn what_stands_is_asked_once() {
+async fn permanent_errors_are_not_retried() {
     let upstream = Upstream::new().await;
     let limited = Error::RateLimited { retry_after: Some(Duration::from_secs(600)) };
     for (script, expected) in [
@@ -220,7 +226,7 @@ async fn what_stands_is_asked_once() {
 }
 
 #[tokio::test]
-async fn a_response_that_began_is_never_asked_for_again() {
+async fn started_response_is_never_retried() {
     let upstream = Upstream::new().await;
     for (script, expected) in [
         ("fail", Error::UNAVAILABLE),
@@ -241,15 +247,15 @@ async fn a_response_that_began_is_never_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_response_that_failed_before_any_output_is_asked_for_again() {
+async fn failure_before_any_output_is_retried() {
     for script in
         ["fail", "fail rate_limit_exceeded", "error", "cut after 2 events", "reset after 2 events", "unended"]
     {
         let config = Config {
-            retry: Policy { shortest: Duration::from_millis(1), ..Policy::default() },
+            retry: Policy { initial_backoff: Duration::from_millis(1), ..Policy::default() },
             ..Config::default()
         };
-        let upstream = Upstream::with(config).await;
+        let upstream = Upstream::with_config(config).await;
         let reply = upstream.ask(&format!("[[script: usage 100 20; {script}]]")).await;
         assert!(reply.is_err(), "{script}");
         assert_eq!(upstream.recorder.count(), 3, "{script}");
@@ -257,20 +263,20 @@ async fn a_response_that_failed_before_any_output_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_reply_with_neither_text_nor_a_call_is_asked_for_once_more() {
+async fn empty_reply_is_retried_once() {
     let upstream = Upstream::new().await;
     for script in ["quirk nothing", "say \"  \""] {
         upstream.recorder.clear();
-        let asked = asking(&format!("[[script: {script}; usage 100 20]]"));
-        let (reply, usage, _) = upstream.observed(&asked).await;
+        let request = request(&format!("[[script: {script}; usage 100 20]]"));
+        let (reply, usage, _) = upstream.send_observed(&request).await;
         assert_eq!(reply, Err(Error::Empty), "{script}");
-        assert_eq!(usage.map(|usage| usage.total_tokens), Some(240), "{script}: both were paid for");
+        assert_eq!(usage.map(|usage| usage.total_tokens), Some(240), "{script}: both were billed");
         assert_eq!(upstream.recorder.count(), 2, "{script}");
     }
 }
 
 #[tokio::test]
-async fn a_paid_answer_is_not_thrown_away_for_a_detail() {
+async fn paid_reply_survives_malformed_details() {
     let upstream = Upstream::new().await;
     for quirk in ["odd-usage", "no-id", "no-type", "no-blank-line", "json"] {
         let reply = upstream.ask(&format!("[[script: say \"Hello.\"; quirk {quirk}]]")).await;
@@ -278,11 +284,11 @@ async fn a_paid_answer_is_not_thrown_away_for_a_detail() {
     }
     let restated = upstream.ask(r#"[[script: say "Shown."; finally "Meant."; as "m-2026"]]"#).await.unwrap();
     assert_eq!(
-        (restated.text.as_str(), restated.restated, restated.model.as_str()),
+        (restated.text.as_str(), restated.replaces_stream, restated.model.as_str()),
         ("Meant.", true, "m-2026")
     );
     let cut = upstream.ask(r#"[[script: say "Half"; incomplete]]"#).await.unwrap();
-    assert_eq!((cut.text.as_str(), cut.cut_short), ("Half", true));
+    assert_eq!((cut.text.as_str(), cut.is_truncated), ("Half", true));
     for quirk in ["object-arguments", "no-call-id", "same-call-id", "null-content"] {
         let script =
             format!(r#"[[script: say "a"; call look {{"at":1}}; call look {{"at":2}}; quirk {quirk}]]"#);
@@ -292,79 +298,79 @@ async fn a_paid_answer_is_not_thrown_away_for_a_detail() {
         let ids: std::collections::BTreeSet<&str> =
             reply.calls.iter().map(|call| call.call_id.as_str()).collect();
         assert_eq!(ids.len(), 2, "{quirk}");
-        assert_eq!(reply.kept, !quirk.ends_with("call-id"), "{quirk}");
+        assert_eq!(reply.is_stored, !quirk.ends_with("call-id"), "{quirk}");
     }
 }
 
 #[tokio::test]
-async fn a_provider_that_is_out_is_not_asked_for_a_while() {
+async fn open_breaker_rejects_calls() {
     let breaker = breaker::Policy { failures: 2, pause: Duration::from_secs(600) };
     let config = Config { breaker, ..Config::default() };
-    let upstream = Upstream::with(config).await;
+    let upstream = Upstream::with_config(config).await;
     let down = "[[script: status 503 x-should-retry false]]";
     for _ in 0..2 {
         assert_eq!(upstream.ask(down).await, Err(Error::UNAVAILABLE));
     }
     let refused = upstream.ask("Hello.").await.unwrap_err();
-    let left = refused.retry_after().unwrap();
-    assert!(left > Duration::from_secs(500) && left <= breaker.pause, "{left:?}");
+    let remaining = refused.retry_after().unwrap();
+    assert!(remaining > Duration::from_secs(500) && remaining <= breaker.pause, "{remaining:?}");
     assert_eq!(upstream.recorder.count(), 2);
 }
 
 #[tokio::test]
-async fn no_call_outlasts_the_total_of_its_time() {
+async fn call_stops_at_the_total_timeout() {
     let timeouts = Timeouts { total: Duration::from_millis(300), ..Timeouts::default() };
-    let upstream = Upstream::with(Config { timeouts, ..Config::default() }).await;
+    let upstream = Upstream::with_config(Config { timeouts, ..Config::default() }).await;
     let steady = upstream.ask("[[script: pace 50ms; words 1000]]").await;
     assert_eq!(steady, Err(Error::TimedOut), "it never falls silent and never ends");
 }
 
 #[tokio::test]
-async fn what_the_client_does_not_know_it_skips() {
+async fn unknown_events_are_skipped() {
     let upstream = Upstream::new().await;
     let reply = upstream.ask(r#"[[script: unknown event; say "ok"]]"#).await.unwrap();
     assert_eq!(reply.text, "ok");
 }
 
 #[tokio::test]
-async fn silence_ends_when_patience_or_the_deadline_does() {
+async fn silence_ends_at_the_timeout_or_the_deadline() {
     let soon = Duration::from_millis(50);
     let timeouts = Timeouts { first_byte: soon, idle: soon, ..Timeouts::default() };
-    let upstream = Upstream::with(Config { timeouts, ..Config::default() }).await;
+    let upstream = Upstream::with_config(Config { timeouts, ..Config::default() }).await;
     for script in ["silent", "delay 5s", r#"say "Half."; hang 5s; say "ok""#] {
         let reply = upstream.ask(&format!("[[script: {script}]]")).await;
         assert_eq!(reply, Err(Error::TimedOut), "{script}");
     }
     let patient = Upstream::new().await;
     for script in ["silent", "delay 5s", "status 500 retry-after 1"] {
-        let request = asking(&format!("[[script: {script}]]"));
-        let reply = patient.client.reply(&request, soon, &mut Observer::of(&mut |_| {})).await;
+        let request = request(&format!("[[script: {script}]]"));
+        let reply = patient.client.reply(&request, soon, &mut Observer::new(&mut |_| {})).await;
         let timed_out = matches!(reply, Err(Error::TimedOut | Error::Unavailable { .. }));
         assert!(timed_out, "{script}");
     }
 }
 
 #[tokio::test]
-async fn dropping_a_call_ends_it_upstream() {
+async fn dropping_a_call_cancels_it_upstream() {
     let upstream = Upstream::new().await;
-    let request = asking(r#"[[script: say "Half."; hang 5m]]"#);
-    let (told, written) = tokio::sync::oneshot::channel();
-    let mut told = Some(told);
+    let request = request(r#"[[script: say "Half."; hang 5m]]"#);
+    let (first_delta, received) = tokio::sync::oneshot::channel();
+    let mut first_delta = Some(first_delta);
     let mut deltas = |_: &str| {
-        told.take().map(|told| told.send(()));
+        first_delta.take().map(|sender| sender.send(()));
     };
-    let mut observer = Observer::of(&mut deltas);
+    let mut observer = Observer::new(&mut deltas);
     let call = upstream.client.reply(&request, DEADLINE, &mut observer);
     tokio::select! {
         _ = call => panic!("the call ended"),
-        _ = written => {}
+        _ = received => {}
     }
-    let seen = async {
+    let abandoned = async {
         while upstream.recorder.abandoned() == 0 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(DEADLINE, seen).await.unwrap();
+    tokio::time::timeout(DEADLINE, abandoned).await.unwrap();
 }
 
 #[tokio::test]
@@ -376,7 +382,7 @@ async fn calls_share_a_connection() {
     // A proxy that counts connections.
     let model = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let behind = model.local_addr().unwrap();
-    tokio::spawn(scripted_model::serve(model, Provider::default(), Recorder::default()));
+    tokio::spawn(mock_model::serve(model, Provider::default(), Recorder::default()));
     tokio::spawn(async move {
         while let Ok((mut near, _)) = listener.accept().await {
             *counted.lock().unwrap() += 1;
@@ -386,16 +392,16 @@ async fn calls_share_a_connection() {
             });
         }
     });
-    let config = Config { base, ..Config::default() };
+    let config = Config { base_url: base, ..Config::default() };
     let client = Client::new(config, ApiKey::new("key")).unwrap();
     for _ in 0..5 {
-        client.reply(&asking("Hello."), DEADLINE, &mut Observer::of(&mut |_| {})).await.unwrap();
+        client.reply(&request("Hello."), DEADLINE, &mut Observer::new(&mut |_| {})).await.unwrap();
     }
     assert_eq!(*accepted.lock().unwrap(), 1);
 }
 
 #[tokio::test]
-async fn the_request_says_what_it_accepts_and_always_streams() {
+async fn request_accepts_event_streams_and_always_streams() {
     let upstream = Upstream::new().await;
     upstream.ask("Hello.").await.unwrap();
     let requests = upstream.recorder.requests();
@@ -407,9 +413,9 @@ async fn the_request_says_what_it_accepts_and_always_streams() {
 }
 
 #[test]
-fn a_base_that_is_no_url_is_named() {
+fn invalid_base_url_is_named_in_the_error() {
     for base in ["", "api.example.com", "ftp://example.com"] {
-        let config = Config { base: base.to_owned(), ..Config::default() };
+        let config = Config { base_url: base.to_owned(), ..Config::default() };
         let client = Client::new(config, ApiKey::new("key"));
         assert!(client.is_err_and(|error| error.to_string().contains("base URL")), "{base}");
     }

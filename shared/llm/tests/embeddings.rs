@@ -1,14 +1,14 @@
-//! Embeddings over the loopback, from a provider that answers as it is told.
+//! The embeddings client, over the loopback, against a provider with scripted answers.
 
-// The helpers are test code too, which clippy knows of functions marked as tests only.
+// Clippy allows `unwrap` only in functions marked as tests, and not in their helpers.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use llm::embeddings::{Embedded, EmbeddingModel, Embeddings, Limits};
-use llm::key::Keys;
+use llm::embeddings::{EmbeddingBatch, EmbeddingModel, Embeddings, Limits};
+use llm::key::KeySource;
 use llm::retry::Policy;
 use llm::{ApiKey, Config, Error};
 use serde_json::{Value, json};
@@ -17,26 +17,26 @@ use tokio::net::{TcpListener, TcpStream};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// What a provider was sent: the authorization and the body.
-type Sent = Arc<Mutex<Vec<(String, Value)>>>;
+/// The received requests: authorization and body.
+type Requests = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// A provider that gives these answers, one per connection, and then none.
-async fn provider(answers: Vec<(u16, Value)>) -> (String, Sent) {
+/// A provider that gives these answers, one per connection, and then closes connections.
+async fn provider(answers: Vec<(u16, Value)>) -> (String, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1/", listener.local_addr().unwrap());
-    let sent = Sent::default();
-    let seen = Arc::clone(&sent);
+    let requests = Requests::default();
+    let received = Arc::clone(&requests);
     tokio::spawn(async move {
         let mut answers = VecDeque::from(answers);
         while let Ok((connection, _)) = listener.accept().await {
             let Some((status, body)) = answers.pop_front() else { continue };
-            answer(connection, status, &body, &seen).await;
+            answer(connection, status, &body, &received).await;
         }
     });
-    (base, sent)
+    (base, requests)
 }
 
-async fn answer(mut connection: TcpStream, status: u16, body: &Value, seen: &Sent) {
+async fn answer(mut connection: TcpStream, status: u16, body: &Value, received: &Requests) {
     let mut read = Vec::new();
     let (head, request) = loop {
         let mut piece = [0; 4096];
@@ -52,7 +52,7 @@ async fn answer(mut connection: TcpStream, status: u16, body: &Value, seen: &Sen
             break (member("authorization").unwrap(), serde_json::from_str(body).unwrap());
         }
     };
-    seen.lock().unwrap().push((head, request));
+    received.lock().unwrap().push((head, request));
     let body = body.to_string();
     let length = body.len();
     let head = format!(
@@ -61,71 +61,71 @@ async fn answer(mut connection: TcpStream, status: u16, body: &Value, seen: &Sen
     connection.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
 }
 
-fn vectors(of: &[f32]) -> Value {
-    let data: Vec<Value> = of.iter().map(|value| json!({ "embedding": [value, 1.0] })).collect();
-    json!({ "data": data, "usage": { "prompt_tokens": of.len() } })
+fn vectors(values: &[f32]) -> Value {
+    let data: Vec<Value> = values.iter().map(|value| json!({ "embedding": [value, 1.0] })).collect();
+    json!({ "data": data, "usage": { "prompt_tokens": values.len() } })
 }
 
-/// At most two texts go in one request, and whatever failed is asked for once more at once.
-fn client<K: Keys>(base: String, keys: K) -> Embeddings<K> {
-    let retry = Policy { retries: 1, shortest: Duration::ZERO, longest: Duration::ZERO };
+/// A client with batches of at most two texts and one immediate retry.
+fn client<K: KeySource>(base: String, keys: K) -> Embeddings<K> {
+    let retry = Policy { retries: 1, initial_backoff: Duration::ZERO, max_backoff: Duration::ZERO };
     let limits = Limits { texts: 2, bytes: 1_000 };
-    Embeddings::new(Config { base, retry, ..Config::default() }, limits, keys).unwrap()
+    Embeddings::new(Config { base_url: base, retry, ..Config::default() }, limits, keys).unwrap()
 }
 
-async fn embed<K: Keys>(client: &Embeddings<K>, texts: &[&str]) -> Result<Embedded, Error> {
+async fn embed<K: KeySource>(client: &Embeddings<K>, texts: &[&str]) -> Result<EmbeddingBatch, Error> {
     let model = EmbeddingModel { name: "m".to_owned(), dimensions: Some(2) };
     client.embed(&model, texts, DEADLINE).await
 }
 
 #[tokio::test]
-async fn texts_go_in_batches_and_their_vectors_come_in_order() {
-    let (base, sent) = provider(vec![(200, vectors(&[1.0, 2.0])), (200, vectors(&[3.0]))]).await;
+async fn batched_texts_yield_vectors_in_order() {
+    let (base, requests) = provider(vec![(200, vectors(&[1.0, 2.0])), (200, vectors(&[3.0]))]).await;
     let embedded = embed(&client(base, ApiKey::new("key")), &["a", "b", "c"]).await.unwrap();
     assert_eq!(embedded.vectors, [[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]);
     assert_eq!(embedded.tokens, 3);
-    let sent = sent.lock().unwrap().clone();
+    let requests = requests.lock().unwrap().clone();
     let expected = |input: &[&str]| {
         let body = json!({ "model": "m", "dimensions": 2, "encoding_format": "float", "input": input });
         ("Bearer key".to_owned(), body)
     };
-    assert_eq!(sent, [expected(&["a", "b"]), expected(&["c"])]);
+    assert_eq!(requests, [expected(&["a", "b"]), expected(&["c"])]);
 }
 
 #[tokio::test]
-async fn an_outage_is_asked_again_and_a_refusal_is_not() {
+async fn outage_is_retried_and_rejection_is_not() {
     let error = json!({ "error": { "message": "no", "code": "x" } });
-    let (base, sent) = provider(vec![(503, error.clone()), (200, vectors(&[1.0]))]).await;
+    let (base, requests) = provider(vec![(503, error.clone()), (200, vectors(&[1.0]))]).await;
     embed(&client(base, ApiKey::new("key")), &["a"]).await.unwrap();
-    assert_eq!(sent.lock().unwrap().len(), 2);
+    assert_eq!(requests.lock().unwrap().len(), 2);
 
-    let (base, sent) = provider(vec![(400, error), (200, vectors(&[1.0]))]).await;
-    let refused = embed(&client(base, ApiKey::new("key")), &["a"]).await;
-    assert_eq!((refused, sent.lock().unwrap().len()), (Err(Error::Rejected { status: 400 }), 1));
+    let (base, requests) = provider(vec![(400, error), (200, vectors(&[1.0]))]).await;
+    let rejected = embed(&client(base, ApiKey::new("key")), &["a"]).await;
+    assert_eq!((rejected, requests.lock().unwrap().len()), (Err(Error::Rejected { status: 400 }), 1));
 }
 
 #[tokio::test]
-async fn what_can_not_be_used_is_not_bought_twice() {
-    let (base, sent) = provider(vec![(200, vectors(&[1.0, 2.0])), (200, vectors(&[1.0]))]).await;
+async fn unusable_vectors_are_not_requested_again() {
+    let (base, requests) = provider(vec![(200, vectors(&[1.0, 2.0])), (200, vectors(&[1.0]))]).await;
     let malformed = embed(&client(base, ApiKey::new("key")), &["a"]).await;
-    assert_eq!((malformed, sent.lock().unwrap().len()), (Err(Error::Malformed), 1));
+    assert_eq!((malformed, requests.lock().unwrap().len()), (Err(Error::Malformed), 1));
 }
 
-/// A store of keys in which the key was changed.
-struct Changed;
+/// A key source with a rotated key.
+struct RotatedKey;
 
-impl Keys for Changed {
-    async fn key(&self, refused: Option<&ApiKey>) -> Result<ApiKey, Error> {
-        Ok(ApiKey::new(refused.map_or("old", |_| "new")))
+impl KeySource for RotatedKey {
+    async fn key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, Error> {
+        Ok(ApiKey::new(rejected.map_or("old", |_| "new")))
     }
 }
 
 #[tokio::test]
-async fn a_refused_key_is_fetched_anew_once() {
+async fn rejected_key_is_refreshed_once() {
     let error = json!({ "error": { "message": "no" } });
-    let (base, sent) = provider(vec![(401, error.clone()), (200, vectors(&[1.0]))]).await;
-    embed(&client(base, Changed), &["a"]).await.unwrap();
-    let keys: Vec<String> = sent.lock().unwrap().iter().map(|(key, _)| key.clone()).collect();
+    let (base, requests) = provider(vec![(401, error.clone()), (200, vectors(&[1.0]))]).await;
+    embed(&client(base, RotatedKey), &["a"]).await.unwrap();
+    let keys: Vec<String> = requests.lock().unwrap().iter().map(|(key, _)| key.clone()).collect();
     assert_eq!(keys, ["Bearer old", "Bearer new"]);
 
     let (base, _) = provider(vec![(401, error)]).await;

@@ -1,196 +1,200 @@
-//! Asking again, against the scripted model over the loopback: the waits are recorded and not waited.
+//! Retries, against the mock model over the loopback. The clock records the delays instead of waiting.
 
-// The helpers are test code too, which clippy knows of functions marked as tests only.
+// Clippy allows `unwrap` only in functions marked as tests, and not in their helpers.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::model::{Chain, Instruction, Message, Model, Observer, Request};
-use agent::settings::Settings;
-use llm::key::Keys;
-use llm::wait::Wait;
+use agent::model_settings::ModelSettings;
+use llm::clock::Clock;
+use llm::key::KeySource;
 use llm::{ApiKey, Client, Config, Error};
-use scripted_model::{Provider, Recorder};
+use mock_model::{Provider, Recorder};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-/// Time that passes by waiting alone.
+/// A clock that advances only by sleeping.
 #[derive(Clone)]
-struct Recorded {
-    began: Instant,
-    chance: f64,
-    waits: Arc<Mutex<Vec<Duration>>>,
+struct RecordingClock {
+    started: Instant,
+    jitter: f64,
+    delays: Arc<Mutex<Vec<Duration>>>,
 }
 
-impl Recorded {
-    fn new(chance: f64) -> Self {
-        Self { began: Instant::now(), chance, waits: Arc::default() }
+impl RecordingClock {
+    fn new(jitter: f64) -> Self {
+        Self { started: Instant::now(), jitter, delays: Arc::default() }
     }
 
-    fn waits(&self) -> Vec<Duration> {
-        self.waits.lock().unwrap().clone()
+    fn delays(&self) -> Vec<Duration> {
+        self.delays.lock().unwrap().clone()
     }
 }
 
-impl Wait for Recorded {
+impl Clock for RecordingClock {
     fn now(&self) -> Instant {
-        self.began + self.waits().iter().sum()
+        self.started + self.delays().iter().sum()
     }
 
     async fn sleep(&self, duration: Duration) {
-        self.waits.lock().unwrap().push(duration);
+        self.delays.lock().unwrap().push(duration);
     }
 
-    fn chance(&self) -> f64 {
-        self.chance
+    fn jitter(&self) -> f64 {
+        self.jitter
     }
 }
 
-/// What a call came to, how often the provider was asked, and what was waited between.
+/// The outcome of a call: the reply, the number of requests and the delays between them.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct Outcome {
     reply: Result<String, Error>,
     requests: usize,
-    waits: Vec<Duration>,
+    delays: Vec<Duration>,
 }
 
-async fn asked(script: &str, deadline: Duration, chance: f64) -> Seen {
-    asked_with(ApiKey::new("key"), script, deadline, chance).await
+async fn call(script: &str, deadline: Duration, jitter: f64) -> Outcome {
+    call_with_key(ApiKey::new("key"), script, deadline, jitter).await
 }
 
-async fn asked_with(keys: impl Keys, script: &str, deadline: Duration, chance: f64) -> Seen {
+async fn call_with_key(keys: impl KeySource, script: &str, deadline: Duration, jitter: f64) -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     let recorder = Recorder::default();
-    tokio::spawn(scripted_model::serve(listener, Provider::default(), recorder.clone()));
-    let wait = Recorded::new(chance);
-    let reply = ask(base, keys, script, deadline, &wait).await;
-    Seen { reply, requests: recorder.count(), waits: wait.waits() }
+    tokio::spawn(mock_model::serve(listener, Provider::default(), recorder.clone()));
+    let clock = RecordingClock::new(jitter);
+    let reply = send(base, keys, script, deadline, &clock).await;
+    Outcome { reply, requests: recorder.count(), delays: clock.delays() }
 }
 
-async fn ask(
+async fn send(
     base: String,
-    keys: impl Keys,
+    keys: impl KeySource,
     script: &str,
     deadline: Duration,
-    wait: &Recorded,
+    clock: &RecordingClock,
 ) -> Result<String, Error> {
-    let client = Client::new(Config { base, ..Config::default() }, keys).unwrap().waiting(wait.clone());
+    let client =
+        Client::new(Config { base_url: base, ..Config::default() }, keys).unwrap().with_clock(clock.clone());
     let request = Request {
         provider: None,
         model: "scripted".to_owned(),
-        settings: Settings::default(),
+        settings: ModelSettings::default(),
         identifiers: None,
         store: true,
-        chain: Chain::Initial { system: String::new(), parts: Vec::new(), told: Vec::new() },
+        chain: Chain::Initial { system: String::new(), parts: Vec::new(), history: Vec::new() },
         message: Message {
             instruction: Instruction::User(format!("[[script: {script}]]")),
             ..Message::in_mode("general")
         },
         tools: Vec::new(),
         tool_choice: None,
-        reasoning_wanted: false,
+        wants_reasoning: false,
     };
-    client.reply(&request, deadline, &mut Observer::of(&mut |_| {})).await.map(|reply| reply.text)
+    client.reply(&request, deadline, &mut Observer::new(&mut |_| {})).await.map(|reply| reply.text)
 }
 
 const PATIENT: Duration = Duration::from_secs(600);
 
-fn millis(waits: &[u64]) -> Vec<Duration> {
-    waits.iter().copied().map(Duration::from_millis).collect()
+fn millis(delays: &[u64]) -> Vec<Duration> {
+    delays.iter().copied().map(Duration::from_millis).collect()
 }
 
 #[tokio::test]
-async fn what_may_pass_is_asked_again_after_half_a_second_and_then_a_second() {
+async fn transient_errors_back_off_half_a_second_then_one() {
     for status in [408, 409, 429, 500, 503, 529] {
         let script = format!(r#"status {status} times 2; say "ok""#);
-        let seen = asked(&script, PATIENT, 0.0).await;
-        let expected = Seen { reply: Ok("ok".to_owned()), requests: 3, waits: millis(&[500, 1_000]) };
-        assert_eq!(seen, expected, "{status}");
+        let outcome = call(&script, PATIENT, 0.0).await;
+        let expected = Outcome { reply: Ok("ok".to_owned()), requests: 3, delays: millis(&[500, 1_000]) };
+        assert_eq!(outcome, expected, "{status}");
     }
-    let dropped = asked(r#"drop times 1; say "ok""#, PATIENT, 0.0).await;
-    assert_eq!(dropped, Seen { reply: Ok("ok".to_owned()), requests: 2, waits: millis(&[500]) });
-    let given_up = asked("status 503", PATIENT, 0.0).await;
-    assert_eq!(given_up, Seen { reply: Err(Error::UNAVAILABLE), requests: 3, waits: millis(&[500, 1_000]) });
+    let dropped = call(r#"drop times 1; say "ok""#, PATIENT, 0.0).await;
+    assert_eq!(dropped, Outcome { reply: Ok("ok".to_owned()), requests: 2, delays: millis(&[500]) });
+    let exhausted = call("status 503", PATIENT, 0.0).await;
+    assert_eq!(
+        exhausted,
+        Outcome { reply: Err(Error::UNAVAILABLE), requests: 3, delays: millis(&[500, 1_000]) }
+    );
 }
 
 #[tokio::test]
-async fn chance_takes_no_more_than_a_quarter_off_each_wait() {
-    for (chance, waits) in [(1.0, [375, 750]), (0.5, [437, 875])] {
-        let seen = asked(r#"status 500 times 2; say "ok""#, PATIENT, chance).await;
-        let whole: Vec<u128> = seen.waits.iter().map(Duration::as_millis).collect();
-        assert_eq!(whole, waits);
+async fn jitter_shortens_each_delay_by_at_most_a_quarter() {
+    for (jitter, delays) in [(1.0, [375, 750]), (0.5, [437, 875])] {
+        let outcome = call(r#"status 500 times 2; say "ok""#, PATIENT, jitter).await;
+        let actual: Vec<u128> = outcome.delays.iter().map(Duration::as_millis).collect();
+        assert_eq!(actual, delays);
     }
 }
 
 #[tokio::test]
-async fn a_connection_that_can_not_be_made_is_tried_again() {
+async fn connection_failure_is_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
-    let wait = Recorded::new(0.0);
-    let reply = ask(base, ApiKey::new("key"), "echo", PATIENT, &wait).await;
-    assert_eq!((reply, wait.waits()), (Err(Error::UNAVAILABLE), millis(&[500, 1_000])));
+    let clock = RecordingClock::new(0.0);
+    let reply = send(base, ApiKey::new("key"), "echo", PATIENT, &clock).await;
+    assert_eq!((reply, clock.delays()), (Err(Error::UNAVAILABLE), millis(&[500, 1_000])));
 }
 
 #[tokio::test]
-async fn the_provider_says_how_long_to_wait() {
-    for (header, millis_waited) in
+async fn retry_after_header_sets_the_delay() {
+    for (header, expected_ms) in
         [("retry-after 7", 7_000), ("retry-after-ms 70", 70), ("retry-after 60", 60_000)]
     {
-        let seen = asked(&format!(r#"status 429 {header} times 1; say "ok""#), PATIENT, 1.0).await;
-        let expected = Seen { reply: Ok("ok".to_owned()), requests: 2, waits: millis(&[millis_waited]) };
-        assert_eq!(seen, expected, "{header}");
+        let outcome = call(&format!(r#"status 429 {header} times 1; say "ok""#), PATIENT, 1.0).await;
+        let expected = Outcome { reply: Ok("ok".to_owned()), requests: 2, delays: millis(&[expected_ms]) };
+        assert_eq!(outcome, expected, "{header}");
     }
     let limited = Err(Error::RateLimited { retry_after: Some(Duration::from_secs(61)) });
-    let seen = asked("status 429 retry-after 61", PATIENT, 0.0).await;
-    assert_eq!(seen, Seen { reply: limited, requests: 1, waits: Vec::new() });
+    let outcome = call("status 429 retry-after 61", PATIENT, 0.0).await;
+    assert_eq!(outcome, Outcome { reply: limited, requests: 1, delays: Vec::new() });
 }
 
 #[tokio::test]
-async fn no_wait_is_begun_that_the_deadline_would_cut_off() {
-    let seen = asked("status 429 retry-after 20", Duration::from_secs(35), 0.0).await;
+async fn delay_past_the_deadline_ends_the_call() {
+    let outcome = call("status 429 retry-after 20", Duration::from_secs(35), 0.0).await;
     let limited = Err(Error::RateLimited { retry_after: Some(Duration::from_secs(20)) });
-    assert_eq!(seen, Seen { reply: limited, requests: 2, waits: millis(&[20_000]) });
+    assert_eq!(outcome, Outcome { reply: limited, requests: 2, delays: millis(&[20_000]) });
 }
 
 #[tokio::test]
-async fn what_stands_and_what_began_is_asked_once() {
-    let began = ["reset after 6 events", "cut after 6 events", "unended", "fail", "error"];
-    let stands = ["status 400", "status 404", "status 422", "status 500 x-should-retry false"];
-    for script in began.into_iter().chain(stands) {
-        let seen = asked(&format!("say \"Half of it.\"; {script}"), PATIENT, 0.0).await;
-        assert!(seen.reply.is_err(), "{script}");
-        assert_eq!((seen.requests, seen.waits), (1, Vec::new()), "{script}");
+async fn permanent_and_started_failures_are_not_retried() {
+    let started = ["reset after 6 events", "cut after 6 events", "unended", "fail", "error"];
+    let permanent = ["status 400", "status 404", "status 422", "status 500 x-should-retry false"];
+    for script in started.into_iter().chain(permanent) {
+        let outcome = call(&format!("say \"Half of it.\"; {script}"), PATIENT, 0.0).await;
+        assert!(outcome.reply.is_err(), "{script}");
+        assert_eq!((outcome.requests, outcome.delays), (1, Vec::new()), "{script}");
     }
 }
 
-/// Gives keys in turn and records why it was asked.
-struct Rotated<'a> {
+/// Returns two keys in turn and records the rejected ones.
+struct RotatedKeys<'a> {
     keys: [&'static str; 2],
-    refused: &'a Mutex<Vec<Option<ApiKey>>>,
+    rejected: &'a Mutex<Vec<Option<ApiKey>>>,
 }
 
-impl Keys for Rotated<'_> {
-    async fn key(&self, refused: Option<&ApiKey>) -> Result<ApiKey, Error> {
-        self.refused.lock().unwrap().push(refused.cloned());
+impl KeySource for RotatedKeys<'_> {
+    async fn key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, Error> {
+        self.rejected.lock().unwrap().push(rejected.cloned());
         let [first, second] = self.keys;
-        Ok(ApiKey::new(if refused.is_some() { second } else { first }))
+        Ok(ApiKey::new(if rejected.is_some() { second } else { first }))
     }
 }
 
 #[tokio::test]
-async fn a_refused_key_is_fetched_anew_once_and_without_a_wait() {
+async fn rejected_key_is_refreshed_once_without_delay() {
     for (second, reply, requests) in [
         ("fresh", Ok("ok".to_owned()), 2),
         ("invalid-too", Err(Error::Unauthenticated), 2),
         ("invalid-first", Err(Error::Unauthenticated), 1),
     ] {
-        let refused = Mutex::default();
-        let keys = Rotated { keys: ["invalid-first", second], refused: &refused };
-        let seen = asked_with(keys, r#"say "ok""#, PATIENT, 0.0).await;
-        assert_eq!(seen, Seen { reply, requests, waits: Vec::new() }, "{second}");
-        assert_eq!(*refused.lock().unwrap(), [None, Some(ApiKey::new("invalid-first"))]);
+        let rejected = Mutex::default();
+        let keys = RotatedKeys { keys: ["invalid-first", second], rejected: &rejected };
+        let outcome = call_with_key(keys, r#"say "ok""#, PATIENT, 0.0).await;
+        assert_eq!(outcome, Outcome { reply, requests, delays: Vec::new() }, "{second}");
+        assert_eq!(*rejected.lock().unwrap(), [None, Some(ApiKey::new("invalid-first"))]);
     }
 }

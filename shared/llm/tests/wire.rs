@@ -1,40 +1,40 @@
-//! Whatever the builder can write fits the provider's published types, to which the scripted model holds it.
+//! Requests match the provider's published schema, which the mock model enforces.
 
-// The helpers are test code too, which clippy knows of functions marked as tests only.
+// Clippy allows `unwrap` only in functions marked as tests, and not in their helpers.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 
-use agent::hosted::{HostedTool, MemoryLimit, SearchContextSize};
+use agent::hosted_tools::{HostedTool, MemoryLimit, SearchContextSize};
 use agent::model::Identifiers;
 use agent::model::{
-    Attachment, Chain, FunctionCall, HostedCall, Instruction, Item, Message, Model, Observer, Reasoning,
-    Reply, Request, Told, Tool, ToolOutput,
+    Attachment, Chain, FunctionCall, HistoryItem, HostedCall, Instruction, Message, Model, Observer,
+    Reasoning, Reply, ReplyItem, Request, Tool, ToolOutput,
 };
-use agent::settings::{Effort, ServiceTier, Settings, TextFormat, Verbosity};
+use agent::model_settings::{Effort, ModelSettings, ServiceTier, TextFormat, Verbosity};
 use contracts::response::ToolOutcome;
 use llm::{ApiKey, Client, Config};
-use scripted_model::{Provider, Recorder};
+use mock_model::{Provider, Recorder};
 use tokio::net::TcpListener;
 
 async fn client() -> Client {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
-    tokio::spawn(scripted_model::serve(listener, Provider::default(), Recorder::default()));
-    Client::new(Config { base, ..Config::default() }, ApiKey::new("key")).unwrap()
+    tokio::spawn(mock_model::serve(listener, Provider::default(), Recorder::default()));
+    Client::new(Config { base_url: base, ..Config::default() }, ApiKey::new("key")).unwrap()
 }
 
 async fn send(client: &Client, request: &Request) -> Reply {
-    client.reply(request, Duration::from_secs(20), &mut Observer::of(&mut |_| {})).await.unwrap()
+    client.reply(request, Duration::from_secs(20), &mut Observer::new(&mut |_| {})).await.unwrap()
 }
 
-/// A request with everything that an initial one can have.
+/// An initial request with every member.
 fn full() -> Request {
     let bytes = || b"bytes".as_slice().into();
     Request {
         provider: None,
         model: "scripted".to_owned(),
-        settings: Settings {
+        settings: ModelSettings {
             temperature: Some(0.5),
             top_p: Some(0.9),
             max_output_tokens: Some(16),
@@ -74,7 +74,7 @@ fn full() -> Request {
         chain: Chain::Initial {
             system: "You are an agent.".to_owned(),
             parts: vec!["[MODE_INSTRUCTIONS: general]".to_owned()],
-            told: told(),
+            history: history(),
         },
         message: Message {
             instruction: Instruction::User("Hello.".to_owned()),
@@ -98,17 +98,17 @@ fn full() -> Request {
             strict: false,
         }],
         tool_choice: Some("look".to_owned()),
-        reasoning_wanted: true,
+        wants_reasoning: true,
     }
 }
 
-/// An earlier turn, with a tool round that has all a round can have.
-fn told() -> Vec<Told> {
+/// The history of an earlier turn, with a tool round of every item type.
+fn history() -> Vec<HistoryItem> {
     let reasoning = Reasoning {
         calls_before: 0,
         id: "rs_1".to_owned(),
         summary: vec![serde_json::json!({ "type": "summary_text", "text": "Where to look." })],
-        // As the scripted model issues it; it takes no other back.
+        // In the form that the mock model issues: it accepts no other.
         encrypted: "scripted_rs_1".to_owned(),
     };
     let searched = HostedCall {
@@ -123,26 +123,26 @@ fn told() -> Vec<Told> {
     let output = ToolOutput { call: call.clone(), outcome: ToolOutcome::ResultJson("{}".to_owned()) };
     let instruction = Instruction::User("What is it?".to_owned());
     vec![
-        Told::Said(Message { instruction, ..Message::in_mode("general") }),
-        Told::Replied(vec![
-            Item::Reasoning(reasoning),
-            Item::Hosted(searched),
-            Item::Text("Let me look.".into()),
-            Item::Call(call),
+        HistoryItem::Message(Message { instruction, ..Message::in_mode("general") }),
+        HistoryItem::Reply(vec![
+            ReplyItem::Reasoning(reasoning),
+            ReplyItem::Hosted(searched),
+            ReplyItem::Text("Let me look.".into()),
+            ReplyItem::Call(call),
         ]),
-        Told::Said(Message { tool_outputs: vec![output], ..Message::in_mode("general") }),
-        Told::Replied(vec![Item::Text("A compiler.".to_owned())]),
+        HistoryItem::Message(Message { tool_outputs: vec![output], ..Message::in_mode("general") }),
+        HistoryItem::Reply(vec![ReplyItem::Text("A compiler.".to_owned())]),
     ]
 }
 
 #[tokio::test]
-async fn a_request_with_everything_fits() {
+async fn full_request_matches_the_published_schema() {
     let reply = send(&client().await, &full()).await;
     assert_eq!(reply.calls.len(), 1, "the forced tool is called");
 }
 
 #[tokio::test]
-async fn a_chained_request_with_everything_fits() {
+async fn full_chained_request_matches_the_published_schema() {
     let client = client().await;
     let called = send(&client, &Request { store: true, ..full() }).await;
     let output = |call: &FunctionCall| ToolOutput {
@@ -158,7 +158,7 @@ async fn a_chained_request_with_everything_fits() {
         },
         tool_choice: None,
         store: true,
-        reasoning_wanted: false,
+        wants_reasoning: false,
         ..full()
     };
     let reply = send(&client, &chained).await;
@@ -166,7 +166,7 @@ async fn a_chained_request_with_everything_fits() {
 }
 
 #[tokio::test]
-async fn a_request_that_tells_the_running_turn_s_rounds_fits() {
+async fn request_with_replayed_rounds_matches_the_published_schema() {
     let client = client().await;
     let called = send(&client, &full()).await;
     let output = |call: &FunctionCall| ToolOutput {
@@ -174,9 +174,9 @@ async fn a_request_that_tells_the_running_turn_s_rounds_fits() {
         outcome: ToolOutcome::ResultJson("{}".to_owned()),
     };
     let mut request = full();
-    if let Chain::Initial { told, .. } = &mut request.chain {
-        told.push(Told::Said(request.message));
-        told.push(Told::Replied(called.calls.iter().cloned().map(Item::Call).collect()));
+    if let Chain::Initial { history, .. } = &mut request.chain {
+        history.push(HistoryItem::Message(request.message));
+        history.push(HistoryItem::Reply(called.calls.iter().cloned().map(ReplyItem::Call).collect()));
     }
     let tool_outputs = called.calls.iter().map(output).collect();
     request.message = Message { tool_outputs, ..Message::in_mode("general") };

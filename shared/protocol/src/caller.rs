@@ -1,4 +1,4 @@
-//! Who calls, as the authorizer verified it.
+//! The caller of a request, as the authorizer verified it.
 
 use contracts::{
     id::{OrgId, UserId},
@@ -6,25 +6,25 @@ use contracts::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A user of an org: the id rules, the name is for people to read.
+/// A user of an org. The id decides; the name is for display.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct User {
     /// The user's id.
     pub id: UserId,
-    /// The user's display name; the id where the claims hold none.
+    /// The user's display name, or the id if the claims hold no name.
     pub name: String,
 }
 
-/// The verified caller of one request (I7: the tenant comes from here and nowhere else).
+/// The verified caller of one request (I7: this is the only source of the tenant).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The tenant.
     pub org: OrgId,
-    /// The tenant's display name; none where the claims hold none.
+    /// The tenant's display name, if the claims hold one.
     pub org_name: Option<String>,
-    /// The user who calls.
+    /// The calling user.
     pub user: User,
-    /// Whether the operator claim is present: sees provider ids and raw payloads.
+    /// True if the operator claim is present, which grants access to provider ids and raw payloads.
     pub operator: bool,
 }
 

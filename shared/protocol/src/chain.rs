@@ -1,8 +1,8 @@
-//! The chain: whether a turn can go on from what the provider remembers, or has to tell the session's
-//! earlier turns itself.
+//! The response chain: decides if a turn continues from the provider's stored response or replays the session's
+//! earlier turns.
 //!
-//! Decided once, when a turn starts, on values alone; the turn's head keeps it, so that a takeover does
-//! the same wherever it still can ([`after_takeover`]).
+//! The decision is made once, when a turn starts, on values alone. The turn's head stores it, so that a takeover
+//! repeats it wherever it still can ([`after_takeover`]).
 
 use std::str::FromStr;
 
@@ -10,219 +10,227 @@ use contracts::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    line::After,
+    ancestry::ParentRef,
     session::{ChainHead, Session},
 };
 
-/// Who remembers conversations, as an operator wants it.
+/// The operator's choice of who stores conversation state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ChainPolicy {
-    /// The provider where it does, this service where it turned out that it does not.
+pub enum ConversationStatePolicy {
+    /// The provider, or this service for a provider that turned out to be stateless.
     #[default]
     Auto,
-    /// The provider, whatever it says.
+    /// Always the provider.
     Provider,
-    /// This service, always.
+    /// Always this service.
     Local,
 }
 
-/// Not a policy.
+/// Error for a string that is not a [`ConversationStatePolicy`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be auto, provider or local")]
-pub struct NoPolicy;
+#[error("must be `auto`, `provider` or `local`")]
+pub struct InvalidPolicy;
 
-impl FromStr for ChainPolicy {
-    type Err = NoPolicy;
+impl FromStr for ConversationStatePolicy {
+    type Err = InvalidPolicy;
 
-    fn from_str(word: &str) -> Result<Self, NoPolicy> {
+    fn from_str(word: &str) -> Result<Self, InvalidPolicy> {
         match word {
             "auto" => Ok(Self::Auto),
             "provider" => Ok(Self::Provider),
             "local" => Ok(Self::Local),
-            _ => Err(NoPolicy),
+            _ => Err(InvalidPolicy),
         }
     }
 }
 
-/// Who remembers a conversation, as it is done now.
+/// The party that stores a conversation's history for one turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Keeper {
-    /// The provider, by `previous_response_id`.
+pub enum HistoryOwner {
+    /// The provider. The turn refers to it by `previous_response_id`.
     #[default]
     Provider,
-    /// This service: nothing is stored upstream, and the history is sent each time.
+    /// This service. Nothing is stored at the provider, and every request carries the history.
     Local,
 }
 
-/// What a provider is in records: the host of its base URL, since it has what it stored under another port or path
-/// too; of one that the deployment has given a name, the name before it. The same name with another host is
-/// another provider, and so are two names with the same host.
+/// Returns the provider id that records use: the host of the base URL, prefixed with the name that the deployment
+/// gave the provider, if any. Port and path don't count, since stored responses are the same under all of them. The
+/// same name with another host is another provider, and so are two names with the same host.
 #[must_use]
 pub fn provider_id(name: Option<&str>, host: &str) -> String {
-    name.map_or_else(|| host.to_owned(), |name| format!("{name}{NAMED}{host}"))
+    name.map_or_else(|| host.to_owned(), |name| format!("{name}{NAME_SEPARATOR}{host}"))
 }
 
-/// Stands in no host.
-const NAMED: char = '@';
+/// Separates name and host. It can't occur in a host.
+const NAME_SEPARATOR: char = '@';
 
-/// Whether what `keeper` has is with `provider`. What was kept before providers were told apart is with the one
-/// that has no name: there was no other.
-fn is_with(keeper: Option<&str>, provider: &str) -> bool {
-    keeper.map_or_else(|| !provider.contains(NAMED), |keeper| keeper == provider)
+/// True if a chain recorded for `recorded` is stored at `provider`. A chain from before providers were recorded
+/// belongs to the unnamed provider, which was the only one then.
+fn is_same_provider(keeper: Option<&str>, provider: &str) -> bool {
+    keeper.map_or_else(|| !provider.contains(NAME_SEPARATOR), |keeper| keeper == provider)
 }
 
-/// Where a turn is to go by its contexts and by what its process knows.
+/// The model and provider that a turn's contexts ask for, with this process's knowledge of the provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The provider's model id.
     pub model: String,
     /// The provider, see [`provider_id`].
     pub provider: String,
-    /// Who is to remember the conversation.
-    pub policy: ChainPolicy,
-    /// Whether this process learned that the provider keeps no chains.
-    pub keeps_none: bool,
+    /// The policy on conversation state.
+    pub policy: ConversationStatePolicy,
+    /// True if this process learned that the provider stores no responses.
+    pub is_stateless: bool,
 }
 
 impl Target {
-    /// Where a turn of this session goes. What the session learned of a provider says nothing of another.
+    /// Resolves the upstream for a turn of this session. The session's knowledge of one provider doesn't apply to
+    /// another.
     #[must_use]
-    pub fn of(&self, session: &Session) -> Upstream {
-        let learned = session.keeps_no_chain.as_ref() == Some(&self.provider);
-        Self { keeps_none: self.keeps_none || learned, ..self.clone() }.upstream()
+    pub fn upstream_for(&self, session: &Session) -> Upstream {
+        let learned = session.stateless_provider.as_ref() == Some(&self.provider);
+        Self { is_stateless: self.is_stateless || learned, ..self.clone() }.upstream()
     }
 
-    /// Where it goes as far as its session has learned nothing.
+    /// Resolves the upstream without a session's knowledge of its provider.
     #[must_use]
     pub fn upstream(self) -> Upstream {
         let keeper = match self.policy {
-            ChainPolicy::Auto if self.keeps_none => Keeper::Local,
-            ChainPolicy::Auto | ChainPolicy::Provider => Keeper::Provider,
-            ChainPolicy::Local => Keeper::Local,
+            ConversationStatePolicy::Auto if self.is_stateless => HistoryOwner::Local,
+            ConversationStatePolicy::Auto | ConversationStatePolicy::Provider => HistoryOwner::Provider,
+            ConversationStatePolicy::Local => HistoryOwner::Local,
         };
-        Upstream { model: self.model, provider: self.provider, keeper }
+        Upstream { model: self.model, provider: self.provider, history_owner: keeper }
     }
 }
 
-/// Which model of which provider a turn goes to.
+/// The model and provider that a turn is sent to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Upstream {
     /// The provider's model id.
     pub model: String,
     /// The provider, see [`provider_id`].
     pub provider: String,
-    /// Who remembers the conversation.
-    pub keeper: Keeper,
+    /// The party that stores the history.
+    pub history_owner: HistoryOwner,
 }
 
-/// Why a turn tells the session's earlier turns itself.
+/// The reason for which a turn replays the session's earlier turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rebuild {
-    /// Nothing was left with the provider: the context wants or wanted it so, or no turn was completed.
-    Unkept,
-    /// The provider keeps no response for that long.
+pub enum ReplayReason {
+    /// The provider stored no response: the context turned storage off, now or then, or no turn was completed.
+    NotStored,
+    /// The provider's retention of the response has ended.
     Expired,
-    /// Another model wrote the chain.
-    OtherModel,
-    /// Another provider has the chain.
-    OtherProvider,
-    /// The provider does not know the chain, though it should.
-    Lost,
-    /// The chain has outgrown the model's context.
+    /// The chain was written by another model.
+    ModelChanged,
+    /// The chain is stored at another provider.
+    ProviderChanged,
+    /// The provider does not know the response, although it should.
+    NotFound,
+    /// The chain no longer fits into the model's context.
     TooLong,
-    /// What the chain began with was purged.
+    /// The session that the chain started in was purged.
     Purged,
 }
 
-/// What a turn begins with.
+/// The starting point of a turn's first model request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Start {
-    /// The first turn of its line: there is nothing to tell.
+pub enum ChainStart {
+    /// The first turn of its ancestry, without any history.
     First,
-    /// The provider remembers: goes on from this response.
-    Continues(String),
-    /// The provider can't be asked to remember.
-    Rebuilds(Rebuild),
+    /// Continues from this response, which the provider stores.
+    Continue(String),
+    /// Replays the earlier turns for this reason.
+    Replay(ReplayReason),
 }
 
-/// How a turn begins that goes to `upstream` after a turn that left `chain` with its provider.
+/// Returns the starting point of a turn that goes to `upstream` and whose parent left `chain` with its provider.
 #[must_use]
-pub fn start(after: &After, chain: Option<&ChainHead>, upstream: &Upstream, now: Timestamp) -> Start {
+pub fn start(
+    after: &ParentRef,
+    chain: Option<&ChainHead>,
+    upstream: &Upstream,
+    now: Timestamp,
+) -> ChainStart {
     match chain {
-        _ if after.is_nothing() => Start::First,
-        None => Start::Rebuilds(Rebuild::Unkept),
-        Some(_) if upstream.keeper == Keeper::Local => Start::Rebuilds(Rebuild::Unkept),
-        Some(head) if !is_with(head.provider.as_deref(), &upstream.provider) => {
-            Start::Rebuilds(Rebuild::OtherProvider)
+        _ if after.is_none() => ChainStart::First,
+        None => ChainStart::Replay(ReplayReason::NotStored),
+        Some(_) if upstream.history_owner == HistoryOwner::Local => ChainStart::Replay(ReplayReason::NotStored),
+        Some(head) if !is_same_provider(head.provider.as_deref(), &upstream.provider) => {
+            ChainStart::Replay(ReplayReason::ProviderChanged)
         }
-        Some(head) if head.model != upstream.model => Start::Rebuilds(Rebuild::OtherModel),
-        Some(head) if now >= head.expires => Start::Rebuilds(Rebuild::Expired),
-        Some(head) => Start::Continues(head.response_id.clone()),
+        Some(head) if head.model != upstream.model => ChainStart::Replay(ReplayReason::ModelChanged),
+        Some(head) if now >= head.expires => ChainStart::Replay(ReplayReason::Expired),
+        Some(head) => ChainStart::Continue(head.response_id.clone()),
     }
 }
 
-/// How a turn goes on whose attempt died before a reply came: as it began, unless its contexts were edited
-/// since so that a response of the model and provider it began with can't be gone on from.
+/// Returns the starting point after the takeover of a turn whose attempt died before a reply came. It stays as it
+/// was, unless edited contexts now name another model or provider or turn storage off.
 #[must_use]
-pub fn after_takeover(began: &Start, with: &Upstream, now: &Upstream) -> Start {
+pub fn after_takeover(began: &ChainStart, with: &Upstream, now: &Upstream) -> ChainStart {
     match began {
-        Start::First | Start::Rebuilds(_) => began.clone(),
-        Start::Continues(_) if now.keeper == Keeper::Local => Start::Rebuilds(Rebuild::Unkept),
-        Start::Continues(_) if !is_with(recorded(&with.provider), &now.provider) => {
-            Start::Rebuilds(Rebuild::OtherProvider)
+        ChainStart::First | ChainStart::Replay(_) => began.clone(),
+        ChainStart::Continue(_) if now.history_owner == HistoryOwner::Local => {
+            ChainStart::Replay(ReplayReason::NotStored)
         }
-        Start::Continues(_) if now.model != with.model => Start::Rebuilds(Rebuild::OtherModel),
-        Start::Continues(_) => began.clone(),
+        ChainStart::Continue(_) if !is_same_provider(recorded_provider(&with.provider), &now.provider) => {
+            ChainStart::Replay(ReplayReason::ProviderChanged)
+        }
+        ChainStart::Continue(_) if now.model != with.model => ChainStart::Replay(ReplayReason::ModelChanged),
+        ChainStart::Continue(_) => began.clone(),
     }
 }
 
-/// A turn's provider; none of one that was begun before providers were recorded.
-fn recorded(provider: &str) -> Option<&str> {
+/// Returns a turn's provider, or `None` for turns from before providers were recorded.
+fn recorded_provider(provider: &str) -> Option<&str> {
     Some(provider).filter(|provider| !provider.is_empty())
 }
 
-impl Start {
-    /// The response to go on from.
+impl ChainStart {
+    /// Returns the id of the response to continue from.
     #[must_use]
     pub fn previous_response_id(&self) -> Option<&str> {
         match self {
-            Self::Continues(id) => Some(id),
-            Self::First | Self::Rebuilds(_) => None,
+            Self::Continue(id) => Some(id),
+            Self::First | Self::Replay(_) => None,
         }
     }
 
-    /// Why the earlier turns have to be told.
+    /// Returns the reason for replaying the earlier turns, if they are replayed.
     #[must_use]
-    pub fn rebuild(&self) -> Option<Rebuild> {
+    pub fn replay_reason(&self) -> Option<ReplayReason> {
         match self {
-            Self::Rebuilds(why) => Some(*why),
-            Self::First | Self::Continues(_) => None,
+            Self::Replay(why) => Some(*why),
+            Self::First | Self::Continue(_) => None,
         }
     }
 }
 
-impl Rebuild {
-    /// What the user is told; nothing where it is as the operator wants it.
+impl ReplayReason {
+    /// Returns the warning for the user, or `None` if the replay is what the operator configured.
     #[must_use]
     pub fn warning(self) -> Option<&'static str> {
         Some(match self {
-            Self::Unkept => return None,
+            Self::NotStored => return None,
             Self::Expired => {
                 "The model provider keeps conversations for a limited time, and this one's is over. Its earlier turns \
                  were sent again from the session's own records."
             }
-            Self::OtherModel => {
+            Self::ModelChanged => {
                 "Another model answers now. The session's earlier turns were sent to it from the session's own records."
             }
-            Self::OtherProvider => {
+            Self::ProviderChanged => {
                 "Another model provider answers now. The session's earlier turns were sent to it from the session's own \
                  records."
             }
-            Self::Lost => {
+            Self::NotFound => {
                 "The model provider no longer has the earlier part of this conversation. Its earlier turns were sent \
                  again from the session's own records."
             }
@@ -241,16 +249,16 @@ impl Rebuild {
 mod tests {
     use super::*;
 
-    fn upstream(model: &str, provider: &str, keeper: Keeper) -> Upstream {
-        Upstream { model: model.to_owned(), provider: provider.to_owned(), keeper }
+    fn upstream(model: &str, provider: &str, keeper: HistoryOwner) -> Upstream {
+        Upstream { model: model.to_owned(), provider: provider.to_owned(), history_owner: keeper }
     }
 
     fn began() -> Upstream {
-        upstream("a", "p", Keeper::Provider)
+        upstream("a", "p", HistoryOwner::Provider)
     }
 
-    fn goes_on() -> Start {
-        Start::Continues("resp_1".to_owned())
+    fn goes_on() -> ChainStart {
+        ChainStart::Continue("resp_1".to_owned())
     }
 
     #[test]
@@ -261,21 +269,21 @@ mod tests {
     #[test]
     fn a_turn_that_began_without_a_response_to_go_on_from_is_taken_over_as_it_began_whatever_was_edited() {
         let rebuilds = [
-            Rebuild::Unkept,
-            Rebuild::Expired,
-            Rebuild::OtherModel,
-            Rebuild::OtherProvider,
-            Rebuild::Lost,
-            Rebuild::TooLong,
-            Rebuild::Purged,
+            ReplayReason::NotStored,
+            ReplayReason::Expired,
+            ReplayReason::ModelChanged,
+            ReplayReason::ProviderChanged,
+            ReplayReason::NotFound,
+            ReplayReason::TooLong,
+            ReplayReason::Purged,
         ]
-        .map(Start::Rebuilds);
-        for start in [Start::First].into_iter().chain(rebuilds) {
+        .map(ChainStart::Replay);
+        for start in [ChainStart::First].into_iter().chain(rebuilds) {
             for now in [
                 began(),
-                upstream("b", "p", Keeper::Provider),
-                upstream("a", "q", Keeper::Provider),
-                upstream("a", "p", Keeper::Local),
+                upstream("b", "p", HistoryOwner::Provider),
+                upstream("a", "q", HistoryOwner::Provider),
+                upstream("a", "p", HistoryOwner::Local),
             ] {
                 assert_eq!(after_takeover(&start, &began(), &now), start, "{now:?}");
             }
@@ -284,32 +292,44 @@ mod tests {
 
     #[test]
     fn a_takeover_by_another_model_tells_the_earlier_turns() {
-        let now = upstream("b", "p", Keeper::Provider);
-        assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::OtherModel));
+        let now = upstream("b", "p", HistoryOwner::Provider);
+        assert_eq!(
+            after_takeover(&goes_on(), &began(), &now),
+            ChainStart::Replay(ReplayReason::ModelChanged)
+        );
     }
 
     #[test]
     fn a_takeover_by_another_provider_tells_the_earlier_turns_whichever_model_it_has() {
         for model in ["a", "b"] {
-            let now = upstream(model, "q", Keeper::Provider);
-            assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::OtherProvider));
+            let now = upstream(model, "q", HistoryOwner::Provider);
+            assert_eq!(
+                after_takeover(&goes_on(), &began(), &now),
+                ChainStart::Replay(ReplayReason::ProviderChanged)
+            );
         }
     }
 
     #[test]
     fn a_takeover_that_leaves_nothing_behind_tells_the_earlier_turns_wherever_it_goes() {
         for (model, provider) in [("a", "p"), ("b", "p"), ("a", "q"), ("b", "q")] {
-            let now = upstream(model, provider, Keeper::Local);
-            assert_eq!(after_takeover(&goes_on(), &began(), &now), Start::Rebuilds(Rebuild::Unkept));
+            let now = upstream(model, provider, HistoryOwner::Local);
+            assert_eq!(
+                after_takeover(&goes_on(), &began(), &now),
+                ChainStart::Replay(ReplayReason::NotStored)
+            );
         }
     }
 
     #[test]
     fn a_takeover_of_a_turn_whose_provider_was_not_recorded_yet_goes_on_as_it_began() {
-        let with = upstream("a", "", Keeper::Provider);
+        let with = upstream("a", "", HistoryOwner::Provider);
         assert_eq!(after_takeover(&goes_on(), &with, &began()), goes_on());
-        let named = upstream("a", &provider_id(Some("n"), "p"), Keeper::Provider);
-        assert_eq!(after_takeover(&goes_on(), &with, &named), Start::Rebuilds(Rebuild::OtherProvider));
+        let named = upstream("a", &provider_id(Some("n"), "p"), HistoryOwner::Provider);
+        assert_eq!(
+            after_takeover(&goes_on(), &with, &named),
+            ChainStart::Replay(ReplayReason::ProviderChanged)
+        );
     }
 
     #[test]
@@ -318,9 +338,11 @@ mod tests {
             .map(|(name, host)| provider_id(name, host));
         for (keeper, id) in ids.iter().enumerate() {
             for (provider, other) in ids.iter().enumerate() {
-                assert_eq!(is_with(Some(id), other), keeper == provider, "{id} and {other}");
+                assert_eq!(is_same_provider(Some(id), other), keeper == provider, "{id} and {other}");
             }
         }
-        assert!(is_with(None, &ids[0]) && ids[1..].iter().all(|named| !is_with(None, named)));
+        assert!(
+            is_same_provider(None, &ids[0]) && ids[1..].iter().all(|named| !is_same_provider(None, named))
+        );
     }
 }

@@ -1,84 +1,84 @@
-//! What a transition writes, and the condition under which the write counts.
+//! The write that a transition asks for, and the condition under which it applies.
 //!
-//! Transitions return these values; storage turns each into one conditional write or one
-//! transaction and knows no rule of its own.
+//! Transitions return these values. Storage turns each into one conditional write or one transaction and adds no
+//! rules of its own.
 
 use crate::{
     detail::{ModeChange, Participant, RequestDetail, ResultDetail},
     id::AttemptId,
-    place::Place,
     purge::Purge,
     session::Session,
-    turn::{Phase, Recorded, State, Turn},
+    stream_position::StreamPosition,
+    turn::{Phase, State, StepRef, Turn},
 };
 use contracts::{Timestamp, id::UserId};
 
-/// What is kept of the work of a turn that is ended from outside while it runs.
+/// The partial work to keep of a turn that is ended from outside while it runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Left {
-    /// The last step that was recorded.
-    pub recorded: Option<Recorded>,
-    /// Where the last checkpoint of its stream ends.
-    pub shown: Option<Place>,
+pub struct PartialWork {
+    /// The last recorded step.
+    pub last_step: Option<StepRef>,
+    /// The end of the last checkpoint of its stream.
+    pub checkpoint: Option<StreamPosition>,
 }
 
-/// A write on a turn's head.
+/// A conditional write of a turn's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnChange {
-    /// What must be stored for the write to count.
+    /// The condition on the stored head.
     pub condition: Condition,
-    /// The head afterwards.
+    /// The head after the write.
     pub after: Turn,
 }
 
 /// The condition on a turn's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// No such turn.
+    /// The turn does not exist.
     Absent,
-    /// The head stands as it was read.
-    Stands {
-        /// In this phase,
+    /// The head has not changed since it was read.
+    Unchanged {
+        /// The phase as read.
         phase: Phase,
-        /// under this owner,
+        /// The owner as read.
         attempt: AttemptId,
-        /// and, where the lease decides, with the lease end as read (rule 9).
+        /// The lease end as read, if the decision depends on the lease (rule 9).
         lease_ends: Option<Timestamp>,
     },
 }
 
 impl Condition {
-    /// The head's phase and owner, whatever its lease.
+    /// Requires the head's phase and owner as read, whatever the lease.
     #[must_use]
-    pub fn of_attempt(turn: &Turn) -> Self {
-        Self::Stands { phase: turn.state.phase(), attempt: turn.attempt.clone(), lease_ends: None }
+    pub fn same_owner(turn: &Turn) -> Self {
+        Self::Unchanged { phase: turn.state.phase(), attempt: turn.attempt.clone(), lease_ends: None }
     }
 
-    /// The head's phase and owner, and its lease end as read.
+    /// Requires the head's phase, owner and lease end as read.
     #[must_use]
-    pub fn lease_of(turn: &Turn) -> Self {
+    pub fn same_lease(turn: &Turn) -> Self {
         let lease_ends = match &turn.state {
             State::Running { lease_ends, .. } => Some(*lease_ends),
             State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => None,
         };
-        Self::Stands { phase: turn.state.phase(), attempt: turn.attempt.clone(), lease_ends }
+        Self::Unchanged { phase: turn.state.phase(), attempt: turn.attempt.clone(), lease_ends }
     }
 
-    /// Whether a write under this condition is the one that brings `owner` in.
+    /// True if a write under this condition makes `attempt` the owner.
     fn introduces(&self, attempt: &AttemptId) -> bool {
         match self {
             Self::Absent => true,
-            Self::Stands { attempt: before, .. } => before != attempt,
+            Self::Unchanged { attempt: before, .. } => before != attempt,
         }
     }
 
-    /// Whether the condition holds on what is stored. Storage evaluates the same rule remotely.
+    /// True if the condition holds for the stored head. Storage evaluates the same rule remotely.
     #[must_use]
     pub fn holds(&self, stored: Option<&Turn>) -> bool {
         match (self, stored) {
             (Self::Absent, None) => true,
-            (Self::Absent, Some(_)) | (Self::Stands { .. }, None) => false,
-            (Self::Stands { phase, attempt, lease_ends }, Some(turn)) => {
+            (Self::Absent, Some(_)) | (Self::Unchanged { .. }, None) => false,
+            (Self::Unchanged { phase, attempt, lease_ends }, Some(turn)) => {
                 let lease_as_read = match (&turn.state, lease_ends) {
                     (_, None) => true,
                     (State::Running { lease_ends, .. }, Some(read)) => lease_ends == read,
@@ -91,83 +91,87 @@ impl Condition {
 }
 
 impl TurnChange {
-    /// The same, of a turn that is ended from outside, with what is kept of its work.
+    /// Adds the partial work of a turn that is ended from outside.
     #[must_use]
-    pub fn knowing(self, Left { recorded, shown }: Left) -> Self {
-        Self { after: Turn { recorded, shown, ..self.after }, ..self }
+    pub fn with_partial_work(
+        self,
+        PartialWork { last_step: recorded, checkpoint: shown }: PartialWork,
+    ) -> Self {
+        Self { after: Turn { last_step: recorded, checkpoint: shown, ..self.after }, ..self }
     }
 
-    /// The same, of a turn that a user ended.
+    /// Records the user who ended the turn.
     #[must_use]
-    pub fn by(self, user: &UserId) -> Self {
+    pub fn ended_by(self, user: &UserId) -> Self {
         Self { after: Turn { ended_by: Some(user.clone()), ..self.after }, ..self }
     }
 
-    /// Whether `stored` shows that this very write was applied, perhaps with more on top of it.
+    /// True if `stored` proves that this very write was applied, perhaps with later writes on top.
     ///
-    /// This is what a lost reply is resolved by (I11): an attempt id is fresh, so an
-    /// attempt that is ours proves that the write which introduced it was applied.
+    /// Resolves a lost reply (I11). An attempt id is fresh, so finding ours as the owner proves that the write which
+    /// introduced it was applied.
     #[must_use]
-    pub fn shows_in(&self, stored: &Turn) -> bool {
+    pub fn was_applied(&self, stored: &Turn) -> bool {
         if stored == &self.after {
             return true;
         }
         match &self.after.state {
-            // A fresh owner proves the write that introduced it, whatever happened since. A renewal
-            // introduces nobody: only a lease that lasts as long proves it, on a turn that still runs.
+            // A fresh owner proves the write that introduced it, whatever happened since. A renewal introduces no
+            // owner: only a lease that lasts at least as long proves it, on a turn that still runs.
             State::Running { lease_ends, .. } => {
                 let lasts =
                     matches!(&stored.state, State::Running { lease_ends: ends, .. } if ends >= lease_ends);
                 stored.attempt == self.after.attempt
                     && (lasts || self.condition.introduces(&self.after.attempt))
             }
-            // A suspension of ours that was answered meanwhile.
-            State::AwaitingTools { .. } => {
-                stored.accepted.as_ref().is_some_and(|accepted| accepted.suspended_by == self.after.attempt)
-            }
-            // A settlement of ours that was finalized meanwhile.
+            // Our suspension was answered meanwhile.
+            State::AwaitingTools { .. } => stored
+                .accepted_results
+                .as_ref()
+                .is_some_and(|accepted| accepted.suspended_by == self.after.attempt),
+            // Our settlement was finalized meanwhile.
             State::Settled(settlement) => {
                 stored.attempt == self.after.attempt && stored.settlement() == Some(settlement)
             }
-            // Nothing comes after terminal, so only the very same head shows it. One that is settled
-            // still is what a finalization begins with: it proves that nothing was applied.
+            // Nothing follows a terminal head, so only the identical head proves the write. A head that is still
+            // settled proves that nothing was applied: every finalization starts from one.
             State::Finalized(_) => false,
         }
     }
 }
 
-/// A write on a session.
+/// A conditional write of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionChange {
-    /// The `Rev` as read, or none when there was no session.
+    /// The `Rev` as read, or `None` if the session did not exist.
     pub condition: Option<u64>,
-    /// The session afterwards.
+    /// The session after the write.
     pub after: Session,
 }
 
-/// Several items that change together or not at all.
+/// A transaction: several items that change together or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// The session: every transaction changes it.
+    /// The session, which every transaction changes.
     pub session: SessionChange,
     /// The turns whose heads change.
     pub turns: Vec<TurnChange>,
-    /// What is kept of a new turn's request.
+    /// The request details of a new turn.
     pub request: Option<RequestDetail>,
-    /// What came of a turn that ends in this very transaction.
+    /// The result of a turn that ends in this transaction.
     pub result: Option<ResultDetail>,
-    /// A user who takes part for the first time.
+    /// A user who joins the session.
     pub participant: Option<Participant>,
-    /// The mode changes that a completed turn brings, in order.
+    /// The mode changes of a completed turn, in order.
     pub mode_changes: Vec<ModeChange>,
-    /// The record of the purge of a session that is deleted, from the beginning.
+    /// The purge record of a session that is being deleted, in its initial state.
     pub purge: Option<Purge>,
 }
 
 impl Commit {
-    /// A transaction on the session alone, to be added to.
+    /// Creates a transaction that changes only the session. Other items are added to it.
     #[must_use]
-    pub fn on(session: SessionChange) -> Self {
+    pub fn new(session: SessionChange) -> Self {
         Self {
             session,
             turns: Vec::new(),

@@ -1,21 +1,21 @@
-//! What joins the logs of everything that one request caused.
+//! Correlation ids, which join the logs of everything that one request caused.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest correlation id that is accepted, in characters.
+/// The maximum length of a correlation id, in characters.
 pub const MAX_CHARS: usize = 128;
 
-/// The name that a client, or else the gateway, gave a request. It is for logs alone: nothing is decided
-/// by it, and two requests may have the same.
+/// The name that a client, or else the gateway, gave a request. It only serves the logs: no decision depends on it,
+/// and two requests may share one.
 ///
-/// Visible ASCII (0x21 to 0x7e), so that it stands in a header and in a log line as it is.
+/// Consists of visible ASCII (0x21 to 0x7e), so headers and log lines carry it unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CorrelationId(String);
 
-/// Why a string is no correlation id.
+/// The reason for which a string is not a valid correlation id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCorrelationId {
     /// The string is empty.
@@ -24,7 +24,7 @@ pub enum InvalidCorrelationId {
     /// The string has more than [`MAX_CHARS`] characters.
     #[error("a correlation id must have at most {MAX_CHARS} characters")]
     TooLong,
-    /// A blank, a control character, or one that is not ASCII.
+    /// The string has a blank, a control character or a non-ASCII character.
     #[error("a correlation id may hold only visible ASCII characters, and no blanks")]
     Character,
 }
@@ -33,7 +33,7 @@ impl CorrelationId {
     /// Checks and wraps an id.
     ///
     /// # Errors
-    /// When the string is no correlation id.
+    /// Returns an error if the string is not a valid correlation id.
     pub fn new(value: impl Into<String>) -> Result<Self, InvalidCorrelationId> {
         let value = value.into();
         if value.is_empty() {
@@ -48,13 +48,13 @@ impl CorrelationId {
         Ok(Self(value))
     }
 
-    /// Stands where nobody named the request: outside of the gateway and of Lambda.
+    /// The placeholder for requests without a name, outside of the gateway and of Lambda.
     #[must_use]
     pub fn unnamed() -> Self {
         Self("unnamed".to_owned())
     }
 
-    /// The id as it is written in headers and logs.
+    /// The id as headers and logs show it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! Money, in whole millionths of a currency unit: no fraction is ever lost to binary.
+//! Money, in whole millionths of a currency unit, so that no fraction is lost to binary rounding.
 
 use std::{fmt, str::FromStr};
 
@@ -7,34 +7,34 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 const MICROS_PER_UNIT: u64 = 1_000_000;
 const DECIMALS: usize = 6;
 
-/// What some tokens cost.
+/// The cost of some tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Cost {
-    /// How much.
+    /// The amount.
     pub amount: Amount,
     /// The currency's ISO 4217 code.
     pub currency: String,
 }
 
-/// An amount of money in millionths. On the wire a decimal string such as `"1.25"`; a JSON number is
-/// read too.
+/// An amount of money in millionths. It serializes as a decimal string such as `"1.25"`, and also reads from a JSON
+/// number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Amount(u64);
 
-/// Why a string is no amount.
+/// Error for a string that is not an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an amount such as \"1.25\", without a sign and with at most {DECIMALS} decimals")]
 pub struct InvalidAmount;
 
 impl Amount {
-    /// An amount of so many millionths.
+    /// Creates an amount from millionths.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// This amount and another together.
+    /// Returns the sum of two amounts, saturating.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
@@ -103,7 +103,7 @@ impl de::Visitor<'_> for AmountVisitor {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Amount, E> {
-        // The shortest decimal that reads as this number is what the operator wrote.
+        // The shortest decimal that parses to this number is the text that the operator wrote.
         self.visit_str(&number.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! The details of a turn and of a session: write-once facts that a head or a session makes count.
+//! Details of a turn and of a session: write-once facts that take effect through a head or a session.
 
 use std::{fmt, str::FromStr};
 
@@ -11,292 +11,291 @@ use contracts::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    ancestry::RerunOf,
     chain::Upstream,
     cost::Cost,
     id::{SessionKey, TurnKey},
-    line::Repeats,
 };
 
-/// What is kept of a turn's request: written with the turn's start, never again (DD-002A).
+/// The details of a turn's request. Written once, with the turn's start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestDetail {
-    /// Which turn.
+    /// The turn.
     pub key: TurnKey,
-    /// Names the instruction payload (rule 2).
+    /// The request's fingerprint, which names the instruction payload (rule 2).
     pub fingerprint: Fingerprint,
-    /// Who sent it.
-    pub by: User,
-    /// Which model of which provider it was to be sent to.
+    /// The user who sent it.
+    pub requested_by: User,
+    /// The model and provider that it was to be sent to.
     pub upstream: Upstream,
-    /// The head of the instruction (DD-005).
+    /// An excerpt of the instruction.
     pub instruction_summary: String,
-    /// Whether that is less than all of it; also false of a turn from before this was kept.
-    pub instruction_is_cut: bool,
-    /// Files that came with it.
+    pub instruction_summary_truncated: bool,
+    /// The files that came with it.
     pub active_file_refs: Vec<AgentSessionActiveFileRef>,
-    /// What it runs again; none of a turn that a user sent.
-    pub repeats: Option<Repeats>,
+    /// The turn that it reruns, if it is a rerun.
+    pub rerun_of: Option<RerunOf>,
 }
 
-/// What came of a turn: written when it is finalized (DD-002B, DD-002C).
+/// The result of a turn. Written when the turn is finalized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultDetail {
-    /// Which turn.
+    /// The turn.
     pub key: TurnKey,
-    /// What the session's roll-up and the reader need.
+    /// The facts that the session's roll-up and readers need.
     pub report: Report,
 }
 
-/// What an attempt learned, as far as it is kept in the table.
+/// The part of an attempt's outcome that the table stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Report {
-    /// The head of the answer; completed turns only (DD-005).
+    /// An excerpt of the answer. Set for completed turns only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_summary: Option<String>,
-    /// Whether that is less than all of it; also false of a turn from before this was kept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub answer_is_cut: bool,
-    /// The head of what there was of an answer; turns that came to none only.
+    pub answer_summary_truncated: bool,
+    /// An excerpt of the partial answer. Set only for turns that did not complete.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub partial_answer: Option<Summary>,
-    /// The provider's id of the response: of the last one, also where it failed.
+    pub partial_answer: Option<Excerpt>,
+    /// The provider's id of the last response, even if that response failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// What the request carried that it answers; none of a turn from before this was kept.
+    /// Facts about the model request behind that response. Absent for turns from before these were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub carried: Option<Carried>,
-    /// The model that was asked, by which the chain is known.
+    pub model_request: Option<ModelRequestInfo>,
+    /// The requested model, by which the chain is identified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The model that answered, as it names itself.
+    /// The model that answered, as the response names it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub answered_by: Option<String>,
+    pub response_model: Option<String>,
     /// The provider that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Who was asked before the one that answered, and had no answer: oldest first.
+    /// The failed attempts with other models before the one that answered, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fell_back: Vec<FellBack>,
-    /// A provider that turned out to keep no chains.
+    pub fallbacks: Vec<FallbackAttempt>,
+    /// A provider that turned out to be stateless.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub keeps_no_chain: Option<String>,
-    /// The mode whose instructions the chain was last told.
+    pub stateless_provider: Option<String>,
+    /// The mode whose instructions were last sent in this chain.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub told_mode: Option<String>,
-    /// The solution context that the chain was last told, by its text's hash.
+    pub chain_mode: Option<String>,
+    /// The solution context that was last sent in this chain, as the hash of its text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub told_solution: Option<Fingerprint>,
-    /// When the provider answered, well or not.
+    pub chain_solution: Option<Fingerprint>,
+    /// The time of the provider's response, successful or not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub received: Option<Timestamp>,
-    /// How long the response may be chained from; none for a failed turn, and where nothing was left
-    /// with the provider.
+    pub received_at: Option<Timestamp>,
+    /// The time until which a turn may continue from the response. Absent for failed turns and if the provider stored
+    /// nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain_expires: Option<Timestamp>,
-    /// Tokens used.
+    /// The tokens used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What they cost; none without prices.
+    /// The cost of the tokens. Absent without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// Which of the turn's model calls was the last, where raw payloads were to be kept: they lie under
-    /// the writer of the outcome.
+    /// The number of the turn's last model call, if raw payloads were to be stored. They are stored under the writer
+    /// of the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw_payloads: Option<u32>,
-    /// How often models were asked; none of a turn from before this was kept.
+    pub last_raw_payload: Option<u32>,
+    /// The number of model calls. Absent for turns from before this was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_calls: Option<u32>,
-    /// How long they took together, in milliseconds.
+    /// The total duration of the model calls, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_ms: Option<u64>,
-    /// How much of that it was until the first text; none where they wrote none.
+    /// The part of that duration until the first text, in milliseconds. Absent if the model wrote no text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_text_ms: Option<u64>,
-    /// How long the client's tools took together, in milliseconds; none when it ran none.
+    /// The total duration of the client's tools, in milliseconds. Absent if none ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_tool_ms: Option<u64>,
-    /// How long the server's tools took together, in milliseconds; none when it ran none.
+    /// The total duration of the server's tools, in milliseconds. Absent if none ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_tool_ms: Option<u64>,
-    /// Rounds of tool calls; none when there was none.
+    /// The number of rounds of tool calls. Absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_rounds: Option<u32>,
-    /// The chunks of indexed sources that it was told (DD-002B).
+    /// The chunks of indexed sources that the model received.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub chunk_refs: Vec<AgentSessionChunkRef>,
-    /// Warnings of this turn.
+    /// The warnings of this turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// The code of the error that a turn failed with.
+    /// The error code of a failed turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<ErrorCode>,
-    /// Errors of a failed turn.
+    /// The errors of a failed turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
 }
 
-/// The head of a text (DD-005).
+/// The beginning of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct Summary {
-    /// The head.
+pub struct Excerpt {
+    /// The beginning.
     pub text: String,
-    /// Whether that is less than all of it.
+    /// True if the text goes on.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub is_cut: bool,
+    pub is_truncated: bool,
 }
 
-/// What the last answered model request of a turn carried.
+/// Facts about the last model request of a turn that got a response.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub struct Carried {
-    /// The provider's id of the response that it went on from; none where it began a chain.
+pub struct ModelRequestInfo {
+    /// The provider's id of the response that it continued from. Absent if it started a chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_response_id: Option<String>,
 }
 
-/// A model that was asked and had no answer, so that another one was asked in its place.
+/// A model that failed to answer, so that another one was called.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct FellBack {
+pub struct FallbackAttempt {
     /// The provider's model id.
     pub model: String,
     /// The provider.
     pub provider: String,
-    /// What was the matter.
-    pub why: Trouble,
+    /// The reason for the fallback.
+    pub reason: FallbackReason,
 }
 
-/// Why a model had no answer, where another one may have it.
+/// The reason for calling another model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trouble {
-    /// Its provider limits requests.
-    Overload,
-    /// Its provider could not be reached, failed, or did not answer in time.
-    Outage,
-    /// The conversation is too long for it.
-    Overflow,
+pub enum FallbackReason {
+    /// The provider limited the rate of requests.
+    RateLimited,
+    /// The provider could not be reached, failed, or did not answer in time.
+    Unavailable,
+    /// The conversation does not fit into the model's context.
+    ContextOverflow,
 }
 
-impl Trouble {
-    /// The word for it, as it is stored.
+impl FallbackReason {
+    /// Returns the reason as it is stored.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Overload => "overload",
-            Self::Outage => "outage",
-            Self::Overflow => "overflow",
+            Self::RateLimited => "overload",
+            Self::Unavailable => "outage",
+            Self::ContextOverflow => "overflow",
         }
     }
 }
 
-/// A user who took part in a session (DD-003).
+/// A user who took a turn in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Participant {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
-    /// Who.
+    /// The user.
     pub user: UserId,
-    /// That user's name; none where it isn't at hand: then the one that is stored stays.
+    /// The user's name. If absent, the stored name stays.
     pub name: Option<String>,
-    /// That user's own last turn: what that user's list is ordered by.
+    /// The time of the user's own last turn, by which the user's session list is ordered.
     pub last_activity: Timestamp,
 }
 
-/// What a user says of a turn. It decides nothing.
+/// A user's feedback on a turn. No decision depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
-    /// Of which turn.
+    /// The turn.
     pub turn: TurnKey,
-    /// Who says it.
+    /// The user who gave it.
     pub by: User,
-    /// How good the answer was, from 1 to 5.
+    /// The rating of the answer, from 1 to 5.
     pub rating: u8,
-    /// A word for why.
+    /// A label that gives the reason.
     pub label: Option<String>,
-    /// The user's own words.
+    /// A note in the user's own words.
     pub note: Option<String>,
-    /// When that user first said something of the turn.
+    /// The time of the user's first feedback on the turn.
     pub created: Timestamp,
-    /// When this was said.
+    /// The time of this feedback.
     pub at: Timestamp,
 }
 
-/// The place of a change in a session's mode history: later turns come later, and so do later changes of a turn.
+/// The position of a change in a session's mode history. Later turns sort later, and so do later changes within a
+/// turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ModePlace {
+pub struct ModeChangePosition {
     /// The turn's sequence number.
     pub sequence: u64,
-    /// Which of the turn's changes, from 0.
+    /// The number of the change within the turn, from 0.
     pub number: u8,
 }
 
-impl fmt::Display for ModePlace {
+impl fmt::Display for ModeChangePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.sequence, self.number)
     }
 }
 
-impl FromStr for ModePlace {
-    type Err = InvalidPlace;
+impl FromStr for ModeChangePosition {
+    type Err = InvalidModeChangePosition;
 
-    fn from_str(text: &str) -> Result<Self, InvalidPlace> {
-        let (sequence, number) = text.split_once('-').ok_or(InvalidPlace)?;
+    fn from_str(text: &str) -> Result<Self, InvalidModeChangePosition> {
+        let (sequence, number) = text.split_once('-').ok_or(InvalidModeChangePosition)?;
         let place = Self {
-            sequence: sequence.parse().map_err(|_| InvalidPlace)?,
-            number: number.parse().map_err(|_| InvalidPlace)?,
+            sequence: sequence.parse().map_err(|_| InvalidModeChangePosition)?,
+            number: number.parse().map_err(|_| InvalidModeChangePosition)?,
         };
-        Some(place).filter(|place| place.to_string() == text).ok_or(InvalidPlace)
+        Some(place).filter(|place| place.to_string() == text).ok_or(InvalidModeChangePosition)
     }
 }
 
-/// The text is no place as this code writes one.
+/// Error for a text that is not a position as [`ModeChangePosition`] writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is no place in a mode history")]
-pub struct InvalidPlace;
+#[error("not a position in a mode history; expected `SEQUENCE-NUMBER`")]
+pub struct InvalidModeChangePosition;
 
-/// An entry of a session's mode history (AGN-011 §3.2).
+/// An entry in a session's mode history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModeChange {
     /// The turn that changed it.
     pub key: TurnKey,
-    /// Its place in the history.
-    pub place: ModePlace,
-    /// The mode before.
+    /// Its position in the history.
+    pub position: ModeChangePosition,
+    /// The mode before the change.
     pub previous: String,
-    /// The mode from now on.
+    /// The mode after the change.
     pub new: String,
-    /// Why, in the model's words.
+    /// The reason, in the model's words.
     pub reason: String,
-    /// Whether the model suggested a new branch (AGN-011 §5.6).
+    /// True if the model suggested a new branch.
     pub branch: bool,
-    /// When the tool ran.
+    /// The time at which the tool ran.
     pub at: Timestamp,
-    /// Whose turn.
+    /// The user whose turn it was.
     pub by: UserId,
 }
 
-/// A mode that a tool chose during the turn.
+/// A mode change that a tool staged during the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct StagedMode {
     /// The mode's key.
     pub mode: String,
-    /// Why, in the model's words.
+    /// The reason, in the model's words.
     pub reason: String,
-    /// Whether a new branch was suggested.
+    /// True if the model suggested a new branch.
     pub branch: bool,
-    /// When the tool ran.
+    /// The time at which the tool ran.
     pub at: Timestamp,
 }
 
-/// What a finalization needs of the outcome object: the rest of it is the agent's.
+/// The part of an outcome object that a finalization needs. The agent alone reads the rest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Findings {
-    /// What the table keeps of it.
+pub struct OutcomeSummary {
+    /// The part that the table stores.
     pub report: Report,
-    /// The turn's mode changes in order; the last takes effect when the turn completes (rule 8).
+    /// The turn's staged mode changes, in order. The last one takes effect when the turn completes (rule 8).
     pub modes: Vec<StagedMode>,
 }

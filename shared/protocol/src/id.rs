@@ -1,11 +1,11 @@
-//! Whose turn it is: keys that carry their tenant, and the id that fences an attempt.
+//! Keys that carry their tenant, and the id that fences an attempt.
 
 use std::fmt;
 
 use contracts::id::{OrgId, SessionId, TurnId};
 use serde::{Deserialize, Serialize};
 
-/// A session within its tenant (I7).
+/// The key of a session within its tenant (I7).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionKey {
     /// The tenant.
@@ -15,14 +15,14 @@ pub struct SessionKey {
 }
 
 impl SessionKey {
-    /// A turn of this session.
+    /// Returns the key of a turn of this session.
     #[must_use]
     pub fn turn(&self, turn: TurnId) -> TurnKey {
         TurnKey { session: self.clone(), turn }
     }
 }
 
-/// A turn within its session.
+/// The key of a turn within its session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TurnKey {
     /// The session it belongs to.
@@ -31,19 +31,19 @@ pub struct TurnKey {
     pub turn: TurnId,
 }
 
-/// The fresh random id of one attempt; it fences every other (rule 3).
+/// The fresh random id of one attempt. It fences every other attempt (rule 3).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AttemptId(String);
 
 impl AttemptId {
-    /// Wraps an id that the host made at random, or that storage kept.
+    /// Wraps an id that the host generated at random or that storage returned.
     #[must_use]
     pub fn new(id: String) -> Self {
         Self(id)
     }
 
-    /// The id as it stands in keys and items.
+    /// The id as keys and items contain it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,10 +1,10 @@
-//! The rules of a turn's life: exactly one outcome, whatever fails (docs/lifecycle.md).
+//! The rules of a turn's life: exactly one outcome, whatever fails (docs/internals/lifecycle.md).
 //!
-//! [`turn`] and [`session`] are the state, [`transition`] decides, [`change`] says what to write and
-//! under which condition. Everything is a value in and a value out. Deliberately absent: I/O, any clock
-//! or randomness, the model, and what a turn is about.
+//! [`turn`] and [`session`] are the state, [`transition`] decides, and [`change`] says what to write and under which
+//! condition. All of it is pure: values in, values out. Deliberately absent: I/O, clocks, randomness, the model, and
+//! the content of turns.
 
-pub mod announcement;
+pub mod ancestry;
 pub mod caller;
 pub mod chain;
 pub mod change;
@@ -12,12 +12,12 @@ pub mod correlation;
 pub mod cost;
 pub mod detail;
 pub mod id;
-pub mod line;
 pub mod link;
 pub mod payload;
-pub mod place;
 pub mod purge;
+pub mod queue_message;
 pub mod session;
+pub mod stream_position;
 pub mod timing;
 pub mod transition;
 pub mod turn;

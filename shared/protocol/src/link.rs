@@ -1,7 +1,7 @@
-//! Links to payloads: of this API, stable and authorized, never a bucket's.
+//! Links to payloads through this API: stable and authorized, never a bucket's URL.
 //!
-//! They are URLs relative to the API's base, which ends in `/`: a stored response stays true when the API
-//! moves, and a resolver of URLs finds them behind whatever stage the base has.
+//! Links are URLs relative to the API's base, which ends in `/`. A stored response stays valid when the API moves,
+//! and a URL resolver handles any stage in the base.
 
 use contracts::{
     FileAddress,
@@ -10,19 +10,19 @@ use contracts::{
 
 use crate::id::TurnKey;
 
-/// Where a file of a turn is read.
+/// Returns the link to a file of a turn.
 #[must_use]
 pub fn file(key: &TurnKey, address: &FileAddress, name: &str) -> String {
-    relative(&paths::FILE.of(&key.session.session, &key.turn, address, name))
+    relative(&paths::FILE.fill(&key.session.session, &key.turn, address, name))
 }
 
-/// Where a turn's payload is read.
+/// Returns the link to a payload of a turn.
 #[must_use]
 pub fn payload(key: &TurnKey, path: TurnPath) -> String {
-    relative(&path.of(&key.session.session, &key.turn))
+    relative(&path.fill(&key.session.session, &key.turn))
 }
 
-/// A path of the API without the slash that would lead to the host's root, past the stage.
+/// Strips the leading slash, which would resolve to the host's root and drop the stage.
 fn relative(path: &str) -> String {
     path.trim_start_matches('/').to_owned()
 }
@@ -39,14 +39,14 @@ mod tests {
         let session =
             SessionKey { org: "acme".parse().unwrap(), session: "s:1".replace(':', "~").parse().unwrap() };
         let key = session.turn("t1".parse().unwrap());
-        let address = FileAddress::of_bytes(b"x");
+        let address = FileAddress::hash_bytes(b"x");
         for base in ["http://127.0.0.1:9000/", "https://x.execute-api.eu-west-1.amazonaws.com/live/"] {
             let base = Url::parse(base).unwrap();
             for (link, path) in [
-                (payload(&key, paths::ANSWER), paths::ANSWER.of(&key.session.session, &key.turn)),
+                (payload(&key, paths::ANSWER), paths::ANSWER.fill(&key.session.session, &key.turn)),
                 (
                     file(&key, &address, "a b/ü.md"),
-                    paths::FILE.of(&key.session.session, &key.turn, &address, "a b/ü.md"),
+                    paths::FILE.fill(&key.session.session, &key.turn, &address, "a b/ü.md"),
                 ),
             ] {
                 let found = base.join(&link).unwrap();

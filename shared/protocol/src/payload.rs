@@ -1,46 +1,46 @@
-//! What is stored as an object, and who its writer is (rules 1 and 2).
+//! Payloads: a turn's stored objects and their writers (rules 1 and 2).
 
 use contracts::{FileAddress, Fingerprint};
 
 use crate::id::{AttemptId, TurnKey};
 
-/// A stored object of a turn. Storage knows how each is spelled as a key.
+/// A stored object of a turn. Storage maps each to an object key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Payload {
     /// The turn it belongs to.
     pub turn: TurnKey,
-    /// Which of the turn's objects.
+    /// The kind of object.
     pub kind: Kind,
 }
 
-/// Names a stored request (rule 2): the loser of an id conflict can't leave its text where the winner's turn
-/// points, and a submission that is refused can't remove what another one's turn points to.
+/// The name of a stored request (rule 2). The loser of an id conflict can't store its text where the winner's turn
+/// points, and a refused submission can't delete another submission's text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StoredRequest {
     /// The request, as a hash.
     pub fingerprint: Fingerprint,
-    /// The submission that stored it, a random id; none of a turn from before submissions had one.
-    pub by: Option<AttemptId>,
+    /// The random id of the submission that stored it. Absent for turns from before submissions had ids.
+    pub submission_id: Option<AttemptId>,
 }
 
-/// Which object of a turn.
+/// The kind of a turn's object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// The whole request.
     Instruction(StoredRequest),
     /// An attempt's outcome object.
     Outcome(AttemptId),
-    /// How far an attempt got after so many steps of the work.
+    /// The attempt's state after this number of steps.
     Step(AttemptId, u32),
     /// The client's tool results, under the attempt that they resume.
     ToolResults(AttemptId),
     /// An attempt's answer text, Markdown.
     Answer(AttemptId),
-    /// What there was of an attempt's answer when its turn was ended, Markdown.
+    /// An attempt's partial answer at the time its turn was ended, Markdown.
     PartialAnswer(AttemptId),
-    /// What was sent to the provider in a turn's n-th model call, under the attempt that made it.
+    /// The request of a turn's n-th model call, under the attempt that made the call.
     ModelRequest(AttemptId, u32),
-    /// What the provider answered to it.
+    /// The provider's response to that call.
     ModelResponse(AttemptId, u32),
     /// A published file, addressed by its content.
     File {
@@ -52,7 +52,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a file that holds it is called.
+    /// Returns the name of a file that holds it.
     #[must_use]
     pub fn file_name(&self) -> &str {
         match self {
@@ -68,7 +68,8 @@ impl Kind {
         }
     }
 
-    /// The media type it is stored with; a file that has one of its own is stored with that.
+    /// Returns the media type that it is stored with. A published file with a media type of its own uses that
+    /// instead.
     #[must_use]
     pub fn media_type(&self) -> &'static str {
         match self {

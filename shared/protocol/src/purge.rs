@@ -1,4 +1,4 @@
-//! The purge of a session: how far it has come, and what it found (rule 12).
+//! The purge of a session: its progress and its report (rule 12).
 
 use std::collections::BTreeMap;
 
@@ -7,277 +7,289 @@ use serde::{Deserialize, Serialize};
 
 use crate::{id::SessionKey, payload::Payload, session::Session};
 
-/// How often a record can be written: its steps are bounded by what there is to remove.
+/// The number of bits for a record's own revisions. The number of purge steps is bounded by the amount of data to
+/// remove.
 const RECORD_BITS: u32 = 24;
 
-/// How many responses at providers a record holds at most until they are removed there. While it holds so many no more
-/// objects are looked at.
-pub const MOST_UPSTREAM: usize = 200;
+/// The maximum number of provider responses that a record holds until they are removed. A full record stops the purge
+/// from listing more objects.
+pub const MAX_PROVIDER_RESPONSES: usize = 200;
 
-/// How many of them are asked for in one step.
-const UPSTREAM_STEP: usize = 16;
+/// The number of responses whose removal is requested in one step.
+const PROVIDER_BATCH: usize = 16;
 
-/// How often a response is asked for that its provider does not remove.
-const UPSTREAM_ROUNDS: u32 = 12;
+/// The maximum number of attempts to remove a response at its provider.
+const MAX_PROVIDER_ROUNDS: u32 = 12;
 
-/// How often the index of sessions is asked to forget a session that it does not forget.
-const INDEX_ROUNDS: u32 = 12;
+/// The maximum number of attempts to delete a session from the session index.
+const MAX_INDEX_ROUNDS: u32 = 12;
 
-/// How many responses that a provider did not remove are named; more are counted.
-const MOST_NAMED: usize = 100;
+/// The maximum number of unremoved responses that the report lists. Further ones are only counted.
+const MAX_LISTED_RESPONSES: usize = 100;
 
-/// The record of a session's purge: written when the session is deleted, kept when everything else is gone.
+/// The record of a session's purge. Written when the session is deleted, and kept after everything else is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Purge {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
-    /// Raised by every write of the record; its condition.
+    /// The revision, which every write of the record increments and requires.
     pub rev: u64,
-    /// When the sweep should look at it; none when there is nothing left to do.
+    /// The time at which the sweep should act on it, or `None` if nothing is left to do.
     pub due: Option<Timestamp>,
-    /// How far it has come.
+    /// The current stage.
     pub stage: Stage,
-    /// When it began; none while it waits.
-    pub began: Option<Timestamp>,
-    /// When it was done.
-    pub done: Option<Timestamp>,
-    /// The last item that this stage has counted, in the order of their keys.
-    pub items_to: Option<String>,
-    /// The last object that this stage has counted.
-    pub objects_to: Option<String>,
-    /// What it found so far.
-    pub found: Found,
-    /// Responses that providers keep.
-    pub upstream: Upstream,
+    /// The start time, or `None` while the session is retained.
+    pub started_at: Option<Timestamp>,
+    /// The end time.
+    pub finished_at: Option<Timestamp>,
+    /// The sort key of the last item that this stage counted.
+    pub item_cursor: Option<String>,
+    /// The sort key of the last object version that this stage counted.
+    pub object_cursor: Option<String>,
+    /// The report so far.
+    pub report: PurgeReport,
+    /// Responses that are stored at providers.
+    pub provider_responses: ProviderResponses,
 }
 
-/// Responses that are still to be removed at their providers.
+/// Responses that must still be removed at their providers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub struct Upstream {
-    /// Those that are asked for next.
+pub struct ProviderResponses {
+    /// The responses to remove in this round.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub next: Vec<LeftUpstream>,
-    /// Those that were asked for in this round, and are there still.
+    pub pending: Vec<ProviderResponseRef>,
+    /// The responses that this round failed to remove.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub still: Vec<LeftUpstream>,
-    /// How many rounds there were that left any.
-    #[serde(skip_serializing_if = "is_none")]
+    pub remaining: Vec<ProviderResponseRef>,
+    /// The number of rounds that left responses.
+    #[serde(skip_serializing_if = "is_zero")]
     pub rounds: u32,
 }
 
-/// A response that a model's provider keeps.
+/// A reference to a response that is stored at a model provider.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct LeftUpstream {
-    /// The provider, see [`crate::chain::provider_id`]; none of a response from before providers were told apart.
+pub struct ProviderResponseRef {
+    /// The provider, see [`crate::chain::provider_id`]. Absent for responses from before providers were recorded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub provider: Option<String>,
-    /// The provider's id of it.
+    /// The provider's id of the response.
     pub response_id: String,
 }
 
-/// How far a purge has come.
+/// The stage of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// The session is deleted and kept.
-    Waits,
-    /// Everything is being removed.
+    /// The session is deleted and its retention runs.
+    Waiting,
+    /// All data is being removed.
     Removing,
-    /// What functions wrote that were still at work is to be removed.
-    Again,
-    /// Nothing is left.
+    /// Data that functions wrote which were still running at the start is being removed.
+    Rechecking,
+    /// All data is removed.
     Done,
 }
 
-/// What a purge found.
+/// The report of a purge.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub struct Found {
-    /// How many items of the table, by kind.
+pub struct PurgeReport {
+    /// The number of table items, by kind.
     pub items: BTreeMap<String, u64>,
-    /// How many versions of objects, by kind.
+    /// The number of object versions, by kind.
     pub objects: BTreeMap<String, u64>,
-    /// How many bytes they had.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// The hash over the keys of all of it, each with the hash before: whoever has the keys can tell that they are
-    /// these.
+    /// A hash chain over the keys of all entries. With the list of keys, anyone can verify that these were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Fingerprint>,
-    /// How many responses providers removed, or had no more.
-    #[serde(skip_serializing_if = "is_none")]
-    pub upstream_removed: u64,
-    /// How many they did not remove.
-    #[serde(skip_serializing_if = "is_none")]
-    pub upstream_left: u64,
-    /// The first of those.
+    /// The number of responses that providers removed or no longer had.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub provider_responses_removed: u64,
+    /// The number of responses that providers did not remove.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub provider_responses_remaining: u64,
+    /// The first of those responses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub left_upstream: Vec<LeftUpstream>,
-    /// What became of the session in the index of sessions; none where there is no index, or it was not asked yet.
+    pub remaining_responses: Vec<ProviderResponseRef>,
+    /// The session's removal from the session index. Absent without an index and before the first attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub search_index: Option<InIndex>,
+    pub index_removal: Option<IndexRemoval>,
 }
 
-/// What became of a session in the index of sessions.
+/// The state of a session's removal from the session index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub struct InIndex {
-    /// Whether it is gone there.
+pub struct IndexRemoval {
+    /// True if the session is removed from the index.
     pub removed: bool,
-    /// How often it was asked for since it was gone, and stayed.
-    #[serde(skip_serializing_if = "is_none")]
+    /// The number of failed attempts.
+    #[serde(skip_serializing_if = "is_zero")]
     pub rounds: u32,
 }
 
-/// What an index of sessions came to that was asked to forget one.
+/// The outcome of deleting a session from the session index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Forgot {
-    /// There is no index.
+pub enum DeleteOutcome {
+    /// The deployment has no index.
     NoIndex,
-    /// It is gone there.
-    Yes,
-    /// It may be there still.
-    No,
+    /// The session is not in the index.
+    Deleted,
+    /// The session may still be in the index.
+    Retained,
 }
 
-fn is_none<N: Default + PartialEq>(count: &N) -> bool {
+fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
     *count == N::default()
 }
 
-/// An item or a version of an object, as a purge finds it.
+/// An item or an object version that a purge removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
-    /// Its place among the others: the sort key, or the object's key with its version.
-    pub place: String,
-    /// What kind of thing it is.
+pub struct PurgeEntry {
+    /// Its position in the listing: an item's sort key, or an object's key with its version.
+    pub sort_key: String,
+    /// Its kind.
     pub kind: &'static str,
-    /// How many bytes it has, where that is known.
+    /// Its size in bytes, if known, else 0.
     pub bytes: u64,
-    /// The object of ours that it is a version of.
+    /// The payload that it is a version of.
     pub payload: Option<Payload>,
 }
 
-impl Found {
-    /// One more piece.
-    fn add(&mut self, piece: &Piece, is_item: bool) {
+impl PurgeReport {
+    /// Adds an entry to the report.
+    fn add(&mut self, piece: &PurgeEntry, is_item: bool) {
         let kinds = if is_item { &mut self.items } else { &mut self.objects };
         *kinds.entry(piece.kind.to_owned()).or_default() += 1;
         self.bytes = self.bytes.saturating_add(piece.bytes);
         let before = self.manifest.map(|hash| hash.to_string()).unwrap_or_default();
-        self.manifest = Some(Fingerprint::of_bytes(format!("{before}\n{}", piece.place).as_bytes()));
+        self.manifest = Some(Fingerprint::hash_bytes(format!("{before}\n{}", piece.sort_key).as_bytes()));
     }
 }
 
 impl Purge {
-    /// Of a session that is kept until then. Its revisions begin where no record of an earlier deletion comes to.
+    /// Creates the record of a session that is retained until `retained_until`. Its revisions start above those of
+    /// any record of an earlier deletion.
     #[must_use]
-    pub fn waits(session: &Session, kept_until: Timestamp) -> Self {
+    pub fn scheduled(session: &Session, retained_until: Timestamp) -> Self {
         Self {
             key: session.key.clone(),
             rev: session.rev << RECORD_BITS,
-            due: Some(kept_until),
-            stage: Stage::Waits,
-            began: None,
-            done: None,
-            items_to: None,
-            objects_to: None,
-            found: Found::default(),
-            upstream: Upstream::default(),
+            due: Some(retained_until),
+            stage: Stage::Waiting,
+            started_at: None,
+            finished_at: None,
+            item_cursor: None,
+            object_cursor: None,
+            report: PurgeReport::default(),
+            provider_responses: ProviderResponses::default(),
         }
     }
 
-    /// The record once these items are counted. Those that were counted before, and whose removal was cut short, are
-    /// not counted again.
+    /// Returns the record after counting these items. Items are not counted again if an earlier removal of them was
+    /// interrupted.
     #[must_use]
-    pub fn with_items(&self, items: &[Piece]) -> Self {
+    pub fn with_items(&self, items: &[PurgeEntry]) -> Self {
         let mut after = self.clone();
-        let to = after.items_to.clone();
-        for piece in items.iter().filter(|piece| to.as_ref().is_none_or(|to| piece.place > *to)) {
-            after.found.add(piece, true);
-            after.items_to = Some(piece.place.clone());
+        let to = after.item_cursor.clone();
+        for piece in items.iter().filter(|piece| to.as_ref().is_none_or(|to| piece.sort_key > *to)) {
+            after.report.add(piece, true);
+            after.item_cursor = Some(piece.sort_key.clone());
         }
         after
     }
 
-    /// The versions of objects that are not counted yet.
-    pub fn uncounted<'a>(&self, objects: &'a [Piece]) -> impl Iterator<Item = &'a Piece> {
-        let to = self.objects_to.clone();
-        objects.iter().filter(move |piece| to.as_ref().is_none_or(|to| piece.place > *to))
+    /// Returns the object versions that are not counted yet.
+    pub fn uncounted<'a>(&self, objects: &'a [PurgeEntry]) -> impl Iterator<Item = &'a PurgeEntry> {
+        let to = self.object_cursor.clone();
+        objects.iter().filter(move |piece| to.as_ref().is_none_or(|to| piece.sort_key > *to))
     }
 
-    /// The same for versions of objects, and for what these tell of responses at providers.
+    /// Returns the record after counting these object versions and adding the provider responses that they refer to.
     #[must_use]
-    pub fn with_objects(&self, objects: &[Piece], upstream: impl IntoIterator<Item = LeftUpstream>) -> Self {
+    pub fn with_objects(
+        &self,
+        objects: &[PurgeEntry],
+        upstream: impl IntoIterator<Item = ProviderResponseRef>,
+    ) -> Self {
         let mut after = self.clone();
         for piece in self.uncounted(objects) {
-            after.found.add(piece, false);
-            after.objects_to = Some(piece.place.clone());
+            after.report.add(piece, false);
+            after.object_cursor = Some(piece.sort_key.clone());
         }
-        after.upstream.next.extend(upstream);
-        after.upstream.next.sort();
-        after.upstream.next.dedup();
+        after.provider_responses.pending.extend(upstream);
+        after.provider_responses.pending.sort();
+        after.provider_responses.pending.dedup();
         after
     }
 
-    /// Whether providers are to be asked before more objects are looked at.
+    /// True if provider responses must be removed before more objects are listed.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.upstream.next.len().saturating_add(self.upstream.still.len()) >= MOST_UPSTREAM
+        self.provider_responses.pending.len().saturating_add(self.provider_responses.remaining.len())
+            >= MAX_PROVIDER_RESPONSES
     }
 
-    /// The record once the index of sessions was asked to forget the session, and whether it is to be asked again.
+    /// Returns the record after an attempt to delete the session from the index. The flag is true if another attempt
+    /// is due.
     #[must_use]
-    pub fn asked_index(&self, forgot: Forgot) -> (Self, bool) {
+    pub fn with_index_outcome(&self, forgot: DeleteOutcome) -> (Self, bool) {
         let mut after = self.clone();
-        let rounds = after.found.search_index.map_or(0, |index| index.rounds);
+        let rounds = after.report.index_removal.map_or(0, |index| index.rounds);
         match forgot {
-            Forgot::NoIndex => return (after, false),
-            Forgot::Yes => after.found.search_index = Some(InIndex { removed: true, rounds: 0 }),
-            Forgot::No => {
+            DeleteOutcome::NoIndex => return (after, false),
+            DeleteOutcome::Deleted => {
+                after.report.index_removal = Some(IndexRemoval { removed: true, rounds: 0 })
+            }
+            DeleteOutcome::Retained => {
                 let rounds = rounds.saturating_add(1);
-                after.found.search_index = Some(InIndex { removed: false, rounds });
-                return (after, rounds < INDEX_ROUNDS);
+                after.report.index_removal = Some(IndexRemoval { removed: false, rounds });
+                return (after, rounds < MAX_INDEX_ROUNDS);
             }
         }
         (after, false)
     }
 
-    /// Whether a provider is to be asked for anything.
+    /// True if provider responses are left to remove.
     #[must_use]
-    pub fn is_left_upstream(&self) -> bool {
-        !self.upstream.next.is_empty() || !self.upstream.still.is_empty()
+    pub fn has_provider_responses(&self) -> bool {
+        !self.provider_responses.pending.is_empty() || !self.provider_responses.remaining.is_empty()
     }
 
-    /// The responses that are asked for in this step.
+    /// Returns the responses to remove in this step.
     #[must_use]
-    pub fn asks_for(&self) -> &[LeftUpstream] {
-        let step = self.upstream.next.len().min(UPSTREAM_STEP);
-        self.upstream.next.get(..step).unwrap_or_default()
+    pub fn provider_batch(&self) -> &[ProviderResponseRef] {
+        let step = self.provider_responses.pending.len().min(PROVIDER_BATCH);
+        self.provider_responses.pending.get(..step).unwrap_or_default()
     }
 
-    /// The record once those were asked for, and these are there still. At the end of a round that left any it looks
-    /// again later; after the last round they are named.
+    /// Returns the record after a step that left `remaining` of its batch. At the end of a round that left any, the
+    /// record is due again at `later`. After the last round, the report lists them.
     #[must_use]
-    pub fn asked(&self, still: Vec<LeftUpstream>, later: Timestamp) -> Self {
-        let asked = self.asks_for().len();
+    pub fn with_batch_result(&self, still: Vec<ProviderResponseRef>, later: Timestamp) -> Self {
+        let asked = self.provider_batch().len();
         let removed = asked.saturating_sub(still.len()) as u64;
         let mut after = self.clone();
-        after.found.upstream_removed = after.found.upstream_removed.saturating_add(removed);
-        after.upstream.next.drain(..asked);
-        after.upstream.still.extend(still);
-        if !after.upstream.next.is_empty() || after.upstream.still.is_empty() {
+        after.report.provider_responses_removed =
+            after.report.provider_responses_removed.saturating_add(removed);
+        after.provider_responses.pending.drain(..asked);
+        after.provider_responses.remaining.extend(still);
+        if !after.provider_responses.pending.is_empty() || after.provider_responses.remaining.is_empty() {
             return after;
         }
-        let Upstream { still, rounds, .. } = std::mem::take(&mut after.upstream);
+        let ProviderResponses { remaining: still, rounds, .. } =
+            std::mem::take(&mut after.provider_responses);
         let rounds = rounds.saturating_add(1);
-        if rounds < UPSTREAM_ROUNDS {
-            after.upstream = Upstream { next: still, still: Vec::new(), rounds };
+        if rounds < MAX_PROVIDER_ROUNDS {
+            after.provider_responses = ProviderResponses { pending: still, remaining: Vec::new(), rounds };
             after.due = Some(later);
         } else {
-            after.found.upstream_left = after.found.upstream_left.saturating_add(still.len() as u64);
-            let room = MOST_NAMED.saturating_sub(after.found.left_upstream.len());
-            after.found.left_upstream.extend(still.into_iter().take(room));
+            after.report.provider_responses_remaining =
+                after.report.provider_responses_remaining.saturating_add(still.len() as u64);
+            let room = MAX_LISTED_RESPONSES.saturating_sub(after.report.remaining_responses.len());
+            after.report.remaining_responses.extend(still.into_iter().take(room));
         }
         after
     }

@@ -1,4 +1,4 @@
-//! A session: what a start or a finalize has to know and change.
+//! A session: the state that a start or a finalize reads and changes.
 
 use crate::caller::User;
 use contracts::{
@@ -10,87 +10,89 @@ use contracts::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    ancestry::{Cutoff, ForkOrigin, ParentRef},
     caller::Caller,
     cost::Cost,
     id::{AttemptId, SessionKey},
-    line::{After, Cut, ForkedFrom},
     payload::StoredRequest,
 };
 
-/// The most currencies in which a session's cost is kept.
-const MOST_CURRENCIES: usize = 4;
+/// The maximum number of currencies in a session's cost.
+const MAX_CURRENCIES: usize = 4;
 
-/// A durable conversation (DD-002A).
+/// A durable conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Session {
-    /// Which session.
+    /// The session's key.
     pub key: SessionKey,
-    /// Raised by every start, finalize, edit, delete and restore; their condition (rule 4).
+    /// The revision. Every start, finalize, edit, delete and restore increments it and requires the revision that it
+    /// read (rule 4).
     pub rev: u64,
-    /// What lists call it: the head of its first instruction, until somebody names it.
+    /// The display name: an excerpt of the first instruction until a user renames the session.
     pub name: String,
-    /// What it is about, in a user's words.
+    /// A user's description of the session.
     pub description: Option<String>,
-    /// Who of its org may see it.
+    /// The part of the org that may see it.
     pub visibility: Visibility,
-    /// When it was last edited, deleted or restored.
+    /// The time of the last edit, deletion or restore.
     pub edited: Option<Timestamp>,
-    /// That it was deleted: then it takes no turns (rule 12).
+    /// The deletion, if it was deleted. A deleted session accepts no turns (rule 12).
     pub deleted: Option<Deletion>,
-    /// Who started it.
+    /// The user who started it.
     pub owner: User,
-    /// When it was created.
+    /// The creation time.
     pub created: Timestamp,
-    /// What the session list is ordered by; moves when a turn is finalized.
+    /// The time by which session lists are ordered. Changes when a turn is finalized.
     pub last_activity: Timestamp,
-    /// How many turns it has: the last sequence number (I3).
+    /// The number of turns, which is the last sequence number (I3).
     pub turn_count: u64,
     /// The turn that is not terminal yet, if any.
     pub open_turn: Option<TurnId>,
-    /// The newest turn; none of a fork that has none of its own yet.
+    /// The newest turn. Absent for a fork without turns of its own.
     pub last_turn: Option<LastTurn>,
-    /// What the next turn goes on from, where that is not the newest turn: while a rerun is open and after it failed,
-    /// what came before the rerun; of a fork without turns, the turn that it was forked from.
-    pub tip: Option<After>,
+    /// The next turn's parent, if that is not the newest turn. Set to the earlier parent while a rerun is open and
+    /// after it failed, and to the forked turn for a fork without turns.
+    pub tip: Option<ParentRef>,
     /// The turn of another session that this one was forked from.
-    pub forked_from: Option<ForkedFrom>,
-    /// Where its line was cut, since a session that it leads into was purged.
-    pub cut: Option<Cut>,
-    /// The response to continue from: the last *completed* turn's.
+    pub forked_from: Option<ForkOrigin>,
+    /// The cutoff of its ancestry, if a session in the ancestry was purged.
+    pub cutoff: Option<Cutoff>,
+    /// The response to continue from, which is that of the last *completed* turn.
     pub chain: Option<ChainHead>,
-    /// A provider that turned out to keep no chains.
-    pub keeps_no_chain: Option<String>,
-    /// The mode, a catalog key (AGN-011 §3.2).
+    /// A provider that turned out to be stateless.
+    pub stateless_provider: Option<String>,
+    /// The mode, a catalog key.
     pub mode: String,
-    /// Tokens of all finalized turns.
+    /// The tokens of all finalized turns.
     pub usage: Usage,
-    /// What all finalized turns cost, one entry per currency; none for turns without prices.
+    /// The cost of all finalized turns, with one entry per currency. Turns without prices are not included.
     pub costs: Vec<Cost>,
-    /// Fixed by the first turn.
+    /// The contexts, fixed by the first turn.
     pub contexts: Contexts,
-    /// Latched hints.
+    /// The latched hints.
     pub hints: Hints,
-    /// The latched solution context (AGN-034 §4.5).
+    /// The latched solution context.
     pub solution: Option<SolutionContext>,
 }
 
 impl Session {
-    /// What its next turn goes on from, unless that is a rerun.
+    /// Returns the parent of the next turn, unless that turn is a rerun.
     #[must_use]
-    pub fn next_after(&self) -> After {
-        self.tip.clone().unwrap_or_else(|| After::turn(self.turn_count))
+    pub fn next_parent(&self) -> ParentRef {
+        self.tip.clone().unwrap_or_else(|| ParentRef::in_session(self.turn_count))
     }
 
-    /// The first place of its line whose turn knew nothing of what was purged; 0 where all of it is there.
+    /// Returns the depth of the first turn that started without the purged session, or 0 without a cutoff.
     #[must_use]
-    pub fn cut_place(&self) -> u64 {
-        self.cut.as_ref().map_or(0, |cut| self.offset().saturating_add(cut.sequence))
+    pub fn cutoff_depth(&self) -> u64 {
+        self.cutoff.as_ref().map_or(0, |cut| self.base_depth().saturating_add(cut.sequence))
     }
 
-    /// The same session without what a purged session has left in it: what its provider remembers, and a solution
-    /// context that lies there or behind it. `reached` are the sessions that its line still leads into.
+    /// Returns the session without anything that depends on the purged session: its response chain, and a solution
+    /// context stored in or before the purged session. `remaining_ancestors` are the sessions that its ancestry still
+    /// includes.
     #[must_use]
-    pub fn cut_at(&self, purged: &SessionId, reached: &[SessionId]) -> Self {
+    pub fn with_cutoff(&self, purged: &SessionId, reached: &[SessionId]) -> Self {
         let is_there = |solution: &SolutionContext| {
             solution
                 .session
@@ -98,88 +100,90 @@ impl Session {
                 .is_none_or(|session| *session == self.key.session || reached.contains(session))
         };
         Self {
-            cut: Some(Cut { session: purged.clone(), sequence: self.turn_count.saturating_add(1) }),
+            cutoff: Some(Cutoff { session: purged.clone(), sequence: self.turn_count.saturating_add(1) }),
             chain: None,
             solution: self.solution.clone().filter(is_there),
             ..self.clone()
         }
     }
 
-    /// How many places its line has before its first turn.
+    /// Returns the depth of the turn that the session was forked from, or 0.
     #[must_use]
-    pub fn offset(&self) -> u64 {
-        self.forked_from.as_ref().map_or(0, |origin| origin.place)
+    pub fn base_depth(&self) -> u64 {
+        self.forked_from.as_ref().map_or(0, |origin| origin.depth)
     }
 }
 
-/// A session was deleted.
+/// The deletion of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Deletion {
-    /// When.
+    /// The time of the deletion.
     pub at: Timestamp,
-    /// By whom.
+    /// The user who deleted it.
     pub by: UserId,
-    /// How long it is kept after that.
-    pub kept_until: Timestamp,
-    /// Whether it is being purged, or was: then nothing of it is left but this, and nothing brings it back.
+    /// The end of the retention.
+    pub retained_until: Timestamp,
+    /// True from the start of the purge on. Only this tombstone is left then, and the session can't be restored.
     pub purged: bool,
 }
 
-/// What a user is to a session.
+/// A user's role in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
-    /// Started it.
+pub enum SessionRole {
+    /// The user started the session.
     Owner,
-    /// Took a turn in it.
+    /// The user took a turn in it.
     Participant,
-    /// Neither.
+    /// The user did neither.
     None,
 }
 
-/// Where the text of a session's solution context is: in the request of the turn that brought it.
+/// The location of a session's solution context: the request of the turn that set it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct SolutionContext {
-    /// Its session, which is another one's in a fork; none of one from before forks: the session that has it.
+    /// The session of that turn. Another session's in a fork; absent means the session itself, from before forks
+    /// existed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session: Option<SessionId>,
-    /// The turn that brought it.
+    /// The turn that set it.
     pub turn: TurnId,
-    /// That turn's request, as a hash.
+    /// The fingerprint of that turn's request.
     pub request: Fingerprint,
-    /// The submission that stored it (rule 2).
+    /// The submission that stored the request (rule 2).
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub request_by: Option<AttemptId>,
-    /// The hash of the text: what a chain was last told is compared by it.
+    pub submission_id: Option<AttemptId>,
+    /// The hash of the text, which is compared with the text last sent in a chain.
     pub text: Fingerprint,
 }
 
 impl SolutionContext {
-    /// Where the request is stored that holds the text.
+    /// Returns the name of the stored request that holds the text.
     #[must_use]
     pub fn stored_request(&self) -> StoredRequest {
-        StoredRequest { fingerprint: self.request, by: self.request_by.clone() }
+        StoredRequest { fingerprint: self.request, submission_id: self.submission_id.clone() }
     }
 }
 
-/// What a request does to the solution context (AGN-034 §4.5).
+/// A request's change of the solution context.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SolutionChange {
-    /// The request says nothing of it.
+    /// The request has no solution context.
     #[default]
-    Stays,
-    /// The request gives an empty one.
+    Unchanged,
+    /// The request has an empty solution context.
     Removed,
-    /// The request gives another one.
+    /// The request has a new solution context.
     Replaced(SolutionContext),
 }
 
 impl SolutionChange {
-    /// What is latched afterwards. The same text again leaves the reference as it was.
+    /// Returns the latched solution context after the change. A text that is the same as before leaves the reference
+    /// unchanged.
     #[must_use]
-    pub fn applied_to(&self, before: Option<&SolutionContext>) -> Option<SolutionContext> {
+    pub fn apply_to(&self, before: Option<&SolutionContext>) -> Option<SolutionContext> {
         match self {
-            Self::Stays => before.cloned(),
+            Self::Unchanged => before.cloned(),
             Self::Removed => None,
             Self::Replaced(now) => {
                 Some(before.filter(|before| before.text == now.text).unwrap_or(now).clone())
@@ -188,36 +192,36 @@ impl SolutionChange {
     }
 }
 
-/// The newest turn of a session (DD-003).
+/// The newest turn of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LastTurn {
-    /// Which turn.
+    /// The turn.
     pub id: TurnId,
-    /// Its stored status: pending from its start until it is finalized.
+    /// The stored status, which is pending from the turn's start until it is finalized.
     pub status: TurnStatus,
-    /// Its creation, then its status timestamp.
+    /// The creation time, later the status timestamp.
     pub at: Timestamp,
 }
 
-/// Where the provider's side of the conversation stands.
+/// The head of the response chain at the provider.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ChainHead {
     /// The provider's id of the last completed turn's response.
     pub response_id: String,
-    /// The model it came from.
+    /// The model that wrote it.
     pub model: String,
-    /// The provider that has it; none when it was not recorded.
+    /// The provider that stores it, if recorded.
     pub provider: Option<String>,
-    /// The mode whose instructions it was last told.
-    pub told_mode: Option<String>,
-    /// The solution context that it was last told, by its text's hash.
-    pub told_solution: Option<Fingerprint>,
-    /// The last instant at which it may be relied on (DD-002B, `OpenAIChainExpiresDate`).
+    /// The mode whose instructions were last sent in the chain.
+    pub mode: Option<String>,
+    /// The solution context that was last sent in the chain, as the hash of its text.
+    pub solution: Option<Fingerprint>,
+    /// The time until which the response may be relied on (`OpenAIChainExpiresDate`).
     pub expires: Timestamp,
 }
 
-/// The contexts of a session: fixed by its first turn, another id later is a conflict. One that is not there is
-/// the one that comes with the service, which can also be named by its id.
+/// The contexts of a session. The first turn fixes them, and a later turn with other contexts is a conflict. An
+/// absent context is the service's built-in one, which can also be given by its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Contexts {
     /// The agent context.
@@ -226,7 +230,7 @@ pub struct Contexts {
     pub conversation: Option<ConversationContextId>,
 }
 
-/// Advisory hints: the newest one given stays (AGN-034 §4.6).
+/// Advisory hints. The newest value of each stays in effect.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Hints {
     /// The workspace.
@@ -238,25 +242,25 @@ pub struct Hints {
 }
 
 impl Session {
-    /// Whether a caller who has this part in it may see it. To everybody else there is no such session.
+    /// True if a caller with this role may see the session. For everybody else the session does not exist.
     #[must_use]
-    pub fn is_seen_by(&self, caller: &Caller, part: Part) -> bool {
+    pub fn is_visible_to(&self, caller: &Caller, part: SessionRole) -> bool {
         if self.is_purged() {
             return false;
         }
         let open_to_all = self.visibility == Visibility::Org && self.deleted.is_none();
-        open_to_all || caller.operator || part != Part::None
+        open_to_all || caller.operator || part != SessionRole::None
     }
 
-    /// Whether it is being purged, or was.
+    /// True from the start of the session's purge on.
     #[must_use]
     pub fn is_purged(&self) -> bool {
         self.deleted.as_ref().is_some_and(|deletion| deletion.purged)
     }
 
-    /// What is left of it once it is purged: whose it was and that it was deleted, no contents.
+    /// Returns the tombstone that a purge leaves: the owner's id, the deletion and times, but no contents.
     #[must_use]
-    pub fn emptied(&self) -> Self {
+    pub fn tombstone(&self) -> Self {
         Self {
             key: self.key.clone(),
             rev: self.rev,
@@ -273,9 +277,9 @@ impl Session {
             last_turn: None,
             tip: None,
             forked_from: None,
-            cut: None,
+            cutoff: None,
             chain: None,
-            keeps_no_chain: None,
+            stateless_provider: None,
             mode: String::new(),
             usage: Usage::default(),
             costs: Vec::new(),
@@ -285,13 +289,13 @@ impl Session {
         }
     }
 
-    /// Whether it is the caller's to say who may see it, and to delete it.
+    /// True if the caller may delete the session and change its visibility.
     #[must_use]
-    pub fn is_governed_by(&self, caller: &Caller) -> bool {
+    pub fn is_administered_by(&self, caller: &Caller) -> bool {
         caller.operator || self.owner.id == caller.user.id
     }
 
-    /// When it last changed.
+    /// Returns the time of the last change.
     #[must_use]
     pub fn last_updated(&self) -> Timestamp {
         let turned = self.last_turn.as_ref().map_or(self.created, |last| last.at);
@@ -300,7 +304,7 @@ impl Session {
 }
 
 impl Contexts {
-    /// Whether a later turn that names these contexts belongs to a session that has `fixed`.
+    /// True if a turn with these contexts may join a session whose contexts are `fixed`.
     #[must_use]
     pub fn agree_with(&self, fixed: &Self) -> bool {
         let agrees = |asked: Option<&str>, fixed: Option<&str>| {
@@ -317,7 +321,7 @@ impl Contexts {
 }
 
 impl Hints {
-    /// These hints, and where one is absent the one that stood before.
+    /// Returns these hints, with absent ones filled from `before`.
     #[must_use]
     pub fn latched_over(self, before: &Self) -> Self {
         Self {
@@ -328,14 +332,14 @@ impl Hints {
     }
 }
 
-/// The sum of costs, per currency: amounts of two currencies don't add up. A session of more than a few
-/// currencies is told of in the first ones alone.
+/// Adds a cost to the totals per currency. Beyond the maximum number of currencies, costs in further currencies are
+/// dropped.
 #[must_use]
-pub fn costs_with(mut costs: Vec<Cost>, cost: Option<&Cost>) -> Vec<Cost> {
+pub fn add_cost(mut costs: Vec<Cost>, cost: Option<&Cost>) -> Vec<Cost> {
     let Some(cost) = cost else { return costs };
     if let Some(known) = costs.iter_mut().find(|known| known.currency == cost.currency) {
         known.amount = known.amount.plus(cost.amount);
-    } else if costs.len() < MOST_CURRENCIES {
+    } else if costs.len() < MAX_CURRENCIES {
         costs.push(cost.clone());
     }
     costs

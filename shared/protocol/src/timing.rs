@@ -1,42 +1,41 @@
-//! Every wait and bound of a turn's life (I13), with their defaults.
+//! All waits and bounds of a turn's life (I13), with their defaults.
 
 use std::time::Duration;
 
-/// How long things take at most.
+/// The waits and bounds of a turn's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// How long an attempt owns a turn without renewing.
+    /// The duration for which an attempt owns a turn without renewing its lease.
     pub lease: Duration,
-    /// How long a fence that only looks for an outcome owns a turn.
+    /// The lease of a fence that only looks for an outcome.
     pub salvage_lease: Duration,
-    /// How long before the lease's end its holder stops, by its own clock.
-    pub stop_early: Duration,
-    /// How much longer than the lease a taker waits.
-    pub take_late: Duration,
-    /// How often an attempt looks at its turn while a model or a tool is at work.
-    pub look_every: Duration,
-    /// For how long an attempt may rely on having seen that the turn is its own. A cancel holds its answer
-    /// back for as long.
-    pub look_lasts: Duration,
-    /// What the sweep leaves, after a lease's end, for the client's own retry.
+    /// The time before the lease's end at which its holder stops, by its own clock.
+    pub stop_margin: Duration,
+    /// The time after the lease's end before another attempt may take over.
+    pub takeover_margin: Duration,
+    /// The interval at which an attempt checks that it still owns its turn while a model or a tool runs.
+    pub ownership_check_interval: Duration,
+    /// The duration for which an attempt may rely on such a check. A cancel delays its response by as long.
+    pub ownership_check_ttl: Duration,
+    /// The time after a lease's end that the sweep leaves for the client's own retry.
     pub abandon_grace: Duration,
-    /// When the sweep looks at a settled turn that awaited tools and whose announcement was lost. One that ran stays due
-    /// when it was.
+    /// The delay after which the sweep finalizes a settled turn that had awaited tools and whose announcement was
+    /// lost. A turn that ran keeps its due time.
     pub settled_grace: Duration,
-    /// How long a retry waits for a running turn.
+    /// The maximum time that a retry waits for a running turn.
     pub replay_wait: Duration,
-    /// How long a connection follows a turn that another one works on.
-    pub stream_hold: Duration,
-    /// What is kept of a function's time for settling a turn as failed.
+    /// The maximum time that a connection follows a turn that another one works on.
+    pub max_stream_follow: Duration,
+    /// The part of a function's time that is reserved for settling a turn as failed.
     pub settle_reserve: Duration,
-    /// The longest that a turn waits for the client's tools, whatever its contexts say.
-    pub longest_tool_wait: Duration,
-    /// How long a provider's stored response may be relied on.
-    pub chain_life: Duration,
-    /// How long a deleted session is kept where neither its context nor its org says otherwise.
+    /// The maximum time that a turn waits for the client's tools, whatever its contexts say.
+    pub max_tool_wait: Duration,
+    /// The duration for which a provider's stored response may be relied on.
+    pub provider_response_ttl: Duration,
+    /// The retention of deleted sessions if neither context nor org sets one.
     pub retention: Duration,
-    /// How long after a purge began it looks once more: no function that was at work then runs as long.
-    pub purge_again: Duration,
+    /// The delay after a purge's start before it rechecks. No function that was running at the start runs as long.
+    pub purge_recheck: Duration,
 }
 
 impl Default for Timing {
@@ -46,38 +45,38 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// Timing around another lease; margins shrink with leases under 20 s, so that tests and local
-    /// experiments can use short ones.
+    /// Returns the timing for another lease. Margins shrink with leases under 20 s, so that tests and local
+    /// experiments can use short leases.
     #[must_use]
     pub fn with_lease(lease: Duration) -> Self {
         Self {
             lease,
             salvage_lease: Duration::from_secs(5).min(lease),
-            stop_early: Duration::from_secs(5).min(lease / 4),
-            take_late: Duration::from_secs(2).min(lease / 4),
-            look_every: Duration::from_secs(1),
-            look_lasts: Duration::from_millis(250),
+            stop_margin: Duration::from_secs(5).min(lease / 4),
+            takeover_margin: Duration::from_secs(2).min(lease / 4),
+            ownership_check_interval: Duration::from_secs(1),
+            ownership_check_ttl: Duration::from_millis(250),
             abandon_grace: Duration::from_secs(120),
             settled_grace: Duration::from_secs(30).min(lease),
             replay_wait: Duration::from_secs(10),
-            stream_hold: Duration::from_secs(60),
+            max_stream_follow: Duration::from_secs(60),
             settle_reserve: Duration::from_secs(20),
-            longest_tool_wait: Duration::from_secs(7 * 24 * 60 * 60),
-            chain_life: Duration::from_secs(29 * 24 * 60 * 60),
+            max_tool_wait: Duration::from_secs(7 * 24 * 60 * 60),
+            provider_response_ttl: Duration::from_secs(29 * 24 * 60 * 60),
             retention: Duration::from_secs(30 * 24 * 60 * 60),
-            purge_again: Duration::from_secs(900),
+            purge_recheck: Duration::from_secs(900),
         }
     }
 
-    /// The same, for a connection that can wait for another one's turn no longer than this.
+    /// Returns the timing for a connection that can follow another connection's turn only for `left`.
     #[must_use]
-    pub fn for_at_most(&self, left: Duration) -> Self {
-        Self { stream_hold: self.stream_hold.min(left), ..*self }
+    pub fn with_max_stream_follow(&self, left: Duration) -> Self {
+        Self { max_stream_follow: self.max_stream_follow.min(left), ..*self }
     }
 
-    /// How often a holder renews: three times a lease.
+    /// Returns the renewal interval, a third of the lease.
     #[must_use]
-    pub fn renew_every(&self) -> Duration {
+    pub fn renewal_interval(&self) -> Duration {
         self.lease / 3
     }
 }

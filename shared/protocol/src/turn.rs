@@ -1,139 +1,140 @@
-//! A turn's head: everything that decides its fate, and nothing else.
+//! A turn's head: everything that decides its outcome, and nothing else.
 //!
-//! What was asked and what came of it are details ([`crate::detail`]) and payloads; the head stays
-//! under a kilobyte so that every conditional write on it is cheap.
+//! Request and result are details ([`crate::detail`]) and payloads. The head stays under a kilobyte, so that every
+//! conditional write on it is cheap.
 
 use contracts::{Error, ErrorCode, Fingerprint, Timestamp, id::UserId, read::TurnStatus};
 
 use crate::{
+    ancestry::{ParentRef, ResolvedParent},
     chain,
     id::{AttemptId, SessionKey, TurnKey},
-    line::{After, Predecessor},
     payload::{Kind, Payload, StoredRequest},
-    place::{Place, Segment},
+    stream_position::{Segment, StreamPosition},
 };
 
-/// How often the work of a turn may be taken over from an attempt that died, over all its stages: with its
-/// first attempt it has three. Going on with a client's results takes over nothing.
+/// The maximum number of takeovers of a turn from attempts that died, over all its stages. With the first attempt
+/// that makes three attempts. Resuming with a client's tool results is not a takeover.
 pub const MAX_TAKEOVERS: u32 = 2;
 
 /// The head of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Turn {
-    /// Which turn.
+    /// The turn's key.
     pub key: TurnKey,
-    /// Its place in the session, from 1 (I3).
+    /// The sequence number in the session, from 1 (I3).
     pub sequence: u64,
-    /// The request, as a hash (I9).
+    /// The fingerprint of the request (I9).
     pub fingerprint: Fingerprint,
     /// The submission that stored the request, see [`StoredRequest`].
-    pub request_by: Option<AttemptId>,
-    /// Who sent it.
+    pub submission_id: Option<AttemptId>,
+    /// The user who sent it.
     pub requested_by: UserId,
-    /// When it was accepted.
+    /// The time at which it was accepted.
     pub created: Timestamp,
     /// The mode at its start, a catalog key.
     pub mode: String,
-    /// The turn that it goes on from (docs/lifecycle.md, lines).
-    pub after: After,
-    /// How many places its line has before its session's first turn: none but in a fork.
-    pub offset: u64,
-    /// What its first model call goes on from, frozen at its start; takeovers use it.
-    pub chain: chain::Start,
-    /// The attempt that owns it: every condition compares it (rule 3).
+    /// The parent turn (docs/internals/lifecycle.md).
+    pub parent: ParentRef,
+    /// The depth that the session's first turn starts from. Greater than 0 only in a fork.
+    pub base_depth: u64,
+    /// The starting point of the first model call, fixed at the turn's start for takeovers to reuse.
+    pub chain: chain::ChainStart,
+    /// The attempt that owns it, which every condition compares (rule 3).
     pub attempt: AttemptId,
-    /// When the sweep should look at it; none once it is terminal.
+    /// The time at which the sweep should act on it, or `None` once it is terminal.
     pub due: Option<Timestamp>,
-    /// Whether its client asked for a stream: its tool continuations are answered in the same way.
+    /// True if the client asked for a stream. Its tool continuations are answered in the same way.
     pub streamed: bool,
-    /// How often its work was taken over from an attempt that died; at most [`MAX_TAKEOVERS`].
+    /// The number of takeovers from attempts that died, at most [`MAX_TAKEOVERS`].
     pub takeovers: u32,
-    /// Who suspended it last: should it be ended from outside, that outcome object tells what it had used.
+    /// The attempt that last suspended it. If the turn is ended from outside, that attempt's outcome object has the
+    /// usage.
     pub suspended_by: Option<AttemptId>,
-    /// The latest accepted tool results, to recognise them when they come again.
-    pub accepted: Option<AcceptedResults>,
-    /// The user who ended it: by a cancel, or by deleting its session while it was open.
+    /// The latest accepted tool results, which identify a repeated submission.
+    pub accepted_results: Option<AcceptedResults>,
+    /// The user who ended it, by a cancel or by deleting its session.
     pub ended_by: Option<UserId>,
-    /// Of a turn that was ended from outside while it ran: the last step that was recorded since its start or
-    /// its last tool results. It tells what the turn had come to.
-    pub recorded: Option<Recorded>,
-    /// Of a streamed turn that was ended from outside while it ran: up to where its stream was kept by then. That text
-    /// is what there was of an answer.
-    pub shown: Option<Place>,
-    /// Where it stands.
+    /// The last step recorded since the start or the last tool results. Set only if the turn was ended from outside
+    /// while it ran, to say how far it came.
+    pub last_step: Option<StepRef>,
+    /// The position up to which the stream was stored when a streamed turn was ended from outside while it ran. That
+    /// text is the partial answer.
+    pub checkpoint: Option<StreamPosition>,
+    /// The state.
     pub state: State,
 }
 
-/// Where a turn stands (docs/lifecycle.md).
+/// The state of a turn (docs/internals/lifecycle.md).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum State {
-    /// An attempt works on it while its lease lasts.
+    /// An attempt works on the turn while its lease lasts.
     Running {
-        /// When the owner's lease ends.
+        /// The end of the owner's lease.
         lease_ends: Timestamp,
-        /// The work since the start or since the last tool results.
+        /// The work since the start or the last tool results.
         stage: Stage,
     },
-    /// The client runs tools; the owner's outcome object holds the calls.
+    /// The client runs tools. The owner's outcome object holds the calls.
     AwaitingTools {
-        /// Which suspension of the turn this is, from 1.
+        /// The number of this suspension, from 1.
         round: u32,
-        /// When the turn fails for want of results.
+        /// The time at which the turn fails without results.
         deadline: Timestamp,
     },
-    /// The outcome is decided, irrevocably; the session does not show it yet.
+    /// The outcome is decided irrevocably, but the session does not show it yet.
     Settled(Settlement),
-    /// Terminal: nothing changes any more (I2).
+    /// The turn is terminal and never changes again (I2).
     Finalized(Settlement),
 }
 
 /// The work between two suspensions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Stage {
-    /// How many suspensions came before.
+    /// The number of earlier suspensions.
     pub round: u32,
-    /// The attempts of this stage, oldest first: any of them may have stored an outcome object.
-    /// At most one more than [`MAX_TAKEOVERS`].
+    /// The attempts of this stage, oldest first. Any of them may have stored an outcome object. At most one more than
+    /// [`MAX_TAKEOVERS`].
     pub attempts: Vec<AttemptId>,
 }
 
-/// The one decision about a turn.
+/// The single decision about a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Settlement {
-    /// What was decided.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The turn's `StatusTimeStamp` (DD-002B, DD-002C).
+    /// The turn's `StatusTimeStamp`.
     pub at: Timestamp,
 }
 
-/// What became of a turn.
+/// The outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The writer's outcome object holds the answer.
     Completed {
-        /// Whose outcome object.
+        /// The attempt that wrote the outcome object.
         writer: AttemptId,
     },
     /// The writer's outcome object holds the errors.
     Failed {
-        /// Whose outcome object.
+        /// The attempt that wrote the outcome object.
         writer: AttemptId,
     },
-    /// It was ended from outside, without an outcome object.
-    Ended(Reason),
+    /// The turn was ended from outside, without an outcome object.
+    Ended(EndReason),
 }
 
-/// Why a turn was ended from outside.
+/// The reason for ending a turn from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum EndReason {
     /// The caller cancelled it.
     Cancelled,
-    /// Its attempts died and nobody asked again.
+    /// Its attempts died and the client did not retry.
     Abandoned,
     /// A new user turn came while it awaited tool results.
     Superseded,
-    /// The tool results did not come in time.
+    /// The tool results missed their deadline.
     ToolDeadline,
     /// The outcome could not be stored.
     StorageUnavailable,
@@ -142,37 +143,37 @@ pub enum Reason {
 /// Tool results that were accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AcceptedResults {
-    /// The suspension they answered.
+    /// The suspension that they answer.
     pub round: u32,
     /// Their fingerprint.
     pub results: Fingerprint,
-    /// Who suspended: its outcome object holds the calls.
+    /// The attempt that suspended the turn. Its outcome object holds the calls.
     pub suspended_by: AttemptId,
-    /// Who resumed: the results are stored under it.
+    /// The attempt that resumed the turn. The results are stored under it.
     pub resumed_by: AttemptId,
 }
 
-/// Names a recorded step.
+/// A reference to a recorded step.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Recorded {
+pub struct StepRef {
     /// The attempt that recorded it.
     pub by: AttemptId,
-    /// Which of the work's steps it is.
+    /// The number of the step.
     pub step: u32,
 }
 
-/// Which of a turn's objects tell what came of it so far.
+/// The object that is the evidence of a turn's outcome so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KnownBy<'a> {
+pub enum EvidenceSource<'a> {
     /// This attempt's outcome object.
     Outcome(&'a AttemptId),
-    /// The outcome object of a suspension, and the results that it got.
+    /// The outcome object of a suspension, together with the tool results that answered it.
     Results(&'a AcceptedResults),
     /// A recorded step.
-    Step(&'a Recorded),
+    Step(&'a StepRef),
 }
 
-/// The state's name, as conditions compare it.
+/// The phase of a state, which conditions compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -187,7 +188,7 @@ pub enum Phase {
 }
 
 impl State {
-    /// The state's name.
+    /// Returns the phase.
     #[must_use]
     pub fn phase(&self) -> Phase {
         match self {
@@ -200,7 +201,7 @@ impl State {
 }
 
 impl Verdict {
-    /// The public status it leads to (DD-002B).
+    /// Returns the public status.
     #[must_use]
     pub fn status(&self) -> TurnStatus {
         match self {
@@ -209,7 +210,7 @@ impl Verdict {
         }
     }
 
-    /// Whose outcome object tells the rest, where there is one.
+    /// Returns the attempt whose outcome object has the rest, if there is one.
     #[must_use]
     pub fn writer(&self) -> Option<&AttemptId> {
         match self {
@@ -220,7 +221,7 @@ impl Verdict {
 }
 
 impl Turn {
-    /// The decision, once it is made.
+    /// Returns the settlement, once there is one.
     #[must_use]
     pub fn settlement(&self) -> Option<&Settlement> {
         match &self.state {
@@ -229,23 +230,23 @@ impl Turn {
         }
     }
 
-    /// How often it was suspended before what it is at: its latest stage of work, or its end from outside
-    /// while it awaited tool results, which comes after the continuation and not in its place.
+    /// Returns the number of suspensions before its current or last stage of work. If it was ended from outside while
+    /// it awaited tool results, the end counts as after the continuation, not in its place.
     #[must_use]
     pub fn round(&self) -> u32 {
         match &self.state {
             State::Running { stage, .. } => stage.round,
             State::AwaitingTools { round, .. } => round.saturating_sub(1),
             State::Settled(_) | State::Finalized(_) => {
-                let resumed = self.accepted.as_ref().map_or(0, |accepted| accepted.round);
-                // Whoever resumes a turn brings a fresh attempt id.
+                let resumed = self.accepted_results.as_ref().map_or(0, |accepted| accepted.round);
+                // A resume always sets a fresh attempt id.
                 let awaited = self.suspended_by.as_ref() == Some(&self.attempt);
                 resumed.saturating_add(u32::from(awaited))
             }
         }
     }
 
-    /// The first segment of the attempt that works on it.
+    /// Returns the first stream segment of the attempt that works on it.
     #[must_use]
     pub fn first_segment(&self) -> Segment {
         let attempts = match &self.state {
@@ -255,47 +256,49 @@ impl Turn {
         Segment::first(self.round(), attempts.saturating_sub(1))
     }
 
-    /// Whose outcome object tells what came of it so far: the verdict's writer, else who suspended it last.
+    /// Returns the attempt whose outcome object describes the turn so far: the verdict's writer, else the attempt
+    /// that last suspended it.
     #[must_use]
     pub fn outcome_writer(&self) -> Option<&AttemptId> {
         let writer = self.settlement().and_then(|settlement| settlement.verdict.writer());
         writer.or(self.suspended_by.as_ref())
     }
 
-    /// What tells of what came of it so far: once it is decided, the verdict's own object; of a turn that was
-    /// ended from outside the last step that its head names, or what its work last went on from.
+    /// Returns the evidence of the outcome so far: the verdict's own object if it has one. For a turn that was ended
+    /// from outside, the last step in its head, else the point from which its work last continued.
     #[must_use]
-    pub fn known_by(&self) -> Option<KnownBy<'_>> {
+    pub fn evidence_source(&self) -> Option<EvidenceSource<'_>> {
         if let Some(writer) = self.settlement().and_then(|settlement| settlement.verdict.writer()) {
-            return Some(KnownBy::Outcome(writer));
+            return Some(EvidenceSource::Outcome(writer));
         }
         let results =
-            self.accepted.as_ref().filter(|of| Some(&of.suspended_by) == self.suspended_by.as_ref());
-        let step = self.recorded.as_ref().map(KnownBy::Step);
-        step.or(results.map(KnownBy::Results)).or(self.suspended_by.as_ref().map(KnownBy::Outcome))
+            self.accepted_results.as_ref().filter(|of| Some(&of.suspended_by) == self.suspended_by.as_ref());
+        let step = self.last_step.as_ref().map(EvidenceSource::Step);
+        step.or(results.map(EvidenceSource::Results))
+            .or(self.suspended_by.as_ref().map(EvidenceSource::Outcome))
     }
 
-    /// Its place in its line: greater than those of all turns that it goes on from, in whichever session they are. In
-    /// a session that is no fork it is the sequence number.
+    /// Returns the depth in the ancestry, which is greater than the depth of every ancestor in any session. In a
+    /// session that is not a fork it is the sequence number.
     #[must_use]
-    pub fn place(&self) -> u64 {
-        self.offset.saturating_add(self.sequence)
+    pub fn depth(&self) -> u64 {
+        self.base_depth.saturating_add(self.sequence)
     }
 
-    /// Where the turn is found that it goes on from.
+    /// Returns the location of the parent turn.
     #[must_use]
-    pub fn predecessor(&self) -> Option<Predecessor> {
-        let After { session, sequence } = self.after.clone();
+    pub fn resolved_parent(&self) -> Option<ResolvedParent> {
+        let ParentRef { session, sequence } = self.parent.clone();
         let own = &self.key.session;
         let (session, place) = match session {
-            None => (own.clone(), self.offset.saturating_add(sequence)),
-            // No turn of another session is gone on from but the one that the session was forked from.
-            Some(session) => (SessionKey { org: own.org.clone(), session }, self.offset),
+            None => (own.clone(), self.base_depth.saturating_add(sequence)),
+            // A turn's parent in another session is always the turn that the session was forked from.
+            Some(session) => (SessionKey { org: own.org.clone(), session }, self.base_depth),
         };
-        (sequence > 0).then_some(Predecessor { session, sequence, place })
+        (sequence > 0).then_some(ResolvedParent { session, sequence, depth: place })
     }
 
-    /// The answer's own object; none of a turn that has no answer.
+    /// Returns the object that holds the answer, if the turn has one.
     #[must_use]
     pub fn answer(&self) -> Option<Payload> {
         match &self.settlement()?.verdict {
@@ -306,19 +309,19 @@ impl Turn {
         }
     }
 
-    /// Where its request is stored.
+    /// Returns the name of the stored request.
     #[must_use]
     pub fn stored_request(&self) -> StoredRequest {
-        StoredRequest { fingerprint: self.fingerprint, by: self.request_by.clone() }
+        StoredRequest { fingerprint: self.fingerprint, submission_id: self.submission_id.clone() }
     }
 
-    /// Whether the head refers to one of its turn's objects, or work that goes on may: an object for which
-    /// that is not so, and which is older than any function can run, is of no use to anybody.
+    /// True if the head refers to the object, or work that continues may. An object that is not referenced and is
+    /// older than any function can run is garbage.
     #[must_use]
-    pub fn needs(&self, object: &Kind) -> bool {
+    pub fn references(&self, object: &Kind) -> bool {
         match object {
             Kind::Instruction(request) => *request == self.stored_request(),
-            // Answers, messages and streams that were shown link to it.
+            // Answers, messages and streams that clients received link to it.
             Kind::File { .. } => true,
             Kind::Outcome(attempt)
             | Kind::Step(attempt, _)
@@ -327,28 +330,28 @@ impl Turn {
             | Kind::PartialAnswer(attempt)
             | Kind::ModelRequest(attempt, _)
             | Kind::ModelResponse(attempt, _) => {
-                !matches!(self.state, State::Finalized(_)) || self.names(attempt)
+                !matches!(self.state, State::Finalized(_)) || self.mentions(attempt)
             }
         }
     }
 
-    /// Whether the head names this attempt, whatever for.
-    fn names(&self, attempt: &AttemptId) -> bool {
-        let accepted = self.accepted.as_ref().map(|of| [&of.suspended_by, &of.resumed_by]);
-        let recorded = self.recorded.as_ref().map(|step| &step.by);
+    /// True if the head mentions this attempt anywhere.
+    fn mentions(&self, attempt: &AttemptId) -> bool {
+        let accepted = self.accepted_results.as_ref().map(|of| [&of.suspended_by, &of.resumed_by]);
+        let recorded = self.last_step.as_ref().map(|step| &step.by);
         let named = [Some(&self.attempt), self.suspended_by.as_ref(), self.outcome_writer(), recorded];
         named.into_iter().flatten().chain(accepted.into_iter().flatten()).any(|named| named == attempt)
     }
 
-    /// The status that readers see: a settled turn shows its outcome, since nothing can change it.
+    /// Returns the status that readers see. A settled turn shows its outcome, since nothing can change it.
     #[must_use]
     pub fn status(&self) -> TurnStatus {
         self.settlement().map_or(TurnStatus::Pending, |settlement| settlement.verdict.status())
     }
 }
 
-impl Reason {
-    /// The error that tells the client.
+impl EndReason {
+    /// Returns the error for the client.
     #[must_use]
     pub fn error(self) -> Error {
         let (code, message) = match self {

@@ -1,21 +1,21 @@
-//! Versions of what is stored: older ones are read, newer ones are nobody's to guess at.
+//! Versions of stored data. This code reads older versions and rejects newer ones.
 
-/// Something stored has a version that this code does not know: it was written by a newer deployment.
+/// Error for stored data whose version is newer than this code supports: a newer deployment wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it has version {found}, this code reads up to {known}")]
-pub struct Newer {
-    /// The version that was found.
+#[error("unsupported version {found}: this code reads versions up to {supported}")]
+pub struct UnsupportedVersion {
+    /// The version of the stored data.
     pub found: u32,
-    /// The newest version that this code knows.
-    pub known: u32,
+    /// The newest version that this code reads.
+    pub supported: u32,
 }
 
-impl Newer {
-    /// Refuses a version beyond the newest that is known.
+impl UnsupportedVersion {
+    /// Checks that a version is not newer than the newest supported one.
     ///
     /// # Errors
-    /// When it is one.
+    /// Returns an error if it is newer.
     pub fn check(found: u32, known: u32) -> Result<(), Self> {
-        if found > known { Err(Self { found, known }) } else { Ok(()) }
+        if found > known { Err(Self { found, supported: known }) } else { Ok(()) }
     }
 }

@@ -3,7 +3,7 @@
 // The helpers are test code too, which clippy knows of functions marked as tests only.
 #![allow(clippy::unwrap_used)]
 
-use protocol::announcement::FinalizeMessage;
+use protocol::queue_message::FinalizeMessage;
 
 /// What is written reads back as the same.
 fn shape(message: &FinalizeMessage) -> String {

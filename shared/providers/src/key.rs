@@ -1,78 +1,77 @@
-//! API keys of the model's provider, and of what else is asked: from Secrets Manager, or from the environment of a
-//! local run.
+//! API keys of model providers and other services: from Secrets Manager, or from the environment in a local run.
 
 use std::sync::Arc;
 
 use contracts::error::causes;
-use llm::{ApiKey, Error, key::Keys};
-use settings::{Env, Nothing, Setting, Text};
+use llm::{ApiKey, Error, key::KeySource};
+use settings::{Env, Optional, Setting, Text};
 use storage::Secrets;
 use tokio::sync::Mutex;
 
-/// A setting that says something of a key.
-type Key = Setting<Text, Nothing>;
+/// A setting with a key or the name of its secret.
+type KeySetting = Setting<Text, Optional>;
 
-/// Where the key comes from.
+/// The configured origin of a key.
 #[derive(Debug, Clone)]
-pub enum Source {
-    /// A setting: on a developer's machine.
+pub enum KeyConfig {
+    /// The value of a setting, on a developer's machine.
     Setting(ApiKey),
-    /// The secret of this name.
+    /// The name of a secret.
     Secret(String),
-    /// The provider asks for none.
+    /// The provider needs no key.
     Keyless,
 }
 
-impl Source {
-    /// A key that has to be there: the setting itself, or the secret that the other one names.
-    pub fn read(env: &mut Env, setting: &Key, secret: &Key) -> Self {
+impl KeyConfig {
+    /// Reads a required key: the value of `setting`, or the secret that `secret` names.
+    pub fn required(env: &mut Env, setting: &KeySetting, secret: &KeySetting) -> Self {
         Self::optional(env, setting, secret).unwrap_or_else(|| {
-            env.fault(format!("{} must be set", secret.name));
+            env.add_fault(format!("{} must be set", secret.name));
             Self::Keyless
         })
     }
 
-    /// A key that may be left out.
-    pub fn optional(env: &mut Env, setting: &Key, secret: &Key) -> Option<Self> {
+    /// Reads an optional key.
+    pub fn optional(env: &mut Env, setting: &KeySetting, secret: &KeySetting) -> Option<Self> {
         let key = env.read(setting).map(|key| Self::Setting(ApiKey::new(key)));
         key.or_else(|| env.read(secret).map(Self::Secret))
     }
 }
 
-/// The key, cached for the life of the process and fetched anew when the provider refuses it.
+/// A key that is cached for the life of the process and fetched again when the provider rejects it.
 #[derive(Debug, Clone)]
-pub struct ProviderKey {
-    source: Source,
+pub struct CachedKey {
+    source: KeyConfig,
     secrets: Secrets,
     cached: Arc<Mutex<Option<ApiKey>>>,
 }
 
-impl ProviderKey {
-    /// The key from there.
+impl CachedKey {
+    /// Creates the cache without fetching the key.
     #[must_use]
-    pub fn new(source: Source, secrets: Secrets) -> Self {
+    pub fn new(source: KeyConfig, secrets: Secrets) -> Self {
         Self { source, secrets, cached: Arc::default() }
     }
 
-    /// Fetches the key ahead, beside whatever the first request has to read. Should it fail, the model
-    /// call tries again and tells.
-    pub fn fetch_ahead(&self) {
-        let ahead = self.clone();
-        tokio::spawn(async move { ahead.key(None).await.is_ok() });
+    /// Fetches the key in the background, while the first request reads other data. If this fails, the model call tries
+    /// again and reports the error.
+    pub fn prefetch(&self) {
+        let source = self.clone();
+        tokio::spawn(async move { source.key(None).await.is_ok() });
     }
 }
 
-impl Keys for ProviderKey {
-    async fn key(&self, refused: Option<&ApiKey>) -> Result<ApiKey, Error> {
+impl KeySource for CachedKey {
+    async fn key(&self, rejected: Option<&ApiKey>) -> Result<ApiKey, Error> {
         let id = match &self.source {
-            Source::Setting(key) => return Ok(key.clone()),
-            Source::Keyless => return Ok(ApiKey::default()),
-            Source::Secret(id) => id,
+            KeyConfig::Setting(key) => return Ok(key.clone()),
+            KeyConfig::Keyless => return Ok(ApiKey::default()),
+            KeyConfig::Secret(id) => id,
         };
-        // Held while fetching, so that one fetch serves everyone who waits for it.
+        // The lock is held while fetching, so that concurrent callers share one fetch.
         let mut cached = self.cached.lock().await;
         match cached.as_ref() {
-            Some(key) if Some(key) != refused => Ok(key.clone()),
+            Some(key) if Some(key) != rejected => Ok(key.clone()),
             _ => {
                 let fetched = self.secrets.text(id).await.map_err(|error| {
                     tracing::error!(error = %causes(&error), "a provider's key can't be read");

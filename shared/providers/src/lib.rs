@@ -1,13 +1,13 @@
-//! The model providers of a deployment, from the functions' settings: where they are, with which keys, how long they are
-//! waited for. And what can be done with them without asking a model: [`Kept`] removes responses that they keep.
+//! The model providers of a deployment, from the functions' settings: their URLs, keys and timeouts. [`StoredResponses`]
+//! deletes the responses that they store.
 //!
-//! Deliberately absent: every way to ask a model. Whoever removes what is kept depends on this and not on `llm`.
+//! Model calls are out of scope: code that only deletes responses depends on this crate and not on `llm`.
 
-mod declared;
-mod kept;
+mod client_config;
 mod key;
-mod reached;
+mod registry;
+mod stored_responses;
 
-pub use declared::{Keyed, Provider, Settings};
-pub use kept::Kept;
-pub use key::{ProviderKey, Source};
+pub use key::{CachedKey, KeyConfig};
+pub use registry::{Provider, ResolvedProviders, Settings};
+pub use stored_responses::StoredResponses;

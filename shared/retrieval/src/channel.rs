@@ -1,7 +1,7 @@
-//! A channel: gRPC over the client that everything else here speaks HTTP with.
+//! A gRPC channel over the HTTP client that the rest of the service uses.
 //!
-//! The library of gRPC brings a client of its own, with TLS of its own. A function would hold two of each
-//! (docs/decisions/0019-small-programs.md).
+//! The gRPC library has its own client and its own TLS stack. With it, a function would contain two of each
+//! (docs/internals/decisions/0019-small-programs.md).
 
 use std::{
     pin::Pin,
@@ -14,50 +14,48 @@ use http_body_util::{BodyExt, combinators::MapErr};
 use reqwest::{Client, redirect::Policy};
 use tonic::{Status, body::Body, codegen::Service};
 
-/// How long to wait for what. A request that got nowhere is sent once more over a new connection, since one that the
-/// platform froze and thawed may be dead.
+/// Timeouts of a connection. A request that fails to reach the server is sent once more over a new connection, since
+/// a connection that the platform froze and thawed may be dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// For a connection.
+pub struct QdrantTimeouts {
+    /// The timeout for connecting.
     pub connect: Duration,
-    /// For one attempt of a request.
+    /// The timeout for one attempt of a request.
     pub attempt: Duration,
 }
 
-impl Patience {
-    /// For a turn, which waits for all of retrieval no longer than two seconds.
-    pub const OF_A_TURN: Self =
-        Self { connect: Duration::from_millis(700), attempt: Duration::from_millis(900) };
-    /// For an indexer, which has time.
-    pub const OF_AN_INDEXER: Self =
-        Self { connect: Duration::from_secs(10), attempt: Duration::from_secs(60) };
+impl QdrantTimeouts {
+    /// Timeouts for a turn, which waits at most two seconds for all of retrieval.
+    pub const TURN: Self = Self { connect: Duration::from_millis(700), attempt: Duration::from_millis(900) };
+    /// Timeouts for an indexer, which isn't in a hurry.
+    pub const INDEXER: Self = Self { connect: Duration::from_secs(10), attempt: Duration::from_secs(60) };
 }
 
-/// Why there is no database to ask.
+/// The URL of the vector database is invalid.
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
-    /// What is no URL of a gRPC server, such as `https://name.cloud.qdrant.io:6334`.
+pub enum InvalidUrl {
+    /// Not the http or https URL of a gRPC server. A valid one is `https://name.cloud.qdrant.io:6334`.
     #[error("the vector database's URL is not an http or https URL")]
-    Url,
+    NotHttp,
 }
 
-/// A server, and how it is reached.
+/// A server's address and timeouts.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) origin: Uri,
-    patience: Patience,
+    timeouts: QdrantTimeouts,
 }
 
 impl Server {
-    pub(crate) fn at(url: &str, patience: Patience) -> Result<Self, Unusable> {
-        let url: Uri = url.parse().map_err(|_| Unusable::Url)?;
+    pub(crate) fn new(url: &str, timeouts: QdrantTimeouts) -> Result<Self, InvalidUrl> {
+        let url: Uri = url.parse().map_err(|_| InvalidUrl::NotHttp)?;
         match (url.scheme_str(), url.authority()) {
-            (Some("http" | "https"), Some(_)) => Ok(Self { origin: url, patience }),
-            _ => Err(Unusable::Url),
+            (Some("http" | "https"), Some(_)) => Ok(Self { origin: url, timeouts }),
+            _ => Err(InvalidUrl::NotHttp),
         }
     }
 
-    /// A new channel. It connects with its first request.
+    /// Creates a channel, which connects with its first request.
     pub(crate) fn channel(&self) -> Result<Channel, Status> {
         let mut tls = tls::client_config().map_err(|_| Status::unavailable("no version of TLS"))?;
         tls.alpn_protocols = vec![b"h2".to_vec()];
@@ -65,25 +63,25 @@ impl Server {
             .tls_backend_preconfigured(tls)
             .http2_prior_knowledge()
             .redirect(Policy::none())
-            .connect_timeout(self.patience.connect)
-            .timeout(self.patience.attempt);
-        // A proxy is asked for a tunnel where there is TLS, and otherwise knows no HTTP/2.
+            .connect_timeout(self.timeouts.connect)
+            .timeout(self.timeouts.attempt);
+        // With TLS, a proxy opens a tunnel. Without it, a proxy doesn't support HTTP/2, so use none.
         if self.origin.scheme_str() == Some("http") {
             client = client.no_proxy();
         }
-        client.build().map(Channel).map_err(failed)
+        client.build().map(Channel).map_err(to_status)
     }
 }
 
-/// Connections to a server, as gRPC's clients take them.
+/// A connection pool as the transport of gRPC clients.
 #[derive(Debug, Clone)]
 pub struct Channel(Client);
 
-/// What a server answers, piece by piece.
-pub(crate) type Answer = MapErr<reqwest::Body, fn(reqwest::Error) -> Status>;
+/// A streamed response body.
+pub(crate) type ResponseBody = MapErr<reqwest::Body, fn(reqwest::Error) -> Status>;
 
 impl Service<http::Request<Body>> for Channel {
-    type Response = http::Response<Answer>;
+    type Response = http::Response<ResponseBody>;
     type Error = Status;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Status>> + Send>>;
 
@@ -95,17 +93,17 @@ impl Service<http::Request<Body>> for Channel {
         let client = self.0.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            // One message, which is in memory as it is.
+            // A request is one message that is in memory already.
             let request = http::Request::from_parts(head, body.collect().await?.to_bytes());
-            let request = reqwest::Request::try_from(request).map_err(failed)?;
-            let answer = client.execute(request).await.map_err(failed)?;
-            Ok(http::Response::from(answer).map(|body| body.map_err(failed as fn(_) -> _)))
+            let request = reqwest::Request::try_from(request).map_err(to_status)?;
+            let response = client.execute(request).await.map_err(to_status)?;
+            Ok(http::Response::from(response).map(|body| body.map_err(to_status as fn(_) -> _)))
         })
     }
 }
 
-/// A failure as gRPC knows it, without the address.
-fn failed(error: reqwest::Error) -> Status {
+/// Converts an error into a gRPC status, without the address.
+fn to_status(error: reqwest::Error) -> Status {
     if error.is_timeout() && !error.is_connect() {
         return Status::deadline_exceeded("no answer in time");
     }

@@ -1,4 +1,4 @@
-//! How a collection is laid out, and what is known of one that is there.
+//! The layout of a collection: how it is created, and how an existing one is read.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,15 @@ use qdrant_client::qdrant::{
     TokenizerType, VectorParamsBuilder, VectorsConfigBuilder, vectors_config::Config,
 };
 
-/// The name of the vector that an embedding model made.
+/// The name of the dense vector, which an embedding model makes.
 pub const DENSE: &str = "dense";
 
-/// The name of the sparse vector that [`crate::terms`] made. A collection of another indexer that has none of this name
-/// is searched by its dense vector alone, since terms that were hashed in another way would match at random.
-pub const TERMS: &str = "terms";
+/// The name of the sparse vector of [`crate::sparse_vector`]. A collection of another indexer without a vector of
+/// this name is searched by its dense vector alone, since terms hashed in another way would match at random.
+pub const SPARSE: &str = "terms";
 
-/// The payload keys that hold a word or a list of words.
-const KEYWORDS: &[&str] = &[
+/// The payload keys that hold a keyword or a list of keywords.
+const KEYWORD_KEYS: &[&str] = &[
     key::PROJECT_ID,
     key::REPO,
     key::PATH,
@@ -33,49 +33,50 @@ const KEYWORDS: &[&str] = &[
     key::CONTENT_HASH,
 ];
 
-/// The payload keys that hold text, in which a condition looks for words.
-pub const TEXTS: &[&str] = &[key::TITLE, key::TEXT];
+/// The payload keys that hold text, which conditions search for words.
+pub const TEXT_KEYS: &[&str] = &[key::TITLE, key::TEXT];
 
-/// A collection with both vectors.
+/// Returns the request that creates a collection with both vectors.
 #[must_use]
-pub fn create(name: &str, dimensions: u64) -> CreateCollection {
+pub fn create_request(name: &str, dimensions: u64) -> CreateCollection {
     let mut dense = VectorsConfigBuilder::default();
     dense.add_named_vector_params(DENSE, VectorParamsBuilder::new(dimensions, Distance::Cosine));
     let mut sparse = SparseVectorsConfigBuilder::default();
-    sparse.add_named_vector_params(TERMS, SparseVectorParamsBuilder::default().modifier(Modifier::Idf));
+    sparse.add_named_vector_params(SPARSE, SparseVectorParamsBuilder::default().modifier(Modifier::Idf));
     CreateCollectionBuilder::new(name).vectors_config(dense).sparse_vectors_config(sparse).build()
 }
 
-/// The indexes of its payload: the tenant's first, then what conditions and hints ask for.
+/// Returns the requests that create the payload indexes: the tenant's first, then those that conditions and hints
+/// use.
 #[must_use]
-pub fn indexes(name: &str) -> Vec<CreateFieldIndexCollection> {
+pub fn index_requests(name: &str) -> Vec<CreateFieldIndexCollection> {
     let keyword = |key: &str| CreateFieldIndexCollectionBuilder::new(name, key, FieldType::Keyword);
     let tenant =
         keyword(key::ORG_ID).field_index_params(KeywordIndexParamsBuilder::default().is_tenant(true));
-    let words = KEYWORDS.iter().map(|key| keyword(key));
-    let texts = TEXTS.iter().map(|key| {
+    let keywords = KEYWORD_KEYS.iter().map(|key| keyword(key));
+    let texts = TEXT_KEYS.iter().map(|key| {
         let by_word = TextIndexParamsBuilder::new(TokenizerType::Word).lowercase(true);
         CreateFieldIndexCollectionBuilder::new(name, *key, FieldType::Text).field_index_params(by_word)
     });
-    let indexes = std::iter::once(tenant).chain(words).chain(texts);
+    let indexes = std::iter::once(tenant).chain(keywords).chain(texts);
     indexes.map(|index| index.wait(true).build()).collect()
 }
 
-/// What a search has to know of a collection.
+/// The layout of a collection, as a search needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// The vector to search by: its name, none for the one that has none, and its length.
+    /// The vector to search by: its name, none for an unnamed vector, and its dimensions.
     pub dense: (Option<String>, u64),
-    /// Whether it has the sparse vector of [`crate::terms`].
-    pub has_terms: bool,
-    /// The payload keys that are texts.
-    pub texts: BTreeSet<String>,
+    /// True if it has the sparse vector of [`crate::sparse_vector`].
+    pub has_sparse: bool,
+    /// The payload keys that hold text.
+    pub text_keys: BTreeSet<String>,
 }
 
 impl Layout {
-    /// Reads it; none where there is no dense vector, or none that is clearly meant.
+    /// Reads the layout. None if there is no dense vector, or if several exist and none has the name [`DENSE`].
     #[must_use]
-    pub fn of(info: CollectionInfo) -> Option<Self> {
+    pub fn from_info(info: CollectionInfo) -> Option<Self> {
         let params = info.config?.params?;
         let dense = match params.vectors_config?.config? {
             Config::Params(only) => (None, only.size),
@@ -84,11 +85,15 @@ impl Layout {
             }
             Config::ParamsMap(named) => (Some(DENSE.to_owned()), named.map.get(DENSE)?.size),
         };
-        let has_terms = params.sparse_vectors_config.is_some_and(|sparse| sparse.map.contains_key(TERMS));
+        let has_sparse = params.sparse_vectors_config.is_some_and(|sparse| sparse.map.contains_key(SPARSE));
         let is_text = |data_type: i32| data_type == i32::from(PayloadSchemaType::Text);
-        let indexed = info.payload_schema.into_iter().filter(|(_, schema)| is_text(schema.data_type));
-        let known = TEXTS.iter().map(|key| (*key).to_owned());
-        Some(Self { dense, has_terms, texts: indexed.map(|(key, _)| key).chain(known).collect() })
+        let indexed_keys = info.payload_schema.into_iter().filter(|(_, schema)| is_text(schema.data_type));
+        let default_keys = TEXT_KEYS.iter().map(|key| (*key).to_owned());
+        Some(Self {
+            dense,
+            has_sparse,
+            text_keys: indexed_keys.map(|(key, _)| key).chain(default_keys).collect(),
+        })
     }
 }
 
@@ -111,32 +116,32 @@ mod tests {
     }
 
     #[test]
-    fn a_collection_of_ours_is_recognized() {
-        let mut info = info(create("c", 384));
+    fn layout_of_own_collection_is_read() {
+        let mut info = info(create_request("c", 384));
         let notes =
             PayloadSchemaInfo { data_type: PayloadSchemaType::Text.into(), ..PayloadSchemaInfo::default() };
         info.payload_schema.insert("Notes".to_owned(), notes);
         let texts = ["Notes", "Text", "Title"].map(str::to_owned).into();
-        let layout = Layout { dense: (Some(DENSE.to_owned()), 384), has_terms: true, texts };
-        assert_eq!(Layout::of(info), Some(layout));
+        let layout = Layout { dense: (Some(DENSE.to_owned()), 384), has_sparse: true, text_keys: texts };
+        assert_eq!(Layout::from_info(info), Some(layout));
     }
 
     #[test]
-    fn one_of_another_indexer_is_searched_by_the_vector_it_has() {
+    fn layout_of_foreign_collection_uses_its_only_vector() {
         let only = VectorParams { size: 8, ..VectorParams::default() };
         let unnamed = CreateCollection {
             vectors_config: Some(VectorsConfig { config: Some(Config::Params(only)) }),
             ..CreateCollection::default()
         };
-        let layout = Layout::of(info(unnamed)).unwrap();
-        assert_eq!((layout.dense, layout.has_terms), ((None, 8), false));
-        assert_eq!(Layout::of(info(CreateCollection::default())), None);
+        let layout = Layout::from_info(info(unnamed)).unwrap();
+        assert_eq!((layout.dense, layout.has_sparse), ((None, 8), false));
+        assert_eq!(Layout::from_info(info(CreateCollection::default())), None);
     }
 
     #[test]
-    fn the_tenant_is_indexed_as_one_before_anything_else() {
-        let indexes = indexes("c");
+    fn tenant_index_comes_first() {
+        let indexes = index_requests("c");
         assert_eq!(indexes[0].field_name, "OrgId");
-        assert_eq!(indexes.len(), 1 + KEYWORDS.len() + TEXTS.len());
+        assert_eq!(indexes.len(), 1 + KEYWORD_KEYS.len() + TEXT_KEYS.len());
     }
 }

@@ -1,10 +1,10 @@
-//! How the database is reached: gRPC over one connection, which is made when it is first needed.
+//! The connection to the database: gRPC over one channel, which is opened at the first request.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::Uri;
-use llm::key::{ApiKey, Keys};
+use llm::key::{ApiKey, KeySource};
 use qdrant_client::qdrant::{
     CollectionInfo, GetCollectionInfoRequest, collections_client::CollectionsClient,
     points_client::PointsClient,
@@ -16,51 +16,51 @@ use tonic::{
 };
 
 use crate::channel::Server;
-pub use crate::channel::{Channel, Patience, Unusable};
+pub use crate::channel::{Channel, InvalidUrl, QdrantTimeouts};
 
-/// The most that one answer may have, in bytes: some ten times what a search of ours comes to.
-pub const MOST_ANSWER_BYTES: usize = 16 << 20;
+/// The maximum size of one response, in bytes: about ten times that of a search of this service.
+pub const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
-/// A database that has not been connected to yet. Clones share the connection.
+/// A lazy connection to the database. Clones share the channel.
 #[derive(Clone)]
 pub struct Connection<K = ApiKey> {
     server: Arc<Server>,
-    /// None before the first request, and after one that got nowhere.
+    /// None before the first request, and after one that didn't reach the server.
     channel: Arc<Mutex<Option<Channel>>>,
     key: Option<K>,
 }
 
-/// What the database does for who has this key.
+/// The database's gRPC clients, authenticated with one key.
 #[derive(Debug, Clone)]
-pub struct Services {
+pub struct Clients {
     transport: Transport,
     origin: Uri,
 }
 
-/// A service's transport.
-pub type Transport = InterceptedService<Channel, WithKey>;
+/// The transport of a client.
+pub type Transport = InterceptedService<Channel, ApiKeyInterceptor>;
 
-impl Services {
-    /// What is done with collections.
+impl Clients {
+    /// Returns the client for collections.
     #[must_use]
     pub fn collections(&self) -> CollectionsClient<Transport> {
         CollectionsClient::with_origin(self.transport.clone(), self.origin.clone())
-            .max_decoding_message_size(MOST_ANSWER_BYTES)
+            .max_decoding_message_size(MAX_RESPONSE_BYTES)
     }
 
-    /// What is done with points.
+    /// Returns the client for points.
     #[must_use]
     pub fn points(&self) -> PointsClient<Transport> {
         PointsClient::with_origin(self.transport.clone(), self.origin.clone())
-            .max_decoding_message_size(MOST_ANSWER_BYTES)
+            .max_decoding_message_size(MAX_RESPONSE_BYTES)
     }
 }
 
-/// Sends a key with each request.
+/// Sends the API key with each request.
 #[derive(Debug, Clone)]
-pub struct WithKey(Option<AsciiMetadataValue>);
+pub struct ApiKeyInterceptor(Option<AsciiMetadataValue>);
 
-impl Interceptor for WithKey {
+impl Interceptor for ApiKeyInterceptor {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         if let Some(key) = &self.0 {
             request.metadata_mut().insert("api-key", key.clone());
@@ -69,89 +69,90 @@ impl Interceptor for WithKey {
     }
 }
 
-impl<K: Keys> Connection<K> {
-    /// Prepares a connection to the gRPC port at `url`; `key` where the database asks for one. Nothing is sent before
-    /// the first request.
+impl<K: KeySource> Connection<K> {
+    /// Prepares a connection to the gRPC port at `url`, with a `key` if the database requires one. Nothing is sent
+    /// before the first request.
     ///
     /// # Errors
     ///
-    /// [`Unusable`], which says what is wrong.
-    pub fn new(url: &str, key: Option<K>, patience: Patience) -> Result<Self, Unusable> {
-        let server = Arc::new(Server::at(url, patience)?);
+    /// Returns [`InvalidUrl`] if `url` is not an http or https URL.
+    pub fn new(url: &str, key: Option<K>, timeouts: QdrantTimeouts) -> Result<Self, InvalidUrl> {
+        let server = Arc::new(Server::new(url, timeouts)?);
         Ok(Self { server, channel: Arc::default(), key })
     }
 
-    /// Asks the database. If it refuses the key, and the source of keys has another by now, it is asked again.
+    /// Calls the database. If it rejects the key and the source of keys returns another one, the call is retried
+    /// once with that key.
     ///
     /// # Errors
     ///
-    /// [`Failure`], as the last attempt ended.
-    pub async fn ask<T, F: Future<Output = Result<Response<T>, Status>>>(
+    /// Returns the [`QdrantError`] of the last attempt.
+    pub async fn call<T, F: Future<Output = Result<Response<T>, Status>>>(
         &self,
-        question: impl Fn(Services) -> F,
-    ) -> Result<T, Failure> {
+        operation: impl Fn(Clients) -> F,
+    ) -> Result<T, QdrantError> {
         let key = self.key(None).await?;
-        match self.ask_with(key.as_ref(), &question).await {
-            Err(Failure::Refused) if key.is_some() => {
-                let fresh = self.key(key.as_ref()).await?;
-                if fresh == key {
-                    return Err(Failure::Refused);
+        match self.call_with_key(key.as_ref(), &operation).await {
+            Err(QdrantError::Unauthorized) if key.is_some() => {
+                let fresh_key = self.key(key.as_ref()).await?;
+                if fresh_key == key {
+                    return Err(QdrantError::Unauthorized);
                 }
-                self.ask_with(fresh.as_ref(), &question).await
+                self.call_with_key(fresh_key.as_ref(), &operation).await
             }
-            answer => answer,
+            response => response,
         }
     }
 
-    /// How a collection is laid out.
+    /// Returns the configuration of a collection.
     ///
     /// # Errors
     ///
-    /// [`Failure`], which is [`Failure::NoCollection`] where there is none.
-    pub async fn collection(&self, name: &str) -> Result<CollectionInfo, Failure> {
-        let asked = GetCollectionInfoRequest { collection_name: name.to_owned() };
-        let answer = self.ask(|qdrant| {
-            let asked = asked.clone();
-            async move { qdrant.collections().get(asked).await }
+    /// Returns [`QdrantError::CollectionNotFound`] if there is none, or another [`QdrantError`].
+    pub async fn collection(&self, name: &str) -> Result<CollectionInfo, QdrantError> {
+        let request = GetCollectionInfoRequest { collection_name: name.to_owned() };
+        let response = self.call(|qdrant| {
+            let request = request.clone();
+            async move { qdrant.collections().get(request).await }
         });
-        answer.await?.result.ok_or(Failure::NoCollection)
+        response.await?.result.ok_or(QdrantError::CollectionNotFound)
     }
 
-    /// Asks with this key, and once more over a new connection if that one led nowhere.
-    async fn ask_with<T, F: Future<Output = Result<Response<T>, Status>>>(
+    /// Calls with this key, and retries once over a new connection if the first one failed.
+    async fn call_with_key<T, F: Future<Output = Result<Response<T>, Status>>>(
         &self,
         key: Option<&ApiKey>,
-        question: &impl Fn(Services) -> F,
-    ) -> Result<T, Failure> {
-        let once = async || {
-            let answer = question(self.services(key)?).await;
-            answer.map(Response::into_inner).map_err(Failure::from)
+        operation: &impl Fn(Clients) -> F,
+    ) -> Result<T, QdrantError> {
+        let attempt = async || {
+            let response = operation(self.clients(key)?).await;
+            response.map(Response::into_inner).map_err(QdrantError::from)
         };
-        match once().await {
-            Err(Failure::Unavailable | Failure::TimedOut) => {
+        match attempt().await {
+            Err(QdrantError::Unavailable | QdrantError::TimedOut) => {
                 *self.channel.lock().unwrap_or_else(PoisonError::into_inner) = None;
-                once().await
+                attempt().await
             }
-            answer => answer,
+            response => response,
         }
     }
 
-    fn services(&self, key: Option<&ApiKey>) -> Result<Services, Failure> {
+    fn clients(&self, key: Option<&ApiKey>) -> Result<Clients, QdrantError> {
         let key = key.map(|key| AsciiMetadataValue::try_from(key.reveal())).transpose();
-        let mut key = key.map_err(|_| Failure::Refused)?;
+        let mut key = key.map_err(|_| QdrantError::Unauthorized)?;
         key.iter_mut().for_each(|key| key.set_sensitive(true));
         let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
         let channel = match channel.as_ref() {
             Some(open) => open.clone(),
             None => channel.insert(self.server.channel()?).clone(),
         };
-        let transport = InterceptedService::new(channel, WithKey(key));
-        Ok(Services { transport, origin: self.server.origin.clone() })
+        let transport = InterceptedService::new(channel, ApiKeyInterceptor(key));
+        Ok(Clients { transport, origin: self.server.origin.clone() })
     }
 
-    async fn key(&self, refused: Option<&ApiKey>) -> Result<Option<ApiKey>, Failure> {
+    async fn key(&self, rejected: Option<&ApiKey>) -> Result<Option<ApiKey>, QdrantError> {
         match &self.key {
-            Some(keys) => Ok(Some(keys.key(refused).await?)),
+            Some(keys) => Ok(Some(keys.key(rejected).await?)),
             None => Ok(None),
         }
     }
@@ -163,46 +164,46 @@ impl<K> fmt::Debug for Connection<K> {
     }
 }
 
-/// Why the database did not answer. No variant carries its words, since they may hold what it was asked (I14).
+/// A failed database call. No variant carries the server's message, since it may quote the request (I14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// It can't be reached, or failed.
+pub enum QdrantError {
+    /// The database is unreachable or failed.
     #[error("the vector database is unavailable")]
     Unavailable,
-    /// It did not answer in time.
+    /// The database did not respond in time.
     #[error("the vector database did not answer in time")]
     TimedOut,
-    /// It refused the key, or there is none.
+    /// The database rejected the key, or no key is configured.
     #[error("the vector database refused the credentials")]
-    Refused,
-    /// It has no such collection.
+    Unauthorized,
+    /// The collection doesn't exist.
     #[error("the vector database has no such collection")]
-    NoCollection,
-    /// It does not take the request as it is: another dimension, for example.
+    CollectionNotFound,
+    /// The database rejected the request, for example for a vector of other dimensions.
     #[error("the vector database rejected the request")]
     Rejected,
-    /// What it was sent or sends back is larger than either side takes.
+    /// A message exceeds the size limit of either side.
     #[error("a message to or from the vector database is too large")]
     TooLarge,
 }
 
-impl From<Status> for Failure {
+impl From<Status> for QdrantError {
     fn from(status: Status) -> Self {
         match status.code() {
-            Code::NotFound => Self::NoCollection,
-            Code::Unauthenticated | Code::PermissionDenied => Self::Refused,
+            Code::NotFound => Self::CollectionNotFound,
+            Code::Unauthenticated | Code::PermissionDenied => Self::Unauthorized,
             Code::InvalidArgument | Code::Unimplemented => Self::Rejected,
             Code::OutOfRange => Self::TooLarge,
-            // What our own patience ends in.
+            // Our own timeouts end in these codes.
             Code::Cancelled | Code::DeadlineExceeded => Self::TimedOut,
             _ => Self::Unavailable,
         }
     }
 }
 
-impl From<agent::model::Error> for Failure {
+impl From<agent::model::Error> for QdrantError {
     fn from(_: agent::model::Error) -> Self {
-        Self::Refused
+        Self::Unauthorized
     }
 }
 
@@ -211,18 +212,18 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_database_that_is_not_there_is_unavailable_and_only_when_it_is_asked() {
-        let connection = Connection::<ApiKey>::new("http://127.0.0.1:1", None, Patience::OF_A_TURN).unwrap();
-        assert_eq!(connection.collection("c").await, Err(Failure::Unavailable));
+    async fn missing_database_is_unavailable_on_first_call() {
+        let connection = Connection::<ApiKey>::new("http://127.0.0.1:1", None, QdrantTimeouts::TURN).unwrap();
+        assert_eq!(connection.collection("c").await, Err(QdrantError::Unavailable));
     }
 
     #[test]
-    fn what_is_no_url_is_refused_and_a_key_never_shows() {
+    fn invalid_url_is_rejected_and_debug_hides_the_key() {
         for url in ["", "localhost:6334", "ftp://host", "http://a b", "http://", "/path"] {
-            assert!(Connection::<ApiKey>::new(url, None, Patience::OF_A_TURN).is_err(), "{url}");
+            assert!(Connection::<ApiKey>::new(url, None, QdrantTimeouts::TURN).is_err(), "{url}");
         }
         let key = Some(ApiKey::new("secret"));
-        let connection = Connection::new("https://host:6334", key, Patience::OF_A_TURN).unwrap();
+        let connection = Connection::new("https://host:6334", key, QdrantTimeouts::TURN).unwrap();
         assert!(!format!("{connection:?}").contains("secret"));
     }
 }

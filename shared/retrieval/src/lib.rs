@@ -1,11 +1,11 @@
-//! Retrieval: chunks of an org's sources that a turn is about, from Qdrant.
+//! Retrieval: searches an org's indexed sources in Qdrant.
 //!
-//! [`Retriever`] is the adapter of [`agent::retrieval::Retrieval`]. [`filter`] says what a search may return, and the
-//! tenant is part of it whatever was asked; [`query`] is the search. Both are pure.
+//! [`Retriever`] is the adapter of [`agent::retrieval::Retrieval`]. [`filter`] builds the conditions of a search,
+//! always with the tenant's; [`query`] builds the search. Both are pure.
 //!
-//! [`payload`] is what a point of the database holds, [`collection`] how a collection is laid out, [`terms`] the sparse
-//! vector of a text, [`connection`] how the database is reached. Whoever writes points and whoever searches them
-//! use these and no others, so both mean the same.
+//! [`payload`] is the payload of a point, [`collection`] the layout of a collection, [`sparse_vector`] the sparse
+//! vector of a text, and [`connection`] the access to the database. Indexer and search share them, so that both
+//! agree.
 //!
 //! [`sessions`] is the index of sessions, in a collection of its own.
 
@@ -18,7 +18,7 @@ pub mod point;
 pub mod query;
 pub mod retriever;
 pub mod sessions;
-pub mod terms;
+pub mod sparse_vector;
 
 pub use connection::Connection;
 pub use payload::Payload;

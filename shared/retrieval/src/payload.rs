@@ -1,4 +1,4 @@
-//! What a point of the database says of its chunk (IDX-025).
+//! The payload of a point: the chunk's text and its metadata.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use agent::retrieval::key;
 use contracts::{hash::ContentHash, id::OrgId};
 use qdrant_client::qdrant::{Value, value::Kind};
 
-/// The keys that a search asks for: what a chunk is told by. Whatever else another indexer keeps stays where it is.
-pub const TOLD: [&str; 9] = [
+/// The keys that a search requests. Other keys, such as another indexer's, are not fetched.
+pub const SEARCH_KEYS: [&str; 9] = [
     key::ORG_ID,
     key::REPO,
     key::PATH,
@@ -19,28 +19,28 @@ pub const TOLD: [&str; 9] = [
     key::TEXT,
 ];
 
-/// The payload of a point. What is absent is not written.
+/// The payload of a point. Absent members are not written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
     /// The tenant.
     pub org_id: OrgId,
     /// The workspace.
     pub project_id: Option<String>,
-    /// The indexed source, as its indexer names it.
+    /// The indexed source, as named by its indexer.
     pub doc_id: String,
-    /// What the chunk is about, as its indexer names it.
+    /// The subject of the chunk, as named by its indexer.
     pub semantic_id: Option<String>,
-    /// What kind of source it is.
+    /// The kind of source.
     pub content_type: Option<String>,
-    /// Which kind of that.
+    /// The subtype of that kind.
     pub subtype: Option<String>,
     /// The section of a document.
     pub section_key: Option<String>,
-    /// The chunk's place among its source's, from 0.
+    /// The chunk's index within its source, from 0.
     pub part_index: u32,
-    /// How many chunks its source has.
+    /// The number of chunks of its source.
     pub part_total: u32,
-    /// What a reader would call it.
+    /// A human-readable title.
     pub title: Option<String>,
     /// Its language, in lower case.
     pub language: Option<String>,
@@ -52,9 +52,9 @@ pub struct Payload {
     pub line_start: u32,
     /// Its last line.
     pub line_end: u32,
-    /// What the code declares.
+    /// The symbol that the code declares.
     pub symbol: Option<String>,
-    /// What kind of declaration that is.
+    /// The kind of that symbol.
     pub symbol_type: Option<String>,
     /// Labels.
     pub label_slugs: Vec<String>,
@@ -64,12 +64,12 @@ pub struct Payload {
     pub content_hash: ContentHash,
     /// The model that made its vector.
     pub embedding_model: String,
-    /// The chunk itself.
+    /// The chunk's text.
     pub text: String,
 }
 
 impl Payload {
-    /// The payload as the database keeps it.
+    /// Converts it into the database's form.
     #[must_use]
     pub fn into_map(self) -> HashMap<String, Value> {
         let labels = Some(self.label_slugs).filter(|labels| !labels.is_empty());
@@ -100,10 +100,11 @@ impl Payload {
         members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }
 
-    /// The payload of a point, whoever wrote it; none without an org and a text. What is missing or of another type
-    /// counts as not said: lines are then counted, the hash computed, and a path is the source's name.
+    /// Reads the payload of a point of any indexer; none without an org and a text. A member that is missing or of
+    /// another type counts as absent: then lines are counted, the hash is computed, and the path is the source's
+    /// name.
     #[must_use]
-    pub fn read(mut map: HashMap<String, Value>) -> Option<Self> {
+    pub fn from_map(mut map: HashMap<String, Value>) -> Option<Self> {
         let mut take = |key: &str| map.remove(key).and_then(|value| value.kind);
         let org_id = OrgId::new(string(take(key::ORG_ID))?).ok()?;
         let text = string(take(key::TEXT)).filter(|text| !text.trim().is_empty())?;
@@ -131,7 +132,7 @@ impl Payload {
             symbol_type: string(take(key::SYMBOL_TYPE)),
             label_slugs: strings(take(key::LABEL_SLUGS)),
             source_sha256: string(take(key::SOURCE_SHA256)),
-            content_hash: hash.unwrap_or_else(|| ContentHash::of_text(&text)),
+            content_hash: hash.unwrap_or_else(|| ContentHash::hash_text(&text)),
             embedding_model: string(take(key::EMBEDDING_MODEL)).unwrap_or_default(),
             doc_id,
             text,
@@ -163,7 +164,7 @@ fn strings(kind: Option<Kind>) -> Vec<String> {
 fn number(kind: Option<Kind>) -> Option<u32> {
     match kind? {
         Kind::IntegerValue(value) => u32::try_from(value).ok(),
-        // Writers in languages without whole numbers.
+        // Indexers in languages without integers write doubles.
         Kind::DoubleValue(value) if value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value) => {
             Some(value as u32)
         }
@@ -176,9 +177,9 @@ mod tests {
     use qdrant_client::qdrant::ScoredPoint;
 
     use super::*;
-    use crate::retriever::chunk;
+    use crate::retriever::chunk_from_point;
 
-    fn whole() -> Payload {
+    fn full_payload() -> Payload {
         let some = |text: &str| Some(text.to_owned());
         Payload {
             org_id: OrgId::new("acme").unwrap(),
@@ -200,37 +201,37 @@ mod tests {
             symbol_type: some("function"),
             label_slugs: vec!["one".to_owned(), "two".to_owned()],
             source_sha256: some("00"),
-            content_hash: ContentHash::of_text("fn main() {}"),
+            content_hash: ContentHash::hash_text("fn main() {}"),
             embedding_model: "m".to_owned(),
             text: "fn main() {}".to_owned(),
         }
     }
 
     #[test]
-    fn a_payload_is_read_as_it_was_written_and_has_every_key() {
-        let map = whole().into_map();
+    fn payload_round_trips_with_every_key() {
+        let map = full_payload().into_map();
         assert_eq!(map.len(), 22);
-        assert_eq!(Payload::read(map), Some(whole()));
+        assert_eq!(Payload::from_map(map), Some(full_payload()));
     }
 
     #[test]
-    fn what_a_search_asks_for_is_all_that_a_chunk_is_told_by() {
-        let chunk = |asked: fn(&str) -> bool| {
-            let mut payload = whole().into_map();
-            payload.retain(|key, _| asked(key));
-            chunk(ScoredPoint { id: Some(1.into()), payload, ..ScoredPoint::default() }).unwrap()
+    fn search_keys_are_all_that_a_chunk_needs() {
+        let chunk = |is_requested: fn(&str) -> bool| {
+            let mut payload = full_payload().into_map();
+            payload.retain(|key, _| is_requested(key));
+            chunk_from_point(ScoredPoint { id: Some(1.into()), payload, ..ScoredPoint::default() }).unwrap()
         };
-        assert_eq!(chunk(|_| true), chunk(|key| TOLD.contains(&key)));
+        assert_eq!(chunk(|_| true), chunk(|key| SEARCH_KEYS.contains(&key)));
     }
 
     #[test]
-    fn every_key_of_a_hint_is_a_payloads() {
-        let map = whole().into_map();
-        assert!(key::HINTS.iter().all(|hint| map.contains_key(*hint)));
+    fn every_hint_key_is_a_payload_key() {
+        let map = full_payload().into_map();
+        assert!(key::HINT_KEYS.iter().all(|hint| map.contains_key(*hint)));
     }
 
     #[test]
-    fn a_payload_of_another_indexer_is_read_as_far_as_it_goes() {
+    fn foreign_payload_is_read_with_fallbacks() {
         let map = [
             (key::ORG_ID, Value::from("acme")),
             (key::DOC_ID, Value::from("readme")),
@@ -238,17 +239,17 @@ mod tests {
             (key::TEXT, Value::from("one\ntwo")),
             ("Other", Value::from(true)),
         ];
-        let read = Payload::read(map.map(|(key, value)| (key.to_owned(), value)).into()).unwrap();
-        assert_eq!((read.path.as_str(), read.line_start, read.line_end), ("readme", 5, 6));
-        assert_eq!(read.content_hash, ContentHash::of_text("one\ntwo"));
+        let payload = Payload::from_map(map.map(|(key, value)| (key.to_owned(), value)).into()).unwrap();
+        assert_eq!((payload.path.as_str(), payload.line_start, payload.line_end), ("readme", 5, 6));
+        assert_eq!(payload.content_hash, ContentHash::hash_text("one\ntwo"));
     }
 
     #[test]
-    fn a_point_without_an_org_or_a_text_is_no_chunk() {
+    fn point_without_org_or_text_is_ignored() {
         for absent in [key::ORG_ID, key::TEXT] {
-            let mut map = whole().into_map();
+            let mut map = full_payload().into_map();
             map.remove(absent);
-            assert_eq!(Payload::read(map), None, "{absent}");
+            assert_eq!(Payload::from_map(map), None, "{absent}");
         }
     }
 }

@@ -1,51 +1,52 @@
-//! The query: one search as the database is asked it.
+//! Builds the database query of one search.
 //!
-//! Without hints and terms it is the nearest points by the dense vector. Otherwise each way to look is a prefetch with
-//! the filter of its own, and what they find is fused by reciprocal rank: by the dense vector and, where the collection
-//! has them, by terms; plain, and among what hints favour. The plain ones find all that may be found, so hints move
-//! chunks and leave out none.
+//! Without hints and terms it requests the nearest points by the dense vector. Otherwise each kind of search is a
+//! prefetch with its own filter, and reciprocal rank fusion combines the results: by the dense vector and, if the
+//! collection has one, by the sparse vector; each over all points, and over those that hints favour. The searches
+//! over all points cover every possible match, so hints move chunks and leave out none.
 
-use agent::retrieval::{MOST_CHUNKS, Search};
+use agent::retrieval::{MAX_CHUNKS, Search};
 use qdrant_client::qdrant::{
     Fusion, PayloadIncludeSelector, PrefetchQuery, PrefetchQueryBuilder, Query, QueryPoints,
     QueryPointsBuilder, VectorInput, with_payload_selector::SelectorOptions,
 };
 
-use crate::collection::{Layout, TERMS};
+use crate::collection::{Layout, SPARSE};
 use crate::filter::{Filters, filters};
-use crate::payload::TOLD;
-use crate::terms::Terms;
+use crate::payload::SEARCH_KEYS;
+use crate::sparse_vector::SparseVector;
 
-/// So many more candidates are asked for than are wanted: of some the lines are told already, others are too long.
+/// The factor of candidates to wanted chunks: some overlap others, and some are too long.
 const CANDIDATES_PER_CHUNK: u64 = 3;
 
-/// What is asked.
+/// Builds the query.
 #[must_use]
-pub fn query(search: &Search<'_>, layout: &Layout, vector: &[f32]) -> QueryPoints {
-    let limit = u64::from(search.chunks.clamp(1, MOST_CHUNKS)) * CANDIDATES_PER_CHUNK;
-    let Filters { plain, hinted } = filters(search.org, search.scope, search.hints, &layout.texts);
+pub fn build(search: &Search<'_>, layout: &Layout, vector: &[f32]) -> QueryPoints {
+    let limit = u64::from(search.chunks.clamp(1, MAX_CHUNKS)) * CANDIDATES_PER_CHUNK;
+    let Filters { base, hinted } = filters(search.org, search.scope, search.hints, &layout.text_keys);
     let dense = Query::new_nearest(vector.to_vec());
-    let mut ways = vec![(dense, layout.dense.0.clone())];
-    let terms = Terms::of_question(search.question);
-    if layout.has_terms && !terms.is_empty() {
-        let terms = Query::new_nearest(VectorInput::new_sparse(terms.indices, terms.values));
-        ways.push((terms, Some(TERMS.to_owned())));
+    let mut nearest_queries = vec![(dense, layout.dense.0.clone())];
+    let sparse = SparseVector::from_question(search.question);
+    if layout.has_sparse && !sparse.is_empty() {
+        let sparse = Query::new_nearest(VectorInput::new_sparse(sparse.indices, sparse.values));
+        nearest_queries.push((sparse, Some(SPARSE.to_owned())));
     }
-    let told = PayloadIncludeSelector { fields: TOLD.map(str::to_owned).to_vec() };
-    let asked =
-        QueryPointsBuilder::new(search.collection).limit(limit).with_payload(SelectorOptions::Include(told));
-    if let ([(dense, using)], None) = (ways.as_slice(), &hinted) {
-        let asked = asked.query(dense.clone()).filter(plain);
+    let payload_keys = PayloadIncludeSelector { fields: SEARCH_KEYS.map(str::to_owned).to_vec() };
+    let request = QueryPointsBuilder::new(search.collection)
+        .limit(limit)
+        .with_payload(SelectorOptions::Include(payload_keys));
+    if let ([(dense, using)], None) = (nearest_queries.as_slice(), &hinted) {
+        let request = request.query(dense.clone()).filter(base);
         return match using {
-            Some(using) => asked.using(using.clone()).build(),
-            None => asked.build(),
+            Some(using) => request.using(using.clone()).build(),
+            None => request.build(),
         };
     }
-    let among = std::iter::once(plain).chain(hinted);
-    let prefetches = among.flat_map(|filter| {
-        ways.iter().map(move |(way, using)| {
+    let scopes = std::iter::once(base).chain(hinted);
+    let prefetches = scopes.flat_map(|filter| {
+        nearest_queries.iter().map(move |(nearest, using)| {
             let prefetch =
-                PrefetchQueryBuilder::default().query(way.clone()).filter(filter.clone()).limit(limit);
+                PrefetchQueryBuilder::default().query(nearest.clone()).filter(filter.clone()).limit(limit);
             match using {
                 Some(using) => prefetch.using(using.clone()).build(),
                 None => prefetch.build(),
@@ -53,7 +54,7 @@ pub fn query(search: &Search<'_>, layout: &Layout, vector: &[f32]) -> QueryPoint
         })
     });
     let prefetches: Vec<PrefetchQuery> = prefetches.collect();
-    asked.prefetch(prefetches).query(Fusion::Rrf).build()
+    request.prefetch(prefetches).query(Fusion::Rrf).build()
 }
 
 #[cfg(test)]
@@ -68,8 +69,8 @@ mod tests {
     use super::*;
     use crate::filter::tests::{any_scope, assert_of_tenant};
 
-    fn layout(has_terms: bool) -> Layout {
-        Layout { dense: (Some("dense".to_owned()), 2), has_terms, texts: BTreeSet::new() }
+    fn layout(has_sparse: bool) -> Layout {
+        Layout { dense: (Some("dense".to_owned()), 2), has_sparse, text_keys: BTreeSet::new() }
     }
 
     fn search<'a>(org: &'a OrgId, hints: &'a [Hint]) -> Search<'a> {
@@ -77,44 +78,44 @@ mod tests {
     }
 
     #[test]
-    fn without_terms_and_hints_it_is_one_plain_search() {
+    fn search_without_terms_and_hints_is_one_query() {
         let org = OrgId::new("acme").unwrap();
-        let asked = query(&search(&org, &[]), &layout(false), &[1.0, 0.0]);
-        assert!(asked.prefetch.is_empty());
-        assert_eq!((asked.using.as_deref(), asked.limit), (Some("dense"), Some(24)));
-        assert_of_tenant(&asked.filter.unwrap(), &org);
+        let request = build(&search(&org, &[]), &layout(false), &[1.0, 0.0]);
+        assert!(request.prefetch.is_empty());
+        assert_eq!((request.using.as_deref(), request.limit), (Some("dense"), Some(24)));
+        assert_of_tenant(&request.filter.unwrap(), &org);
     }
 
     #[test]
-    fn each_way_to_look_is_a_prefetch_and_hints_add_to_the_plain_ones() {
+    fn each_vector_and_filter_is_a_prefetch() {
         let org = OrgId::new("acme").unwrap();
         let hints = [Hint::new("Repo", "core")];
-        let ways = |asked: &QueryPoints| -> Vec<(String, usize)> {
-            let way =
+        let nearest_queries = |request: &QueryPoints| -> Vec<(String, usize)> {
+            let nearest =
                 |one: &PrefetchQuery| (one.using.clone().unwrap(), one.filter.as_ref().unwrap().must.len());
-            asked.prefetch.iter().map(way).collect()
+            request.prefetch.iter().map(nearest).collect()
         };
-        let named = |ways: &[(&str, usize)]| -> Vec<(String, usize)> {
-            ways.iter().map(|(name, conditions)| ((*name).to_owned(), *conditions)).collect()
+        let named = |nearest_queries: &[(&str, usize)]| -> Vec<(String, usize)> {
+            nearest_queries.iter().map(|(name, conditions)| ((*name).to_owned(), *conditions)).collect()
         };
-        let hybrid = query(&search(&org, &[]), &layout(true), &[1.0, 0.0]);
-        assert_eq!(ways(&hybrid), named(&[("dense", 1), ("terms", 1)]));
-        let hinted = query(&search(&org, &hints), &layout(false), &[1.0, 0.0]);
-        assert_eq!(ways(&hinted), named(&[("dense", 1), ("dense", 2)]));
-        let both = query(&search(&org, &hints), &layout(true), &[1.0, 0.0]);
-        assert_eq!(ways(&both), named(&[("dense", 1), ("terms", 1), ("dense", 2), ("terms", 2)]));
+        let hybrid = build(&search(&org, &[]), &layout(true), &[1.0, 0.0]);
+        assert_eq!(nearest_queries(&hybrid), named(&[("dense", 1), ("terms", 1)]));
+        let hinted = build(&search(&org, &hints), &layout(false), &[1.0, 0.0]);
+        assert_eq!(nearest_queries(&hinted), named(&[("dense", 1), ("dense", 2)]));
+        let both = build(&search(&org, &hints), &layout(true), &[1.0, 0.0]);
+        assert_eq!(nearest_queries(&both), named(&[("dense", 1), ("terms", 1), ("dense", 2), ("terms", 2)]));
     }
 
     #[test]
-    fn a_question_without_a_term_is_searched_by_its_vector() {
+    fn question_without_terms_uses_the_dense_vector_only() {
         let org = OrgId::new("acme").unwrap();
-        let asked = Search { question: "? !", ..search(&org, &[]) };
-        assert!(query(&asked, &layout(true), &[1.0, 0.0]).prefetch.is_empty());
+        let request = Search { question: "? !", ..search(&org, &[]) };
+        assert!(build(&request, &layout(true), &[1.0, 0.0]).prefetch.is_empty());
     }
 
-    fn leaves(asked: &QueryPoints) -> Vec<Filter> {
-        let own = asked.prefetch.is_empty().then(|| asked.filter.clone().unwrap_or_default());
-        let prefetched = asked.prefetch.iter().map(|one| {
+    fn leaves(request: &QueryPoints) -> Vec<Filter> {
+        let own = request.prefetch.is_empty().then(|| request.filter.clone().unwrap_or_default());
+        let prefetched = request.prefetch.iter().map(|one| {
             assert!(one.prefetch.is_empty());
             one.filter.clone().unwrap_or_default()
         });
@@ -125,14 +126,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(10_000))]
 
         #[test]
-        fn whatever_is_asked_every_way_to_look_is_of_the_callers_org_alone(
-            (org, scope, hints) in any_scope(), question in "\\PC{0,20}", has_terms: bool, chunks: u32,
+        fn every_prefetch_is_limited_to_the_callers_org(
+            (org, scope, hints) in any_scope(), question in "\\PC{0,20}", has_sparse: bool, chunks: u32,
         ) {
             let search =
                 Search { org: &org, collection: "c", question: &question, scope: &scope, hints: &hints, chunks };
-            let asked = query(&search, &layout(has_terms), &[1.0, 0.0]);
-            prop_assert!(asked.limit.unwrap() <= 192);
-            for filter in leaves(&asked) {
+            let request = build(&search, &layout(has_sparse), &[1.0, 0.0]);
+            prop_assert!(request.limit.unwrap() <= 192);
+            for filter in leaves(&request) {
                 assert_of_tenant(&filter, &org);
             }
         }

@@ -1,4 +1,4 @@
-//! The port: what one process knows of the provider of embeddings and of the database, and asks of them.
+//! The adapter of the retrieval port: one process's access to the embedding provider and the database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,35 +7,35 @@ use std::time::Duration;
 use agent::retrieval::{Chunk, EmbeddingModel, Error, Retrieval, Search};
 use llm::breaker::{self, Breaker};
 use llm::embeddings::Embeddings;
-use llm::key::Keys;
+use llm::key::KeySource;
 use qdrant_client::qdrant::{ScoredPoint, point_id::PointIdOptions};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use crate::collection::Layout;
-use crate::connection::{Connection, Failure};
+use crate::connection::{Connection, QdrantError};
 use crate::payload::Payload;
-use crate::query::query;
+use crate::query::build;
 
-/// How long what is known of a collection is taken for true.
-const LAYOUT_LASTS: Duration = Duration::from_secs(300);
+/// The lifetime of a cached collection layout.
+const LAYOUT_TTL: Duration = Duration::from_secs(300);
 
-/// When retrieval is not asked for: it costs each turn its wait, so it takes few failures.
-pub const BREAKER: breaker::Policy = breaker::Policy { failures: 3, pause: Duration::from_secs(15) };
+/// The circuit breaker policy. It opens after few failures, since each one costs a turn its wait.
+pub const BREAKER_POLICY: breaker::Policy = breaker::Policy { failures: 3, pause: Duration::from_secs(15) };
 
-/// Retrieval over a provider of embeddings and a Qdrant. One of it serves all turns of a process.
+/// Retrieval over an embedding provider and a Qdrant database. One instance serves all turns of a process.
 #[derive(Debug)]
 pub struct Retriever<E, Q> {
     embeddings: Embeddings<E>,
     database: Arc<Database<Q>>,
-    /// The collection that turns search as a rule.
+    /// The default collection, whose layout is fetched ahead.
     collection: String,
     embedding_breaker: Breaker,
     database_breaker: Breaker,
 }
 
-impl<E: Keys, Q: Keys + 'static> Retriever<E, Q> {
-    /// Nothing is sent before the first question.
+impl<E: KeySource, Q: KeySource + 'static> Retriever<E, Q> {
+    /// Creates a retriever. Nothing is sent before the first question.
     #[must_use]
     pub fn new(
         embeddings: Embeddings<E>,
@@ -43,7 +43,7 @@ impl<E: Keys, Q: Keys + 'static> Retriever<E, Q> {
         collection: String,
         breaker: breaker::Policy,
     ) -> Self {
-        let breaker = |who| Breaker::new(breaker).around(who);
+        let breaker = |who| Breaker::new(breaker).with_name(who);
         Self {
             embeddings,
             database: Arc::new(Database { connection, layouts: Mutex::default() }),
@@ -53,46 +53,46 @@ impl<E: Keys, Q: Keys + 'static> Retriever<E, Q> {
         }
     }
 
-    async fn found(&self, search: &Search<'_>, vector: &[f32]) -> Result<Vec<Chunk>, Error> {
+    async fn search_points(&self, search: &Search<'_>, vector: &[f32]) -> Result<Vec<Chunk>, Error> {
         let layout = self.database.layout(search.collection).await?;
         if usize::try_from(layout.dense.1) != Ok(vector.len()) {
-            return Err(Error::OtherDimensions);
+            return Err(Error::DimensionMismatch);
         }
-        let asked = query(search, &layout, vector);
-        let found = self.database.connection.ask(|qdrant| {
-            let asked = asked.clone();
-            async move { qdrant.points().query(asked).await }
+        let request = build(search, &layout, vector);
+        let response = self.database.connection.call(|qdrant| {
+            let request = request.clone();
+            async move { qdrant.points().query(request).await }
         });
-        let found = found.await?.result.into_iter();
-        // The filter keeps other orgs' points away. What came all the same is nobody's.
-        Ok(found
-            .filter_map(chunk)
+        let points = response.await?.result.into_iter();
+        // The filter excludes other orgs' points; drop any that come back all the same.
+        Ok(points
+            .filter_map(chunk_from_point)
             .filter(|(org, _)| org == search.org.as_str())
             .map(|(_, chunk)| chunk)
             .collect())
     }
 }
 
-impl<E: Keys, Q: Keys + 'static> Retrieval for Retriever<E, Q> {
+impl<E: KeySource, Q: KeySource + 'static> Retrieval for Retriever<E, Q> {
     async fn embed(
         &self,
         model: &EmbeddingModel,
         question: &str,
         deadline: Duration,
     ) -> Result<Vec<f32>, Error> {
-        // A database that is known to be down makes a vector worthless.
+        // Without the database the vector would be useless.
         if self.database_breaker.is_open(Instant::now()) {
             return Err(Error::Paused);
         }
-        let admission = self.embedding_breaker.admit(Instant::now()).map_err(|_| Error::Paused)?;
-        self.database.look_ahead(&self.collection);
+        let permit = self.embedding_breaker.acquire(Instant::now()).map_err(|_| Error::Paused)?;
+        self.database.prefetch_layout(&self.collection);
         let embedded = self.embeddings.embed(model, &[question], deadline).await;
-        admission.ended(embedded.as_ref().is_err_and(breaker::is_outage), Instant::now());
+        permit.record(embedded.as_ref().is_err_and(breaker::is_outage), Instant::now());
         let embedded = embedded.map_err(|error| match error {
             llm::Error::TimedOut => Error::TimedOut,
-            _ => Error::NotEmbedded,
+            _ => Error::EmbeddingFailed,
         })?;
-        embedded.vectors.into_iter().next().ok_or(Error::NotEmbedded)
+        embedded.vectors.into_iter().next().ok_or(Error::EmbeddingFailed)
     }
 
     async fn search(
@@ -101,57 +101,59 @@ impl<E: Keys, Q: Keys + 'static> Retrieval for Retriever<E, Q> {
         vector: &[f32],
         deadline: Duration,
     ) -> Result<Vec<Chunk>, Error> {
-        let admission = self.database_breaker.admit(Instant::now()).map_err(|_| Error::Paused)?;
-        let found = timeout(deadline, self.found(search, vector)).await.unwrap_or(Err(Error::TimedOut));
-        let is_outage = matches!(found, Err(Error::TimedOut | Error::Unavailable));
-        admission.ended(is_outage, Instant::now());
-        found
+        let permit = self.database_breaker.acquire(Instant::now()).map_err(|_| Error::Paused)?;
+        let chunks =
+            timeout(deadline, self.search_points(search, vector)).await.unwrap_or(Err(Error::TimedOut));
+        let is_outage = matches!(chunks, Err(Error::TimedOut | Error::Unavailable));
+        permit.record(is_outage, Instant::now());
+        chunks
     }
 }
 
-/// The database, and what is known of its collections.
+/// The database and a cache of its collections' layouts.
 #[derive(Debug)]
 struct Database<Q> {
     connection: Connection<Q>,
     layouts: Mutex<BTreeMap<String, (Instant, Layout)>>,
 }
 
-impl<Q: Keys + 'static> Database<Q> {
-    /// Finds out about a collection while nobody waits for it.
-    fn look_ahead(self: &Arc<Self>, collection: &str) {
-        let is_known = self.layouts.try_lock().map_or(true, |layouts| known(&layouts, collection).is_some());
-        if !is_known {
-            let (ahead, collection) = (Arc::clone(self), collection.to_owned());
-            tokio::spawn(async move { ahead.layout(&collection).await.is_ok() });
+impl<Q: KeySource + 'static> Database<Q> {
+    /// Fetches a collection's layout in the background.
+    fn prefetch_layout(self: &Arc<Self>, collection: &str) {
+        let is_cached =
+            self.layouts.try_lock().map_or(true, |layouts| cached_layout(&layouts, collection).is_some());
+        if !is_cached {
+            let (database, collection) = (Arc::clone(self), collection.to_owned());
+            tokio::spawn(async move { database.layout(&collection).await.is_ok() });
         }
     }
 
     async fn layout(&self, collection: &str) -> Result<Layout, Error> {
-        // Held while asking, so that one answer serves everyone who waits for it.
+        // Hold the lock during the request, so that one response serves all waiters.
         let mut layouts = self.layouts.lock().await;
-        if let Some(layout) = known(&layouts, collection) {
+        if let Some(layout) = cached_layout(&layouts, collection) {
             return Ok(layout);
         }
         let info = self.connection.collection(collection).await?;
-        let layout = Layout::of(info).ok_or(Error::NoCollection)?;
-        layouts.retain(|_, (at, _)| at.elapsed() < LAYOUT_LASTS);
+        let layout = Layout::from_info(info).ok_or(Error::CollectionNotFound)?;
+        layouts.retain(|_, (at, _)| at.elapsed() < LAYOUT_TTL);
         layouts.insert(collection.to_owned(), (Instant::now(), layout.clone()));
         Ok(layout)
     }
 }
 
-fn known(layouts: &BTreeMap<String, (Instant, Layout)>, collection: &str) -> Option<Layout> {
-    layouts.get(collection).filter(|(at, _)| at.elapsed() < LAYOUT_LASTS).map(|(_, layout)| layout.clone())
+fn cached_layout(layouts: &BTreeMap<String, (Instant, Layout)>, collection: &str) -> Option<Layout> {
+    layouts.get(collection).filter(|(at, _)| at.elapsed() < LAYOUT_TTL).map(|(_, layout)| layout.clone())
 }
 
-/// A point as a chunk, with the org that it is of.
+/// Converts a point into a chunk and its org.
 #[must_use]
-pub fn chunk(point: ScoredPoint) -> Option<(String, Chunk)> {
+pub fn chunk_from_point(point: ScoredPoint) -> Option<(String, Chunk)> {
     let id = match point.id?.point_id_options? {
         PointIdOptions::Num(number) => number.to_string(),
         PointIdOptions::Uuid(uuid) => uuid,
     };
-    let payload = Payload::read(point.payload)?;
+    let payload = Payload::from_map(point.payload)?;
     let chunk = Chunk {
         id,
         repo: payload.repo,
@@ -166,15 +168,15 @@ pub fn chunk(point: ScoredPoint) -> Option<(String, Chunk)> {
     Some((payload.org_id.as_str().to_owned(), chunk))
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
+impl From<QdrantError> for Error {
+    fn from(failure: QdrantError) -> Self {
         match failure {
-            Failure::Unavailable => Self::Unavailable,
-            Failure::TimedOut => Self::TimedOut,
-            Failure::Refused => Self::Refused,
-            Failure::NoCollection => Self::NoCollection,
-            Failure::Rejected => Self::Rejected,
-            Failure::TooLarge => Self::TooLarge,
+            QdrantError::Unavailable => Self::Unavailable,
+            QdrantError::TimedOut => Self::TimedOut,
+            QdrantError::Unauthorized => Self::Unauthorized,
+            QdrantError::CollectionNotFound => Self::CollectionNotFound,
+            QdrantError::Rejected => Self::Rejected,
+            QdrantError::TooLarge => Self::TooLarge,
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Searches against a real engine: what a scope lets through, what hints move, and that no org sees another's chunks.
+//! Searches against a real engine: scopes filter, hints rank, and no org sees another's chunks.
 //!
-//! The same against the embedded engine of the local cloud, once that was built (`cargo run -p aptix -- search …`
-//! builds it), and against the real server where a `qdrant` is on the path.
+//! They run against the embedded engine of the local cloud, if it was built (`cargo run -p aptix -- search …` builds
+//! it), and against a real server if a `qdrant` is on the path.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,10 +32,10 @@ use llm::{
 use qdrant_client::qdrant::{NamedVectors, PointStruct, UpsertPointsBuilder, Value, Vector};
 use retrieval::{
     Connection, Payload, Retriever, collection,
-    connection::{Patience, Services},
+    connection::{Clients, QdrantTimeouts},
     point,
-    retriever::BREAKER,
-    terms::Terms,
+    retriever::BREAKER_POLICY,
+    sparse_vector::SparseVector,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -46,10 +46,10 @@ use tokio::{
 const COLLECTION: &str = "conditions";
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// How many random searches are made of each engine.
+/// The number of random searches per engine.
 const CASES: usize = 2_000;
 
-/// An engine that runs, until it is dropped.
+/// A running engine, which ends when dropped.
 struct Engine {
     name: &'static str,
     url: String,
@@ -57,16 +57,16 @@ struct Engine {
     _folder: TempDir,
 }
 
-/// The embedded engine of the local cloud, if it was ever built, and the real server, where there is one.
+/// Starts the embedded engine of the local cloud, if it was built, and the real server, if it is installed.
 async fn engines() -> Vec<Engine> {
-    let found: Vec<Engine> = [embedded().await, server().await].into_iter().flatten().collect();
-    if found.is_empty() {
-        eprintln!("skipped: neither is the local cloud's engine built nor is a qdrant on the path");
+    let engines: Vec<Engine> = [embedded().await, server().await].into_iter().flatten().collect();
+    if engines.is_empty() {
+        eprintln!("skipped: the local cloud's engine is not built and no `qdrant` is on the path");
     }
-    found
+    engines
 }
 
-/// It says its port as its first line, and ends with its input.
+/// Starts the embedded engine. It prints its port as its first line, and ends with its input.
 async fn embedded() -> Option<Engine> {
     let test = std::env::current_exe().unwrap();
     let name = format!("embedded-qdrant{}", std::env::consts::EXE_SUFFIX);
@@ -79,8 +79,8 @@ async fn embedded() -> Option<Engine> {
         .kill_on_drop(true)
         .spawn();
     let mut process = started.ok()?;
-    let mut said = BufReader::new(process.stdout.take()?).lines();
-    let port = said.next_line().await.unwrap().expect("a port");
+    let mut output = BufReader::new(process.stdout.take()?).lines();
+    let port = output.next_line().await.unwrap().expect("a port");
     Some(Engine {
         name: "embedded",
         url: format!("http://127.0.0.1:{port}"),
@@ -89,7 +89,7 @@ async fn embedded() -> Option<Engine> {
     })
 }
 
-/// A server of its own, on free ports.
+/// Starts a separate server on free ports.
 async fn server() -> Option<Engine> {
     let folder = tempfile::tempdir().unwrap();
     let free =
@@ -110,7 +110,7 @@ async fn server() -> Option<Engine> {
     let process = started.ok()?;
     let give_up = Instant::now() + DEADLINE;
     while tokio::net::TcpStream::connect(format!("127.0.0.1:{grpc}")).await.is_err() {
-        assert!(Instant::now() < give_up, "qdrant does not start");
+        assert!(Instant::now() < give_up, "qdrant didn't start");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     Some(Engine {
@@ -121,7 +121,7 @@ async fn server() -> Option<Engine> {
     })
 }
 
-/// A point: its id is its org and name, and its vector points where it is told to.
+/// Returns a point whose id depends on its org and name, and whose vector points `towards` a direction.
 fn chunk(org: &str, name: &str, towards: f32, more: &[(&str, Value)]) -> PointStruct {
     let org_id = OrgId::new(org).unwrap();
     let text = format!("{name} of {org}");
@@ -145,37 +145,37 @@ fn chunk(org: &str, name: &str, towards: f32, more: &[(&str, Value)]) -> PointSt
         symbol_type: None,
         label_slugs: Vec::new(),
         source_sha256: None,
-        content_hash: ContentHash::of_text(&text),
+        content_hash: ContentHash::hash_text(&text),
         embedding_model: "m".to_owned(),
         text,
     };
     let mut map = payload.into_map();
     map.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
-    let terms = Terms::of_chunk(name);
+    let terms = SparseVector::from_chunk(name);
     let vectors = HashMap::from([
         (collection::DENSE.to_owned(), Vector::from(vec![1.0, towards, 0.0])),
-        (collection::TERMS.to_owned(), Vector::new_sparse(terms.indices, terms.values)),
+        (collection::SPARSE.to_owned(), Vector::new_sparse(terms.indices, terms.values)),
     ]);
-    let id = point::id(&org_id, "test", name, 0).to_string();
+    let id = point::point_id(&org_id, "test", name, 0).to_string();
     PointStruct::new(id, NamedVectors { vectors }, map)
 }
 
-/// Three chunks of `acme corp`, and the same of another org whose name has the same words.
-async fn filled(engine: &Engine) -> Retriever<ApiKey, ApiKey> {
-    let connection = Connection::<ApiKey>::new(&engine.url, None, Patience::OF_AN_INDEXER).unwrap();
-    let create = |qdrant: Services| async move {
-        qdrant.collections().create(collection::create(COLLECTION, 3)).await
+/// Indexes three chunks of `acme corp`, and the same chunks of other orgs whose names share its words.
+async fn index_chunks(engine: &Engine) -> Retriever<ApiKey, ApiKey> {
+    let connection = Connection::<ApiKey>::new(&engine.url, None, QdrantTimeouts::INDEXER).unwrap();
+    let create = |qdrant: Clients| async move {
+        qdrant.collections().create(collection::create_request(COLLECTION, 3)).await
     };
-    connection.ask(create).await.unwrap();
-    for index in collection::indexes(COLLECTION) {
-        let make = |qdrant: Services| {
+    connection.call(create).await.unwrap();
+    for index in collection::index_requests(COLLECTION) {
+        let make = |qdrant: Clients| {
             let index = index.clone();
             async move { qdrant.points().create_field_index(index).await }
         };
-        connection.ask(make).await.unwrap();
+        connection.call(make).await.unwrap();
     }
-    let words =
-        |words: &[&str]| Value::from(words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>());
+    let labels =
+        |labels: &[&str]| Value::from(labels.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>());
     let mut points = Vec::new();
     for org in ["acme corp", "corp acme", "acme"] {
         points.push(chunk(
@@ -184,7 +184,7 @@ async fn filled(engine: &Engine) -> Retriever<ApiKey, ApiKey> {
             0.0,
             &[
                 ("Repo", "the core".into()),
-                ("LabelSlugs", words(&["ddr", "api"])),
+                ("LabelSlugs", labels(&["ddr", "api"])),
                 ("Level", 3.into()),
                 ("Numbers", Value::from(vec![1_i64, 2])),
                 ("Draft", true.into()),
@@ -199,23 +199,28 @@ async fn filled(engine: &Engine) -> Retriever<ApiKey, ApiKey> {
             0.1,
             &[
                 ("Repo", "site".into()),
-                ("LabelSlugs", words(&["api"])),
+                ("LabelSlugs", labels(&["api"])),
                 ("Level", 5.into()),
                 ("Numbers", Value::from(vec![2_i64, 3])),
                 ("Draft", false.into()),
                 ("Text", "The end of a turn".into()),
             ],
         ));
-        points.push(chunk(org, "c", 0.2, &[("LabelSlugs", words(&["dataset"])), ("Text", "nothing".into())]));
+        points.push(chunk(
+            org,
+            "c",
+            0.2,
+            &[("LabelSlugs", labels(&["dataset"])), ("Text", "nothing".into())],
+        ));
     }
     let put = UpsertPointsBuilder::new(COLLECTION, points).wait(true).build();
-    let put = |qdrant: Services| {
+    let put = |qdrant: Clients| {
         let put = put.clone();
         async move { qdrant.points().upsert(put).await }
     };
-    connection.ask(put).await.unwrap();
+    connection.call(put).await.unwrap();
     let embeddings = Embeddings::new(Config::default(), Limits::default(), ApiKey::new("")).unwrap();
-    Retriever::new(embeddings, connection, COLLECTION.to_owned(), BREAKER)
+    Retriever::new(embeddings, connection, COLLECTION.to_owned(), BREAKER_POLICY)
 }
 
 async fn search(
@@ -230,9 +235,9 @@ async fn search(
     sources.search(&search, &[1.0, 0.0, 0.0], DEADLINE).await
 }
 
-/// The names of what was found, in order.
+/// Returns the names of the chunks found, in order.
 fn names(found: &[Chunk]) -> String {
-    found.iter().map(|chunk| chunk.path.strip_prefix("acme corp/").expect("the org's own")).collect()
+    found.iter().map(|chunk| chunk.path.strip_prefix("acme corp/").expect("a path of the org")).collect()
 }
 
 fn condition(key: &str, operator: RagOperator, values: &[RagValue]) -> RagCondition {
@@ -244,7 +249,7 @@ fn text(value: &str) -> RagValue {
 }
 
 #[tokio::test]
-async fn the_four_operators_hold_on_values_lists_numbers_flags_and_texts() {
+async fn operators_match_keywords_lists_numbers_flags_and_texts() {
     use RagOperator::{Contains, DoesNotContain, Equals, NotEquals};
     let number = RagValue::Integer;
     let cases: Vec<(&str, RagOperator, Vec<RagValue>, &str)> = vec![
@@ -279,7 +284,7 @@ async fn the_four_operators_hold_on_values_lists_numbers_flags_and_texts() {
         (" orgid[] ", NotEquals, vec![text("acme corp")], "abc"),
     ];
     for engine in engines().await {
-        let sources = filled(&engine).await;
+        let sources = index_chunks(&engine).await;
         for (key, operator, values, expected) in &cases {
             let scope = [condition(key, *operator, values)];
             let found = search(&sources, "acme corp", "?", &scope, &[]).await.unwrap();
@@ -290,15 +295,15 @@ async fn the_four_operators_hold_on_values_lists_numbers_flags_and_texts() {
         assert_eq!(
             names(&search(&sources, "acme corp", "?", &both, &[]).await.unwrap()),
             "b",
-            "they hold together"
+            "conditions are combined"
         );
     }
 }
 
 #[tokio::test]
-async fn hints_and_words_move_chunks_up_and_leave_none_out() {
+async fn hints_and_terms_rank_but_never_filter() {
     for engine in engines().await {
-        let sources = filled(&engine).await;
+        let sources = index_chunks(&engine).await;
         assert_eq!(names(&search(&sources, "acme corp", "?", &[], &[]).await.unwrap()), "abc");
         for (question, hint, first) in [
             ("?", Some(Hint::new("Repo", "site")), 'b'),
@@ -316,8 +321,8 @@ async fn hints_and_words_move_chunks_up_and_leave_none_out() {
     }
 }
 
-/// A random scope and hints, often about the tenant.
-fn anything() -> (Vec<RagCondition>, Vec<Hint>) {
+/// Returns a random scope and hints, often about the tenant.
+fn random_search() -> (Vec<RagCondition>, Vec<Hint>) {
     const KEYS: &[&str] = &[
         "OrgId",
         "orgid",
@@ -361,11 +366,11 @@ fn anything() -> (Vec<RagCondition>, Vec<Hint>) {
 }
 
 #[tokio::test]
-async fn whatever_is_asked_no_chunk_of_another_org_is_found() {
+async fn no_search_returns_a_chunk_of_another_org() {
     for engine in engines().await {
-        let sources = filled(&engine).await;
+        let sources = index_chunks(&engine).await;
         let searches = stream::iter(0..CASES).map(|_| async {
-            let (scope, hints) = anything();
+            let (scope, hints) = random_search();
             let question = if fastrand::bool() { "a of corp acme" } else { "?" };
             let found = search(&sources, "acme corp", question, &scope, &hints).await;
             let found = found.unwrap_or_else(|error| panic!("{error}: {scope:?} {hints:?}"));
@@ -380,17 +385,20 @@ async fn whatever_is_asked_no_chunk_of_another_org_is_found() {
 }
 
 #[tokio::test]
-async fn a_collection_that_is_not_there_or_has_other_dimensions_is_named_as_that() {
+async fn missing_collection_and_other_dimensions_are_reported() {
     for engine in engines().await {
-        let sources = filled(&engine).await;
+        let sources = index_chunks(&engine).await;
         let org = OrgId::new("acme corp").unwrap();
         let missing =
             Search { org: &org, collection: "missing", question: "?", scope: &[], hints: &[], chunks: 8 };
-        assert_eq!(sources.search(&missing, &[1.0, 0.0, 0.0], DEADLINE).await, Err(Error::NoCollection));
+        assert_eq!(
+            sources.search(&missing, &[1.0, 0.0, 0.0], DEADLINE).await,
+            Err(Error::CollectionNotFound)
+        );
         let there = Search { collection: COLLECTION, ..missing };
-        assert_eq!(sources.search(&there, &[1.0, 0.0], DEADLINE).await, Err(Error::OtherDimensions));
+        assert_eq!(sources.search(&there, &[1.0, 0.0], DEADLINE).await, Err(Error::DimensionMismatch));
         let model = EmbeddingModel { name: "m".to_owned(), dimensions: None };
         let embedded = sources.embed(&model, "?", Duration::ZERO).await;
-        assert!(embedded.is_err(), "nobody makes vectors here");
+        assert!(embedded.is_err(), "there is no embedding provider");
     }
 }

@@ -1,5 +1,5 @@
-//! What surrounds the routes of every API function: limits, CORS, the envelope of last resort, the request's
-//! ids, and the span that its log lines stand in.
+//! Middleware around the routes of every API function: limits, CORS, the fallback envelope, request ids, and the span
+//! that the request's log lines belong to.
 
 use std::{
     any::Any,
@@ -19,37 +19,37 @@ use lambda_http::RequestExt;
 use settings::Env;
 use tower_http::{catch_panic::CatchPanicLayer, set_header::SetResponseHeaderLayer};
 
-use crate::{Reply, correlation, plain, prompt, query, span, whole};
+use crate::{Reply, buffered, correlation, negotiation, nodelay_responder, query, span};
 
-/// How answers leave a function.
+/// The delivery mode of HTTP responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
-    /// As they come.
-    Streamed,
-    /// Whole, for what reads no others on a developer's machine.
-    Whole,
+pub enum ResponseMode {
+    /// Sends each chunk as soon as it's ready.
+    Streaming,
+    /// Buffers the response, for development tools that can't read a stream.
+    Buffered,
 }
 
-impl Answers {
-    /// As the settings say.
+impl ResponseMode {
+    /// Reads the mode from the settings.
     pub fn read(env: &mut Env) -> Self {
-        if env.read(&settings::BUFFERED_RESPONSES) { Self::Whole } else { Self::Streamed }
+        if env.read(&settings::BUFFERED_RESPONSES) { Self::Buffered } else { Self::Streaming }
     }
 }
 
-/// Runs an API function until the Lambda service ends the process.
+/// Serves the routes until the Lambda service ends the process.
 ///
 /// # Errors
-/// When the Runtime API is gone.
-pub async fn serve(routes: Router, answers: Answers) -> Result<(), lambda_http::Error> {
+/// Fails if the Runtime API is gone.
+pub async fn serve(routes: Router, answers: ResponseMode) -> Result<(), lambda_http::Error> {
     match answers {
-        Answers::Streamed => prompt::serve(around(routes)).await,
-        Answers::Whole => whole::serve(around(routes)).await,
+        ResponseMode::Streaming => nodelay_responder::serve(with_middleware(routes)).await,
+        ResponseMode::Buffered => buffered::serve(with_middleware(routes)).await,
     }
 }
 
-/// Wraps the routes.
-pub fn around(routes: Router) -> Router {
+/// Wraps the routes in the shared middleware.
+pub fn with_middleware(routes: Router) -> Router {
     let routes = routes
         .fallback(|| async {
             Reply::error(Error::new(
@@ -63,14 +63,14 @@ pub fn around(routes: Router) -> Router {
                 "This path does not take this method. See the API's OpenAPI document.",
             ))
         })
-        // One byte more than the contract takes: a body that is too long is refused there, by name.
+        // One byte more than the contract allows, so that the contract's own check reports a body that is too long.
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES + 1))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(middleware::from_fn(query::known))
-        .layer(middleware::from_fn(plain::where_asked_for));
-    span::around(routes)
+        .layer(middleware::from_fn(query::reject_unknown_params))
+        .layer(middleware::from_fn(negotiation::negotiate_plain_text));
+    span::with_span(routes)
         .layer(middleware::from_fn(with_request_id))
-        .layer(middleware::from_fn(correlation::carried))
+        .layer(middleware::from_fn(correlation::propagate))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::ACCESS_CONTROL_ALLOW_ORIGIN,
             HeaderValue::from_static("*"),
@@ -89,23 +89,23 @@ pub fn around(routes: Router) -> Router {
         ))
 }
 
-/// What is left of the function's time for this request; a minute where nobody says.
+/// The time that the function has left for this request. One minute if the deadline is unknown.
 #[derive(Debug, Clone, Copy)]
-pub struct TimeLeft(pub Duration);
+pub struct RemainingTime(pub Duration);
 
-impl<S: Send + Sync> FromRequestParts<S> for TimeLeft {
+impl<S: Send + Sync> FromRequestParts<S> for RemainingTime {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let deadline = parts.lambda_context_ref().map(|context| Duration::from_millis(context.deadline));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // A deadline that is over before the work begins is nobody's word: `cargo lambda watch` says 1970.
+        // `cargo lambda watch` sends a deadline in 1970. Ignore a deadline that has already passed.
         let left = deadline.and_then(|deadline| deadline.checked_sub(now));
         Ok(Self(left.unwrap_or(Duration::from_secs(60))))
     }
 }
 
-/// Says in the answer how Lambda names the request.
+/// Adds Lambda's id of the request to the response.
 async fn with_request_id(request: Request, next: Next) -> Response {
     let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
     let mut response = next.run(request).await;

@@ -1,11 +1,11 @@
-//! Who calls: the authorizer's verified claims, and nothing else (I7).
+//! Authenticates callers from the claims that the authorizer verified, and from nothing else (I7).
 //!
-//! Understood are the shapes in which API Gateway hands claims over: of a REST API a Cognito authorizer's `claims` and
-//! a Lambda authorizer's flat context, of an HTTP API `jwt.claims` and a Lambda authorizer's `lambda`. A function URL
-//! hands none over, so nobody is known there.
+//! API Gateway passes claims on in four shapes. A REST API has `claims` from a Cognito authorizer, or the flat
+//! context of a Lambda authorizer. An HTTP API has `jwt.claims`, or `lambda` from a Lambda authorizer. A function URL
+//! passes none, so its callers are anonymous.
 //!
-//! An authorizer checks who signed a token. For whom it was signed is checked here: a user pool's authorizer accepts the
-//! tokens of every client of the pool.
+//! The authorizer checks the issuer and this module checks the audience: a user pool's authorizer accepts tokens of
+//! every client of the pool.
 
 use std::sync::Arc;
 
@@ -22,49 +22,49 @@ use settings::Env;
 
 use crate::{Reply, span};
 
-/// Which claims say what, and whose tokens count.
+/// The names of the claims to read, and the audiences to accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimNames {
-    /// The tenant. Must not be writable by its user.
+    /// The tenant. Its user must not be able to write this claim.
     pub org: String,
     /// The user's id.
     pub user: String,
     /// The user's display name.
     pub user_name: String,
-    /// The tenant's display name; not every provider of identities has it.
+    /// The tenant's display name. Not every identity provider sends one.
     pub org_name: String,
-    /// Present and `true` for operators.
+    /// `true` for operators.
     pub operator: String,
-    /// The clients whose tokens count: an ID token's audience, an access token's `client_id`.
+    /// The accepted clients: the audience of an ID token, or the `client_id` of an access token.
     pub audiences: Vec<String>,
-    /// Who calls where no authorizer stands before the function: on a developer's machine.
-    development: Map<String, Value>,
+    /// The claims to use where no authorizer runs in front of the function, on a developer's machine.
+    development_claims: Map<String, Value>,
 }
 
-/// Why claims describe no caller.
+/// The reason that claims identify no caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum InvalidClaims {
     /// The claim is missing or empty.
     #[error("The token holds no claim {0}, so it names no org and user. Sign in and send the token again.")]
     Missing(String),
-    /// The claim is no id that can be used.
+    /// The claim isn't a valid id.
     #[error("The token's claim {0} can't be used: it {1}.")]
     Invalid(String, InvalidId),
-    /// It is somebody else's token.
+    /// The token was issued for another application.
     #[error("The token was issued for another application: its {0} is none that this deployment accepts.")]
     Audience(&'static str),
-    /// It is no token for an API.
+    /// The token is neither an ID token nor an access token.
     #[error("The token is neither an ID token nor an access token. Sign in and send one of those.")]
     Use,
 }
 
 impl ClaimNames {
-    /// The names from the settings, and who calls where nobody was verified.
+    /// Reads the claim names and the development claims from the settings.
     pub fn read(env: &mut Env) -> Self {
-        Self { development: development(env), ..Self::names(env) }
+        Self { development_claims: development_claims(env), ..Self::names(env) }
     }
 
-    /// The names from the settings, with Cognito's as defaults.
+    /// Reads the claim names from the settings. Cognito's names are the defaults.
     pub fn names(env: &mut Env) -> Self {
         Self {
             org: env.read(&settings::ORG_CLAIM),
@@ -73,38 +73,38 @@ impl ClaimNames {
             org_name: env.read(&settings::ORG_NAME_CLAIM),
             operator: env.read(&settings::OPERATOR_CLAIM),
             audiences: env.read(&settings::TOKEN_AUDIENCES),
-            development: Map::new(),
+            development_claims: Map::new(),
         }
     }
 
-    /// Checks that the token was issued for one of ours. An access token of Cognito has no audience; it names its
-    /// client.
+    /// Checks that the token was issued for one of the accepted clients. An access token of Cognito has no audience;
+    /// it names its client in `client_id`.
     ///
     /// # Errors
-    /// When it was not, or is no token for an API.
-    pub fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), Unusable> {
+    /// Fails if the token was issued for another client, or isn't an API token.
+    pub fn check_audience(&self, claims: &Map<String, Value>) -> Result<(), InvalidClaims> {
         let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
         let claim = match text("token_use") {
             "" | "id" => "aud",
             "access" => "client_id",
-            _ => return Err(Unusable::Use),
+            _ => return Err(InvalidClaims::Use),
         };
         let named = match claims.get(claim) {
             Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
             _ => Vec::from([text(claim)]),
         };
         let ours = |name: &&str| !name.is_empty() && self.audiences.iter().any(|ours| ours == name);
-        if named.iter().any(ours) { Ok(()) } else { Err(Unusable::Audience(claim)) }
+        if named.iter().any(ours) { Ok(()) } else { Err(InvalidClaims::Audience(claim)) }
     }
 
-    /// The caller that these claims describe; none without a tenant and a user.
-    fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, Unusable> {
+    /// Returns the caller that these claims identify. Fails without a tenant or a user.
+    fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, InvalidClaims> {
         self.check_audience(claims)?;
         let text = |name: &str| claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let required = |name: &str| text(name).ok_or_else(|| Unusable::Missing(name.to_owned()));
+        let required = |name: &str| text(name).ok_or_else(|| InvalidClaims::Missing(name.to_owned()));
         let invalid = |name: &str| {
             let name = name.to_owned();
-            |fault| Unusable::Invalid(name, fault)
+            |fault| InvalidClaims::Invalid(name, fault)
         };
         let org = OrgId::new(required(&self.org)?).map_err(invalid(&self.org))?;
         let user = UserId::new(required(&self.user)?).map_err(invalid(&self.user))?;
@@ -121,17 +121,17 @@ impl ClaimNames {
     }
 }
 
-/// The claims from the settings.
-fn development(env: &mut Env) -> Map<String, Value> {
+/// Reads the development claims from the settings.
+fn development_claims(env: &mut Env) -> Map<String, Value> {
     let setting = &settings::DEVELOPMENT_CLAIMS;
     let claims = env.read(setting).map_or(Ok(Map::new()), |text| serde_json::from_str(&text));
     claims.unwrap_or_else(|_| {
-        env.fault(format!("{} must be a JSON object", setting.name));
+        env.add_fault(format!("{} must be a JSON object", setting.name));
         Map::new()
     })
 }
 
-/// The claims of a request, wherever its authorizer put them.
+/// Returns the claims of a request, from wherever its authorizer put them.
 fn claims(context: &RequestContext) -> Option<Map<String, Value>> {
     let authorizer = match context {
         RequestContext::ApiGatewayV1(context) => &context.authorizer,
@@ -149,11 +149,11 @@ fn claims(context: &RequestContext) -> Option<Map<String, Value>> {
     Some(authorizer.fields.iter().map(|(name, field)| (name.clone(), field.clone())).collect())
 }
 
-/// Extracts the verified caller; without one the request ends here.
+/// Extracts the authenticated caller. Rejects the request if there is none.
 #[derive(Debug, Clone)]
-pub struct Identified(pub Caller);
+pub struct AuthenticatedCaller(pub Caller);
 
-impl<S> FromRequestParts<S> for Identified
+impl<S> FromRequestParts<S> for AuthenticatedCaller
 where
     Arc<ClaimNames>: FromRef<S>,
     S: Send + Sync,
@@ -165,9 +165,9 @@ where
         let context = parts.request_context_ref();
         let verified = context.and_then(claims).filter(|claims| !claims.is_empty());
         let caller = names
-            .caller(verified.as_ref().unwrap_or(&names.development))
+            .caller(verified.as_ref().unwrap_or(&names.development_claims))
             .map_err(|fault| Reply::error(Error::new(ErrorCode::Unauthenticated, fault.to_string())))?;
-        span::called_by(&caller);
+        span::record_caller(&caller);
         Ok(Self(caller))
     }
 }
@@ -180,21 +180,21 @@ mod tests {
     use super::*;
 
     fn names() -> ClaimNames {
-        ClaimNames::read(&mut Env::of([("TOKEN_AUDIENCES", "web,cli")]))
+        ClaimNames::read(&mut Env::from_vars([("TOKEN_AUDIENCES", "web,cli")]))
     }
 
-    fn caller(claims: Value) -> Result<Caller, Unusable> {
+    fn caller(claims: Value) -> Result<Caller, InvalidClaims> {
         names().caller(claims.as_object().unwrap())
     }
 
     #[test]
-    fn a_caller_needs_a_tenant_and_a_user() {
+    fn caller_needs_org_and_user_claims() {
         let full = json!({"aud": "web", "sub": "ada", "custom:org": "acme", "custom:operator": "true"});
         let found = caller(full).unwrap();
         assert_eq!((found.org.as_str(), found.user.name.as_str(), found.operator), ("acme", "ada", true));
         assert_eq!(found.org_name, None);
         let missing = |claims, name: &str| {
-            assert_eq!(caller(claims), Err(Unusable::Missing(name.to_owned())));
+            assert_eq!(caller(claims), Err(InvalidClaims::Missing(name.to_owned())));
         };
         missing(json!({"aud": "web", "sub": "ada"}), "custom:org");
         missing(json!({"aud": "web", "sub": "", "custom:org": "acme"}), "sub");
@@ -204,18 +204,18 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_can_be_no_id_is_refused_by_name() {
-        for (org, user, told) in [
+    fn invalid_id_claim_is_rejected_by_name() {
+        for (org, user, message) in [
             ("..", "ada", "The token's claim custom:org can't be used: it is a reserved word."),
             ("acme", ".", "The token's claim sub can't be used: it is a reserved word."),
         ] {
             let fault = caller(json!({"aud": "web", "sub": user, "custom:org": org}));
-            assert_eq!(fault.unwrap_err().to_string(), told);
+            assert_eq!(fault.unwrap_err().to_string(), message);
         }
     }
 
     #[test]
-    fn only_the_word_true_makes_an_operator() {
+    fn only_true_makes_an_operator() {
         for word in ["True", "1", "yes", "false", ""] {
             let claims = json!({"aud": "web", "sub": "ada", "custom:org": "acme", "custom:operator": word});
             assert!(!caller(claims).unwrap().operator, "{word}");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_counts_if_it_was_issued_for_one_of_our_clients() {
+    fn only_tokens_for_our_clients_are_accepted() {
         let issued = |token: Value| {
             let mut claims = json!({"sub": "ada", "custom:org": "acme"});
             claims.as_object_mut().unwrap().extend(token.as_object().unwrap().clone());
@@ -238,24 +238,24 @@ mod tests {
             assert_eq!(issued(ours), Ok(()));
         }
         for (not_ours, fault) in [
-            (json!({}), Unusable::Audience("aud")),
-            (json!({"aud": ""}), Unusable::Audience("aud")),
-            (json!({"aud": "other"}), Unusable::Audience("aud")),
-            (json!({"aud": "other", "client_id": "web"}), Unusable::Audience("aud")),
-            (json!({"aud": "web", "token_use": "access"}), Unusable::Audience("client_id")),
-            (json!({"aud": "web", "token_use": "refresh"}), Unusable::Use),
+            (json!({}), InvalidClaims::Audience("aud")),
+            (json!({"aud": ""}), InvalidClaims::Audience("aud")),
+            (json!({"aud": "other"}), InvalidClaims::Audience("aud")),
+            (json!({"aud": "other", "client_id": "web"}), InvalidClaims::Audience("aud")),
+            (json!({"aud": "web", "token_use": "access"}), InvalidClaims::Audience("client_id")),
+            (json!({"aud": "web", "token_use": "refresh"}), InvalidClaims::Use),
         ] {
             assert_eq!(issued(not_ours), Err(fault));
         }
     }
 
     #[test]
-    fn development_claims_are_a_json_object_and_never_on_aws() {
+    fn development_claims_must_be_json_and_off_aws() {
         let read = |more: &[(&str, &str)]| {
             let set = [("TOKEN_AUDIENCES", "web"), ("DEVELOPMENT_CLAIMS", "{\"sub\":\"ada\"}")];
-            let mut env = Env::of([&set, more].concat());
+            let mut env = Env::from_vars([&set, more].concat());
             let names = ClaimNames::read(&mut env);
-            env.finish().map(|()| names.development).map_err(|invalid| invalid.to_string())
+            env.finish().map(|()| names.development_claims).map_err(|invalid| invalid.to_string())
         };
         assert_eq!(Value::from(read(&[]).unwrap()), json!({"sub": "ada"}));
         let wrong = read(&[("DEVELOPMENT_CLAIMS", "ada")]).unwrap_err();
@@ -265,10 +265,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn development_claims_count_where_nobody_was_verified() {
+    async fn development_claims_apply_without_an_authorizer() {
         let claims = json!({"aud": "web", "sub": "ada", "custom:org": "acme"}).to_string();
         let set = [("TOKEN_AUDIENCES", "web"), ("DEVELOPMENT_CLAIMS", &claims)];
-        let names = Arc::new(ClaimNames::read(&mut Env::of(set)));
+        let names = Arc::new(ClaimNames::read(&mut Env::from_vars(set)));
         let of = async |authorizer: Value| {
             let event = json!({
                 "resource": "/", "path": "/", "httpMethod": "GET", "headers": {}, "multiValueHeaders": {},
@@ -277,7 +277,9 @@ mod tests {
             });
             let event: LambdaRequest = serde_json::from_value(event).unwrap();
             let (mut parts, _) = http::Request::<lambda_http::Body>::from(event).into_parts();
-            Identified::from_request_parts(&mut parts, &names).await.map(|Identified(caller)| caller.user.id)
+            AuthenticatedCaller::from_request_parts(&mut parts, &names)
+                .await
+                .map(|AuthenticatedCaller(caller)| caller.user.id)
         };
         assert_eq!(of(Value::Null).await.unwrap().as_str(), "ada");
         let bob = json!({"claims": {"aud": "web", "sub": "bob", "custom:org": "acme"}});
@@ -286,7 +288,7 @@ mod tests {
         assert!(of(nobody).await.is_err(), "a verified caller is refused on their own account");
     }
 
-    /// The claims of an event as it comes to a function.
+    /// The claims of an event as a function receives it.
     fn claims_of(event: Value) -> Option<Value> {
         let event: LambdaRequest = serde_json::from_value(event).unwrap();
         let request = http::Request::<lambda_http::Body>::from(event);
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_found_where_each_kind_of_api_puts_them() {
+    fn claims_are_found_for_every_kind_of_api() {
         let verified = json!({"sub": "ada"});
         let rest = |authorizer: &Value| {
             json!({

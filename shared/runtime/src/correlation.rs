@@ -1,8 +1,8 @@
-//! Which request this is, for everybody who logs about it: `X-Correlation-ID`.
+//! Assigns each request a correlation id: `X-Correlation-ID`.
 //!
-//! A client may name its request; otherwise the gateway's own id for it does, or else Lambda's. A name that is
-//! none of ours (see [`CorrelationId`]) is replaced like one that is absent: nothing but logs depends on it, so no
-//! request is refused for it. Every answer says which id it has become.
+//! The client may send one. Otherwise the gateway's request id is used, or else Lambda's. An invalid value (see
+//! [`CorrelationId`]) is replaced like a missing one: only logs depend on it, so it is no reason to reject the
+//! request. Every response carries the id in use.
 
 use std::convert::Infallible;
 
@@ -15,7 +15,7 @@ use http::{HeaderName, HeaderValue, request::Parts};
 use lambda_http::{RequestExt, request::RequestContext};
 use protocol::correlation::CorrelationId;
 
-/// Where a client names its request, and is told what it is named.
+/// The header in which a client sends a correlation id, and in which the response returns it.
 pub const X_CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 
 /// The request's correlation id.
@@ -23,15 +23,15 @@ pub const X_CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-
 pub struct Correlation(pub CorrelationId);
 
 impl Correlation {
-    fn of(request: &Request) -> Self {
-        let by_client = request.headers().get(X_CORRELATION_ID).and_then(|id| id.to_str().ok());
-        let by_gateway = match request.request_context_ref() {
+    fn from_request(request: &Request) -> Self {
+        let from_client = request.headers().get(X_CORRELATION_ID).and_then(|id| id.to_str().ok());
+        let from_gateway = match request.request_context_ref() {
             Some(RequestContext::ApiGatewayV1(context)) => context.request_id.as_deref(),
             Some(RequestContext::ApiGatewayV2(context)) => context.request_id.as_deref(),
             _ => None,
         };
-        let by_lambda = request.lambda_context_ref().map(|context| context.request_id.as_str());
-        let named = [by_client, by_gateway, by_lambda].into_iter().flatten();
+        let from_lambda = request.lambda_context_ref().map(|context| context.request_id.as_str());
+        let named = [from_client, from_gateway, from_lambda].into_iter().flatten();
         Self(named.filter_map(|id| CorrelationId::new(id).ok()).next().unwrap_or_else(CorrelationId::unnamed))
     }
 }
@@ -44,13 +44,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Correlation {
     }
 }
 
-/// Names the request, and says so in its answer.
-pub(crate) async fn carried(mut request: Request, next: Next) -> Response {
-    let correlation = Correlation::of(&request);
+/// Sets the request's correlation id and returns it in the response.
+pub(crate) async fn propagate(mut request: Request, next: Next) -> Response {
+    let correlation = Correlation::from_request(&request);
     let name = HeaderValue::try_from(correlation.0.as_str());
     request.extensions_mut().insert(correlation);
     let mut response = next.run(request).await;
-    // Visible ASCII always is a header's value.
+    // A correlation id is visible ASCII, which is always a valid header value.
     if let Ok(name) = name {
         response.headers_mut().insert(X_CORRELATION_ID, name);
     }
@@ -79,11 +79,11 @@ mod tests {
             context.request_id = id.to_owned();
             request = request.with_lambda_context(context);
         }
-        Correlation::of(&request).0.into()
+        Correlation::from_request(&request).0.into()
     }
 
     #[test]
-    fn the_client_names_its_request_and_else_the_gateway_and_else_lambda() {
+    fn correlation_id_prefers_client_then_gateway_then_lambda() {
         assert_eq!(request(Some(b"joined-1"), Some("g"), Some("l")), "joined-1");
         assert_eq!(request(None, Some("g"), Some("l")), "g");
         assert_eq!(request(None, None, Some("l")), "l");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_is_replaced() {
+    fn invalid_correlation_id_is_replaced() {
         for wrong in [b"" as &[u8], b"a b", b"\xff", &[b'x'; 129]] {
             assert_eq!(request(Some(wrong), Some("g"), Some("l")), "g", "{wrong:?}");
         }

@@ -1,4 +1,4 @@
-//! Where a client's stream broke off: `Last-Event-ID`.
+//! Extracts the `Last-Event-ID` header, with which a client resumes a stream.
 
 use axum::extract::FromRequestParts;
 use contracts::{
@@ -11,15 +11,15 @@ use crate::Reply;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The last event that the client has; none at its first connection.
+/// The last event that the client has received. `None` on its first connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct After(pub Option<EventId>);
+pub struct LastEventId(pub Option<EventId>);
 
-impl<S: Send + Sync> FromRequestParts<S> for After {
+impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Reply> {
-        after(&parts.headers).map(Self).map_err(|rule| {
+        parse_last_event_id(&parts.headers).map(Self).map_err(|rule| {
             let message = format!(
                 "Last-Event-ID: {rule}. Send the id of the last event that you have, or leave the header out."
             );
@@ -28,8 +28,8 @@ impl<S: Send + Sync> FromRequestParts<S> for After {
     }
 }
 
-/// An empty id is what a client says that has none yet.
-fn after(headers: &HeaderMap) -> Result<Option<EventId>, InvalidEventId> {
+/// Clients that have no id yet send an empty one.
+fn parse_last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, InvalidEventId> {
     let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else {
         return Ok(None);
     };
@@ -44,12 +44,12 @@ mod tests {
 
     fn read(value: &'static [u8]) -> Result<Option<u64>, InvalidEventId> {
         let headers = HeaderMap::from_iter([(LAST_EVENT_ID, HeaderValue::from_bytes(value).unwrap())]);
-        after(&headers).map(|id| id.map(EventId::get))
+        parse_last_event_id(&headers).map(|id| id.map(EventId::get))
     }
 
     #[test]
-    fn an_id_is_one_of_ours_or_refused() {
-        assert_eq!(after(&HeaderMap::new()), Ok(None));
+    fn invalid_last_event_id_is_rejected() {
+        assert_eq!(parse_last_event_id(&HeaderMap::new()), Ok(None));
         assert_eq!((read(b""), read(b"0"), read(b"17")), (Ok(None), Ok(Some(0)), Ok(Some(17))));
         assert_eq!(read(b"9007199254740991"), Ok(Some(9_007_199_254_740_991)));
         for wrong in

@@ -1,18 +1,19 @@
-//! What every function shares at its edge: settings, telemetry, who calls, and how answers look.
+//! The HTTP edge that all functions share: settings, telemetry, authentication and the shape of responses.
 //!
-//! Deliberately absent: any rule about turns, and any adapter. It knows the contract and HTTP alone.
+//! Deliberately absent: rules about turns, and adapters. This crate knows only the contract and HTTP.
 
 pub mod api;
+mod buffered;
 pub mod caller;
 pub mod correlation;
-pub mod document;
+pub mod download;
+pub mod keep_alive;
 pub mod last_event;
-pub mod late;
+pub mod negotiation;
+mod nodelay_responder;
 pub mod page_token;
 pub mod path;
-pub mod plain;
 mod process;
-mod prompt;
 pub mod query;
 pub mod reply;
 pub mod request_body;
@@ -20,10 +21,9 @@ mod span;
 pub mod stream;
 pub mod telemetry;
 mod timing;
-mod whole;
 
-pub use caller::{ClaimNames, Identified};
+pub use caller::{AuthenticatedCaller, ClaimNames};
 pub use correlation::Correlation;
 pub use process::run;
-pub use reply::{IfNoneMatch, Keep, Reply};
+pub use reply::{CachePolicy, IfNoneMatch, Reply};
 pub use timing::timing;

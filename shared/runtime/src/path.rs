@@ -1,4 +1,4 @@
-//! What paths name, parsed into ids. A name that can't be an id is unknown: the same 404.
+//! Path parameters, parsed into ids. An invalid id gets the same 404 as an unknown one.
 
 use axum::extract::{FromRequestParts, Path};
 use contracts::{
@@ -12,48 +12,48 @@ use crate::{Reply, span};
 
 /// `{SessionId}`.
 #[derive(Debug)]
-pub struct OfSession(pub SessionId);
+pub struct SessionPath(pub SessionId);
 
 /// `{SessionId}` and `{TurnId}`.
 #[derive(Debug)]
-pub struct OfTurn(pub SessionId, pub TurnId);
+pub struct TurnPath(pub SessionId, pub TurnId);
 
 #[derive(Deserialize)]
-struct Names {
+struct PathIds {
     #[serde(rename = "SessionId")]
     session: String,
     #[serde(rename = "TurnId")]
     turn: Option<String>,
 }
 
-impl Names {
-    async fn of<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
+impl PathIds {
+    async fn extract<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
         let path = Path::<Self>::from_request_parts(parts, state).await;
-        path.map(|Path(names)| names).map_err(|_| Reply::error(ErrorCode::SessionNotFound.into()))
+        path.map(|Path(ids)| ids).map_err(|_| Reply::error(ErrorCode::SessionNotFound.into()))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for OfSession {
+impl<S: Send + Sync> FromRequestParts<S> for SessionPath {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
-        let names = Names::of(parts, state).await?;
+        let ids = PathIds::extract(parts, state).await?;
         let session =
-            SessionId::new(names.session).map_err(|_| Reply::error(ErrorCode::SessionNotFound.into()))?;
-        span::about_session(&session);
+            SessionId::new(ids.session).map_err(|_| Reply::error(ErrorCode::SessionNotFound.into()))?;
+        span::record_session(&session);
         Ok(Self(session))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for OfTurn {
+impl<S: Send + Sync> FromRequestParts<S> for TurnPath {
     type Rejection = Reply;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Reply> {
-        let names = Names::of(parts, state).await?;
+        let ids = PathIds::extract(parts, state).await?;
         let not_found = || Reply::error(ErrorCode::TurnNotFound.into());
-        let session = SessionId::new(names.session).map_err(|_| not_found())?;
-        let turn = names.turn.and_then(|turn| TurnId::new(turn).ok()).ok_or_else(not_found)?;
-        span::about_turn(&session, &turn);
+        let session = SessionId::new(ids.session).map_err(|_| not_found())?;
+        let turn = ids.turn.and_then(|turn| TurnId::new(turn).ok()).ok_or_else(not_found)?;
+        span::record_turn(&session, &turn);
         Ok(Self(session, turn))
     }
 }

@@ -1,4 +1,4 @@
-//! A function's process, from its start to its end.
+//! Runs a function's process, from start to exit.
 
 use std::{error::Error, future::Future, io, process::ExitCode, thread};
 
@@ -8,14 +8,14 @@ use tokio::runtime::Builder;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// The stack of the thread that runs a function, in bytes: the futures of a turn are large in a debug build, and
-/// a thread has 2 MiB by default, a process's first thread on Windows 1 MiB.
-const STACK: usize = 8 << 20;
+/// The stack size of the thread that runs a function, in bytes. A turn's futures are large in a debug build. The
+/// default is 2 MiB, and 1 MiB for the first thread on Windows.
+const STACK_BYTES: usize = 8 << 20;
 
-/// Runs a function until the Lambda service ends its process. Why it could not, if it could not, is in the log.
+/// Runs a function until the Lambda service ends its process. Logs the reason if it fails.
 ///
-/// One thread does all of it. An execution environment has one invocation at a time, which waits far more than it
-/// works: a second thread would add wake-ups and gain nothing.
+/// One thread does all the work. An execution environment handles one invocation at a time, and that mostly waits: a
+/// second thread would add wake-ups and gain nothing.
 pub fn run<F: Future<Output = Result<(), Failure>>>(
     function: &'static str,
     serve: impl FnOnce() -> F + Send + 'static,
@@ -24,21 +24,21 @@ pub fn run<F: Future<Output = Result<(), Failure>>>(
         let runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(runtime.block_on(async {
             crate::telemetry::start(function);
-            ended(serve().await)
+            report_exit(serve().await)
         }))
     };
-    let thread = thread::Builder::new().name(function.into()).stack_size(STACK).spawn(served);
+    let thread = thread::Builder::new().name(function.into()).stack_size(STACK_BYTES).spawn(served);
     match thread.map(thread::JoinHandle::join) {
         Ok(Ok(Ok(code))) => code,
-        // No thread or no runtime: the system has run out of something. A panic has told of itself.
+        // The system has no resources for a thread or a runtime. A panic has already been reported.
         _ => ExitCode::FAILURE,
     }
 }
 
-/// Logs what ended the process, a line for each setting that is wrong, and says how it ended.
+/// Logs the error that ended the process, with one line for each invalid setting, and returns the exit code.
 ///
-/// Lambda starts a process that failed again and again, so the log is where somebody looks.
-fn ended(result: Result<(), Failure>) -> ExitCode {
+/// Lambda keeps restarting a process that fails, so the log is the place to look.
+fn report_exit(result: Result<(), Failure>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
     match error.downcast_ref::<Invalid>() {
         Some(invalid) => {

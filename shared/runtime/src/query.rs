@@ -1,7 +1,7 @@
-//! What queries may say: the one place that reads them, for every route.
+//! Reads query strings for every route.
 //!
-//! Which members a request takes says the contract ([`paths::query`]). What is unknown or there twice is refused by
-//! name before anything else is looked at; the values are parsed here into types that can't be wrong.
+//! The contract lists the parameters of each route ([`paths::query_parameters`]). Unknown and repeated parameters are
+//! rejected by name before anything else happens. The values are parsed here into types that are always valid.
 
 use std::{collections::BTreeSet, fmt::Display};
 
@@ -22,13 +22,13 @@ use percent_encoding::percent_decode_str;
 
 use crate::Reply;
 
-/// How much of a member's name is told back.
-const MAX_TOLD_CHARS: usize = 64;
+/// The most characters of a parameter's name that an error repeats.
+const MAX_NAME_CHARS: usize = 64;
 
-/// Refuses a query that holds what its method and path don't take.
-pub async fn known(request: Request, next: Next) -> Response {
+/// Rejects a query with parameters that its method and path don't accept.
+pub async fn reject_unknown_params(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>();
-    let takes = path.map(|path| paths::query(request.method().as_str(), path.as_str()));
+    let takes = path.map(|path| paths::query_parameters(request.method().as_str(), path.as_str()));
     let faults = takes.map(|takes| faults(request.uri(), takes)).unwrap_or_default();
     match faults.is_empty() {
         true => next.run(request).await,
@@ -37,24 +37,28 @@ pub async fn known(request: Request, next: Next) -> Response {
 }
 
 fn pairs(uri: &Uri) -> Vec<(String, String)> {
-    // Any text is a list of pairs: what is malformed is taken as it is.
+    // Any text is a list of pairs, so malformed pairs are taken as they are.
     Pairs::try_from_uri(uri).map(|Pairs(pairs)| pairs).unwrap_or_default()
 }
 
 fn faults(uri: &Uri, takes: &[&str]) -> Vec<Error> {
     let mut seen = BTreeSet::new();
     let fault = |(name, _): (String, String)| {
-        let told: String = name.chars().filter(|char| !char.is_control()).take(MAX_TOLD_CHARS).collect();
+        let excerpt: String = name.chars().filter(|char| !char.is_control()).take(MAX_NAME_CHARS).collect();
         let unknown = !takes.contains(&name.as_str());
-        let rule = match (unknown, takes) {
-            (true, []) => "is no member of this request's query, which has none. Leave it out".to_owned(),
-            (true, takes) => {
-                format!("is no member of this request's query. It may hold {}", takes.join(", "))
+        let message = match (unknown, takes) {
+            (true, []) => {
+                format!("Unknown query parameter \"{excerpt}\". This request takes none. Leave it out.")
             }
-            (false, _) if !seen.insert(name) => "may be in the query only once".to_owned(),
+            (true, takes) => {
+                format!("Unknown query parameter \"{excerpt}\". This request takes {}.", takes.join(", "))
+            }
+            (false, _) if !seen.insert(name) => {
+                format!("Query parameter \"{excerpt}\" may be given only once.")
+            }
             (false, _) => return None,
         };
-        Some(invalid(&told, &rule))
+        Some(Error::new(ErrorCode::ParameterInvalid, message).with_details(&excerpt))
     };
     pairs(uri).into_iter().filter_map(fault).collect()
 }
@@ -63,21 +67,21 @@ fn invalid(name: &str, rule: &str) -> Error {
     Error::new(ErrorCode::ParameterInvalid, format!("{name} {rule}.")).with_details(name)
 }
 
-/// The members of a query, read one by one. An empty one counts as absent.
+/// The parameters of a query, read one by one. An empty one counts as absent.
 #[derive(Debug)]
 pub struct Query {
     path: String,
     members: Vec<(String, String)>,
 }
 
-/// Which list is read: its path, and what it is narrowed by. Pages of different sizes are pages of one list.
+/// The identity of a list: its path and its filters. Pages of different sizes belong to the same list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct List(pub String);
+pub struct ListScope(pub String);
 
-impl List {
-    /// The list of a path that is narrowed by nothing.
+impl ListScope {
+    /// Returns the list at a path without filters.
     #[must_use]
-    pub fn whole(path: &str) -> Self {
+    pub fn unfiltered(path: &str) -> Self {
         Self(format!("{path}?"))
     }
 }
@@ -91,10 +95,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     }
 }
 
-/// Under which ids an import makes its sessions.
+/// The session ids that an import uses.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportIds {
-    /// New ones, and not their own.
+    /// True to create new ids instead of keeping the imported ones.
     pub new: bool,
 }
 
@@ -112,50 +116,54 @@ impl Query {
         Some(found.1.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Which list this asks for a page of.
+    /// Returns the list that this query asks for a page of.
     #[must_use]
-    pub fn list(&self) -> List {
+    pub fn list(&self) -> ListScope {
         let narrows = |(name, value): &&(String, String)| {
             !value.is_empty() && !["pageSize", "continuationToken"].contains(&name.as_str())
         };
         let mut members: Vec<_> = self.members.iter().filter(narrows).collect();
         members.sort();
-        // Lengths, so that no value can pass for another member.
+        // With lengths, so that no value can pass for another parameter.
         let members = members.iter().map(|(name, value)| format!("{name}={}:{value}", value.len()));
-        List(format!("{}?{}", self.path, members.collect::<Vec<_>>().join("&")))
+        ListScope(format!("{}?{}", self.path, members.collect::<Vec<_>>().join("&")))
     }
 
-    /// `status`.
+    /// Reads `status`.
     ///
     /// # Errors
-    /// When there is no such status.
+    /// Fails if there is no such status.
     pub fn status(&self) -> Result<Option<TurnStatus>, Reply> {
-        self.word("status", TurnStatus::ALL.map(|status| (status.id(), status)))
+        self.keyword("status", TurnStatus::ALL.map(|status| (status.id(), status)))
     }
 
-    /// `order`, oldest first where it is not said.
+    /// Reads `order`. The default is oldest first.
     ///
     /// # Errors
-    /// When it is neither `asc` nor `desc`.
+    /// Fails unless it is `asc` or `desc`.
     pub fn newest_first(&self) -> Result<bool, Reply> {
-        Ok(self.word("order", [("asc", false), ("desc", true)])?.unwrap_or_default())
+        Ok(self.keyword("order", [("asc", false), ("desc", true)])?.unwrap_or_default())
     }
 
-    fn word<T: Copy, const N: usize>(&self, name: &str, words: [(&str, T); N]) -> Result<Option<T>, Reply> {
+    fn keyword<T: Copy, const N: usize>(
+        &self,
+        name: &str,
+        words: [(&str, T); N],
+    ) -> Result<Option<T>, Reply> {
         let Some(text) = self.member(name) else { return Ok(None) };
-        match words.iter().find(|(word, _)| *word == text) {
+        match words.iter().find(|(keyword, _)| *keyword == text) {
             Some((_, value)) => Ok(Some(*value)),
             None => {
-                let rule = format!("must be one of {}", words.map(|(word, _)| word).join(", "));
+                let rule = format!("must be one of {}", words.map(|(keyword, _)| keyword).join(", "));
                 Err(Reply::error(invalid(name, &rule)))
             }
         }
     }
 
-    /// `mode`.
+    /// Reads `mode`.
     ///
     /// # Errors
-    /// When it is longer than any mode's key.
+    /// Fails if it is longer than any mode's key.
     pub fn mode(&self) -> Result<Option<String>, Reply> {
         match self.member("mode") {
             Some(mode) if mode.chars().count() > MAX_MODE_CHARS => {
@@ -166,10 +174,10 @@ impl Query {
         }
     }
 
-    /// `from` and `to`.
+    /// Reads `from` and `to`.
     ///
     /// # Errors
-    /// When one is no instant, or the second comes before the first.
+    /// Fails if one isn't a timestamp, or `to` precedes `from`.
     pub fn from_to(&self) -> Result<(Option<Timestamp>, Option<Timestamp>), Reply> {
         let instant = |name: &str| {
             let parsed = self.member(name).map(str::parse::<Timestamp>).transpose();
@@ -182,27 +190,27 @@ impl Query {
         Ok((from, to))
     }
 
-    /// `userId`.
+    /// Reads `userId`.
     ///
     /// # Errors
-    /// When it can't be a user's id.
+    /// Fails if it isn't a valid user id.
     pub fn user(&self) -> Result<Option<UserId>, Reply> {
         let user = self.member("userId").map(UserId::new).transpose();
         user.map_err(|fault| Reply::error(invalid("userId", &fault.to_string())))
     }
 
-    /// `pageSize`, or how long a page is by default.
+    /// Reads `pageSize`, with the default of most lists.
     ///
     /// # Errors
-    /// When it is no number of items that a page may have.
+    /// Fails if the size isn't allowed.
     pub fn page_size(&self) -> Result<u32, Reply> {
         self.page_size_or(DEFAULT_PAGE_SIZE)
     }
 
-    /// `pageSize`, or this.
+    /// Reads `pageSize`, with this default.
     ///
     /// # Errors
-    /// As [`Query::page_size`].
+    /// See [`Query::page_size`].
     pub fn page_size_or(&self, default: u32) -> Result<u32, Reply> {
         let Some(text) = self.member("pageSize") else { return Ok(default) };
         match text.parse() {
@@ -214,42 +222,42 @@ impl Query {
         }
     }
 
-    /// `includeDeleted`, or false.
+    /// Reads `includeDeleted`. The default is false.
     ///
     /// # Errors
-    /// When it is neither `true` nor `false`.
+    /// Fails unless it is `true` or `false`.
     pub fn include_deleted(&self) -> Result<bool, Reply> {
         self.flag("includeDeleted")
     }
 
-    /// `inline`, or false.
+    /// Reads `inline`. The default is false.
     ///
     /// # Errors
-    /// When it is neither `true` nor `false`.
+    /// Fails unless it is `true` or `false`.
     pub fn inline(&self) -> Result<bool, Reply> {
         self.flag("inline")
     }
 
-    /// `payloads`: whether an export is to hold them as links.
+    /// Reads `payloads`. Returns true if an export contains links instead of the payloads.
     ///
     /// # Errors
-    /// When it is neither `inline` nor `links`.
+    /// Fails unless it is `inline` or `links`.
     pub fn links(&self) -> Result<bool, Reply> {
-        Ok(self.word("payloads", [("inline", false), ("links", true)])?.unwrap_or_default())
+        Ok(self.keyword("payloads", [("inline", false), ("links", true)])?.unwrap_or_default())
     }
 
-    /// `ids`: whether an import is to make new ones.
+    /// Reads `ids`. Returns true if an import creates new ids.
     ///
     /// # Errors
-    /// When it is neither `keep` nor `new`.
+    /// Fails unless it is `keep` or `new`.
     pub fn new_ids(&self) -> Result<bool, Reply> {
-        Ok(self.word("ids", [("keep", false), ("new", true)])?.unwrap_or_default())
+        Ok(self.keyword("ids", [("keep", false), ("new", true)])?.unwrap_or_default())
     }
 
-    /// `round`.
+    /// Reads `round`.
     ///
     /// # Errors
-    /// When it is no number from 1 on.
+    /// Fails unless it is a number from 1 on.
     pub fn round(&self) -> Result<Option<u32>, Reply> {
         let Some(text) = self.member("round") else { return Ok(None) };
         match text.parse() {
@@ -258,19 +266,19 @@ impl Query {
         }
     }
 
-    /// `q`, as what it has to be.
+    /// Reads `q` and parses it.
     ///
     /// # Errors
-    /// When it is not there, or is not what it has to be.
-    pub fn asked_for<T, E: Display>(&self, parse: impl Fn(&str) -> Result<T, E>) -> Result<T, Reply> {
+    /// Fails if it is missing or invalid.
+    pub fn search_query<T, E: Display>(&self, parse: impl Fn(&str) -> Result<T, E>) -> Result<T, Reply> {
         parse(self.member("q").unwrap_or_default())
             .map_err(|rule| Reply::error(invalid("q", &rule.to_string())))
     }
 
-    /// `purge`, or false.
+    /// Reads `purge`. The default is false.
     ///
     /// # Errors
-    /// When it is neither `true` nor `false`.
+    /// Fails unless it is `true` or `false`.
     pub fn purge(&self) -> Result<bool, Reply> {
         self.flag("purge")
     }
@@ -280,7 +288,7 @@ impl Query {
         flag.map_err(|_| Reply::error(invalid(name, "must be true or false")))
     }
 
-    /// `continuationToken`.
+    /// Returns `continuationToken`.
     #[must_use]
     pub fn token(&self) -> Option<String> {
         self.member("continuationToken").map(str::to_owned)
@@ -291,32 +299,32 @@ impl Query {
 mod tests {
     use super::*;
 
-    fn told(query: &str, takes: &[&str]) -> Vec<String> {
+    fn messages(query: &str, takes: &[&str]) -> Vec<String> {
         let uri = format!("/x{query}").parse().unwrap();
         faults(&uri, takes).into_iter().map(|fault| fault.message).collect()
     }
 
     #[test]
-    fn what_a_path_does_not_take_is_refused_by_name() {
-        assert!(told("", &[]).is_empty() && told("?", &[]).is_empty());
-        assert!(told("?pageSize=2", &["pageSize"]).is_empty());
+    fn unknown_parameter_is_rejected_by_name() {
+        assert!(messages("", &[]).is_empty() && messages("?", &[]).is_empty());
+        assert!(messages("?pageSize=2", &["pageSize"]).is_empty());
         assert_eq!(
-            told("?banana=1&pageSize=2&PageSize=3", &["pageSize", "userId"]),
+            messages("?banana=1&pageSize=2&PageSize=3", &["pageSize", "userId"]),
             [
-                "banana is no member of this request's query. It may hold pageSize, userId.",
-                "PageSize is no member of this request's query. It may hold pageSize, userId.",
+                "Unknown query parameter \"banana\". This request takes pageSize, userId.",
+                "Unknown query parameter \"PageSize\". This request takes pageSize, userId.",
             ]
         );
         assert_eq!(
-            told("?b", &[]),
-            ["b is no member of this request's query, which has none. Leave it out."]
+            messages("?b", &[]),
+            ["Unknown query parameter \"b\". This request takes none. Leave it out."]
         );
-        assert_eq!(told("?a=1&a=1", &["a"]), ["a may be in the query only once."]);
-        assert!(told(&format!("?{}=1", "x".repeat(5_000)), &[])[0].len() < 200);
+        assert_eq!(messages("?a=1&a=1", &["a"]), ["Query parameter \"a\" may be given only once."]);
+        assert!(messages(&format!("?{}=1", "x".repeat(5_000)), &[])[0].len() < 200);
     }
 
     #[test]
-    fn values_are_what_they_must_be() {
+    fn parameter_values_are_validated() {
         let of = |members: &[(&str, &str)]| Query {
             path: "/x".to_owned(),
             members: members.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),

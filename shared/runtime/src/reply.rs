@@ -1,4 +1,4 @@
-//! How answers look: always an `InvokeResult`, its outcome repeated by the status.
+//! JSON responses: always an `InvokeResult`, whose outcome the HTTP status repeats.
 
 use std::{convert::Infallible, future::ready};
 
@@ -17,66 +17,67 @@ use http::{
 };
 use serde::Serialize;
 
-/// One HTTP answer.
+/// An HTTP response.
 #[derive(Debug)]
 pub struct Reply {
     status: u16,
     body: Bytes,
     retry_after_seconds: Option<u64>,
     location: Option<String>,
-    kept: Option<Kept>,
+    cache: Option<CacheHeaders>,
 }
 
-/// How long a client may keep an answer.
+/// The caching that a response allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// For ever: nothing changes any more.
-    ForEver,
-    /// Until it asks again whether it has changed.
-    UntilAsked,
+pub enum CachePolicy {
+    /// Cacheable forever: the content never changes.
+    Immutable,
+    /// Cacheable, but the client must revalidate it before each use.
+    Revalidate,
 }
 
-/// An answer that a client may keep.
+/// The cache headers of a response.
 #[derive(Debug)]
-struct Kept {
+struct CacheHeaders {
     tag: String,
-    keep: Keep,
+    policy: CachePolicy,
 }
 
 impl Reply {
-    /// A result.
+    /// Creates a successful response.
     pub fn ok<T: Serialize>(result: T) -> Self {
-        Self::of(&InvokeResult::ok(result))
+        Self::from_result(&InvokeResult::ok(result))
     }
 
-    /// A result, with what the caller should know about the call.
-    pub fn warned<T: Serialize>(result: T, warnings: impl IntoIterator<Item = Warning>) -> Self {
-        Self::of(&InvokeResult::ok(result).with_warnings(warnings))
+    /// Creates a successful response with warnings about the call.
+    pub fn ok_with_warnings<T: Serialize>(result: T, warnings: impl IntoIterator<Item = Warning>) -> Self {
+        Self::from_result(&InvokeResult::ok(result).with_warnings(warnings))
     }
 
-    /// One error.
+    /// Creates a response with one error.
     #[must_use]
     pub fn error(error: Error) -> Self {
         Self::errors(vec![error])
     }
 
-    /// Everything that was wrong with a request.
+    /// Creates a response with every error in a request.
     #[must_use]
     pub fn errors(errors: Vec<Error>) -> Self {
-        Self::of(&InvokeResult::<()>::errors(errors))
+        Self::from_result(&InvokeResult::<()>::errors(errors))
     }
 
-    /// An error whose causes are for the log alone: logged here, once, when the fault is ours (I14).
+    /// Creates an error response and logs its cause if the service is at fault. The cause never reaches the client
+    /// (I14).
     #[must_use]
-    pub fn refused(cause: &(dyn std::error::Error + 'static), error: Error) -> Self {
+    pub fn error_with_cause(cause: &(dyn std::error::Error + 'static), error: Error) -> Self {
         if error.system_error() {
             tracing::error!(code = %error.error_code, error = %causes(cause), "request refused");
         }
         Self::error(error)
     }
 
-    /// A body that is an `InvokeResult` already: a stored one, byte for byte.
-    pub fn stored(
+    /// Creates a response from a stored `InvokeResult`, byte for byte.
+    pub fn from_stored(
         body: impl Into<Bytes>,
         error: Option<ErrorCode>,
         retry_after_seconds: Option<u64>,
@@ -86,11 +87,11 @@ impl Reply {
             body: body.into(),
             retry_after_seconds,
             location: None,
-            kept: None,
+            cache: None,
         }
     }
 
-    /// Sends the client elsewhere.
+    /// Creates a redirect.
     #[must_use]
     pub fn redirect(location: String) -> Self {
         Self {
@@ -98,44 +99,44 @@ impl Reply {
             body: Bytes::new(),
             retry_after_seconds: None,
             location: Some(location),
-            kept: None,
+            cache: None,
         }
     }
 
-    /// The body alone, for an answer whose status was said before.
+    /// Returns the body alone, for a response whose status has already been sent.
     #[must_use]
     pub fn into_body(self) -> Bytes {
         self.body
     }
 
-    /// The same with its tag, which is the hash of its body; without the body where the client has it already.
+    /// Adds an `ETag`, which is the hash of the body. Drops the body and returns 304 if the client already has it.
     #[must_use]
-    pub fn kept(mut self, keep: Keep, IfNoneMatch(had): &IfNoneMatch) -> Self {
-        let tag = format!("\"{}\"", Fingerprint::of_bytes(&self.body));
+    pub fn with_cache_headers(mut self, policy: CachePolicy, IfNoneMatch(had): &IfNoneMatch) -> Self {
+        let tag = format!("\"{}\"", Fingerprint::hash_bytes(&self.body));
         if had.iter().any(|had| had == "*" || *had == tag) {
             (self.status, self.body) = (304, Bytes::new());
         }
-        Self { kept: Some(Kept { tag, keep }), ..self }
+        Self { cache: Some(CacheHeaders { tag, policy }), ..self }
     }
 
-    fn of<T: Serialize>(result: &InvokeResult<T>) -> Self {
-        // The contract's types hold strings, numbers and lists alone: they always serialize.
+    fn from_result<T: Serialize>(result: &InvokeResult<T>) -> Self {
+        // The contract's types hold only strings, numbers and lists, so they always serialize.
         let body = serde_json::to_vec(result).unwrap_or_default();
         Self {
             status: result.http_status(),
             body: body.into(),
-            // The first error decides, as it does the status.
+            // The first error decides this, as it decides the status.
             retry_after_seconds: result
                 .outcome()
                 .err()
                 .and_then(|errors| errors.first()?.retry_after_seconds),
             location: None,
-            kept: None,
+            cache: None,
         }
     }
 }
 
-/// The tags of what the client has, as `If-None-Match` names them. They are compared weakly (RFC 9110 §13.1.2).
+/// The entity tags in `If-None-Match`. They are compared weakly (RFC 9110 §13.1.2).
 #[derive(Debug, Default)]
 pub struct IfNoneMatch(Vec<String>);
 
@@ -151,16 +152,16 @@ impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
 
 impl IntoResponse for Reply {
     fn into_response(self) -> Response {
-        let mut response = Response::new(streamed(self.body));
+        let mut response = Response::new(streaming_body(self.body));
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
-        if let Some(Kept { tag, keep }) = self.kept {
-            let keep = match keep {
-                Keep::ForEver => "private, max-age=31536000, immutable",
-                Keep::UntilAsked => "private, no-cache",
+        if let Some(CacheHeaders { tag, policy }) = self.cache {
+            let policy = match policy {
+                CachePolicy::Immutable => "private, max-age=31536000, immutable",
+                CachePolicy::Revalidate => "private, no-cache",
             };
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static(policy));
             headers.insert(VARY, HeaderValue::from_static("Authorization, Accept"));
             if let Ok(tag) = HeaderValue::try_from(tag) {
                 headers.insert(ETAG, tag);
@@ -179,8 +180,8 @@ impl IntoResponse for Reply {
     }
 }
 
-/// A body of unknown length: every reply goes through the streaming runner, and a streamed reply must not
-/// carry a Content-Length.
-pub(crate) fn streamed(body: Bytes) -> Body {
+/// Returns a body of unknown length. Every response goes through the streaming runner, which must not send a
+/// `Content-Length`.
+pub(crate) fn streaming_body(body: Bytes) -> Body {
     Body::from_stream(stream::once(ready(Ok::<_, Infallible>(body))))
 }

@@ -1,4 +1,4 @@
-//! Requests in the three calling shapes, normalized into one value (DD-001).
+//! Parses request bodies in the three supported encodings into one type.
 
 use axum::{
     body::Bytes,
@@ -6,9 +6,11 @@ use axum::{
 };
 use contracts::{
     AgentExecuteRequest, Error, ErrorCode, ToolContinuation,
+    encoding::{Encoding, multipart, text},
     read::SessionExport,
-    request::{FeedbackRequest, ForkRequest, RerunRequest, SessionEdit, exports, limits::MAX_FORM_PARTS},
-    shape::{Shape, multipart, text},
+    request::{
+        FeedbackRequest, ForkRequest, RerunRequest, SessionEdit, limits::MAX_FORM_PARTS, parse_exports,
+    },
 };
 use futures::stream;
 use http::{
@@ -18,88 +20,89 @@ use http::{
 
 use crate::{Reply, span};
 
-/// A request of either scenario, in any shape.
+/// A user turn or tool results, in any encoding.
 #[derive(Debug)]
 pub struct ExecuteBody(pub AgentExecuteRequest);
 
-/// A body that has one shape: JSON.
+/// A body that must be JSON.
 #[derive(Debug)]
 pub struct JsonBody<T>(pub T);
 
-/// Exported sessions: a document, or one a line.
+/// Exported sessions: a JSON document, or JSON Lines.
 #[derive(Debug)]
-pub struct Exports(pub Vec<SessionExport>);
+pub struct ImportBody(pub Vec<SessionExport>);
 
-/// The media types that exports come with.
-const OF_EXPORTS: [&str; 3] = ["application/json", "application/jsonl", "application/x-ndjson"];
+/// The media types of an import.
+const EXPORT_MEDIA_TYPES: [&str; 3] = ["application/json", "application/jsonl", "application/x-ndjson"];
 
-/// What is sent as JSON alone.
-pub trait InJson: Sized {
-    /// Reads it.
+/// A request that is accepted only as JSON.
+pub trait JsonRequest: Sized {
+    /// Parses the body.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Returns everything that is wrong with it.
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>>;
-    /// Tells the request's span what it is about, where the path doesn't say.
-    fn note(&self);
+    /// Records the session and turn on the request's span, if the path doesn't name them.
+    fn record_span(&self);
 }
 
-impl InJson for ToolContinuation {
+impl JsonRequest for ToolContinuation {
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         Self::parse(body)
     }
 
-    fn note(&self) {
-        span::about_turn(&self.session_id, &self.turn_id);
+    fn record_span(&self) {
+        span::record_turn(&self.session_id, &self.turn_id);
     }
 }
 
-impl InJson for RerunRequest {
+impl JsonRequest for RerunRequest {
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         Self::parse(body)
     }
 
-    fn note(&self) {}
+    fn record_span(&self) {}
 }
 
-impl InJson for FeedbackRequest {
+impl JsonRequest for FeedbackRequest {
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         Self::parse(body)
     }
 
-    fn note(&self) {}
+    fn record_span(&self) {}
 }
 
-impl InJson for SessionEdit {
+impl JsonRequest for SessionEdit {
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         Self::parse(body)
     }
 
-    fn note(&self) {}
+    fn record_span(&self) {}
 }
 
-impl InJson for ForkRequest {
+impl JsonRequest for ForkRequest {
     fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
         Self::parse(body)
     }
 
-    fn note(&self) {}
+    fn record_span(&self) {}
 }
 
-impl<S: Send + Sync> FromRequest<S> for Exports {
+impl<S: Send + Sync> FromRequest<S> for ImportBody {
     type Rejection = Reply;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
         let (headers, body) = read(request, state).await?;
         let announced = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let media_type = announced.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        if !body.is_empty() && !OF_EXPORTS.contains(&media_type.as_str()) {
-            let rule = format!("This path takes {}. Send the body as one of these.", OF_EXPORTS.join(", "));
+        if !body.is_empty() && !EXPORT_MEDIA_TYPES.contains(&media_type.as_str()) {
+            let rule =
+                format!("This path takes {}. Send the body as one of these.", EXPORT_MEDIA_TYPES.join(", "));
             return Err(Reply::error(
                 Error::new(ErrorCode::UnsupportedMediaType, rule).with_details("Content-Type"),
             ));
         }
-        exports(&body).map(Self).map_err(Reply::errors)
+        parse_exports(&body).map(Self).map_err(Reply::errors)
     }
 }
 
@@ -109,41 +112,41 @@ impl<S: Send + Sync> FromRequest<S> for ExecuteBody {
     async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
         let (headers, body) = read(request, state).await?;
         let read = match shape(&headers, &body)? {
-            Shape::Json => AgentExecuteRequest::parse(&body),
-            Shape::Text => {
+            Encoding::Json => AgentExecuteRequest::parse(&body),
+            Encoding::Text => {
                 let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
                 text::user_turn(headers, &body).map(AgentExecuteRequest::UserTurn)
             }
-            Shape::Multipart { boundary } => form(body.clone(), boundary).await,
+            Encoding::Multipart { boundary } => form(body.clone(), boundary).await,
         };
         let request = read.map_err(Reply::errors)?;
-        span::about_turn(request.session_id(), request.turn_id());
+        span::record_turn(request.session_id(), request.turn_id());
         Ok(Self(request))
     }
 }
 
-impl<S: Send + Sync, T: InJson> FromRequest<S> for JsonBody<T> {
+impl<S: Send + Sync, T: JsonRequest> FromRequest<S> for JsonBody<T> {
     type Rejection = Reply;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Reply> {
         let (headers, body) = read(request, state).await?;
-        let asked = match shape(&headers, &body)? {
-            Shape::Json => T::parse(&body).map_err(Reply::errors)?,
-            Shape::Text | Shape::Multipart { .. } => {
+        let request = match shape(&headers, &body)? {
+            Encoding::Json => T::parse(&body).map_err(Reply::errors)?,
+            Encoding::Text | Encoding::Multipart { .. } => {
                 let rule = "This path takes application/json alone. Send the body as that.";
                 return Err(Reply::error(
                     Error::new(ErrorCode::UnsupportedMediaType, rule).with_details("Content-Type"),
                 ));
             }
         };
-        asked.note();
-        Ok(Self(asked))
+        request.record_span();
+        Ok(Self(request))
     }
 }
 
 async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<(HeaderMap, Bytes), Reply> {
     let headers = request.headers().clone();
-    as_it_is(&headers)?;
+    reject_content_encoding(&headers)?;
     match Bytes::from_request(request, state).await {
         Ok(body) => Ok((headers, body)),
         Err(BytesRejection::FailedToBufferBody(_)) | Err(_) => {
@@ -152,8 +155,8 @@ async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<(HeaderMap,
     }
 }
 
-/// Nothing here unpacks bodies, so one that was packed is refused before it is taken for something else.
-fn as_it_is(headers: &HeaderMap) -> Result<(), Reply> {
+/// Rejects compressed bodies, since nothing here decompresses them.
+fn reject_content_encoding(headers: &HeaderMap) -> Result<(), Reply> {
     let packed = headers.get_all(CONTENT_ENCODING).iter().find(|coding| {
         let coding = coding.to_str().unwrap_or_default().trim();
         !coding.is_empty() && !coding.eq_ignore_ascii_case("identity")
@@ -167,17 +170,18 @@ fn as_it_is(headers: &HeaderMap) -> Result<(), Reply> {
     })
 }
 
-/// The announced shape. Whoever sends nothing at all is told that first, whatever the type.
-fn shape<'a>(headers: &'a HeaderMap, body: &Bytes) -> Result<Shape<'a>, Reply> {
+/// Returns the encoding that the headers announce. An empty body without a type counts as JSON, so that the client
+/// hears about the missing body first.
+fn shape<'a>(headers: &'a HeaderMap, body: &Bytes) -> Result<Encoding<'a>, Reply> {
     let announced = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if announced.is_none() && body.is_empty() {
-        return Ok(Shape::Json);
+        return Ok(Encoding::Json);
     }
-    Shape::of_content_type(announced).map_err(Reply::error)
+    Encoding::from_content_type(announced).map_err(Reply::error)
 }
 
-/// One part of a form, read whole.
-struct Read {
+/// One part of a form, fully read.
+struct FormPart {
     name: String,
     file_name: Option<String>,
     content_type: Option<String>,
@@ -185,15 +189,15 @@ struct Read {
 }
 
 async fn form(body: Bytes, boundary: &str) -> Result<AgentExecuteRequest, Vec<Error>> {
-    let whole = stream::once(async { Ok::<_, std::convert::Infallible>(body) });
-    let mut form = multer::Multipart::new(whole, boundary);
+    let body = stream::once(async { Ok::<_, std::convert::Infallible>(body) });
+    let mut form = multer::Multipart::new(body, boundary);
     let mut parts = Vec::new();
     while let Some(part) = form.next_field().await.map_err(|_| malformed())? {
         if parts.len() == MAX_FORM_PARTS {
             let message = format!("The form has more than {MAX_FORM_PARTS} parts");
             return Err(vec![Error::new(ErrorCode::MemberTooLarge, message)]);
         }
-        parts.push(Read {
+        parts.push(FormPart {
             name: part.name().unwrap_or_default().to_owned(),
             file_name: part.file_name().map(str::to_owned),
             content_type: part.content_type().map(ToString::to_string),

@@ -1,8 +1,8 @@
-//! What every log line of a request says of it: one span around the whole of its work, its streamed answer
-//! included. It is also the request's span in its trace.
+//! The span of a request. Every log line of the request, including those of its streaming response, carries the
+//! span's fields. It is also the request's span in its trace.
 //!
-//! The span begins with what the request itself says. Who calls and what it is about are recorded by the extractors
-//! that find it out, the attempt by the engine; until then the fields are absent.
+//! The span starts with the fields that the request itself provides. Extractors record the caller and the subject,
+//! and the engine records the attempt. Until then these fields are absent.
 
 use std::{
     pin::Pin,
@@ -30,35 +30,37 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use crate::{Correlation, telemetry::traces};
 
-/// Puts the span around routes, and ends it with one wide event: ids and sizes, no contents (I14).
-pub(crate) fn around(routes: Router) -> Router {
-    routes.layer(middleware::from_fn(within)).layer(middleware::from_fn(sent))
+/// Adds the request span to the routes and logs one wide event at its end: ids and sizes, no content (I14).
+pub(crate) fn with_span(routes: Router) -> Router {
+    routes.layer(middleware::from_fn(with_request_span)).layer(middleware::from_fn(flush_traces))
 }
 
-async fn within(request: Request, next: Next) -> Response {
-    let (span, began) = (of(&request), Instant::now());
+async fn with_request_span(request: Request, next: Next) -> Response {
+    let (span, started) = (request_span(&request), Instant::now());
     let response = next.run(request).instrument(span.clone()).await;
     let status = response.status();
     span.set_attribute("http.response.status_code", i64::from(status.as_u16()));
     if status.is_server_error() {
         span.set_status(Status::error(""));
     }
-    let (answered, bytes) = (began.elapsed(), 0);
-    response.map(|body| Body::new(Answered { body, span, status, began, answered, bytes, is_told: false }))
+    let (time_to_response, bytes) = (started.elapsed(), 0);
+    response.map(|body| {
+        Body::new(LoggedBody { body, span, status, started, time_to_response, bytes, is_logged: false })
+    })
 }
 
-/// Sends the spans before the answer ends.
-async fn sent(request: Request, next: Next) -> Response {
+/// Exports the spans before the response ends.
+async fn flush_traces(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
-    if !traces::are_sent() {
+    if !traces::enabled() {
         return response;
     }
     let flushed = || stream::once(traces::flush()).filter_map(|()| future::ready(None));
     response.map(|body| Body::from_stream(body.into_data_stream().chain(flushed())))
 }
 
-/// As severe as can be, so that it is there around every line that is logged, whatever the level.
-fn of(request: &Request) -> Span {
+/// Creates the request's span. It has the highest severity, so that every log line has it, whatever the level.
+fn request_span(request: &Request) -> Span {
     let path = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
     let span = tracing::error_span!(
         "request",
@@ -75,8 +77,8 @@ fn of(request: &Request) -> Span {
         turn = Empty,
         attempt = Empty,
     );
-    // Where nobody makes spans, there is no trace to belong to.
-    let _ = span.set_parent(traces::told_by(request.headers()));
+    // Without a tracer there is no trace to belong to.
+    let _ = span.set_parent(traces::parent_context(request.headers()));
     let context = span.context();
     let trace = context.span().span_context().clone();
     if trace.is_valid() {
@@ -93,44 +95,44 @@ fn of(request: &Request) -> Span {
     span
 }
 
-/// Who calls is known.
-pub(crate) fn called_by(caller: &Caller) {
+/// Records the caller on the current span.
+pub(crate) fn record_caller(caller: &Caller) {
     Span::current().record("org", caller.org.as_str()).record("user", caller.user.id.as_str());
 }
 
-/// The session that the request is about is known.
-pub(crate) fn about_session(session: &SessionId) {
+/// Records the session on the current span.
+pub(crate) fn record_session(session: &SessionId) {
     Span::current().record("session", session.as_str());
 }
 
-/// The turn that the request is about is known.
-pub(crate) fn about_turn(session: &SessionId, turn: &TurnId) {
+/// Records the turn on the current span.
+pub(crate) fn record_turn(session: &SessionId, turn: &TurnId) {
     Span::current().record("session", session.as_str()).record("turn", turn.as_str());
 }
 
-/// The body of an answer, and what is told of it when it is over.
-struct Answered {
+/// A response body that logs the request when it ends.
+struct LoggedBody {
     body: Body,
     span: Span,
     status: StatusCode,
-    began: Instant,
-    /// When the answer began, after the request.
-    answered: Duration,
+    started: Instant,
+    /// Time from the request to the start of the response.
+    time_to_response: Duration,
     bytes: usize,
-    is_told: bool,
+    is_logged: bool,
 }
 
-impl Answered {
-    /// Writes the request's one line: when its answer is over, or when nobody reads it any more.
-    fn tell(&mut self, cut_short: bool) {
-        if std::mem::replace(&mut self.is_told, true) {
+impl LoggedBody {
+    /// Logs the request once, when its response ends or the client disconnects.
+    fn log(&mut self, cut_short: bool) {
+        if std::mem::replace(&mut self.is_logged, true) {
             return;
         }
         let _within = self.span.enter();
         tracing::info!(
             status = self.status.as_u16(),
-            elapsed_ms = millis(self.answered),
-            total_ms = millis(self.began.elapsed()),
+            elapsed_ms = millis(self.time_to_response),
+            total_ms = millis(self.started.elapsed()),
             bytes = self.bytes,
             cut_short = cut_short.then_some(true),
             "request"
@@ -142,7 +144,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl HttpBody for Answered {
+impl HttpBody for LoggedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -157,8 +159,8 @@ impl HttpBody for Answered {
         };
         match &frame {
             Some(Ok(frame)) => this.bytes += frame.data_ref().map_or(0, Bytes::len),
-            Some(Err(_)) => this.tell(true),
-            None => this.tell(false),
+            Some(Err(_)) => this.log(true),
+            None => this.log(false),
         }
         Poll::Ready(frame)
     }
@@ -168,9 +170,9 @@ impl HttpBody for Answered {
     }
 }
 
-impl Drop for Answered {
+impl Drop for LoggedBody {
     fn drop(&mut self) {
         let cut_short = !self.body.is_end_stream();
-        self.tell(cut_short);
+        self.log(cut_short);
     }
 }

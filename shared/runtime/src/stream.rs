@@ -1,6 +1,6 @@
-//! A turn's events as an HTTP answer (AGN-034 §4.7).
+//! Server-sent events: a turn's events as an HTTP response.
 //!
-//! Deliberately absent: which event is due, and anything about turns.
+//! Deliberately absent: the choice of events, and anything about turns.
 
 use std::{convert::Infallible, future::ready, pin::Pin, time::Duration};
 
@@ -19,70 +19,72 @@ use tokio::time::timeout;
 
 use settings::Env;
 
-/// After a connection that ended without a `result` a client comes back in a second. Also the first bytes
-/// of every stream, so that whatever is in between passes the headers on at once.
+/// Asks the client to reconnect after one second if the stream ends without a `result`. Also the first bytes of every
+/// stream, so that proxies forward the headers at once.
 ///
-/// No blank line ends it, here or below: some clients make an event of every blank line.
-const COME_BACK: &str = "retry: 1000\n";
-/// A comment: no event, but no silence either.
+/// No blank line follows, here or below: some clients dispatch an event for every blank line.
+const RETRY: &str = "retry: 1000\n";
+/// A comment, which keeps the connection alive without being an event.
 const HEARTBEAT: &str = ":\n";
-/// Tells nginx and its like to pass on what comes as it comes.
+/// Tells nginx and similar proxies not to buffer the response.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// How long a client is left without a byte.
+/// Keep-alive intervals: the longest times that a client waits for a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct KeepAlive {
     /// The longest silence of an event stream.
     pub heartbeat: Duration,
-    /// How long an answer that is not streamed may take before it begins with whitespace.
-    pub patience: Duration,
-    /// The longest silence of an answer that began with whitespace.
-    pub whitespace: Duration,
+    /// The time after which a response that isn't streamed starts to send whitespace.
+    pub whitespace_after: Duration,
+    /// The interval between whitespace bytes after that.
+    pub whitespace_interval: Duration,
 }
 
-impl Default for Pace {
-    /// A regional REST API ends a connection that is silent for five minutes.
+impl Default for KeepAlive {
+    /// A regional REST API closes a connection that is silent for five minutes.
     fn default() -> Self {
         Self {
             heartbeat: Duration::from_secs(15),
-            patience: Duration::from_secs(240),
-            whitespace: Duration::from_secs(30),
+            whitespace_after: Duration::from_secs(240),
+            whitespace_interval: Duration::from_secs(30),
         }
     }
 }
 
-impl Pace {
-    /// The pace from the settings, with the defaults above.
+impl KeepAlive {
+    /// Reads the intervals from the settings, with the defaults above.
     pub fn read(env: &mut Env) -> Self {
         Self {
             heartbeat: env.read(&settings::STREAM_HEARTBEAT_SECONDS),
-            patience: env.read(&settings::LATE_ANSWER_AFTER_SECONDS),
-            whitespace: env.read(&settings::LATE_ANSWER_WHITESPACE_SECONDS),
+            whitespace_after: env.read(&settings::KEEP_ALIVE_AFTER_SECONDS),
+            whitespace_interval: env.read(&settings::KEEP_ALIVE_INTERVAL_SECONDS),
         }
     }
 }
 
-/// A turn's events, as they come. They end with the `result`, or without one: then the client is told
-/// to come back.
+/// A turn's events. The stream ends with a `result`, or tells the client to reconnect.
 #[derive(Debug)]
-pub struct Streamed<S> {
+pub struct EventStream<S> {
     events: S,
-    pace: Pace,
+    keep_alive: KeepAlive,
 }
 
-impl<S: Stream<Item = Event> + Send + 'static> Streamed<S> {
-    /// An answer of these events.
-    pub fn new(events: S, pace: Pace) -> Self {
-        Self { events, pace }
+impl<S: Stream<Item = Event> + Send + 'static> EventStream<S> {
+    /// Creates a response with these events.
+    pub fn new(events: S, keep_alive: KeepAlive) -> Self {
+        Self { events, keep_alive }
     }
 }
 
-impl<S: Stream<Item = Event> + Send + 'static> IntoResponse for Streamed<S> {
+impl<S: Stream<Item = Event> + Send + 'static> IntoResponse for EventStream<S> {
     fn into_response(self) -> Response {
-        let writing =
-            Writing { events: Box::pin(self.events), heartbeat: self.pace.heartbeat, is_over: false };
-        let opening = stream::once(ready(Bytes::from_static(COME_BACK.as_bytes())));
-        let body = opening.chain(stream::unfold(writing, Writing::next)).map(Ok::<_, Infallible>);
+        let sse = SseBody {
+            events: Box::pin(self.events),
+            heartbeat: self.keep_alive.heartbeat,
+            is_finished: false,
+        };
+        let opening = stream::once(ready(Bytes::from_static(RETRY.as_bytes())));
+        let body = opening.chain(stream::unfold(sse, SseBody::next)).map(Ok::<_, Infallible>);
         let mut response = Response::new(Body::from_stream(body));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
@@ -92,40 +94,39 @@ impl<S: Stream<Item = Event> + Send + 'static> IntoResponse for Streamed<S> {
     }
 }
 
-/// The client has the `result`: there is nothing more. This status also keeps an `EventSource` from coming
-/// back.
+/// A 204 response: the client already has the `result`. This status also stops an `EventSource` from reconnecting.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen;
+pub struct NoContent;
 
-impl IntoResponse for Seen {
+impl IntoResponse for NoContent {
     fn into_response(self) -> Response {
         StatusCode::NO_CONTENT.into_response()
     }
 }
 
-struct Writing<S> {
+struct SseBody<S> {
     events: Pin<Box<S>>,
     heartbeat: Duration,
-    is_over: bool,
+    is_finished: bool,
 }
 
-impl<S: Stream<Item = Event>> Writing<S> {
+impl<S: Stream<Item = Event>> SseBody<S> {
     async fn next(mut self) -> Option<(Bytes, Self)> {
-        if self.is_over {
+        if self.is_finished {
             return None;
         }
-        let written = match timeout(self.heartbeat, self.events.next()).await {
+        let chunk = match timeout(self.heartbeat, self.events.next()).await {
             Err(_) => Bytes::from_static(HEARTBEAT.as_bytes()),
             Ok(Some(event)) => {
-                self.is_over = matches!(event.kind, Kind::Result(_));
+                self.is_finished = matches!(event.kind, Kind::Result(_));
                 event.to_sse().into()
             }
             Ok(None) => {
-                self.is_over = true;
-                Bytes::from_static(COME_BACK.as_bytes())
+                self.is_finished = true;
+                Bytes::from_static(RETRY.as_bytes())
             }
         };
-        Some((written, self))
+        Some((chunk, self))
     }
 }
 
@@ -145,14 +146,14 @@ mod tests {
         event(id, Kind::Delta(Delta { index: 0, text: "Hi".to_owned() }))
     }
 
-    async fn written(events: impl Stream<Item = Event> + Send + 'static) -> String {
-        let body = Streamed::new(events, Pace::default()).into_response().into_body();
+    async fn chunk(events: impl Stream<Item = Event> + Send + 'static) -> String {
+        let body = EventStream::new(events, KeepAlive::default()).into_response().into_body();
         String::from_utf8(to_bytes(body, 1 << 20).await.unwrap().to_vec()).unwrap()
     }
 
     #[tokio::test]
-    async fn the_answer_is_an_event_stream_that_nobody_may_store_or_hold_back() {
-        let response = Streamed::new(stream::iter([delta(1)]), Pace::default()).into_response();
+    async fn response_is_uncached_unbuffered_event_stream() {
+        let response = EventStream::new(stream::iter([delta(1)]), KeepAlive::default()).into_response();
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["cache-control"], "no-store");
         assert_eq!(response.headers()["x-accel-buffering"], "no");
@@ -162,7 +163,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_follows_the_result() {
         let result = Kind::Result(to_raw_value("done").unwrap());
-        let text = written(stream::iter([delta(1), event(2, result), delta(3)])).await;
+        let text = chunk(stream::iter([delta(1), event(2, result), delta(3)])).await;
         assert_eq!(
             text,
             "retry: 1000\nid: 1\nevent: delta\ndata: {\"Index\":0,\"Text\":\"Hi\"}\n\n\
@@ -171,18 +172,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_without_a_result_asks_its_client_back() {
-        let text = written(stream::iter([event(1, Kind::Reset(Reset::default()))])).await;
+    async fn stream_without_result_asks_client_to_reconnect() {
+        let text = chunk(stream::iter([event(1, Kind::Reset(Reset::default()))])).await;
         assert_eq!(text, "retry: 1000\nid: 1\nevent: reset\ndata: {}\n\nretry: 1000\n");
     }
 
     #[tokio::test]
-    async fn silence_is_broken_by_comments_and_no_event_is_lost_to_them() {
-        let quick = Pace { heartbeat: Duration::from_millis(1), ..Pace::default() };
+    async fn heartbeats_fill_silence_without_losing_events() {
+        let quick = KeepAlive { heartbeat: Duration::from_millis(1), ..KeepAlive::default() };
         let (send, receive) = futures::channel::mpsc::unbounded();
-        let mut body = Streamed::new(receive, quick).into_response().into_body().into_data_stream();
+        let mut body = EventStream::new(receive, quick).into_response().into_body().into_data_stream();
         let mut next = async || body.next().await.unwrap().unwrap();
-        assert_eq!(next().await, COME_BACK);
+        assert_eq!(next().await, RETRY);
         assert_eq!((next().await, next().await), (HEARTBEAT.into(), HEARTBEAT.into()));
         send.unbounded_send(delta(7)).unwrap();
         let mut after = next().await;

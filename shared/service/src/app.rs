@@ -1,13 +1,13 @@
-//! The wiring: settings to adapters to flows, once per process.
+//! Builds the application from the settings, once per process.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use agent::{
-    config::{AgentConfig, Visibilities},
+    config::{AgentConfig, VisibilityPolicy},
     context,
     mode::Catalog,
     providers::Providers,
-    retrieval::Configured,
+    retrieval::DefaultSources,
     tool::{
         self, Registry,
         diagnostics::{Sleep, diagnostics},
@@ -19,13 +19,13 @@ use contracts::{
     read::Visibility,
 };
 use protocol::Caller;
-use protocol::chain::{ChainPolicy, provider_id};
-use providers::ProviderKey;
-use runtime::{ClaimNames, Reply, api::Answers, stream::Pace};
+use protocol::chain::{ConversationStatePolicy, provider_id};
+use providers::CachedKey;
+use runtime::{ClaimNames, Reply, api::ResponseMode, stream::KeepAlive};
 use settings::{Env, Kind};
 use storage::{Clients, Objects, Queue, Table};
 use turns::{
-    flow::{Executor, SessionReader, Told},
+    flow::{Executor, SessionReader, WithWarnings},
     ports::{Adapters, AgentAdapters},
     refusal::Refusal,
     system::System,
@@ -33,34 +33,34 @@ use turns::{
 
 use crate::sources::{self, Sources};
 
-pub use turns::flow::{Ids, Invocation};
+pub use turns::flow::{IdPolicy, Invocation};
 
-/// Runs turns over the real adapters.
+/// The executor of turns, with the production adapters.
 pub type Turns = Executor<
-    AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Providers<ProviderKey>, Option<Sources>>,
+    AgentAdapters<Adapters<Table, Objects, System>, Queue, llm::Providers<CachedKey>, Option<Sources>>,
 >;
 
-/// What the handlers share.
+/// The state that the handlers share.
 #[derive(Clone, FromRef)]
 pub struct App {
-    /// Runs turns.
+    /// The executor of turns.
     pub turns: Arc<Turns>,
-    /// Reads what came of them.
+    /// The reader of sessions and turns.
     pub reader: Arc<SessionReader<Table, Objects>>,
-    /// How long a client is left without a byte.
-    pub pace: Pace,
-    /// How answers leave the function.
-    pub answers: Answers,
+    /// The keep-alive intervals.
+    pub keep_alive: KeepAlive,
+    /// The response mode of the function.
+    pub response_mode: ResponseMode,
     claims: Arc<ClaimNames>,
 }
 
 impl App {
-    /// Reads the settings and builds everything once.
+    /// Reads the settings and builds the application.
     ///
     /// # Errors
-    /// When a setting, the mode catalog, a tool or a default context is wrong: with every fault named.
+    /// If a setting, the mode catalog, a tool or a default context is invalid. The error lists every fault.
     pub async fn start() -> Result<Self, lambda_http::Error> {
-        let mut env = Env::of_process();
+        let mut env = Env::from_process();
         let storage = storage::Settings::read(&mut env);
         let timing = runtime::timing(&mut env);
         let model_providers = providers::Settings::read(&mut env);
@@ -68,90 +68,93 @@ impl App {
         let index = env.read(&settings::QDRANT_SESSIONS_COLLECTION);
         let sessions_are_indexed = sources.is_some() && index.is_some();
         let model = env.read(&settings::OPENAI_MODEL);
-        let chain = env.read(&settings::OPENAI_CHAIN).parse().unwrap_or_default();
-        let visibility = visibilities(&mut env);
-        let retention = retention_of_orgs(&mut env);
+        let chain = env.read(&settings::CONVERSATION_STATE).parse().unwrap_or_default();
+        let visibility = read_visibility(&mut env);
+        let retention = retention_overrides(&mut env);
         let with_diagnostics = env.read(&settings::DIAGNOSTIC_TOOLS);
-        let pace = Pace::read(&mut env);
+        let keep_alive = KeepAlive::read(&mut env);
         let claims = Arc::new(ClaimNames::read(&mut env));
-        let answers = Answers::read(&mut env);
+        let response_mode = ResponseMode::read(&mut env);
         env.finish()?;
 
-        let Clients { table, objects, queue, secrets } = Clients::of_environment(&storage);
-        let model_providers = model_providers.keyed(&secrets);
-        let (searched, retrieval) = match (sources, model_providers.of_default()) {
+        let Clients { table, objects, queue, secrets } = Clients::from_environment(&storage);
+        let model_providers = model_providers.with_keys(&secrets);
+        let (configured, retrieval) = match (sources, model_providers.default_provider()) {
             (Some(sources), Some((config, key))) => Some(sources.sources(config, key, &secrets)?).unzip(),
             _ => (None, None),
         };
-        let (ids, model_providers) = connected(model_providers)?;
+        let (ids, model_providers) = connect(model_providers)?;
         let reader = SessionReader::new(table.clone(), objects.clone());
         let turns = Executor::new(AgentAdapters {
             base: Adapters { store: table, payloads: objects, host: System::new(), timing },
             queue,
             config: Arc::new(AgentConfig {
                 sessions_are_indexed,
-                ..config(model, ids, chain, searched, (visibility, retention), with_diagnostics)?
+                ..config(model, ids, chain, configured, (visibility, retention), with_diagnostics)?
             }),
             model: model_providers,
             retrieval,
         });
-        Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), pace, answers, claims })
+        Ok(Self { turns: Arc::new(turns), reader: Arc::new(reader), keep_alive, response_mode, claims })
     }
 }
 
 impl App {
-    /// The reply to a change of a session: what it is now.
+    /// Returns the reply to a session change: the summary of the changed session.
     ///
     /// # Errors
-    /// When it is gone by now, or can't be read.
+    /// If the session no longer exists or can't be read.
     pub async fn session_summary(&self, caller: &Caller, session: SessionId) -> Result<Reply, Reply> {
-        let Told { result, warnings } =
-            self.reader.session_summary(caller, session).await.map_err(refused)?;
-        Ok(Reply::warned(result, warnings))
+        let WithWarnings { result, warnings } =
+            self.reader.session_summary(caller, session).await.map_err(error_reply)?;
+        Ok(Reply::ok_with_warnings(result, warnings))
     }
 }
 
-/// Who may see new sessions.
-fn visibilities(env: &mut Env) -> Visibilities {
+/// Reads the visibility of new sessions.
+fn read_visibility(env: &mut Env) -> VisibilityPolicy {
     let elsewhere = match env.read(&settings::SESSION_VISIBILITY) {
         "participants" => Visibility::Participants,
         _ => Visibility::Org,
     };
-    let setting = &settings::SESSION_VISIBILITY_OF_ORGS;
-    let of_orgs = env.read(setting).map_or(Ok(BTreeMap::new()), |text| serde_json::from_str(&text));
-    let of_orgs = of_orgs.unwrap_or_else(|_| {
-        env.fault(format!("{} must be a JSON object of orgs, each with org or participants", setting.name));
+    let setting = &settings::SESSION_VISIBILITY_OVERRIDES;
+    let by_org = env.read(setting).map_or(Ok(BTreeMap::new()), |text| serde_json::from_str(&text));
+    let by_org = by_org.unwrap_or_else(|_| {
+        env.add_fault(format!(
+            "{} must be a JSON object of orgs, each with org or participants",
+            setting.name
+        ));
         BTreeMap::new()
     });
-    Visibilities { elsewhere, of_orgs }
+    VisibilityPolicy { default: elsewhere, by_org }
 }
 
-/// How long deleted sessions of orgs are kept that have it otherwise than the deployment.
-fn retention_of_orgs(env: &mut Env) -> BTreeMap<OrgId, Duration> {
-    let setting = &settings::SESSION_RETENTION_DAYS_OF_ORGS;
-    let of_orgs: Option<BTreeMap<OrgId, f64>> =
+/// Reads the per-org overrides of the retention of deleted sessions.
+fn retention_overrides(env: &mut Env) -> BTreeMap<OrgId, Duration> {
+    let setting = &settings::SESSION_RETENTION_DAYS_OVERRIDES;
+    let by_org: Option<BTreeMap<OrgId, f64>> =
         env.read(setting).map_or(Some(BTreeMap::new()), |text| serde_json::from_str(&text).ok());
-    let kept = |(org, days): (OrgId, f64)| {
-        let kept = settings::SESSION_RETENTION_DAYS.kind.parse(&days.to_string());
-        kept.map(|kept| (org, kept))
+    let parse = |(org, days): (OrgId, f64)| {
+        let retention = settings::SESSION_RETENTION_DAYS.kind.parse(&days.to_string());
+        retention.map(|retention| (org, retention))
     };
-    let of_orgs: Option<_> = of_orgs.and_then(|of_orgs| of_orgs.into_iter().map(kept).collect());
-    of_orgs.unwrap_or_else(|| {
+    let by_org: Option<_> = by_org.and_then(|by_org| by_org.into_iter().map(parse).collect());
+    by_org.unwrap_or_else(|| {
         let rule = settings::SESSION_RETENTION_DAYS.kind.rule();
-        env.fault(format!("{} must be a JSON object of orgs, each with {rule}", setting.name));
+        env.add_fault(format!("{} must be a JSON object of orgs, each with {rule}", setting.name));
         BTreeMap::new()
     })
 }
 
-/// A client of each provider, and what each is in records.
-fn connected(
-    keyed: providers::Keyed,
-) -> Result<(Providers, llm::Providers<ProviderKey>), lambda_http::Error> {
-    let providers::Keyed { providers, default } = keyed;
+/// Creates a client of each provider, and maps provider names to provider ids.
+fn connect(
+    resolved: providers::ResolvedProviders,
+) -> Result<(Providers, llm::Providers<CachedKey>), lambda_http::Error> {
+    let providers::ResolvedProviders { providers, default } = resolved;
     let (mut ids, mut clients) = (BTreeMap::new(), BTreeMap::new());
     for (name, (config, key)) in providers {
-        key.fetch_ahead();
-        let host = config.provider()?;
+        key.prefetch();
+        let host = config.provider_host()?;
         ids.insert(name.clone(), provider_id(Some(name.as_str()).filter(|name| !name.is_empty()), &host));
         clients.insert(name, llm::Client::new(config, key)?);
     }
@@ -159,13 +162,13 @@ fn connected(
     Ok((ids, llm::Providers { clients, default }))
 }
 
-/// Modes, tools and default contexts, checked at start-up.
+/// Builds the agent configuration. Validates modes, tools and default contexts.
 fn config(
     model: String,
     providers: Providers,
-    chain: ChainPolicy,
-    retrieval: Option<Configured>,
-    (visibility, retention_of_orgs): (Visibilities, BTreeMap<OrgId, Duration>),
+    chain: ConversationStatePolicy,
+    retrieval: Option<DefaultSources>,
+    (visibility, retention_by_org): (VisibilityPolicy, BTreeMap<OrgId, Duration>),
     with_diagnostics: bool,
 ) -> Result<AgentConfig, lambda_http::Error> {
     let mut tools = tool::built_in();
@@ -185,17 +188,17 @@ fn config(
         defaults,
         model,
         providers,
-        chain,
+        conversation_state: chain,
         retrieval,
         visibility,
-        retention_of_orgs,
+        retention_overrides: retention_by_org,
         sessions_are_indexed: false,
-        always,
+        always_on_tools: always,
     })
 }
 
-/// The reply to a refused request.
+/// Returns the error reply of a refused request.
 #[must_use]
-pub fn refused(refusal: Refusal) -> Reply {
-    Reply::refused(&refusal, refusal.error())
+pub fn error_reply(refusal: Refusal) -> Reply {
+    Reply::error_with_cause(&refusal, refusal.error())
 }

@@ -1,8 +1,8 @@
-//! The wiring of the functions that work on turns: `execute` and `tool-continuation`.
+//! The wiring of the functions that run turns: `execute` and `tool-continuation`.
 //!
-//! A turn that goes on runs exactly as one that starts, so both build the same [`app::App`] and answer
-//! through [`answer::answer`]. Deliberately absent: routes, and every decision about a turn.
+//! A resumed turn runs exactly like a new one, so both functions build the same [`app::App`] and respond through
+//! [`respond::respond`]. Routes and decisions about turns are out of scope.
 
-pub mod answer;
 pub mod app;
+pub mod respond;
 pub mod sources;

@@ -1,46 +1,53 @@
-//! How an org's indexed sources are reached, from the function's settings.
+//! Retrieval from an org's indexed sources, from the function's settings.
 //!
-//! Nothing is connected to before the first question.
+//! Connects on the first search.
 
-use agent::retrieval::{Configured, EmbeddingModel};
+use agent::retrieval::{DefaultSources, EmbeddingModel};
 use llm::{
     Config,
     client::Timeouts,
     embeddings::{Embeddings, Limits},
     retry::Policy,
 };
-use providers::{ProviderKey, Source};
-use retrieval::{Connection, Retriever, connection::Patience, retriever::BREAKER};
+use providers::{CachedKey, KeyConfig};
+use retrieval::{Connection, Retriever, connection, retriever::BREAKER_POLICY};
 use settings::Env;
 use std::time::Duration;
 use storage::Secrets;
 
-/// What turns search, and through what.
-pub type Sources = Retriever<ProviderKey, ProviderKey>;
+/// The retriever of turns.
+pub type Sources = Retriever<CachedKey, CachedKey>;
 
-/// What the settings say.
+/// The retrieval settings.
 #[derive(Debug)]
 pub(crate) struct Settings {
     url: String,
-    key: Option<Source>,
-    /// The provider of embeddings, where it is not the model's.
-    provider: Option<(String, Source)>,
-    configured: Configured,
+    key: Option<KeyConfig>,
+    /// The provider of embeddings, if it differs from the model's.
+    provider: Option<(String, KeyConfig)>,
+    configured: DefaultSources,
 }
 
 impl Settings {
-    /// Reads the settings; none where nothing is indexed. What is wrong is named when `env` finishes.
+    /// Reads the settings. Returns `None` if nothing is indexed. Invalid settings are reported when `env` finishes.
     pub(crate) fn read(env: &mut Env) -> Option<Self> {
         let url = env.read(&settings::QDRANT_URL)?;
-        let provider = env.read(&settings::EMBEDDING_BASE_URL).map(|base| {
-            // The model's key is not for another host.
-            (base, Source::read(env, &settings::EMBEDDING_API_KEY, &settings::EMBEDDING_API_KEY_SECRET_ARN))
+        let provider = env.read(&settings::EMBEDDING_BASE_URL).map(|base_url| {
+            // The model's key must not be sent to another host.
+            (
+                base_url,
+                KeyConfig::required(
+                    env,
+                    &settings::EMBEDDING_API_KEY,
+                    &settings::EMBEDDING_API_KEY_SECRET_ARN,
+                ),
+            )
         });
         Some(Self {
             url,
-            key: Source::optional(env, &settings::QDRANT_API_KEY, &settings::QDRANT_API_KEY_SECRET_ARN),
+            key: KeyConfig::optional(env, &settings::QDRANT_API_KEY, &settings::QDRANT_API_KEY_SECRET_ARN),
             provider,
-            configured: Configured {
+            configured: DefaultSources {
                 collection: env.read(&settings::QDRANT_COLLECTION),
                 embedding: EmbeddingModel {
                     name: env.read(&settings::EMBEDDING_MODEL),
@@ -50,31 +57,34 @@ impl Settings {
         })
     }
 
-    /// What turns search by these settings: of the model's provider, unless another one makes the vectors.
+    /// Creates the retriever. The model's provider computes the embeddings, unless another one is configured.
     pub(crate) fn sources(
         self,
         model: &Config,
-        model_key: &ProviderKey,
+        model_key: &CachedKey,
         secrets: &Secrets,
-    ) -> Result<(Configured, Sources), lambda_http::Error> {
+    ) -> Result<(DefaultSources, Sources), lambda_http::Error> {
         let (config, key) = match self.provider {
-            Some((base, key)) => {
-                (Config { base, ..Config::default() }, ProviderKey::new(key, secrets.clone()))
+            Some((base_url, key)) => {
+                (Config { base_url, ..Config::default() }, CachedKey::new(key, secrets.clone()))
             }
             None => (model.clone(), model_key.clone()),
         };
-        let embeddings = Embeddings::new(patient(config), Limits::default(), key)?;
-        let key = self.key.map(|key| ProviderKey::new(key, secrets.clone()));
-        let connection = Connection::new(&self.url, key, Patience::OF_A_TURN)?;
+        let embeddings = Embeddings::new(with_retrieval_limits(config), Limits::default(), key)?;
+        let key = self.key.map(|key| CachedKey::new(key, secrets.clone()));
+        let connection = Connection::new(&self.url, key, connection::QdrantTimeouts::TURN)?;
         let collection = self.configured.collection.clone();
-        Ok((self.configured, Retriever::new(embeddings, connection, collection, BREAKER)))
+        Ok((self.configured, Retriever::new(embeddings, connection, collection, BREAKER_POLICY)))
     }
 }
 
-/// A turn waits for all of retrieval no longer than two seconds: what fails is asked for again at once, or not at all.
-fn patient(config: Config) -> Config {
+/// Shortens timeouts and backoff: a turn waits at most two seconds for retrieval, so retries must follow at once.
+fn with_retrieval_limits(config: Config) -> Config {
     let timeouts = Timeouts { connect: Duration::from_millis(700), ..Config::default().timeouts };
-    let retry =
-        Policy { retries: 2, shortest: Duration::from_millis(100), longest: Duration::from_millis(500) };
+    let retry = Policy {
+        retries: 2,
+        initial_backoff: Duration::from_millis(100),
+        max_backoff: Duration::from_millis(500),
+    };
     Config { timeouts, retry, ..config }
 }

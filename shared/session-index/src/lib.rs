@@ -1,41 +1,41 @@
-//! The index of sessions of a deployment, from the functions' settings: where it is, in which collection, with which key.
+//! The session index of a deployment, from the functions' settings: its URL, collection and key.
 //!
-//! Deliberately absent: every way to ask a model, and to search sources. Whoever searches, keeps or purges sessions depends
-//! on this, and not on what turns retrieve through.
+//! Model calls and source search are out of scope, so that code which searches, indexes or purges sessions doesn't depend
+//! on the retrieval of turns.
 
-use providers::{ProviderKey, Source};
-use retrieval::{SessionPoints, connection::Unusable};
+use providers::{CachedKey, KeyConfig};
+use retrieval::{SessionPoints, connection::InvalidUrl};
 use settings::Env;
 use storage::Secrets;
 
-pub use retrieval::sessions::Wait;
+pub use retrieval::sessions::SessionIndexTimeouts;
 
-/// The index.
-pub type SessionIndex = SessionPoints<ProviderKey>;
+/// The session index.
+pub type SessionIndex = SessionPoints<CachedKey>;
 
-/// What the settings say.
+/// The settings of the session index.
 #[derive(Debug)]
 pub struct Settings {
     url: String,
-    key: Option<Source>,
+    key: Option<KeyConfig>,
     collection: String,
 }
 
 impl Settings {
-    /// Reads the settings; none where sessions are not indexed. What is wrong is named when `env` finishes.
+    /// Reads the settings. Returns `None` if sessions are not indexed. Invalid settings are reported when `env` finishes.
     pub fn read(env: &mut Env) -> Option<Self> {
         let (url, collection) =
             (env.read(&settings::QDRANT_URL), env.read(&settings::QDRANT_SESSIONS_COLLECTION));
-        let key = Source::optional(env, &settings::QDRANT_API_KEY, &settings::QDRANT_API_KEY_SECRET_ARN);
+        let key = KeyConfig::optional(env, &settings::QDRANT_API_KEY, &settings::QDRANT_API_KEY_SECRET_ARN);
         Some(Self { url: url?, key, collection: collection? })
     }
 
-    /// The index by these settings. Nothing is connected to before it is asked.
+    /// Creates the index. Connects on first use.
     ///
     /// # Errors
-    /// Which setting is at fault.
-    pub fn index(self, secrets: &Secrets, wait: Wait) -> Result<SessionIndex, Unusable> {
-        let key = self.key.map(|key| ProviderKey::new(key, secrets.clone()));
+    /// The invalid setting.
+    pub fn index(self, secrets: &Secrets, wait: SessionIndexTimeouts) -> Result<SessionIndex, InvalidUrl> {
+        let key = self.key.map(|key| CachedKey::new(key, secrets.clone()));
         SessionPoints::new(&self.url, key, self.collection, wait)
     }
 }

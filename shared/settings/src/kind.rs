@@ -1,55 +1,55 @@
-//! What the value of a setting may be.
+//! The kinds of values that a setting can have.
 
 use std::{ops::RangeInclusive, time::Duration};
 
 use http::Uri;
 
-/// A kind of value.
+/// A kind of value: how it is parsed, and its rule in words.
 pub trait Kind {
-    /// What it is for the program.
+    /// The parsed type.
     type Value: Default;
 
-    /// Reads a value that is not blank; none when it breaks the rule.
+    /// Parses a value that is not blank. Returns `None` if it breaks the rule.
     fn parse(&self, text: &str) -> Option<Self::Value>;
 
-    /// The rule, to stand behind "must be".
+    /// The rule, worded to follow "must be".
     fn rule(&self) -> String;
 }
 
-/// Any text.
+/// Any non-blank text.
 #[derive(Debug, Clone, Copy)]
 pub struct Text;
 
-/// Texts with commas between them.
+/// A comma-separated list of names.
 #[derive(Debug, Clone, Copy)]
 pub struct Names;
 
-/// Yes or no.
+/// `true` or `false`.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag;
 
-/// One of these words.
+/// One of a fixed set of words.
 #[derive(Debug, Clone, Copy)]
 pub struct OneOf(pub &'static [&'static str]);
 
-/// A whole number.
+/// A whole number within bounds.
 #[derive(Debug, Clone)]
 pub struct Count {
-    /// What it may be.
+    /// The accepted values.
     pub bounds: RangeInclusive<u32>,
-    /// What is counted.
+    /// The unit, in the plural.
     pub unit: &'static str,
 }
 
-/// A time in seconds, fractions allowed.
+/// A duration in seconds; fractions are allowed.
 #[derive(Debug, Clone)]
 pub struct Seconds(pub RangeInclusive<f64>);
 
-/// A time in days, fractions allowed.
+/// A duration in days; fractions are allowed.
 #[derive(Debug, Clone)]
 pub struct Days(pub RangeInclusive<f64>);
 
-/// The address of a service.
+/// An `http` or `https` URL.
 #[derive(Debug, Clone, Copy)]
 pub struct Url;
 
@@ -61,7 +61,7 @@ impl Kind for Text {
     }
 
     fn rule(&self) -> String {
-        "a text".to_owned()
+        "text".to_owned()
     }
 }
 
@@ -74,7 +74,7 @@ impl Kind for Names {
     }
 
     fn rule(&self) -> String {
-        "one or more names with a comma between two".to_owned()
+        "a comma-separated list of names".to_owned()
     }
 }
 
@@ -148,8 +148,8 @@ impl Kind for Url {
 
     fn parse(&self, text: &str) -> Option<String> {
         let url: Uri = text.parse().ok()?;
-        let known = matches!(url.scheme_str(), Some("http" | "https"));
-        (known && url.host().is_some_and(|host| !host.is_empty())).then(|| text.to_owned())
+        let is_http = matches!(url.scheme_str(), Some("http" | "https"));
+        (is_http && url.host().is_some_and(|host| !host.is_empty())).then(|| text.to_owned())
     }
 
     fn rule(&self) -> String {

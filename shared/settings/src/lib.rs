@@ -1,10 +1,10 @@
-//! What the functions are configured with: one list of settings, and how they are read.
+//! The configuration of the functions: one list of settings and the code that reads them.
 //!
-//! A setting says itself what it decides, what its value must be and what counts where it is left out, so reading it,
-//! refusing it and [docs/settings.md](../../../docs/settings.md) can't disagree. `template.yaml` gives each function
-//! the ones that it reads (`tests/template.rs`).
+//! A setting carries its own description, rule and default. So the reader, the error messages and
+//! [docs/reference/settings.md](../../../docs/reference/settings.md) can't disagree. `template.yaml` passes each
+//! function the settings that it reads (`tests/template.rs`).
 //!
-//! Deliberately absent: what a setting is for. It knows no function's types.
+//! Deliberately absent: the types that the functions build from their settings.
 
 mod env;
 mod kind;
@@ -18,4 +18,4 @@ pub use env::{Env, Invalid};
 pub use kind::{Count, Flag, Kind, Names, OneOf, Seconds, Text, Url};
 pub use list::*;
 pub use page::page;
-pub use setting::{Absent, Described, Given, Needed, Nothing, Or, Setting};
+pub use setting::{DefaultsTo, Optional, Presence, Required, SetBy, Setting, SettingInfo};

@@ -1,8 +1,8 @@
-//! Every setting of the functions.
+//! The list of all settings.
 
 use crate::{
     kind::{Count, Days, Flag, Names, OneOf, Seconds, Text, Url},
-    setting::{Described, Given, Needed, Nothing, Or, Setting},
+    setting::{DefaultsTo, Optional, Required, SetBy, Setting, SettingInfo},
 };
 
 const EXECUTE: &str = "execute";
@@ -13,301 +13,308 @@ const AUTHORIZER: &str = "authorizer";
 
 /// All functions.
 pub const FUNCTIONS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, TURN_FINALIZER, AUTHORIZER];
-/// Those that know of sessions and turns.
+/// The functions that read or write sessions and turns.
 const TURNS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, TURN_FINALIZER];
-/// Those that answer HTTP requests.
-const HTTP: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ];
-/// Those that read who calls.
-const CALLED: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, AUTHORIZER];
-/// The one that looks into tokens.
-const OIDC: &[&str] = &[AUTHORIZER];
-/// Those that ask models.
-const MODEL: &[&str] = &[EXECUTE, TOOL_CONTINUATION];
-/// Those that reach the providers of models: the last one to remove what they keep.
+/// The functions that answer HTTP requests.
+const HTTP_HANDLERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ];
+/// The functions that read the caller's identity.
+const AUTHENTICATED: &[&str] = &[EXECUTE, TOOL_CONTINUATION, SESSION_READ, AUTHORIZER];
+/// The function that verifies tokens.
+const TOKEN_VERIFIERS: &[&str] = &[AUTHORIZER];
+/// The functions that call models.
+const MODEL_CALLERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION];
+/// The functions that reach model providers. `turn-finalizer` deletes the responses that they store.
 const PROVIDERS: &[&str] = &[EXECUTE, TOOL_CONTINUATION, TURN_FINALIZER];
 
-/// A list of settings: a constant for each, and all of them with their headings.
+/// Declares the settings: a constant for each, and `ALL` with their headings.
 macro_rules! settings {
-    ($($heading:literal { $($name:ident: $kind:ty, $absent:ty = $parts:expr;)+ })+) => {
+    ($($heading:literal { $($name:ident: $kind:ty, $presence:ty = $parts:expr;)+ })+) => {
         $($(
             #[doc = concat!("The setting `", stringify!($name), "`.")]
-            pub const $name: Setting<$kind, $absent> = {
-                let (meaning, kind, absent, readers, given) = $parts;
-                Setting { name: stringify!($name), meaning, kind, absent, readers, given }
+            pub const $name: Setting<$kind, $presence> = {
+                let (description, kind, presence, readers, set_by) = $parts;
+                Setting { name: stringify!($name), description, kind, presence, readers, set_by }
             };
         )+)+
 
-        /// Every setting, below its heading.
-        pub const ALL: &[(&str, &[&dyn Described])] = &[$(($heading, &[$(&$name),+])),+];
+        /// Every setting, grouped by heading.
+        pub const ALL: &[(&str, &[&dyn SettingInfo])] = &[$(($heading, &[$(&$name),+])),+];
     };
 }
 
-/// What a model's provider is waited for at most: as long as a function lives.
-pub const LONGEST_CALL_SECONDS: f64 = 840.0;
-/// What a connection is waited for at most.
-pub const LONGEST_CONNECT_SECONDS: f64 = 60.0;
-/// What anything of a provider is waited for at least.
-pub const SHORTEST_SECONDS: f64 = 0.1;
+/// The longest timeout for a model call: a function's own timeout.
+pub const MAX_CALL_SECONDS: f64 = 840.0;
+/// The longest timeout for a connection.
+pub const MAX_CONNECT_SECONDS: f64 = 60.0;
+/// The shortest timeout for any provider operation.
+pub const MIN_TIMEOUT_SECONDS: f64 = 0.1;
 
-const CALL: Seconds = Seconds(SHORTEST_SECONDS..=LONGEST_CALL_SECONDS);
+const CALL_TIMEOUT: Seconds = Seconds(MIN_TIMEOUT_SECONDS..=MAX_CALL_SECONDS);
 
 settings! {
-    "Where things are" {
-        TABLE_NAME: Text, Needed = (
-            "the DynamoDB table of sessions and turns",
-            Text, Needed, TURNS, Given::Template,
+    "Resources" {
+        TABLE_NAME: Text, Required = (
+            "DynamoDB table that stores sessions and turns",
+            Text, Required, TURNS, SetBy::Template,
         );
-        PAYLOAD_BUCKET: Text, Needed = (
-            "the S3 bucket of payloads",
-            Text, Needed, TURNS, Given::Template,
+        PAYLOAD_BUCKET: Text, Required = (
+            "S3 bucket that stores payloads",
+            Text, Required, TURNS, SetBy::Template,
         );
-        FINALIZE_QUEUE_URL: Url, Needed = (
-            "the SQS queue that triggers `turn-finalizer`",
-            Url, Needed, TURNS, Given::Template,
+        FINALIZE_QUEUE_URL: Url, Required = (
+            "SQS queue that triggers `turn-finalizer`",
+            Url, Required, TURNS, SetBy::Template,
         );
-        PAYLOAD_PATH_STYLE: Flag, Or = (
-            "whether objects are addressed as `/bucket/key`, as many S3-compatible servers want it",
-            Flag, Or("false"), TURNS, Given::Anyone,
+        PAYLOAD_PATH_STYLE: Flag, DefaultsTo = (
+            "Use path-style S3 URLs (`/bucket/key`), as many S3-compatible servers require",
+            Flag, DefaultsTo("false"), TURNS, SetBy::Anyone,
         );
-        AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH: Flag, Or = (
-            "whether the gateway's stage is no part of a path; the routes know nothing of stages",
-            Flag, Or("false"), HTTP, Given::Template,
+        AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH: Flag, DefaultsTo = (
+            "Remove the gateway's stage from request paths before routing",
+            Flag, DefaultsTo("false"), HTTP_HANDLERS, SetBy::Template,
         );
-        PAGE_TOKEN_KEY: Text, Needed = (
-            "the key that seals the tokens which pages of lists end with; a new one makes those that are out invalid",
-            Text, Needed, &[SESSION_READ], Given::Template,
+        PAGE_TOKEN_KEY: Text, Required = (
+            "Key that encrypts page tokens. Changing it invalidates outstanding tokens",
+            Text, Required, &[SESSION_READ], SetBy::Template,
         );
-        BUFFERED_RESPONSES: Flag, Or = (
-            "whether answers leave whole: `sam local start-api` reads no others",
-            Flag, Or("false"), HTTP, Given::Developer,
+        BUFFERED_RESPONSES: Flag, DefaultsTo = (
+            "Send responses in one piece, for `sam local start-api`, which can't read streams",
+            Flag, DefaultsTo("false"), HTTP_HANDLERS, SetBy::Developer,
         );
     }
-    "Who calls" {
-        TOKEN_AUDIENCES: Names, Needed = (
-            "the applications whose tokens count: an ID token's `aud`, an access token's `client_id`",
-            Names, Needed, CALLED, Given::Template,
+    "Authentication" {
+        TOKEN_AUDIENCES: Names, Required = (
+            "Client applications whose tokens are accepted: the `aud` of an ID token, the `client_id` of an \
+            access token",
+            Names, Required, AUTHENTICATED, SetBy::Template,
         );
-        ORG_CLAIM: Text, Or = (
-            "the claim that names the tenant; its user must not be able to write it",
-            Text, Or("custom:org"), CALLED, Given::Template,
+        ORG_CLAIM: Text, DefaultsTo = (
+            "Claim that names the tenant. Users must not be able to write it",
+            Text, DefaultsTo("custom:org"), AUTHENTICATED, SetBy::Template,
         );
-        ORG_NAME_CLAIM: Text, Or = (
-            "the claim with the tenant's display name",
-            Text, Or("custom:org_name"), CALLED, Given::Template,
+        ORG_NAME_CLAIM: Text, DefaultsTo = (
+            "Claim that holds the tenant's display name",
+            Text, DefaultsTo("custom:org_name"), AUTHENTICATED, SetBy::Template,
         );
-        USER_CLAIM: Text, Or = (
-            "the claim with the user's id",
-            Text, Or("sub"), CALLED, Given::Template,
+        USER_CLAIM: Text, DefaultsTo = (
+            "Claim that holds the user's id",
+            Text, DefaultsTo("sub"), AUTHENTICATED, SetBy::Template,
         );
-        USER_NAME_CLAIM: Text, Or = (
-            "the claim with the user's display name",
-            Text, Or("name"), CALLED, Given::Template,
+        USER_NAME_CLAIM: Text, DefaultsTo = (
+            "Claim that holds the user's display name",
+            Text, DefaultsTo("name"), AUTHENTICATED, SetBy::Template,
         );
-        OPERATOR_CLAIM: Text, Or = (
-            "the claim that is `true` for operators",
-            Text, Or("custom:operator"), CALLED, Given::Template,
+        OPERATOR_CLAIM: Text, DefaultsTo = (
+            "Claim that is `true` for operators",
+            Text, DefaultsTo("custom:operator"), AUTHENTICATED, SetBy::Template,
         );
-        DEVELOPMENT_CLAIMS: Text, Nothing = (
-            "who calls where no authorizer stands before the function: claims, a JSON object",
-            Text, Nothing("nobody is known there"), HTTP, Given::Developer,
+        DEVELOPMENT_CLAIMS: Text, Optional = (
+            "Claims of the caller when no authorizer runs before the function, as a JSON object",
+            Text, Optional("not set: unauthenticated requests are refused"), HTTP_HANDLERS, SetBy::Developer,
         );
-        OIDC_ISSUER: Url, Needed = (
-            "the OpenID Connect provider: the `iss` of its tokens, to the letter",
-            Url, Needed, OIDC, Given::Template,
+        OIDC_ISSUER: Url, Required = (
+            "OpenID Connect issuer. Must equal the tokens' `iss` exactly",
+            Url, Required, TOKEN_VERIFIERS, SetBy::Template,
         );
-        OIDC_JWKS_URL: Url, Nothing = (
-            "its key set",
-            Url, Nothing("where its discovery document says"), OIDC, Given::Template,
+        OIDC_JWKS_URL: Url, Optional = (
+            "URL of the issuer's key set",
+            Url, Optional("not set: the URL in the issuer's discovery document"), TOKEN_VERIFIERS, SetBy::Template,
         );
-        OIDC_CLOCK_SKEW_SECONDS: Seconds, Or = (
-            "how far its clock may be from ours",
-            Seconds(0.0..=300.0), Or("60"), OIDC, Given::Anyone,
+        OIDC_CLOCK_SKEW_SECONDS: Seconds, DefaultsTo = (
+            "Allowed difference between the issuer's clock and ours",
+            Seconds(0.0..=300.0), DefaultsTo("60"), TOKEN_VERIFIERS, SetBy::Anyone,
         );
-        ORG_GROUP_PREFIX: Text, Nothing = (
-            "where the tenant's claim lists groups: the one that begins so names the tenant, without these letters",
-            Text, Nothing("the claim is the tenant"), OIDC, Given::Template,
+        ORG_GROUP_PREFIX: Text, Optional = (
+            "Prefix of the group that names the tenant, if the tenant claim is a list of groups. The prefix is \
+            removed from the name",
+            Text, Optional("not set: the claim's value is the tenant"), TOKEN_VERIFIERS, SetBy::Template,
         );
-        OPERATOR_GROUP: Text, Nothing = (
-            "where the operators' claim lists groups: theirs",
-            Text, Nothing("the claim is `true`"), OIDC, Given::Template,
+        OPERATOR_GROUP: Text, Optional = (
+            "Group whose members are operators, if the operator claim is a list of groups",
+            Text, Optional("not set: the claim must be `true`"), TOKEN_VERIFIERS, SetBy::Template,
         );
-        CLIENT_ORGS: Text, Nothing = (
-            "the tenants of programs whose tokens name none: `{\"client id\":\"org\"}`",
-            Text, Nothing("they are refused"), OIDC, Given::Template,
+        CLIENT_ORG_MAP: Text, Optional = (
+            "Tenants of client applications whose tokens name none: `{\"client id\":\"org\"}`",
+            Text, Optional("not set: such tokens are refused"), TOKEN_VERIFIERS, SetBy::Template,
         );
     }
     "Sessions" {
-        SESSION_VISIBILITY: OneOf, Or = (
-            "who of its org may see a new session: every member, or its participants alone",
-            OneOf(&["org", "participants"]), Or("org"), MODEL, Given::Template,
+        SESSION_VISIBILITY: OneOf, DefaultsTo = (
+            "Default visibility of new sessions: every member of the org, or the participants only",
+            OneOf(&["org", "participants"]), DefaultsTo("org"), MODEL_CALLERS, SetBy::Template,
         );
-        SESSION_VISIBILITY_OF_ORGS: Text, Nothing = (
-            "the same of orgs that have it otherwise: `{\"org\":\"participants\"}`",
-            Text, Nothing("there are none"), MODEL, Given::Template,
+        SESSION_VISIBILITY_OVERRIDES: Text, Optional = (
+            "Per-org overrides of `SESSION_VISIBILITY`: `{\"org\":\"participants\"}`",
+            Text, Optional("not set: no overrides"), MODEL_CALLERS, SetBy::Template,
         );
-        SESSION_RETENTION_DAYS: Days, Or = (
-            "how long a deleted session is kept",
-            Days(0.0..=3_650.0), Or("30"), TURNS, Given::Template,
+        SESSION_RETENTION_DAYS: Days, DefaultsTo = (
+            "Days to keep a deleted session before it is purged",
+            Days(0.0..=3_650.0), DefaultsTo("30"), TURNS, SetBy::Template,
         );
-        SESSION_RETENTION_DAYS_OF_ORGS: Text, Nothing = (
-            "the same of orgs that have it otherwise: `{\"org\":90}`; a context's `RetentionDays` goes before both",
-            Text, Nothing("there are none"), MODEL, Given::Template,
+        SESSION_RETENTION_DAYS_OVERRIDES: Text, Optional = (
+            "Per-org overrides of `SESSION_RETENTION_DAYS`: `{\"org\":90}`. A context's `RetentionDays` takes \
+            precedence over both",
+            Text, Optional("not set: no overrides"), MODEL_CALLERS, SetBy::Template,
         );
-        PURGE_AGAIN_SECONDS: Seconds, Or = (
-            "how long after a purge began it looks once more; no less than a function's longest time",
-            Seconds(0.05..=86_400.0), Or("900"), TURNS, Given::Anyone,
+        PURGE_RECHECK_SECONDS: Seconds, DefaultsTo = (
+            "Seconds after its start at which a purge checks for late writes. At least the longest function \
+            timeout",
+            Seconds(0.05..=86_400.0), DefaultsTo("900"), TURNS, SetBy::Anyone,
         );
     }
-    "The model" {
-        OPENAI_MODEL: Text, Or = (
-            "the model where a context names none",
-            Text, Or("gpt-5"), MODEL, Given::Template,
+    "Model" {
+        OPENAI_MODEL: Text, DefaultsTo = (
+            "Model for contexts that name none",
+            Text, DefaultsTo("gpt-5"), MODEL_CALLERS, SetBy::Template,
         );
-        OPENAI_CHAIN: OneOf, Or = (
-            "who remembers conversations where a context does not say",
-            OneOf(&["auto", "provider", "local"]), Or("auto"), MODEL, Given::Template,
+        CONVERSATION_STATE: OneOf, DefaultsTo = (
+            "Where conversation state is kept for contexts that don't choose: at the provider, locally, or \
+            decided automatically",
+            OneOf(&["auto", "provider", "local"]), DefaultsTo("auto"), MODEL_CALLERS, SetBy::Template,
         );
-        OPENAI_BASE_URL: Url, Or = (
-            "the API's base URL; `/responses` is added to its path, and a query stays",
-            Url, Or("https://api.openai.com/v1"), PROVIDERS, Given::Template,
+        OPENAI_BASE_URL: Url, DefaultsTo = (
+            "Base URL of the model API. `/responses` is appended to the path, and a query is kept",
+            Url, DefaultsTo("https://api.openai.com/v1"), PROVIDERS, SetBy::Template,
         );
-        OPENAI_API_KEY_SECRET_ARN: Text, Nothing = (
-            "the secret with the provider's key; needed unless `MODEL_PROVIDER` is set",
-            Text, Nothing("see there"), PROVIDERS, Given::Template,
+        OPENAI_API_KEY_SECRET_ARN: Text, Optional = (
+            "Secret that holds the provider's API key. Required unless `MODEL_PROVIDER` is set",
+            Text, Optional("not set: `MODEL_PROVIDER` must be set"), PROVIDERS, SetBy::Template,
         );
-        OPENAI_API_KEY: Text, Nothing = (
-            "the key itself",
-            Text, Nothing("`OPENAI_API_KEY_SECRET_ARN` counts"), PROVIDERS, Given::Developer,
+        OPENAI_API_KEY: Text, Optional = (
+            "The provider's API key in plain text",
+            Text, Optional("not set: the key in `OPENAI_API_KEY_SECRET_ARN` is used"), PROVIDERS, SetBy::Developer,
         );
-        MODEL_PROVIDERS: Text, Nothing = (
-            "more providers, a JSON list ([providers.md](providers.md))",
-            Text, Nothing("there are none"), PROVIDERS, Given::Template,
+        MODEL_PROVIDERS: Text, Optional = (
+            "Additional model providers, a JSON list ([providers.md](../guides/providers.md))",
+            Text, Optional("not set: no additional providers"), PROVIDERS, SetBy::Template,
         );
-        MODEL_PROVIDER: Text, Nothing = (
-            "the one of them that a context gets which names none",
-            Text, Nothing("that of the `OPENAI_…` settings"), PROVIDERS, Given::Template,
+        MODEL_PROVIDER: Text, Optional = (
+            "Provider for contexts that name none",
+            Text, Optional("not set: the provider of the `OPENAI_…` settings"), PROVIDERS, SetBy::Template,
         );
-        OPENAI_CONNECT_TIMEOUT_SECONDS: Seconds, Or = (
-            "patience for a connection",
-            Seconds(SHORTEST_SECONDS..=LONGEST_CONNECT_SECONDS), Or("5"), MODEL, Given::Template,
+        OPENAI_CONNECT_TIMEOUT_SECONDS: Seconds, DefaultsTo = (
+            "Seconds to wait for a connection to the model provider",
+            Seconds(MIN_TIMEOUT_SECONDS..=MAX_CONNECT_SECONDS), DefaultsTo("5"), MODEL_CALLERS, SetBy::Template,
         );
-        OPENAI_FIRST_BYTE_TIMEOUT_SECONDS: Seconds, Or = (
-            "patience for a response, and until the model writes",
-            CALL, Or("120"), MODEL, Given::Template,
+        OPENAI_FIRST_BYTE_TIMEOUT_SECONDS: Seconds, DefaultsTo = (
+            "Seconds to wait for the response, and then for the first output of the model",
+            CALL_TIMEOUT, DefaultsTo("120"), MODEL_CALLERS, SetBy::Template,
         );
-        OPENAI_IDLE_TIMEOUT_SECONDS: Seconds, Or = (
-            "patience for each next byte once the model writes",
-            CALL, Or("60"), MODEL, Given::Template,
+        OPENAI_IDLE_TIMEOUT_SECONDS: Seconds, DefaultsTo = (
+            "Seconds to wait for the next byte once the model has started to write",
+            CALL_TIMEOUT, DefaultsTo("60"), MODEL_CALLERS, SetBy::Template,
         );
-        OPENAI_TOTAL_TIMEOUT_SECONDS: Seconds, Or = (
-            "patience for a whole call, retries included",
-            CALL, Or("840"), MODEL, Given::Template,
+        OPENAI_TOTAL_TIMEOUT_SECONDS: Seconds, DefaultsTo = (
+            "Seconds to wait for a whole model call, retries included",
+            CALL_TIMEOUT, DefaultsTo("840"), MODEL_CALLERS, SetBy::Template,
         );
-        OPENAI_RETRIES: Count, Or = (
-            "further attempts while nothing of an answer was there",
-            Count { bounds: 0..=10, unit: "times" }, Or("2"), MODEL, Given::Template,
+        OPENAI_RETRIES: Count, DefaultsTo = (
+            "Retries of a model call that failed before any output arrived",
+            Count { bounds: 0..=10, unit: "times" }, DefaultsTo("2"), MODEL_CALLERS, SetBy::Template,
         );
-        OPENAI_BREAKER_FAILURES: Count, Or = (
-            "calls in a row that end in an overload or outage before the provider is not asked for a while; 0 is never",
-            Count { bounds: 0..=1_000, unit: "calls" }, Or("10"), MODEL, Given::Template,
+        OPENAI_BREAKER_FAILURES: Count, DefaultsTo = (
+            "Consecutive failed calls (overload or outage) after which the circuit breaker opens and the \
+            provider is not called. 0 disables it",
+            Count { bounds: 0..=1_000, unit: "calls" }, DefaultsTo("10"), MODEL_CALLERS, SetBy::Template,
         );
-        OPENAI_BREAKER_PAUSE_SECONDS: Seconds, Or = (
-            "for so long",
-            Seconds(SHORTEST_SECONDS..=600.0), Or("10"), MODEL, Given::Template,
+        OPENAI_BREAKER_PAUSE_SECONDS: Seconds, DefaultsTo = (
+            "Seconds that the circuit breaker stays open",
+            Seconds(MIN_TIMEOUT_SECONDS..=600.0), DefaultsTo("10"), MODEL_CALLERS, SetBy::Template,
         );
     }
     "Retrieval" {
-        QDRANT_URL: Url, Nothing = (
-            "the vector database's gRPC port",
-            Url, Nothing("nothing is retrieved, and sessions are searched one by one"), TURNS, Given::Template,
+        QDRANT_URL: Url, Optional = (
+            "URL of the Qdrant gRPC endpoint",
+            Url, Optional("not set: nothing is retrieved, and sessions are searched one by one"), TURNS, SetBy::Template,
         );
-        QDRANT_API_KEY_SECRET_ARN: Text, Nothing = (
-            "the secret with its key",
-            Text, Nothing("none is sent"), TURNS, Given::Template,
+        QDRANT_API_KEY_SECRET_ARN: Text, Optional = (
+            "Secret that holds the Qdrant API key",
+            Text, Optional("not set: no key is sent"), TURNS, SetBy::Template,
         );
-        QDRANT_API_KEY: Text, Nothing = (
-            "the key itself",
-            Text, Nothing("`QDRANT_API_KEY_SECRET_ARN` counts"), TURNS, Given::Developer,
+        QDRANT_API_KEY: Text, Optional = (
+            "The Qdrant API key in plain text",
+            Text, Optional("not set: the key in `QDRANT_API_KEY_SECRET_ARN` is used"), TURNS, SetBy::Developer,
         );
-        QDRANT_COLLECTION: Text, Or = (
-            "the collection where no context names one",
-            Text, Or("sources"), MODEL, Given::Template,
+        QDRANT_COLLECTION: Text, DefaultsTo = (
+            "Collection for contexts that name none",
+            Text, DefaultsTo("sources"), MODEL_CALLERS, SetBy::Template,
         );
-        QDRANT_SESSIONS_COLLECTION: Text, Nothing = (
-            "the collection that is the index of sessions",
-            Text, Nothing("sessions are searched one by one"), TURNS, Given::Template,
+        QDRANT_SESSIONS_COLLECTION: Text, Optional = (
+            "Collection that indexes sessions for search",
+            Text, Optional("not set: sessions are searched one by one"), TURNS, SetBy::Template,
         );
-        EMBEDDING_MODEL: Text, Or = (
-            "the model of vectors where no context names one",
-            Text, Or("text-embedding-3-small"), MODEL, Given::Template,
+        EMBEDDING_MODEL: Text, DefaultsTo = (
+            "Embedding model for contexts that name none",
+            Text, DefaultsTo("text-embedding-3-small"), MODEL_CALLERS, SetBy::Template,
         );
-        EMBEDDING_DIMENSIONS: Count, Nothing = (
-            "the length of its vectors, where it can choose",
-            Count { bounds: 1..=8_192, unit: "numbers" }, Nothing("its own"), MODEL, Given::Anyone,
+        EMBEDDING_DIMENSIONS: Count, Optional = (
+            "Vector length, for embedding models that support several",
+            Count { bounds: 1..=8_192, unit: "dimensions" }, Optional("not set: the model's default"), MODEL_CALLERS, SetBy::Anyone,
         );
-        EMBEDDING_BASE_URL: Url, Nothing = (
-            "the provider of vectors; `/embeddings` is added",
-            Url, Nothing("the default provider of models, with its key"), MODEL, Given::Anyone,
+        EMBEDDING_BASE_URL: Url, Optional = (
+            "Base URL of the embedding provider. `/embeddings` is appended to the path",
+            Url, Optional("not set: the default model provider and its key"), MODEL_CALLERS, SetBy::Anyone,
         );
-        EMBEDDING_API_KEY_SECRET_ARN: Text, Nothing = (
-            "the secret with its key; needed with `EMBEDDING_BASE_URL`",
-            Text, Nothing("see there"), MODEL, Given::Anyone,
+        EMBEDDING_API_KEY_SECRET_ARN: Text, Optional = (
+            "Secret that holds the embedding provider's API key. Required with `EMBEDDING_BASE_URL`",
+            Text, Optional("not set: the key of the default model provider is used"), MODEL_CALLERS, SetBy::Anyone,
         );
-        EMBEDDING_API_KEY: Text, Nothing = (
-            "the key itself",
-            Text, Nothing("`EMBEDDING_API_KEY_SECRET_ARN` counts"), MODEL, Given::Developer,
-        );
-    }
-    "Time" {
-        LEASE_SECONDS: Seconds, Or = (
-            "how long an attempt owns a turn without renewing",
-            Seconds(0.05..=3_600.0), Or("30"), TURNS, Given::Anyone,
-        );
-        ABANDON_GRACE_SECONDS: Seconds, Or = (
-            "what the sweep leaves a running turn after its lease",
-            Seconds(0.05..=3_600.0), Or("120"), TURNS, Given::Anyone,
-        );
-        TOOL_WAIT_SECONDS: Seconds, Or = (
-            "the longest wait for a client's tools",
-            Seconds(0.05..=2_592_000.0), Or("604800"), TURNS, Given::Anyone,
-        );
-        CHAIN_LIFE_SECONDS: Seconds, Or = (
-            "how long a provider's stored response is relied on",
-            Seconds(0.001..=31_536_000.0), Or("2505600"), TURNS, Given::Anyone,
-        );
-        STREAM_HEARTBEAT_SECONDS: Seconds, Or = (
-            "how long a stream may be silent before it says that it is there",
-            Seconds(0.01..=60.0), Or("15"), HTTP, Given::Anyone,
-        );
-        LATE_ANSWER_AFTER_SECONDS: Seconds, Or = (
-            "when an answer that is not streamed begins with whitespace, since a gateway ends silent connections",
-            Seconds(0.01..=280.0), Or("240"), HTTP, Given::Anyone,
-        );
-        LATE_ANSWER_WHITESPACE_SECONDS: Seconds, Or = (
-            "how often it goes on so",
-            Seconds(0.01..=280.0), Or("30"), HTTP, Given::Anyone,
+        EMBEDDING_API_KEY: Text, Optional = (
+            "The embedding provider's API key in plain text",
+            Text, Optional("not set: the key in `EMBEDDING_API_KEY_SECRET_ARN` is used"), MODEL_CALLERS, SetBy::Developer,
         );
     }
-    "What is seen" {
-        METRICS_NAMESPACE: Text, Nothing = (
-            "the namespace of the metrics that CloudWatch takes from the log",
-            Text, Nothing("there are no metrics"), FUNCTIONS, Given::Template,
+    "Timing" {
+        LEASE_SECONDS: Seconds, DefaultsTo = (
+            "Duration of a lease on a turn; an attempt renews it while it runs",
+            Seconds(0.05..=3_600.0), DefaultsTo("30"), TURNS, SetBy::Anyone,
         );
-        AWS_LAMBDA_LOG_LEVEL: Text, Nothing = (
-            "how much is logged; `INFO` in a stack",
-            Text, Nothing("`RUST_LOG` counts"), FUNCTIONS, Given::Lambda,
+        ABANDON_GRACE_SECONDS: Seconds, DefaultsTo = (
+            "Grace period after a lease expires before the sweep abandons the turn",
+            Seconds(0.05..=3_600.0), DefaultsTo("120"), TURNS, SetBy::Anyone,
         );
-        RUST_LOG: Text, Nothing = (
-            "the same, where Lambda says nothing",
-            Text, Nothing("`info`"), FUNCTIONS, Given::Anyone,
+        TOOL_WAIT_SECONDS: Seconds, DefaultsTo = (
+            "Seconds to wait for the results of client tools",
+            Seconds(0.05..=2_592_000.0), DefaultsTo("604800"), TURNS, SetBy::Anyone,
         );
-        OTEL_EXPORTER_OTLP_ENDPOINT: Url, Nothing = (
-            "the collector that traces are sent to, over HTTP; `/v1/traces` is added",
-            Url, Nothing("they are sent nowhere"), FUNCTIONS, Given::Template,
+        PROVIDER_RESPONSE_TTL_SECONDS: Seconds, DefaultsTo = (
+            "Seconds for which a response stored at the provider is assumed to exist",
+            Seconds(0.001..=31_536_000.0), DefaultsTo("2505600"), TURNS, SetBy::Anyone,
         );
-        DIAGNOSTIC_TOOLS: Flag, Or = (
-            "whether tools for tests are there",
-            Flag, Or("false"), MODEL, Given::Developer,
+        STREAM_HEARTBEAT_SECONDS: Seconds, DefaultsTo = (
+            "Seconds of silence on a stream after which a heartbeat is sent",
+            Seconds(0.01..=60.0), DefaultsTo("15"), HTTP_HANDLERS, SetBy::Anyone,
+        );
+        KEEP_ALIVE_AFTER_SECONDS: Seconds, DefaultsTo = (
+            "Seconds after which a buffered response starts to send whitespace, because gateways close idle \
+            connections",
+            Seconds(0.01..=280.0), DefaultsTo("240"), HTTP_HANDLERS, SetBy::Anyone,
+        );
+        KEEP_ALIVE_INTERVAL_SECONDS: Seconds, DefaultsTo = (
+            "Seconds between further whitespace",
+            Seconds(0.01..=280.0), DefaultsTo("30"), HTTP_HANDLERS, SetBy::Anyone,
+        );
+    }
+    "Observability" {
+        METRICS_NAMESPACE: Text, Optional = (
+            "CloudWatch namespace of the metrics that are written to the log",
+            Text, Optional("not set: no metrics are written"), FUNCTIONS, SetBy::Template,
+        );
+        AWS_LAMBDA_LOG_LEVEL: Text, Optional = (
+            "Log level; `INFO` in a stack",
+            Text, Optional("not set: `RUST_LOG` applies"), FUNCTIONS, SetBy::Lambda,
+        );
+        RUST_LOG: Text, Optional = (
+            "Log level when `AWS_LAMBDA_LOG_LEVEL` is not set",
+            Text, Optional("not set: `info`"), FUNCTIONS, SetBy::Anyone,
+        );
+        OTEL_EXPORTER_OTLP_ENDPOINT: Url, Optional = (
+            "OTLP collector that receives traces over HTTP. `/v1/traces` is appended to the path",
+            Url, Optional("not set: no traces are sent"), FUNCTIONS, SetBy::Template,
+        );
+        DIAGNOSTIC_TOOLS: Flag, DefaultsTo = (
+            "Enable the diagnostic tools that tests use",
+            Flag, DefaultsTo("false"), MODEL_CALLERS, SetBy::Developer,
         );
     }
 }

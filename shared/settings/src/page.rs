@@ -1,47 +1,47 @@
-//! The page of the settings: docs/settings.md.
+//! Generates docs/reference/settings.md.
 
 use std::fmt::Write as _;
 
 use crate::{
     list::{ALL, FUNCTIONS},
-    setting::{Described, Given},
+    setting::{SetBy, SettingInfo},
 };
 
-/// The page, as Markdown.
+/// Returns the settings reference as Markdown.
 pub fn page() -> String {
     let mut page = "\
 # Settings
 
-The environment variables that the functions read, each once, at start-up. `template.yaml` sets those that it is said to
-set; to set another one, add it to the function's variables there. A wrong value stops the function: its log has one line
-`a setting is wrong` for each. Blank is the same as absent. What is for a developer's machine is refused on AWS.
+Environment variables that the functions read at startup. `template.yaml` sets some of them. To set another one, add it to
+the function's variables there. An invalid value stops the function, and its log has one line `a setting is wrong` for each
+fault. A blank value counts as absent. Settings for developers are refused on AWS.
 
-This page is made from `shared/settings/src/list.rs` by `cargo run -p aptix -- settings > docs/settings.md`, and a test
-(`shared/settings/src/tests.rs`) compares the two.
+This page is generated from `shared/settings/src/list.rs` by `cargo run -p aptix -- settings > docs/reference/settings.md`. A
+test (`shared/settings/src/tests.rs`) compares the two.
 "
     .to_owned();
     for (heading, settings) in ALL {
         let _ = write!(
             page,
-            "\n## {heading}\n\n| setting | decides | must be | when absent | read by | set by |\n|---|---|---|---|---|---|\n"
+            "\n## {heading}\n\n| Setting | Description | Value | Default | Read by | Set by |\n|---|---|---|---|---|---|\n"
         );
         for setting in *settings {
             let _ = writeln!(
                 page,
                 "| `{}` | {} | {} | {} | {} | {} |",
                 setting.name(),
-                setting.meaning(),
+                setting.description(),
                 setting.rule(),
-                setting.absent(),
+                setting.when_absent(),
                 readers(*setting),
-                given(*setting),
+                set_by(*setting),
             );
         }
     }
     page
 }
 
-fn readers(setting: &dyn Described) -> String {
+fn readers(setting: &dyn SettingInfo) -> String {
     let readers = setting.readers();
     if readers == FUNCTIONS {
         return "all".to_owned();
@@ -50,11 +50,11 @@ fn readers(setting: &dyn Described) -> String {
     names.join(", ")
 }
 
-fn given(setting: &dyn Described) -> &'static str {
-    match setting.given() {
-        Given::Template => "`template.yaml`",
-        Given::Anyone => "whoever wants another value",
-        Given::Developer => "a developer, on a machine of theirs",
-        Given::Lambda => "Lambda",
+fn set_by(setting: &dyn SettingInfo) -> &'static str {
+    match setting.set_by() {
+        SetBy::Template => "`template.yaml`",
+        SetBy::Anyone => "operators, to override the default",
+        SetBy::Developer => "developers, on a local machine",
+        SetBy::Lambda => "Lambda",
     }
 }

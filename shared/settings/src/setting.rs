@@ -1,162 +1,162 @@
-//! A setting, and what counts where it is left out.
+//! A setting and its behaviour when it is absent.
 
 use crate::kind::Kind;
 
-/// An environment variable that functions read.
+/// An environment variable that the functions read.
 #[derive(Debug, Clone)]
 pub struct Setting<K, A> {
-    /// The variable.
+    /// The variable's name.
     pub name: &'static str,
-    /// What it decides, a phrase of Markdown.
-    pub meaning: &'static str,
-    /// What its value may be.
+    /// The effect of the setting, a phrase of Markdown.
+    pub description: &'static str,
+    /// The kind of its value.
     pub kind: K,
-    /// What counts where it is absent. Blank is absent.
-    pub absent: A,
-    /// The functions that read it.
+    /// Required, optional or defaulted. A blank value counts as absent.
+    pub presence: A,
+    /// The functions that read the setting.
     pub readers: &'static [&'static str],
-    /// Who sets it.
-    pub given: Given,
+    /// The party that sets it.
+    pub set_by: SetBy,
 }
 
-/// Who sets a setting.
+/// The party that sets a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Given {
+pub enum SetBy {
     /// `template.yaml`.
     Template,
-    /// Nobody has to: to change it, add it to the function's variables in `template.yaml`.
+    /// An operator who wants another value than the default: add it to the function's variables in `template.yaml`.
     Anyone,
-    /// A developer, on a machine of theirs: a function on AWS refuses it.
+    /// A developer on a local machine. A function on AWS refuses to start with it.
     Developer,
     /// The Lambda service.
     Lambda,
 }
 
-/// What counts where a setting is left out.
-pub trait Absent {
-    /// What reading gives.
-    type Read<V>;
+/// The behaviour of a setting that is absent.
+pub trait Presence {
+    /// The type that reading the setting returns.
+    type Output<V>;
 
-    /// What is read: `set` where the variable is there and right. `parse` reads a default.
-    fn settle<V: Default>(&self, set: Option<V>, parse: impl FnOnce(&str) -> Option<V>) -> Self::Read<V>;
+    /// Returns the value to use. `set` is the valid value of the variable, if any; `parse` parses a default.
+    fn resolve<V: Default>(&self, set: Option<V>, parse: impl FnOnce(&str) -> Option<V>) -> Self::Output<V>;
 
-    /// Whether leaving it out is a fault.
-    fn is_needed(&self) -> bool;
+    /// True if an absent value is a fault.
+    fn is_required(&self) -> bool;
 
-    /// The same in words, for the page.
-    fn words(&self) -> String;
+    /// The behaviour in words, for the reference page.
+    fn describe(&self) -> String;
 }
 
-/// It has to be there.
+/// The setting must be set.
 #[derive(Debug, Clone, Copy)]
-pub struct Needed;
+pub struct Required;
 
-/// This value counts.
+/// The setting defaults to this value.
 #[derive(Debug, Clone, Copy)]
-pub struct Or(pub &'static str);
+pub struct DefaultsTo(pub &'static str);
 
-/// There is none, and this is what comes of it.
+/// The setting has no default. The text says what happens without it.
 #[derive(Debug, Clone, Copy)]
-pub struct Nothing(pub &'static str);
+pub struct Optional(pub &'static str);
 
-impl Absent for Needed {
-    type Read<V> = V;
+impl Presence for Required {
+    type Output<V> = V;
 
-    fn settle<V: Default>(&self, set: Option<V>, _: impl FnOnce(&str) -> Option<V>) -> V {
+    fn resolve<V: Default>(&self, set: Option<V>, _: impl FnOnce(&str) -> Option<V>) -> V {
         set.unwrap_or_default()
     }
 
-    fn is_needed(&self) -> bool {
+    fn is_required(&self) -> bool {
         true
     }
 
-    fn words(&self) -> String {
-        "must be set".to_owned()
+    fn describe(&self) -> String {
+        "required".to_owned()
     }
 }
 
-impl Absent for Or {
-    type Read<V> = V;
+impl Presence for DefaultsTo {
+    type Output<V> = V;
 
-    fn settle<V: Default>(&self, set: Option<V>, parse: impl FnOnce(&str) -> Option<V>) -> V {
+    fn resolve<V: Default>(&self, set: Option<V>, parse: impl FnOnce(&str) -> Option<V>) -> V {
         set.or_else(|| parse(self.0)).unwrap_or_default()
     }
 
-    fn is_needed(&self) -> bool {
+    fn is_required(&self) -> bool {
         false
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         format!("`{}`", self.0)
     }
 }
 
-impl Absent for Nothing {
-    type Read<V> = Option<V>;
+impl Presence for Optional {
+    type Output<V> = Option<V>;
 
-    fn settle<V: Default>(&self, set: Option<V>, _: impl FnOnce(&str) -> Option<V>) -> Option<V> {
+    fn resolve<V: Default>(&self, set: Option<V>, _: impl FnOnce(&str) -> Option<V>) -> Option<V> {
         set
     }
 
-    fn is_needed(&self) -> bool {
+    fn is_required(&self) -> bool {
         false
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         self.0.to_owned()
     }
 }
 
-/// A setting of whatever kind, to be listed.
-pub trait Described: Sync {
-    /// The variable.
+/// A setting of any kind, as the reference page lists it.
+pub trait SettingInfo: Sync {
+    /// The variable's name.
     fn name(&self) -> &'static str;
-    /// What it decides.
-    fn meaning(&self) -> &'static str;
-    /// What its value must be.
+    /// The effect of the setting.
+    fn description(&self) -> &'static str;
+    /// The rule for its value.
     fn rule(&self) -> String;
-    /// What counts where it is left out.
-    fn absent(&self) -> String;
-    /// Whether the default keeps the rule; a setting without one does.
-    fn has_a_right_default(&self) -> bool;
-    /// The functions that read it.
+    /// The behaviour when the setting is absent, in words.
+    fn when_absent(&self) -> String;
+    /// True if the default satisfies the rule, or if there is no default.
+    fn has_valid_default(&self) -> bool;
+    /// The functions that read the setting.
     fn readers(&self) -> &'static [&'static str];
-    /// Who sets it.
-    fn given(&self) -> Given;
+    /// The party that sets it.
+    fn set_by(&self) -> SetBy;
 }
 
-impl<K: Kind + Sync, A: Absent + Sync> Described for Setting<K, A> {
+impl<K: Kind + Sync, A: Presence + Sync> SettingInfo for Setting<K, A> {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn meaning(&self) -> &'static str {
-        self.meaning
+    fn description(&self) -> &'static str {
+        self.description
     }
 
     fn rule(&self) -> String {
         self.kind.rule()
     }
 
-    fn absent(&self) -> String {
-        self.absent.words()
+    fn when_absent(&self) -> String {
+        self.presence.describe()
     }
 
-    fn has_a_right_default(&self) -> bool {
-        let mut right = true;
-        self.absent.settle(None, |default| {
+    fn has_valid_default(&self) -> bool {
+        let mut is_valid = true;
+        self.presence.resolve(None, |default| {
             let parsed = self.kind.parse(default);
-            right = parsed.is_some();
+            is_valid = parsed.is_some();
             parsed
         });
-        right
+        is_valid
     }
 
     fn readers(&self) -> &'static [&'static str] {
         self.readers
     }
 
-    fn given(&self) -> Given {
-        self.given
+    fn set_by(&self) -> SetBy {
+        self.set_by
     }
 }

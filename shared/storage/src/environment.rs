@@ -1,7 +1,7 @@
 //! The SDK's configuration, with every wait bounded.
 //!
-//! The Lambda service tells region and credentials in the environment, and nothing has to be looked for elsewhere: no
-//! profile, no other role, no metadata service. So the crate that looks for them, `aws-config`, is not here.
+//! The Lambda service puts region and credentials into the environment. Profiles, other roles and metadata services
+//! don't apply, so the crate that looks for them, `aws-config`, isn't a dependency.
 
 use std::{env, time::Duration};
 
@@ -19,10 +19,10 @@ use aws_types::{
 
 use crate::http::{self, Pool};
 
-/// What all clients have in common.
+/// Returns the configuration that all clients share.
 pub(crate) fn config(pool: Pool) -> SdkConfig {
-    // A thawed connection may be dead, and a turn waits behind each of these calls: so a short
-    // time per attempt, and another attempt.
+    // A connection may be dead after a freeze, and a turn waits for each of these calls. So attempts are short and
+    // are retried.
     let timeouts = TimeoutConfig::builder()
         .operation_attempt_timeout(Duration::from_secs(5))
         .operation_timeout(Duration::from_secs(12))
@@ -30,7 +30,7 @@ pub(crate) fn config(pool: Pool) -> SdkConfig {
     let retries = RetryConfig::standard()
         .with_max_attempts(3)
         .with_initial_backoff(Duration::from_millis(50))
-        // A connection that an answer came over is kept, whatever the answer is.
+        // Keep connections that delivered a response, whatever the response was.
         .with_reconnect_mode(ReconnectMode::ReuseAllConnections);
     let is_on = |name: &str| text(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let mut config = SdkConfig::builder();
@@ -44,18 +44,18 @@ pub(crate) fn config(pool: Pool) -> SdkConfig {
         .timeout_config(timeouts)
         .retry_config(retries)
         .sleep_impl(TokioSleep::new())
-        .http_client(http::over(pool))
+        .http_client(http::shared_client(pool))
         .build()
 }
 
-/// Those of the function's role, which hold as long as the process.
+/// The credentials of the function's role. They outlive the process.
 fn credentials() -> Option<SharedCredentialsProvider> {
     let [id, secret] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].map(text);
-    let of_role = Credentials::new(id?, secret?, text("AWS_SESSION_TOKEN"), None, "Environment");
-    Some(SharedCredentialsProvider::new(of_role))
+    let credentials = Credentials::new(id?, secret?, text("AWS_SESSION_TOKEN"), None, "Environment");
+    Some(SharedCredentialsProvider::new(credentials))
 }
 
-/// Where services are that are not AWS's own: `AWS_ENDPOINT_URL_S3` and the like, or `AWS_ENDPOINT_URL` for all.
+/// Custom service endpoints: `AWS_ENDPOINT_URL_S3` and so on, or `AWS_ENDPOINT_URL` for all.
 #[derive(Debug)]
 struct Endpoints;
 

@@ -1,4 +1,4 @@
-//! What a failed call means: lost, contended, or nobody knows.
+//! Classifies failed calls: condition failed, contended, or unknown.
 
 use std::{error::Error, fmt};
 
@@ -9,8 +9,8 @@ use aws_sdk_dynamodb::{
 use contracts::error::causes;
 use turns::ports::{Source, Unavailable, WriteError};
 
-/// Codes that mean: nothing was written, try again.
-const CONTENTION: [&str; 6] = [
+/// Error codes that mean that nothing was written and the call can be retried.
+const CONTENTION_CODES: [&str; 6] = [
     "TransactionConflictException",
     "TransactionConflict",
     "ThrottlingException",
@@ -19,26 +19,26 @@ const CONTENTION: [&str; 6] = [
     "ProvisionedThroughputExceeded",
 ];
 
-/// A failed call. Its causes say what the service said: code, message and request id.
+/// A failed call. Its sources contain the service's code, message and request id.
 ///
-/// Debug is no more than that. The SDK's own shows the raw response, which holds what is stored, and that may
-/// be an answer or a secret (I14).
+/// `Debug` shows the same. The SDK's own `Debug` prints the raw response, which may contain an answer or a secret
+/// (I14).
 #[derive(thiserror::Error)]
 #[error(transparent)]
-struct Failed<E: Error + 'static>(SdkError<E>);
+struct CallError<E: Error + 'static>(SdkError<E>);
 
-impl<E: Error + 'static> fmt::Debug for Failed<E> {
+impl<E: Error + 'static> fmt::Debug for CallError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Failed({})", causes(self))
     }
 }
 
-/// A failed call as a cause of something else.
+/// Wraps a failed call as the source of another error.
 pub(crate) fn cause<E: Error + Send + Sync + 'static>(error: SdkError<E>) -> Source {
-    Failed(error).into()
+    CallError(error).into()
 }
 
-/// A read or an unconditional write that failed.
+/// Converts the error of a read or of an unconditional write.
 pub(crate) fn unavailable<E>(what: &'static str, error: SdkError<E>) -> Unavailable
 where
     E: Error + Send + Sync + 'static,
@@ -46,28 +46,28 @@ where
     Unavailable { what, source: cause(error) }
 }
 
-/// A conditional write on one item that failed.
-pub(crate) fn of_write<E>(error: SdkError<E>) -> WriteError
+/// Converts the error of a conditional write to one item.
+pub(crate) fn write_error<E>(error: SdkError<E>) -> WriteError
 where
     E: Error + ProvideErrorMetadata + Send + Sync + 'static,
 {
     match error.code() {
-        Some("ConditionalCheckFailedException") => WriteError::Lost,
-        Some(code) if CONTENTION.contains(&code) => WriteError::Contended,
+        Some("ConditionalCheckFailedException") => WriteError::ConditionFailed,
+        Some(code) if CONTENTION_CODES.contains(&code) => WriteError::Contended,
         _ => WriteError::Unknown(cause(error)),
     }
 }
 
-/// A transaction that failed: one lost condition decides, whatever else was in the way.
-pub(crate) fn of_transaction(error: SdkError<TransactWriteItemsError>) -> WriteError {
+/// Converts the error of a transaction. One failed condition decides, whatever else went wrong.
+pub(crate) fn transaction_error(error: SdkError<TransactWriteItemsError>) -> WriteError {
     let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error()
     else {
-        return of_write(error);
+        return write_error(error);
     };
     let codes = || cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code());
     if codes().any(|code| code == "ConditionalCheckFailed") {
-        WriteError::Lost
-    } else if codes().any(|code| CONTENTION.contains(&code)) {
+        WriteError::ConditionFailed
+    } else if codes().any(|code| CONTENTION_CODES.contains(&code)) {
         WriteError::Contended
     } else {
         WriteError::Unknown(cause(error))
@@ -83,13 +83,13 @@ mod tests {
 
     use super::*;
 
-    /// A response that holds something.
+    /// A response with a body.
     fn response() -> HttpResponse {
         HttpResponse::new(400.try_into().unwrap(), "marker".into())
     }
 
     #[test]
-    fn the_causes_of_a_failed_call_say_what_the_service_said() {
+    fn failed_call_reports_service_error() {
         let refused = ErrorMetadata::builder().code("AccessDeniedException").message("not yours").build();
         let error =
             unavailable("the table", SdkError::service_error(GetItemError::generic(refused), response()));
@@ -109,12 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn a_response_that_cannot_be_read_shows_nothing_of_what_it_holds() {
+    fn unreadable_response_error_hides_its_content() {
         let error: SdkError<GetItemError> = SdkError::response_error("it makes no sense", response());
         assert!(format!("{error:?}").contains("marker"), "the SDK's own error shows it");
         let error = unavailable("the table", error);
-        let told = causes(&error).to_string();
-        assert_eq!(told, "the table is unavailable: response error: it makes no sense");
+        let message = causes(&error).to_string();
+        assert_eq!(message, "the table is unavailable: response error: it makes no sense");
         assert!(!format!("{error:?}").contains("marker"), "{error:?}");
     }
 }

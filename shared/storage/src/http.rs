@@ -1,7 +1,7 @@
-//! How the SDK's clients speak HTTP: over the client that everything else here speaks it with.
+//! HTTP for the SDK's clients, over the same client that everything else uses.
 //!
-//! The SDK's own would be a second client in each function, with a second reading of whom the system trusts
-//! (docs/decisions/0019-small-programs.md).
+//! The SDK's own would be a second HTTP client in each function, and would load the system's certificates a second
+//! time (docs/internals/decisions/0019-small-programs.md).
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -14,28 +14,28 @@ use aws_smithy_runtime_api::client::{
 use reqwest::{Body, Client, ClientBuilder, Request, redirect::Policy};
 use turns::ports::Source;
 
-use crate::Ahead;
+use crate::Prewarmed;
 
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(2);
+/// The time limit for opening a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One pool of connections, which connects to nothing yet.
-pub(crate) type Pool = Ahead<SharedHttpConnector>;
+/// A connection pool. It connects lazily.
+pub(crate) type Pool = Prewarmed<SharedHttpConnector>;
 
-/// A pool for the clients of all services. It trusts whom the system trusts, and knows the proxies of the environment.
+/// Creates the pool for all clients. It uses the system's certificates and the environment's proxies.
 pub(crate) fn pool() -> Pool {
-    Ahead::new(|| connector(Client::builder()))
+    Prewarmed::new(|| connector(Client::builder()))
 }
 
-/// Clients of the SDK over this pool.
-pub(crate) fn over(pool: Pool) -> SharedHttpClient {
+/// Returns an SDK client over this pool.
+pub(crate) fn shared_client(pool: Pool) -> SharedHttpClient {
     http_client_fn(move |_, _| SharedHttpConnector::clone(&pool))
 }
 
-/// Clients of the SDK over a pool of their own, past every proxy: for services on this machine.
+/// Returns an SDK client with its own pool that bypasses proxies, for services on this machine.
 #[must_use]
 pub fn loopback_client() -> SharedHttpClient {
-    over(Ahead::new(|| connector(Client::builder().no_proxy())))
+    shared_client(Prewarmed::new(|| connector(Client::builder().no_proxy())))
 }
 
 fn connector(builder: ClientBuilder) -> SharedHttpConnector {
@@ -43,12 +43,12 @@ fn connector(builder: ClientBuilder) -> SharedHttpConnector {
 }
 
 fn client(builder: ClientBuilder) -> Result<Client, Source> {
-    let builder = builder.tls_backend_preconfigured(tls::client_config()?).connect_timeout(CONNECT);
-    // Where S3 sends a request elsewhere, the SDK signs it anew.
+    let builder = builder.tls_backend_preconfigured(tls::client_config()?).connect_timeout(CONNECT_TIMEOUT);
+    // If S3 redirects a request, the SDK has to sign it again.
     Ok(builder.redirect(Policy::none()).build()?)
 }
 
-/// Sends what the SDK has signed. How long an answer may take, and what is tried again, is for the SDK to say.
+/// Sends requests that the SDK has signed. Timeouts and retries are up to the SDK.
 #[derive(Debug)]
 struct Connector(Result<Client, Arc<dyn Error + Send + Sync>>);
 
@@ -62,17 +62,17 @@ impl HttpConnector for Connector {
         };
         HttpConnectorFuture::new(async move {
             let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
-            let request = Request::try_from(request.map(Body::wrap)).map_err(failed)?;
-            let response = client.execute(request).await.map_err(failed)?;
+            let request = Request::try_from(request.map(Body::wrap)).map_err(connector_error)?;
+            let response = client.execute(request).await.map_err(connector_error)?;
             let response = http::Response::from(response).map(SdkBody::from_body_1_x);
             HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))
         })
     }
 }
 
-/// Nothing came back, so nobody knows what happened: to try again is what the SDK does then. The URL is a key, and so is left
-/// out.
-fn failed(error: reqwest::Error) -> ConnectorError {
+/// Converts the error of a request without a response. Its effect is unknown, so the SDK retries it. Leaves out the
+/// URL, which may contain a key.
+fn connector_error(error: reqwest::Error) -> ConnectorError {
     let kind = if error.is_builder() {
         ConnectorError::user
     } else if error.is_timeout() {

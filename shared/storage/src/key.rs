@@ -1,9 +1,6 @@
 //! The key catalogue: every item of the table and every object of the bucket.
 //!
-//! Key parts are percent-encoded, so that no id can hold a separator (I7). The order of instants in
-//! index keys is the order of their text.
-//!
-//! What is stored keeps its name for ever: a word may change in the code, `ASKED` and `ENDED` do not.
+//! Key parts are percent-encoded, so that no id can contain a separator (I7). Timestamps in index keys sort as text.
 //!
 //! # Examples
 //! ```
@@ -25,7 +22,7 @@ use contracts::{
 };
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use protocol::{
-    detail::ModePlace,
+    detail::ModeChangePosition,
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload, StoredRequest},
 };
@@ -33,58 +30,69 @@ use protocol::{
 /// An item of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// (SE) per session, replaced by start and finalize.
+    /// A session. Replaced by start and finalize.
+    ///
     /// Key: `O#{org}#S#{session}` / `SESSION`
     /// GSI1: `O#{org}` / `{last activity}#{session}`
     Session(&'a SessionKey),
-    /// (TU) per turn, replaced by every transition: the head, at most 1 KB.
+    /// The head of a turn. Replaced by every transition, and at most 1 KB.
+    ///
     /// Key: `O#{org}#S#{session}` / `TURN#{turn}`
     /// LSI1: `Seq`. GSI1 while open: `OPEN#{shard}` / `{due}#{org}#{session}#{turn}`
     Turn(&'a TurnKey),
-    /// (AS) per turn, write-once: what is kept of its request.
-    /// Key: `O#{org}#S#{session}` / `TURN#{turn}#ASKED`
+    /// The details of a turn's request. Written once.
+    ///
+    /// Key: `O#{org}#S#{session}` / `TURN#{turn}#REQUEST`
     Request(&'a TurnKey),
-    /// (EN) per turn, written when it is finalized: what came of it.
-    /// Key: `O#{org}#S#{session}` / `TURN#{turn}#ENDED`
+    /// The result of a turn. Written when the turn is finalized.
+    ///
+    /// Key: `O#{org}#S#{session}` / `TURN#{turn}#RESULT`
     Result(&'a TurnKey),
-    /// (PA) per user of a session: orders that user's list.
+    /// A participant of a session. Orders that user's list of sessions.
+    ///
     /// Key: `O#{org}#S#{session}` / `USER#{user}`
     /// GSI1: `O#{org}#U#{user}` / `{own last activity}#{session}`
     Participant(&'a SessionKey, &'a UserId),
-    /// (FB) per user who says something of a turn, replaced when that user says more.
+    /// One user's feedback on a turn. Replaced when that user submits it again.
+    ///
     /// Key: `O#{org}#S#{session}` / `FEEDBACK#{turn}#{the user's id, as a hash}`
     Feedback(&'a TurnKey, &'a UserId),
-    /// (MO) per mode change, write-once.
+    /// A mode change. Written once.
+    ///
     /// Key: `O#{org}#S#{session}` / `MODE#{sequence, ten digits}#{n, one hexadecimal digit}`
-    ModeChange(&'a SessionKey, ModePlace),
-    /// (ST) per second of a turn that is streamed, write-once, gone an hour later: a checkpoint.
-    /// Key: `O#{org}#S#{session}` / `STREAM#{turn}#{where it ends, sixteen digits}`
+    ModeChange(&'a SessionKey, ModeChangePosition),
+    /// A checkpoint of a streamed turn, written once per second. Expires after an hour.
+    ///
+    /// Key: `O#{org}#S#{session}` / `STREAM#{turn}#{end position, sixteen digits}`
     Checkpoint(&'a TurnKey, EventId),
-    /// (PU) per deleted session: the record of its purge.
+    /// The purge record of a deleted session.
+    ///
     /// Key: `O#{org}#S#{session}` / `PURGE`
-    /// GSI1 while something is left to do: `PURGE#{shard}` / `{due}#{org}#{session}`
+    /// GSI1 while work is left: `PURGE#{shard}` / `{due}#{org}#{session}`
     Purge(&'a SessionKey),
-    /// (AG) per agent context, replaced when it is put.
+    /// An agent context. Replaced on every put.
+    ///
     /// Key: `O#{org}` / `AGENT#{id}`
     Agent(&'a OrgId, &'a AgentContextId),
-    /// (CO) per conversation context, replaced when it is put.
+    /// A conversation context. Replaced on every put.
+    ///
     /// Key: `O#{org}` / `CONV#{id}`
     Conversation(&'a OrgId, &'a ConversationContextId),
 }
 
-/// The longest key that S3 takes, and the longest sort key that DynamoDB takes.
+/// The limit of S3 for a key and of DynamoDB for a sort key.
 pub(crate) const MAX_KEY_BYTES: usize = 1_024;
 
-/// The prefix of every participant's sort key.
+/// The prefix of participants' sort keys.
 pub(crate) const USER_PREFIX: &str = "USER#";
 
-/// The prefix of every agent context's sort key.
+/// The prefix of agent contexts' sort keys.
 pub(crate) const AGENT_PREFIX: &str = "AGENT#";
 
-/// The prefix of every conversation context's sort key.
+/// The prefix of conversation contexts' sort keys.
 pub(crate) const CONVERSATION_PREFIX: &str = "CONV#";
 
-/// The prefix of every mode change's sort key.
+/// The prefix of mode changes' sort keys.
 pub(crate) const MODE_PREFIX: &str = "MODE#";
 
 impl Item<'_> {
@@ -111,75 +119,77 @@ impl Item<'_> {
         match self {
             Self::Session(_) => "SESSION".to_owned(),
             Self::Purge(_) => "PURGE".to_owned(),
-            Self::Turn(turn) => format!("TURN#{}", part(turn.turn.as_str())),
-            Self::Request(turn) => format!("TURN#{}#ASKED", part(turn.turn.as_str())),
-            Self::Result(turn) => format!("TURN#{}#ENDED", part(turn.turn.as_str())),
-            Self::Participant(_, user) => format!("{USER_PREFIX}{}", part(user.as_str())),
-            // An id of the longest kind would leave no room for the turn's.
+            Self::Turn(turn) => format!("TURN#{}", encode_part(turn.turn.as_str())),
+            Self::Request(turn) => format!("TURN#{}#REQUEST", encode_part(turn.turn.as_str())),
+            Self::Result(turn) => format!("TURN#{}#RESULT", encode_part(turn.turn.as_str())),
+            Self::Participant(_, user) => format!("{USER_PREFIX}{}", encode_part(user.as_str())),
+            // Hashed, because an id of the maximum length would leave no space for the turn's id.
             Self::Feedback(turn, user) => {
-                format!("{}{}", feedback_prefix(turn), Fingerprint::of_bytes(user.as_str().as_bytes()))
+                format!("{}{}", feedback_prefix(turn), Fingerprint::hash_bytes(user.as_str().as_bytes()))
             }
-            // Digits enough for every id, so that the order of keys is the order of the stream.
-            Self::Checkpoint(turn, ends) => format!("STREAM#{}#{:016}", part(turn.turn.as_str()), ends.get()),
-            Self::Agent(_, id) => format!("{AGENT_PREFIX}{}", part(id.as_str())),
-            Self::Conversation(_, id) => format!("{CONVERSATION_PREFIX}{}", part(id.as_str())),
-            Self::ModeChange(_, ModePlace { sequence, number }) => {
+            // With enough digits for every id, so that keys sort in stream order.
+            Self::Checkpoint(turn, end) => {
+                format!("STREAM#{}#{:016}", encode_part(turn.turn.as_str()), end.get())
+            }
+            Self::Agent(_, id) => format!("{AGENT_PREFIX}{}", encode_part(id.as_str())),
+            Self::Conversation(_, id) => format!("{CONVERSATION_PREFIX}{}", encode_part(id.as_str())),
+            Self::ModeChange(_, ModeChangePosition { sequence, number }) => {
                 format!("{MODE_PREFIX}{sequence:010}#{number:x}")
             }
         }
     }
 }
 
-/// The prefix of the sort keys of what users say of a turn.
+/// The prefix of the sort keys of a turn's feedback.
 pub(crate) fn feedback_prefix(turn: &TurnKey) -> String {
-    format!("FEEDBACK#{}#", part(turn.turn.as_str()))
+    format!("FEEDBACK#{}#", encode_part(turn.turn.as_str()))
 }
 
-/// The partition of a session.
+/// The partition key of a session's items.
 fn partition(session: &SessionKey) -> String {
-    format!("O#{}#S#{}", part(session.org.as_str()), part(session.session.as_str()))
+    format!("O#{}#S#{}", encode_part(session.org.as_str()), encode_part(session.session.as_str()))
 }
 
-/// GSI1: the sessions of an org.
+/// GSI1 partition key: the sessions of an org.
 #[must_use]
 pub fn org_index(org: &OrgId) -> String {
-    format!("O#{}", part(org.as_str()))
+    format!("O#{}", encode_part(org.as_str()))
 }
 
-/// GSI1: the sessions a user took part in.
+/// GSI1 partition key: the sessions that a user takes part in.
 #[must_use]
 pub fn user_index(org: &OrgId, user: &UserId) -> String {
-    format!("O#{}#U#{}", part(org.as_str()), part(user.as_str()))
+    format!("O#{}#U#{}", encode_part(org.as_str()), encode_part(user.as_str()))
 }
 
-/// GSI1: a session's place among others, by an instant.
+/// GSI1 sort key: a session by the time of its last activity.
 #[must_use]
 pub fn activity(at: Timestamp, session: &SessionKey) -> String {
-    format!("{at}#{}", part(session.session.as_str()))
+    format!("{at}#{}", encode_part(session.session.as_str()))
 }
 
-/// GSI1: before every session that was last active at this instant, or ever.
+/// GSI1 lower bound: sessions last active at this time or later.
 #[must_use]
-pub fn from(at: Option<Timestamp>) -> String {
-    // Instants begin with a digit.
+pub fn activity_from(at: Option<Timestamp>) -> String {
+    // Timestamps begin with a digit.
     at.map_or_else(|| "0".to_owned(), |at| at.to_string())
 }
 
-/// GSI1: behind every session that was last active at this instant, or ever.
+/// GSI1 upper bound: sessions last active at this time or earlier.
 #[must_use]
-pub fn to(at: Option<Timestamp>) -> String {
-    // `$` comes after the `#` that ends an instant, and `:` after every digit.
+pub fn activity_to(at: Option<Timestamp>) -> String {
+    // `$` sorts after the `#` that ends a timestamp, and `:` after every digit.
     at.map_or_else(|| ":".to_owned(), |at| format!("{at}$"))
 }
 
-/// The user whose part in a session has this sort key.
+/// Parses a participant's sort key.
 #[must_use]
 pub fn parse_user(sk: &str) -> Option<UserId> {
-    UserId::new(unpart(sk.strip_prefix(USER_PREFIX)?)?).ok()
+    UserId::new(decode_part(sk.strip_prefix(USER_PREFIX)?)?).ok()
 }
 
-/// The shard that an open turn lies in: the first digit of its fingerprint, so it never moves and
-/// needs no attribute of its own.
+/// The shard of an open turn: the first digit of its fingerprint. So it never changes and needs no attribute of its
+/// own.
 #[must_use]
 pub fn shard(fingerprint: &Fingerprint) -> u8 {
     fingerprint
@@ -191,49 +201,54 @@ pub fn shard(fingerprint: &Fingerprint) -> u8 {
         .unwrap_or(0)
 }
 
-/// GSI1: a shard of the open turns.
+/// GSI1 partition key: a shard of the open turns.
 #[must_use]
 pub fn open_index(shard: u8) -> String {
     format!("OPEN#{shard:02}")
 }
 
-/// GSI1: an open turn's place in its shard.
+/// GSI1 sort key: an open turn by its due time.
 #[must_use]
-pub fn due(at: Timestamp, turn: &TurnKey) -> String {
+pub fn turn_due(at: Timestamp, turn: &TurnKey) -> String {
     let TurnKey { session, turn } = turn;
-    format!("{at}#{}#{}#{}", part(session.org.as_str()), part(session.session.as_str()), part(turn.as_str()))
+    format!(
+        "{at}#{}#{}#{}",
+        encode_part(session.org.as_str()),
+        encode_part(session.session.as_str()),
+        encode_part(turn.as_str())
+    )
 }
 
-/// The shard that the record of a session's purge lies in: any fixed function of the session.
+/// The shard of a session's purge record. Any fixed function of the session will do.
 #[must_use]
 pub fn purge_shard(session: &SessionKey) -> u8 {
-    shard(&Fingerprint::of_bytes(partition(session).as_bytes()))
+    shard(&Fingerprint::hash_bytes(partition(session).as_bytes()))
 }
 
-/// GSI1: a shard of the purges.
+/// GSI1 partition key: a shard of the purges.
 #[must_use]
 pub fn purge_index(shard: u8) -> String {
     format!("PURGE#{shard:02}")
 }
 
-/// GSI1: a purge's place in its shard.
+/// GSI1 sort key: a purge by its due time.
 #[must_use]
 pub fn purge_due(at: Timestamp, session: &SessionKey) -> String {
-    format!("{at}#{}#{}", part(session.org.as_str()), part(session.session.as_str()))
+    format!("{at}#{}#{}", encode_part(session.org.as_str()), encode_part(session.session.as_str()))
 }
 
-/// What every object of a session begins with.
+/// The key prefix of a session's objects.
 #[must_use]
-pub fn objects_of(session: &SessionKey) -> String {
-    format!("{}/{}/", part(session.org.as_str()), part(session.session.as_str()))
+pub fn session_prefix(session: &SessionKey) -> String {
+    format!("{}/{}/", encode_part(session.org.as_str()), encode_part(session.session.as_str()))
 }
 
-/// The kind of an item of a session, by its sort key.
+/// The kind of an item in a purge report, by its sort key.
 #[must_use]
 pub fn kind_of_item(sk: &str) -> &'static str {
     match sk.split_once('#') {
-        Some(("TURN", rest)) if rest.ends_with("#ASKED") => "requests",
-        Some(("TURN", rest)) if rest.ends_with("#ENDED") => "results",
+        Some(("TURN", rest)) if rest.ends_with("#REQUEST") => "requests",
+        Some(("TURN", rest)) if rest.ends_with("#RESULT") => "results",
         Some(("TURN", _)) => "turns",
         Some(("USER", _)) => "participants",
         Some(("MODE", _)) => "mode_changes",
@@ -243,7 +258,7 @@ pub fn kind_of_item(sk: &str) -> &'static str {
     }
 }
 
-/// What an object is called in the report of a purge; none is one that is not ours.
+/// The kind of an object in a purge report. `None` stands for an object with an unknown key.
 #[must_use]
 pub fn kind_of_object(kind: Option<&Kind>) -> &'static str {
     match kind {
@@ -258,56 +273,60 @@ pub fn kind_of_object(kind: Option<&Kind>) -> &'static str {
     }
 }
 
-/// The session whose partition this is.
+/// Parses a session's partition key.
 #[must_use]
 pub fn parse_session(pk: &str) -> Option<SessionKey> {
     let (org, session) = pk.strip_prefix("O#")?.split_once("#S#")?;
-    Some(SessionKey { org: OrgId::new(unpart(org)?).ok()?, session: SessionId::new(unpart(session)?).ok()? })
+    Some(SessionKey {
+        org: OrgId::new(decode_part(org)?).ok()?,
+        session: SessionId::new(decode_part(session)?).ok()?,
+    })
 }
 
-/// The turn whose head has these keys; none for any other item.
+/// Parses the keys of a turn's head. Returns `None` for any other item.
 #[must_use]
 pub fn parse_turn(pk: &str, sk: &str) -> Option<TurnKey> {
-    let turn = TurnId::new(unpart(sk.strip_prefix("TURN#")?)?).ok()?;
+    let turn = TurnId::new(decode_part(sk.strip_prefix("TURN#")?)?).ok()?;
     Some(TurnKey { session: parse_session(pk)?, turn })
 }
 
-/// Which item of a turn.
+/// The kind of a turn's item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OfTurn {
+pub(crate) enum TurnItemKind {
     Head,
     Request,
     Result,
 }
 
-/// The turn of a sort key, and which of its items that is; none for any other item.
-pub(crate) fn parse_of_turn(sk: &str) -> Option<(TurnId, OfTurn)> {
+/// Parses the sort key of a turn's item. Returns `None` for any other item.
+pub(crate) fn parse_turn_item(sk: &str) -> Option<(TurnId, TurnItemKind)> {
     let (turn, detail) = match sk.strip_prefix("TURN#")?.split_once('#') {
-        None => (sk.strip_prefix("TURN#")?, OfTurn::Head),
-        Some((turn, "ASKED")) => (turn, OfTurn::Request),
-        Some((turn, "ENDED")) => (turn, OfTurn::Result),
+        None => (sk.strip_prefix("TURN#")?, TurnItemKind::Head),
+        Some((turn, "REQUEST")) => (turn, TurnItemKind::Request),
+        Some((turn, "RESULT")) => (turn, TurnItemKind::Result),
         Some(_) => return None,
     };
-    Some((TurnId::new(unpart(turn)?).ok()?, detail))
+    Some((TurnId::new(decode_part(turn)?).ok()?, detail))
 }
 
-/// The sort keys of a session's turns behind one, in the order of their ids: the first and the last that there can be.
-pub(crate) fn turns_behind(turn: Option<&TurnId>) -> (String, String) {
-    // `#` comes before every character of an id, and `$` after it: all of a turn lies between the two.
-    let from = turn.map_or_else(|| "TURN#".to_owned(), |turn| format!("TURN#{}$", part(turn.as_str())));
+/// The range of sort keys of a session's turns after this one, in the order of their ids.
+pub(crate) fn turn_range_after(turn: Option<&TurnId>) -> (String, String) {
+    // `#` sorts before every character of an id and `$` after it, so all items of a turn lie between the two.
+    let from =
+        turn.map_or_else(|| "TURN#".to_owned(), |turn| format!("TURN#{}$", encode_part(turn.as_str())));
     (from, "TURN$".to_owned())
 }
 
-/// The key of an object: `{org}/{session}/{turn}/…`, under its writer or its content.
+/// The key of an object: `{org}/{session}/{turn}/…`, with its writer or its content hash.
 #[must_use]
 pub fn object(payload: &Payload) -> String {
-    let folder = objects_of_turn(&payload.turn);
+    let folder = turn_prefix(&payload.turn);
     let prefix = folder.trim_end_matches('/');
     match &payload.kind {
-        Kind::Instruction(StoredRequest { fingerprint, by: None }) => {
+        Kind::Instruction(StoredRequest { fingerprint, submission_id: None }) => {
             format!("{prefix}/{fingerprint}/instruction.json")
         }
-        Kind::Instruction(StoredRequest { fingerprint, by: Some(by) }) => {
+        Kind::Instruction(StoredRequest { fingerprint, submission_id: Some(by) }) => {
             format!("{prefix}/{fingerprint}/{by}/instruction.json")
         }
         Kind::Outcome(owner) => format!("{prefix}/{owner}/result.json"),
@@ -317,33 +336,39 @@ pub fn object(payload: &Payload) -> String {
         Kind::PartialAnswer(owner) => format!("{prefix}/{owner}/partial-answer.md"),
         Kind::ModelRequest(owner, call) => format!("{prefix}/{owner}/request-{call}.json"),
         Kind::ModelResponse(owner, call) => format!("{prefix}/{owner}/response-{call}.json"),
-        Kind::File { address, name } => format!("{prefix}/files/{address}/{}", part(name)),
+        Kind::File { address, name } => format!("{prefix}/files/{address}/{}", encode_part(name)),
     }
 }
 
-/// What the keys of a turn's objects begin with.
+/// The key prefix of a turn's objects.
 #[must_use]
-pub fn objects_of_turn(TurnKey { session, turn }: &TurnKey) -> String {
-    format!("{}/{}/{}/", part(session.org.as_str()), part(session.session.as_str()), part(turn.as_str()))
+pub fn turn_prefix(TurnKey { session, turn }: &TurnKey) -> String {
+    format!(
+        "{}/{}/{}/",
+        encode_part(session.org.as_str()),
+        encode_part(session.session.as_str()),
+        encode_part(turn.as_str())
+    )
 }
 
-/// The object whose key this is; none for a key that is none of ours.
+/// Parses an object's key. Returns `None` for an unknown key.
 #[must_use]
 pub fn parse_object(key: &str) -> Option<Payload> {
     let mut parts = key.split('/');
-    let mut id = || unpart(parts.next()?);
+    let mut id = || decode_part(parts.next()?);
     let session = SessionKey { org: OrgId::new(id()?).ok()?, session: SessionId::new(id()?).ok()? };
     let turn = session.turn(TurnId::new(id()?).ok()?);
     let rest: Vec<&str> = parts.collect();
     let attempt = |id: &&str| AttemptId::new((*id).to_owned());
     let kind = match &rest[..] {
-        ["files", address, name] => Kind::File { address: address.parse().ok()?, name: unpart(name)? },
+        ["files", address, name] => Kind::File { address: address.parse().ok()?, name: decode_part(name)? },
         [fingerprint, "instruction.json"] => {
-            Kind::Instruction(StoredRequest { fingerprint: fingerprint.parse().ok()?, by: None })
+            Kind::Instruction(StoredRequest { fingerprint: fingerprint.parse().ok()?, submission_id: None })
         }
-        [fingerprint, by, "instruction.json"] => {
-            Kind::Instruction(StoredRequest { fingerprint: fingerprint.parse().ok()?, by: Some(attempt(by)) })
-        }
+        [fingerprint, by, "instruction.json"] => Kind::Instruction(StoredRequest {
+            fingerprint: fingerprint.parse().ok()?,
+            submission_id: Some(attempt(by)),
+        }),
         [owner, "result.json"] => Kind::Outcome(attempt(owner)),
         [owner, "tool-results.json"] => Kind::ToolResults(attempt(owner)),
         [owner, "answer.md"] => Kind::Answer(attempt(owner)),
@@ -361,15 +386,15 @@ pub fn parse_object(key: &str) -> Option<Payload> {
         _ => return None,
     };
     let payload = Payload { turn, kind };
-    // What is spelled otherwise is not ours, however alike.
+    // A key that is spelled differently is not one of ours, however similar.
     (object(&payload) == key).then_some(payload)
 }
 
-fn part(raw: &str) -> String {
+fn encode_part(raw: &str) -> String {
     utf8_percent_encode(raw, RESERVED).to_string()
 }
 
-fn unpart(encoded: &str) -> Option<String> {
+fn decode_part(encoded: &str) -> Option<String> {
     percent_decode_str(encoded).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }
 
@@ -387,15 +412,15 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_those_of_the_catalogue() {
+    fn keys_match_the_catalogue() {
         let key = turn("acme", "s1", "t1");
         let item = Item::Result(&key);
-        assert_eq!((item.pk().as_str(), item.sk().as_str()), ("O#acme#S#s1", "TURN#t1#ENDED"));
-        assert_eq!(due(Timestamp::from_millis(0), &key), "1970-01-01T00:00:00.000Z#acme#s1#t1");
+        assert_eq!((item.pk().as_str(), item.sk().as_str()), ("O#acme#S#s1", "TURN#t1#RESULT"));
+        assert_eq!(turn_due(Timestamp::from_millis(0), &key), "1970-01-01T00:00:00.000Z#acme#s1#t1");
     }
 
     #[test]
-    fn the_items_of_a_turn_stand_together_and_before_those_of_the_turns_behind_it() {
+    fn items_of_a_turn_sort_together() {
         let keys = |id: &str| {
             let key = turn("acme", "s1", id);
             [Item::Turn(&key).sk(), Item::Request(&key).sk(), Item::Result(&key).sk()]
@@ -403,16 +428,16 @@ mod tests {
         let sorted: Vec<String> = ["a", "a-", "a.b", "a0", "b"].into_iter().flat_map(keys).collect();
         assert!(sorted.is_sorted(), "{sorted:?}");
         let a = TurnId::new("a").unwrap();
-        let (from, to) = turns_behind(Some(&a));
+        let (from, to) = turn_range_after(Some(&a));
         assert!(
             keys("a").iter().all(|key| *key < from) && keys("a-").iter().all(|key| *key > from && *key < to)
         );
-        assert_eq!(parse_of_turn("TURN#a#ASKED"), Some((a, OfTurn::Request)));
-        assert_eq!(parse_of_turn("TURN#a#OTHER"), None);
+        assert_eq!(parse_turn_item("TURN#a#REQUEST"), Some((a, TurnItemKind::Request)));
+        assert_eq!(parse_turn_item("TURN#a#OTHER"), None);
     }
 
     #[test]
-    fn an_org_with_separators_stays_in_its_own_partition() {
+    fn org_with_separators_keeps_its_own_partition() {
         let sly = turn("acme#S#s1", "x", "t");
         assert_eq!(Item::Turn(&sly).pk(), "O#acme%23S%23s1#S#x");
         let payload = Payload {
@@ -423,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_ids_make_keys_that_fit() {
+    fn longest_ids_fit_key_limits() {
         use contracts::id::MAX_ID_CHARS;
 
         let minted = "~".repeat(MAX_ID_CHARS);
@@ -447,22 +472,24 @@ mod tests {
             }
             let at = Timestamp::from_millis(0);
             assert!(purge_due(at, session).len() <= MAX_KEY_BYTES);
-            assert!(due(at, &key).len() <= MAX_KEY_BYTES && activity(at, session).len() <= MAX_KEY_BYTES);
+            assert!(
+                turn_due(at, &key).len() <= MAX_KEY_BYTES && activity(at, session).len() <= MAX_KEY_BYTES
+            );
             assert!(user_index(&session.org, &user).len() <= 2_048);
-            // 255 bytes are what is left for the name of a file, as it is encoded.
-            let (address, name) = (FileAddress::of_bytes(b""), "x".repeat(255));
+            // 255 bytes remain for the encoded file name.
+            let (address, name) = (FileAddress::hash_bytes(b""), "x".repeat(255));
             let file = Payload { turn: key.clone(), kind: Kind::File { address, name } };
             assert!(object(&file).len() <= MAX_KEY_BYTES, "{}", object(&file).len());
         }
     }
 
     #[test]
-    fn an_object_is_found_again_from_its_key_and_nothing_else_is_ours() {
+    fn object_key_round_trips_and_foreign_keys_are_rejected() {
         let attempt = || AttemptId::new("n1".to_owned());
-        let fingerprint = Fingerprint::of_bytes(b"request");
+        let fingerprint = Fingerprint::hash_bytes(b"request");
         let kinds = [
-            Kind::Instruction(StoredRequest { fingerprint, by: None }),
-            Kind::Instruction(StoredRequest { fingerprint, by: Some(attempt()) }),
+            Kind::Instruction(StoredRequest { fingerprint, submission_id: None }),
+            Kind::Instruction(StoredRequest { fingerprint, submission_id: Some(attempt()) }),
             Kind::Outcome(attempt()),
             Kind::Step(attempt(), 12),
             Kind::ToolResults(attempt()),
@@ -470,7 +497,7 @@ mod tests {
             Kind::PartialAnswer(attempt()),
             Kind::ModelRequest(attempt(), 1),
             Kind::ModelResponse(attempt(), 2),
-            Kind::File { address: FileAddress::of_bytes(b"file"), name: "a b/ü.md".to_owned() },
+            Kind::File { address: FileAddress::hash_bytes(b"file"), name: "a b/ü.md".to_owned() },
         ];
         for kind in kinds {
             let payload = Payload { turn: turn("auth0|añb", "s", "t~1"), kind };
@@ -484,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_found_again_from_its_keys_and_details_are_not_heads() {
+    fn head_key_round_trips_and_details_are_not_heads() {
         let key = turn("auth0|añb", "s", "t~1");
         let item = Item::Turn(&key);
         assert_eq!(parse_turn(&item.pk(), &item.sk()), Some(key.clone()));

@@ -1,26 +1,25 @@
-//! Adapters to DynamoDB, S3 and SQS, the ports of `turns` spoken on the AWS wire, and to Secrets
-//! Manager.
+//! Adapters to DynamoDB, S3 and SQS, which implement the ports of `turns`, and to Secrets Manager.
 //!
-//! [`key`] is the catalogue of every key there is. This room evaluates no rule of its own: a change
-//! comes with its condition, and here it becomes an expression. Deliberately absent: retries beyond
-//! the SDK's own, since only the flows know when trying again is safe.
+//! [`key`] is the catalogue of every key. This crate evaluates no rule of its own: a change arrives with its
+//! condition and is translated into an expression. Deliberately absent: retries beyond the SDK's own, since only the
+//! flows know which calls are safe to retry.
 
-mod ahead;
-pub mod connect;
+pub mod clients;
 mod environment;
 mod failure;
 mod http;
 mod item;
 pub mod key;
 mod objects;
+mod prewarm;
 mod queue;
 mod secrets;
 mod table;
 
-pub use ahead::Ahead;
-pub use connect::{Clients, Settings};
+pub use clients::{Clients, Settings};
 pub use http::loopback_client;
-pub use objects::{Listed, Objects};
+pub use objects::{ObjectEntry, Objects};
+pub use prewarm::Prewarmed;
 pub use queue::Queue;
 pub use secrets::Secrets;
 pub use table::Table;

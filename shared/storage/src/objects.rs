@@ -21,45 +21,46 @@ use percent_encoding::utf8_percent_encode;
 use protocol::{
     id::{SessionKey, TurnKey},
     payload::{Kind, Payload},
-    purge::Piece,
+    purge::PurgeEntry,
 };
 use turns::ports::{
-    Link, Object, PURGED_VERSIONS, Page, PayloadArchive, PayloadReads, Payloads, Placed, PurgePayloads,
-    Source, Unavailable,
+    ArchivedObject, Link, Object, PURGE_VERSION_PAGE_SIZE, Page, PayloadArchive, PayloadReads, Payloads,
+    PurgePayloads, Source, Unavailable,
 };
 
 use crate::{
-    Ahead, failure,
+    Prewarmed, failure,
     key::{self, MAX_KEY_BYTES},
 };
 
-/// How long a presigned link works.
-const LINK_LIFE: Duration = Duration::from_secs(5 * 60);
+/// The lifetime of a presigned link.
+const LINK_TTL: Duration = Duration::from_secs(5 * 60);
 
-/// The bucket.
+/// The bucket of payloads.
 #[derive(Debug, Clone)]
 pub struct Objects {
-    pub(crate) client: Ahead<Client>,
+    pub(crate) client: Prewarmed<Client>,
     bucket: String,
 }
 
 impl Objects {
-    /// The bucket of this name.
+    /// Creates an adapter for the bucket of this name.
     #[must_use]
-    pub fn new(client: impl Into<Ahead<Client>>, bucket: String) -> Self {
+    pub fn new(client: impl Into<Prewarmed<Client>>, bucket: String) -> Self {
         let client = client.into();
-        let patient =
-            move || Client::from_conf(client.config().to_builder().retry_classifier(Contended).build());
-        Self { client: Ahead::new(patient), bucket }
+        let configured = move || {
+            Client::from_conf(client.config().to_builder().retry_classifier(RetryWriteConflicts).build())
+        };
+        Self { client: Prewarmed::new(configured), bucket }
     }
 }
 
-/// Two conditional writes of one object at the same time: S3 refuses one of them with a 409, before it is
-/// known whether the other succeeds, and says that it may be tried again. The SDK does not by itself.
+/// Retries conditional writes that S3 rejects with a 409 because another one is in progress. S3 documents that they
+/// can be retried, but the SDK doesn't do so by itself.
 #[derive(Debug)]
-struct Contended;
+struct RetryWriteConflicts;
 
-impl ClassifyRetry for Contended {
+impl ClassifyRetry for RetryWriteConflicts {
     fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
         let failed = context.output_or_error().and_then(Result::err);
         let refused = failed.and_then(|error| error.as_operation_error()?.downcast_ref::<PutObjectError>());
@@ -76,8 +77,8 @@ impl ClassifyRetry for Contended {
 
 impl PayloadReads for Objects {
     async fn get(&self, payload: &Payload) -> Result<Option<Bytes>, Unavailable> {
-        let got = self.client.get_object().bucket(&self.bucket).key(key::object(payload)).send().await;
-        match got {
+        let response = self.client.get_object().bucket(&self.bucket).key(key::object(payload)).send().await;
+        match response {
             Ok(object) => {
                 object.body.collect().await.map(|body| Some(body.into_bytes())).map_err(unavailable)
             }
@@ -87,14 +88,14 @@ impl PayloadReads for Objects {
     }
 
     async fn link(&self, payload: &Payload) -> Result<Option<Link>, Unavailable> {
-        // S3 signs links to anything. Whoever follows one to nothing gets S3's own error.
+        // S3 signs links to missing objects too. Whoever follows one gets S3's own error.
         let Some(media_type) = self.media_type(payload).await? else {
             return Ok(None);
         };
         let signed_at = SystemTime::now();
         let config = PresigningConfig::builder()
             .start_time(signed_at)
-            .expires_in(LINK_LIFE)
+            .expires_in(LINK_TTL)
             .build()
             .map_err(unavailable)?;
         let request = self
@@ -110,43 +111,51 @@ impl PayloadReads for Objects {
             .map_err(unavailable)?;
         let since_epoch = signed_at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let signed_at = Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
-        Ok(Some(Link { url: request.uri().to_owned(), expires: signed_at.after(LINK_LIFE) }))
+        Ok(Some(Link { url: request.uri().to_owned(), expires: signed_at.after(LINK_TTL) }))
     }
 }
 
 impl PayloadArchive for Objects {
-    async fn read(&self, payload: &Payload, most: u64) -> Result<Option<Object>, Unavailable> {
+    async fn read(&self, payload: &Payload, limit: u64) -> Result<Option<Object>, Unavailable> {
         let key = key::object(payload);
         if key.len() > MAX_KEY_BYTES {
             return Ok(None);
         }
-        let got = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
-            Ok(got) => got,
+        let response = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
+            Ok(response) => response,
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(unavailable(failure::cause(error))),
         };
-        let media_type = media_type_of(payload, got.content_type);
-        let size = got.content_length.and_then(|size| u64::try_from(size).ok()).unwrap_or(u64::MAX);
-        if size > most {
+        let media_type = media_type_of(payload, response.content_type);
+        let size = response.content_length.and_then(|size| u64::try_from(size).ok()).unwrap_or(u64::MAX);
+        if size > limit {
             return Ok(Some(Object { media_type, size, bytes: None }));
         }
-        let bytes = got.body.collect().await.map_err(unavailable)?.into_bytes();
+        let bytes = response.body.collect().await.map_err(unavailable)?.into_bytes();
         Ok(Some(Object { media_type, size, bytes: Some(bytes) }))
     }
 
-    async fn objects(&self, turn: &TurnKey, after: Option<String>) -> Result<Page<Placed>, Unavailable> {
+    async fn objects(
+        &self,
+        turn: &TurnKey,
+        after: Option<String>,
+    ) -> Result<Page<ArchivedObject>, Unavailable> {
         self.objects_of(turn, after).await
     }
 
     fn at(&self, turn: &TurnKey, place: &str) -> Option<Payload> {
-        let payload = key::parse_object(&format!("{}{place}", key::objects_of_turn(turn)))?;
+        let payload = key::parse_object(&format!("{}{place}", key::turn_prefix(turn)))?;
         Some(payload).filter(|payload| payload.turn == *turn)
     }
 }
 
 impl Objects {
-    async fn objects_of(&self, turn: &TurnKey, after: Option<String>) -> Result<Page<Placed>, Unavailable> {
-        let folder = key::objects_of_turn(turn);
+    async fn objects_of(
+        &self,
+        turn: &TurnKey,
+        after: Option<String>,
+    ) -> Result<Page<ArchivedObject>, Unavailable> {
+        let folder = key::turn_prefix(turn);
         let list = self
             .client
             .list_objects_v2()
@@ -156,19 +165,19 @@ impl Objects {
         let list = list.send().await.map_err(|error| unavailable(failure::cause(error)))?;
         let placed = list.contents.unwrap_or_default().into_iter().filter_map(|object| {
             let key = object.key?;
-            Some(Placed {
+            Some(ArchivedObject {
                 payload: key::parse_object(&key)?,
                 place: key.strip_prefix(&folder)?.to_owned(),
                 size: object.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
             })
         });
-        let items: Vec<Placed> = placed.collect();
+        let items: Vec<ArchivedObject> = placed.collect();
         let next = items.last().filter(|_| list.is_truncated == Some(true)).map(|last| last.place.clone());
         Ok(Page { items, next })
     }
 }
 
-/// A file has a type of its own.
+/// The media type of an object. Files have their own.
 fn media_type_of(payload: &Payload, stored: Option<String>) -> String {
     match (&payload.kind, stored) {
         (Kind::File { .. }, Some(own)) => own,
@@ -176,7 +185,7 @@ fn media_type_of(payload: &Payload, stored: Option<String>) -> String {
     }
 }
 
-/// A file is downloaded under its own name. A model wrote it, so no browser shows it as a page of ours.
+/// The `Content-Disposition` of a file. The model chose its name and content, so a browser must never render it.
 fn attachment(payload: &Payload) -> Option<String> {
     let Kind::File { name, .. } = &payload.kind else {
         return None;
@@ -190,7 +199,7 @@ fn attachment(payload: &Payload) -> Option<String> {
 }
 
 impl Objects {
-    /// The media type of an object; none where there is no such object.
+    /// Returns the media type of an object, or `None` if it doesn't exist.
     async fn media_type(&self, payload: &Payload) -> Result<Option<String>, Unavailable> {
         let key = key::object(payload);
         if key.len() > MAX_KEY_BYTES {
@@ -216,7 +225,7 @@ impl Objects {
             .send();
         match put.await {
             Ok(_) => Ok(()),
-            // Rule 1: the key carries its writer or its content, so what is there is ours.
+            // Rule 1: the key contains the writer or the content hash, so an existing object is the same one.
             Err(error) if error.code() == Some("PreconditionFailed") => Ok(()),
             Err(error) => Err(unavailable(failure::cause(error))),
         }
@@ -224,16 +233,16 @@ impl Objects {
 }
 
 impl Objects {
-    /// The objects of one page, in the order of their keys, and where the next page begins.
+    /// Lists one page of objects in key order.
     ///
     /// # Errors
-    /// When the bucket can't be reached.
-    pub async fn page(&self, after: Option<String>) -> Result<Page<Listed>, Unavailable> {
+    /// Fails if the bucket can't be reached.
+    pub async fn page(&self, after: Option<String>) -> Result<Page<ObjectEntry>, Unavailable> {
         let list = self.client.list_objects_v2().bucket(&self.bucket).set_continuation_token(after).send();
         let list = list.await.map_err(|error| unavailable(failure::cause(error)))?;
         let objects = list.contents.unwrap_or_default().into_iter().filter_map(|object| {
             let modified = object.last_modified.and_then(|at| at.to_millis().ok());
-            Some(Listed {
+            Some(ObjectEntry {
                 key: object.key?,
                 bytes: object.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
                 modified: Timestamp::from_millis(modified?),
@@ -243,14 +252,14 @@ impl Objects {
     }
 }
 
-/// An object as a list of the bucket shows it.
+/// An object in a listing of the bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ObjectEntry {
     /// Its key.
     pub key: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// When it was stored.
+    /// The time of its upload.
     pub modified: Timestamp,
 }
 
@@ -269,45 +278,46 @@ impl Payloads for Objects {
     }
 }
 
-/// Between an object's key and its version in the place of a piece. No key of ours holds a question mark.
-const VERSION: &str = "?";
+/// Separates an object's key from its version in a purge entry. Keys never contain a question mark.
+const VERSION_SEPARATOR: &str = "?";
 
 impl PurgePayloads for Objects {
-    async fn versions(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
+    async fn versions(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
         let list = self
             .client
             .list_object_versions()
             .bucket(&self.bucket)
-            .prefix(key::objects_of(session))
-            .max_keys(i32::try_from(PURGED_VERSIONS).unwrap_or(i32::MAX));
+            .prefix(key::session_prefix(session))
+            .max_keys(i32::try_from(PURGE_VERSION_PAGE_SIZE).unwrap_or(i32::MAX));
         let list = list.send().await.map_err(|error| unavailable(failure::cause(error)))?;
         let versions = list.versions.unwrap_or_default().into_iter().filter_map(|version| {
             let (key, id) = (version.key?, version.version_id?);
             let bytes = version.size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0);
             let payload = key::parse_object(&key);
             let kind = key::kind_of_object(payload.as_ref().map(|payload| &payload.kind));
-            Some(Piece { kind, place: format!("{key}{VERSION}{id}"), bytes, payload })
+            Some(PurgeEntry { kind, sort_key: format!("{key}{VERSION_SEPARATOR}{id}"), bytes, payload })
         });
         let markers = list.delete_markers.unwrap_or_default().into_iter().filter_map(|marker| {
-            let place = format!("{}{VERSION}{}", marker.key?, marker.version_id?);
-            Some(Piece { kind: "delete_markers", place, bytes: 0, payload: None })
+            let place = format!("{}{VERSION_SEPARATOR}{}", marker.key?, marker.version_id?);
+            Some(PurgeEntry { kind: "delete_markers", sort_key: place, bytes: 0, payload: None })
         });
-        let mut pieces: Vec<Piece> = versions.chain(markers).collect();
-        pieces.sort_by(|one, other| one.place.cmp(&other.place));
+        let mut entries: Vec<PurgeEntry> = versions.chain(markers).collect();
+        entries.sort_by(|one, other| one.sort_key.cmp(&other.sort_key));
         if list.is_truncated.unwrap_or(false) {
-            // Versions of one object are not in the order of their ids: those of the last one come together next time.
-            let object = |piece: &Piece| piece.place.split(VERSION).next().map(str::to_owned);
-            let last = pieces.last().and_then(object);
-            if pieces.first().and_then(object) != last {
-                pieces.retain(|piece| object(piece) != last);
+            // Versions of one object aren't sorted by id. Leave those of the last object for the next page.
+            let object =
+                |entry: &PurgeEntry| entry.sort_key.split(VERSION_SEPARATOR).next().map(str::to_owned);
+            let last = entries.last().and_then(object);
+            if entries.first().and_then(object) != last {
+                entries.retain(|entry| object(entry) != last);
             }
         }
-        Ok(pieces)
+        Ok(entries)
     }
 
-    async fn remove_versions(&self, versions: &[Piece]) -> Result<(), Unavailable> {
-        let identifiers = versions.iter().filter_map(|piece| {
-            let (key, version) = piece.place.rsplit_once(VERSION)?;
+    async fn remove_versions(&self, versions: &[PurgeEntry]) -> Result<(), Unavailable> {
+        let identifiers = versions.iter().filter_map(|entry| {
+            let (key, version) = entry.sort_key.rsplit_once(VERSION_SEPARATOR)?;
             Some(ObjectIdentifier::builder().key(key).version_id(version).build())
         });
         let identifiers: Result<Vec<_>, _> = identifiers.collect();

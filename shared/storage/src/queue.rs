@@ -1,29 +1,29 @@
 //! The finalize queue on SQS.
 
 use aws_sdk_sqs::Client;
-use contracts::error::Misread;
-use protocol::announcement::FinalizeMessage;
+use contracts::error::JsonError;
+use protocol::queue_message::FinalizeMessage;
 use turns::ports::{FinalizeQueue, Unavailable};
 
-use crate::{Ahead, failure};
+use crate::{Prewarmed, failure};
 
-/// What this room calls the queue when it fails.
-const WHAT: &str = "the finalize queue";
+/// The name of the queue in errors.
+const RESOURCE: &str = "the finalize queue";
 
-/// The announcement travels beside the settle, so it may be faster: a second lets the settle land.
+/// The message is sent in parallel with the settle. A second gives the settle time to arrive first.
 const DELAY_SECONDS: i32 = 1;
 
 /// The finalize queue.
 #[derive(Debug, Clone)]
 pub struct Queue {
-    client: Ahead<Client>,
+    client: Prewarmed<Client>,
     url: String,
 }
 
 impl Queue {
-    /// The queue at this URL.
+    /// Creates an adapter for the queue at this URL.
     #[must_use]
-    pub fn new(client: impl Into<Ahead<Client>>, url: String) -> Self {
+    pub fn new(client: impl Into<Prewarmed<Client>>, url: String) -> Self {
         Self { client: client.into(), url }
     }
 }
@@ -31,7 +31,7 @@ impl Queue {
 impl FinalizeQueue for Queue {
     async fn send(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
         let body = serde_json::to_string(message)
-            .map_err(|error| Unavailable { what: WHAT, source: Misread::from(&error).into() })?;
+            .map_err(|error| Unavailable { what: RESOURCE, source: JsonError::from(&error).into() })?;
         self.client
             .send_message()
             .queue_url(&self.url)
@@ -40,6 +40,6 @@ impl FinalizeQueue for Queue {
             .send()
             .await
             .map(|_| ())
-            .map_err(|error| failure::unavailable(WHAT, error))
+            .map_err(|error| failure::unavailable(RESOURCE, error))
     }
 }

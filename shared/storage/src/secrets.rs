@@ -1,27 +1,27 @@
-//! Secrets, read when they are needed, so that none stands in a function's environment.
+//! Secrets, read on demand, so that a function's environment contains none.
 
 use aws_sdk_secretsmanager::Client;
 use turns::ports::Unavailable;
 
-use crate::{Ahead, failure};
+use crate::{Prewarmed, failure};
 
-/// Secrets Manager.
+/// The secrets in Secrets Manager.
 #[derive(Debug, Clone)]
 pub struct Secrets {
-    client: Ahead<Client>,
+    client: Prewarmed<Client>,
 }
 
 impl Secrets {
-    /// The secrets that the function's role may read.
+    /// Creates an adapter for the secrets that the function's role may read.
     #[must_use]
-    pub fn new(client: impl Into<Ahead<Client>>) -> Self {
+    pub fn new(client: impl Into<Prewarmed<Client>>) -> Self {
         Self { client: client.into() }
     }
 
-    /// A secret's current text.
+    /// Returns the current text of a secret.
     ///
     /// # Errors
-    /// When it can't be read, or is not text.
+    /// Fails if the secret can't be read or isn't text.
     pub async fn text(&self, id: &str) -> Result<String, Unavailable> {
         let unavailable = |source| Unavailable { what: "the secret", source };
         let got = self.client.get_secret_value().secret_id(id).send().await;

@@ -1,5 +1,5 @@
-//! What a model writes is data (I15): it never becomes a key, a path outside its turn, or another
-//! tenant's id (I7). Real flows over in-memory ports, with a model that says anything at all.
+//! Model output is data (I15): it never becomes a key, a path outside its turn, or another tenant's id (I7). Real
+//! flows over in-memory ports, with a model that writes anything at all.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -22,11 +22,11 @@ use serde_json::{Value, json};
 use storage::key::{Item, object};
 use testkit::{
     build,
-    client::Calls,
-    deployment::{Queue, Sent, Temper},
+    client::PendingCalls,
+    deployment::{ClientRequest, Queue, QueueFaults},
     ledger::Ledger,
     memory::{Objects, Table},
-    schedule::{Faults, Pace, Process, ProcessId, Schedule},
+    schedule::{Faults, Latency, Process, ProcessId, Schedule},
 };
 use turns::{
     flow::{Executor, Finalizer, Invocation},
@@ -36,7 +36,7 @@ use turns::{
 
 const MINUTES: Duration = Duration::from_secs(840);
 
-/// Gives these replies, one per request, and then an answer.
+/// Returns these replies, one per request, and then an answer.
 struct Anything(Mutex<VecDeque<Reply>>);
 
 impl Model for Anything {
@@ -52,17 +52,17 @@ fn reply(text: String, response_id: String, calls: Vec<FunctionCall>) -> Reply {
         model: "m".to_owned(),
         text,
         calls,
-        kept: true,
-        cut_short: false,
-        restated: false,
+        is_stored: true,
+        is_truncated: false,
+        replaces_stream: false,
         reasoning: Vec::new(),
         hosted: Vec::new(),
     }
 }
 
-/// Text that tries to be somewhere else, or nothing in particular.
+/// Text that tries to escape its place, or random text.
 fn anything() -> impl Strategy<Value = String> {
-    let sly = [
+    let tricky = [
         "",
         ".",
         "..",
@@ -72,7 +72,7 @@ fn anything() -> impl Strategy<Value = String> {
         "a/../b.txt",
         "%2e%2e%2f",
         "O#globex#S#s",
-        "TURN#t#ENDED",
+        "TURN#t#RESULT",
         "SESSION",
         "globex",
         "files/../result.json",
@@ -84,7 +84,7 @@ fn anything() -> impl Strategy<Value = String> {
         "{\"SessionId\":\"other\"}",
     ];
     prop_oneof![
-        select(sly.to_vec()).prop_map(str::to_owned),
+        select(tricky.to_vec()).prop_map(str::to_owned),
         "\\PC{0,24}",
         "[a-z]{1,8}\\.[a-z]{1,4}",
         any::<char>().prop_map(|letter| letter.to_string().repeat(300)),
@@ -104,14 +104,14 @@ fn call() -> impl Strategy<Value = FunctionCall> {
         let arguments = json!({ "mode": mode, "branch": true, "reason": reason });
         ("agent_change_mode".to_owned(), arguments.to_string())
     });
-    let of_client =
+    let client_call =
         anything().prop_map(|path| ("workspace_read_file".to_owned(), json!({ "path": path }).to_string()));
     let other = (anything(), anything());
-    (anything(), prop_oneof![3 => publish, 1 => change, 1 => of_client, 1 => other])
+    (anything(), prop_oneof![3 => publish, 1 => change, 1 => client_call, 1 => other])
         .prop_map(|(call_id, (name, arguments))| FunctionCall { call_id, name, arguments })
 }
 
-/// An answer, now and then with a file in it, as models write them although nobody asked.
+/// An answer, sometimes with an embedded file, as models write them unasked.
 fn text() -> impl Strategy<Value = String> {
     let blob = (anything(), anything()).prop_map(|(name, kind)| {
         format!("{name} data:{kind};name={name};base64,{} ![{name}]", "QUJD".repeat(200))
@@ -129,10 +129,10 @@ fn replies() -> impl Strategy<Value = Vec<Reply>> {
     })
 }
 
-/// Runs a turn of these replies to its end: what it answered, what is stored.
-fn run(replies: Vec<Reply>, sent: &Sent) -> (Value, Table, Objects) {
-    let asked = replies.len();
-    let schedule: Schedule<()> = Schedule::new(1, Pace::Instant, false);
+/// Runs a turn with these replies to its end. Returns the answer and the stored state.
+fn run(replies: Vec<Reply>, sent: &ClientRequest) -> (Value, Table, Objects) {
+    let reply_count = replies.len();
+    let schedule: Schedule<()> = Schedule::new(1, Latency::Instant, false);
     let clock = schedule.clock().clone();
     let ledger = Ledger::new(clock.clone());
     let (table, objects) = (Table::new(ledger.clone()), Objects::new(ledger.clone()));
@@ -145,50 +145,50 @@ fn run(replies: Vec<Reply>, sent: &Sent) -> (Value, Table, Objects) {
     };
     let executor = Executor::new(AgentAdapters {
         base: base(),
-        queue: Queue::new(clock, Temper::RELIABLE),
+        queue: Queue::new(clock, QueueFaults::RELIABLE),
         model: Anything(Mutex::new(replies.into())),
         retrieval: NoSources,
         config: build::config(),
     });
-    let invocation = Invocation::lasting(MINUTES);
-    let first = ended(executor.execute(&sent.caller, &sent.request, &invocation, &Writer::silent()));
+    let invocation = Invocation::with_budget(MINUTES);
+    let first = poll_to_end(executor.execute(&sent.caller, &sent.request, &invocation, &Writer::silent()));
     let mut body = first.unwrap().to_bytes();
     let mut continuations = 0;
-    while let Some(calls) = Calls::read(&body) {
+    while let Some(calls) = PendingCalls::parse(&body) {
         continuations += 1;
-        assert!(continuations <= asked, "the same continuation again and again: {calls:?}");
+        assert!(continuations <= reply_count, "the same continuation again and again: {calls:?}");
         assert!(calls.ids.iter().all(|id| id.chars().count() <= MAX_TOOL_CALL_ID_CHARS), "{calls:?}");
-        let results = calls.answered("ann");
-        let next = ended(executor.resume(&sent.caller, &results, &invocation, &Writer::silent()));
+        let results = calls.correct_request("ann");
+        let next = poll_to_end(executor.resume(&sent.caller, &results, &invocation, &Writer::silent()));
         body = next.unwrap().to_bytes();
     }
     let finalizer = Finalizer::new(base());
-    assert!(ended(finalizer.finalize(&sent.turn())).unwrap());
+    assert!(poll_to_end(finalizer.finalize(&sent.turn())).unwrap());
     (serde_json::from_slice(&body).unwrap(), table, objects)
 }
 
-/// In-memory ports never wait, so a flow over them waits only where it lets others work for a moment.
-fn ended<T>(flow: impl Future<Output = T>) -> T {
+/// In-memory ports never wait, so a flow over them only yields for a moment.
+fn poll_to_end<T>(flow: impl Future<Output = T>) -> T {
     let mut flow = pin!(flow);
     let moments = 0..1_000;
-    moments.map(|_| flow.as_mut().now_or_never()).find_map(|ended| ended).unwrap()
+    moments.map(|_| flow.as_mut().now_or_never()).find_map(|poll_to_end| poll_to_end).unwrap()
 }
 
-/// One segment of a path that means nothing but itself.
+/// True for a path segment without special meaning.
 fn is_segment(segment: &str) -> bool {
     let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte);
     !segment.is_empty() && segment != "." && segment != ".." && segment.bytes().all(unreserved)
 }
 
 #[test]
-fn a_model_that_gives_every_round_the_same_call_ids_comes_to_its_end() {
+fn repeated_call_ids_across_rounds_still_finish() {
     let round = || {
         let arguments = json!({ "path": "a" }).to_string();
         let call =
             FunctionCall { call_id: "a".to_owned(), name: "workspace_read_file".to_owned(), arguments };
         reply(String::new(), "resp".to_owned(), vec![call])
     };
-    let (body, ..) = run(vec![round(), round(), round()], &Sent::new("ann", "s", "t", "Go"));
+    let (body, ..) = run(vec![round(), round(), round()], &ClientRequest::new("ann", "s", "t", "Go"));
     assert_eq!(body["Result"]["PrimaryOutputText"], "Done.");
 }
 
@@ -196,8 +196,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_model_writes_stays_in_its_turn(replies in replies()) {
-        let sent = Sent::new("ann", "s", "t", "Go");
+    fn model_output_stays_within_its_turn(replies in replies()) {
+        let sent = ClientRequest::new("ann", "s", "t", "Go");
         let key = sent.turn();
         let (body, table, objects) = run(replies, &sent);
 

@@ -1,4 +1,4 @@
-//! Builders of what tests need again and again.
+//! Builders for common test data.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -6,11 +6,11 @@ use std::{
 };
 
 use agent::{
-    config::{AgentConfig, Visibilities},
+    config::{AgentConfig, VisibilityPolicy},
     context::{self, AgentContext, Budgets, ConversationContext, Document, Fallback},
     mode::Catalog,
     providers::Providers,
-    retrieval::{Configured, EmbeddingModel},
+    retrieval::{DefaultSources, EmbeddingModel},
     tool::{self, Registry},
 };
 use contracts::{
@@ -21,34 +21,34 @@ use contracts::{
 };
 use protocol::{Caller, caller::User};
 use protocol::{
-    chain::{ChainPolicy, Target},
-    detail::Summary,
+    chain::{ConversationStatePolicy, Target},
+    detail::Excerpt,
     id::{SessionKey, TurnKey},
     session::{Contexts, Hints, SolutionChange},
     transition::begin::{Setup, Submission},
 };
 
-/// The model of every test turn whose session has no contexts.
+/// The model of test turns whose session has no contexts.
 pub const MODEL: &str = "model-1";
 
-/// An agent context of the org: its sessions have the conversation context [`HOUSE`] unless they name one.
+/// An agent context of the org. Its sessions use the conversation context [`CUSTOM`] by default.
 pub const AGENT: &str = "agent";
 
-/// A conversation context of the org, with a model of its own.
-pub const HOUSE: &str = "house";
+/// A conversation context of the org with its own model.
+pub const CUSTOM: &str = "custom";
 
-/// The model of [`HOUSE`]; in its place [`MODEL`] is asked.
-pub const HOUSE_MODEL: &str = "model-2";
+/// The model of [`CUSTOM`]. [`MODEL`] is its fallback.
+pub const CUSTOM_MODEL: &str = "model-2";
 
-/// A conversation context of the org that leaves nothing with the provider.
+/// A conversation context of the org that stores nothing with the provider.
 pub const LOCAL: &str = "local";
-/// A conversation context that leaves nothing either, and whose earlier turns are summed up.
-pub const SUMMED_UP: &str = "summed-up";
+/// A conversation context that stores nothing either, and compacts earlier turns.
+pub const COMPACTED: &str = "compacted";
 
-/// Who answers every test turn.
+/// The provider of all test turns.
 pub const PROVIDER: &str = "provider.example.com";
 
-/// The org every test belongs to unless it says otherwise.
+/// The default org of tests.
 pub const ORG: &str = "org";
 
 #[must_use]
@@ -86,7 +86,7 @@ pub fn request(session: &str, turn: &str, instruction: &str) -> UserTurn {
     }
 }
 
-/// The same request with a file: its path is the same each time, its contents are the instruction.
+/// Adds a file to a request. Its path is always the same, and its content is the instruction.
 #[must_use]
 pub fn with_file(mut request: UserTurn) -> UserTurn {
     let contents = request.instruction.clone().unwrap_or_default();
@@ -101,68 +101,68 @@ pub fn with_file(mut request: UserTurn) -> UserTurn {
     request
 }
 
-/// The seed modes, the built-in tools and the default contexts; made once, since checking them takes time.
+/// The seed modes, the built-in tools and the default contexts. Built once, since validating them takes time.
 #[must_use]
 pub fn config() -> Arc<AgentConfig> {
     static SHARED: OnceLock<Arc<AgentConfig>> = OnceLock::new();
-    Arc::clone(SHARED.get_or_init(|| Arc::new(configured(None))))
+    Arc::clone(SHARED.get_or_init(|| Arc::new(build_config(None))))
 }
 
-/// The same where sources are indexed.
+/// The same configuration with retrieval.
 #[must_use]
-pub fn searching() -> Arc<AgentConfig> {
+pub fn config_with_retrieval() -> Arc<AgentConfig> {
     let embedding = EmbeddingModel { name: "embedding-1".to_owned(), dimensions: None };
-    Arc::new(configured(Some(Configured { collection: "sources".to_owned(), embedding })))
+    Arc::new(build_config(Some(DefaultSources { collection: "sources".to_owned(), embedding })))
 }
 
-fn configured(retrieval: Option<Configured>) -> AgentConfig {
+fn build_config(retrieval: Option<DefaultSources>) -> AgentConfig {
     let tools = Registry::new(tool::built_in()).unwrap();
     let names: Vec<&str> = tools.names().collect();
     let catalog = Catalog::seed(&names).unwrap();
     let defaults = context::defaults().unwrap();
-    let mut always = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
-    always.extend(retrieval.iter().map(|_| tool::SEARCH_CONTEXT.to_owned()));
+    let mut always_on_tools = ["code_hash_normalized", "publish_file"].map(str::to_owned).to_vec();
+    always_on_tools.extend(retrieval.iter().map(|_| tool::SEARCH_CONTEXT.to_owned()));
     AgentConfig {
         catalog,
         tools,
         defaults,
         model: MODEL.to_owned(),
-        providers: Providers::one(PROVIDER),
-        chain: ChainPolicy::default(),
+        providers: Providers::single(PROVIDER),
+        conversation_state: ConversationStatePolicy::default(),
         retrieval,
-        visibility: Visibilities::default(),
-        retention_of_orgs: std::collections::BTreeMap::new(),
+        visibility: VisibilityPolicy::default(),
+        retention_overrides: std::collections::BTreeMap::new(),
         sessions_are_indexed: false,
-        always,
+        always_on_tools,
     }
 }
 
-/// The contexts that a deployment's operator has written for [`ORG`].
+/// The contexts that an operator has written for [`ORG`].
 #[must_use]
 pub fn contexts() -> Vec<Document> {
     let agent = AgentContext {
         id: AgentContextId::new(AGENT).unwrap(),
-        default_conversation_context_id: Some(ConversationContextId::new(HOUSE).unwrap()),
+        default_conversation_context_id: Some(ConversationContextId::new(CUSTOM).unwrap()),
         ..config().defaults.agent.clone()
     };
-    let house = ConversationContext {
-        model_name: Some(HOUSE_MODEL.to_owned()),
+    let custom = ConversationContext {
+        model_name: Some(CUSTOM_MODEL.to_owned()),
         fallbacks: vec![Fallback { provider: None, model_name: Some(MODEL.to_owned()), prices: None }],
-        ..conversation(HOUSE)
+        ..conversation(CUSTOM)
     };
-    let local = ConversationContext { chain: Some(ChainPolicy::Local), ..conversation(LOCAL) };
-    // Room for a tool round and a little more.
-    let summed_up = ConversationContext {
-        chain: Some(ChainPolicy::Local),
+    let local = ConversationContext { chain: Some(ConversationStatePolicy::Local), ..conversation(LOCAL) };
+    // Enough for a tool round and a little more.
+    let compacted = ConversationContext {
+        chain: Some(ConversationStatePolicy::Local),
         history_summary: true,
         budgets: Budgets { history_tokens: 400, ..Budgets::default() },
-        ..conversation(SUMMED_UP)
+        ..conversation(COMPACTED)
     };
-    let conversations = [house, local, summed_up].map(Document::ConversationContext);
+    let conversations = [custom, local, compacted].map(Document::ConversationContext);
     [Document::AgentContext(agent)].into_iter().chain(conversations).collect()
 }
 
-/// The default conversation context under another id.
+/// The default conversation context with another id.
 #[must_use]
 pub fn conversation(id: &str) -> ConversationContext {
     let id = ConversationContextId::new(id).unwrap();
@@ -173,34 +173,37 @@ fn target() -> Target {
     Target { model: MODEL.to_owned(), provider: PROVIDER.to_owned(), ..Target::default() }
 }
 
-/// A request as the executor sees it.
+/// A request in the executor's form.
 #[must_use]
 pub fn submission(caller: &Caller, request: &UserTurn) -> Submission {
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     Submission {
         key: session.turn(request.turn_id.clone()),
-        by: caller.user.clone(),
+        requested_by: caller.user.clone(),
         fingerprint: request.fingerprint(),
         id: None,
         contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: "A session".to_owned(),
-        instruction_summary: Summary { text: request.instruction.clone().unwrap_or_default(), is_cut: false },
+        instruction_summary: Excerpt {
+            text: request.instruction.clone().unwrap_or_default(),
+            is_truncated: false,
+        },
         streamed: request.streaming,
         solution: SolutionChange::default(),
     }
 }
 
-/// What turns are begun with.
+/// The setup of new turns.
 #[must_use]
 pub fn setup() -> Setup {
     Setup {
         contexts: Contexts::default(),
         visibility: Visibility::Org,
-        first_mode: "general".to_owned(),
+        initial_mode: "general".to_owned(),
         target: target(),
         files: Vec::new(),
         rerun: None,
-        cut: None,
+        purged_ancestor: None,
     }
 }

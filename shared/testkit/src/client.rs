@@ -1,29 +1,29 @@
-//! A client that runs tools: it reads a continuation and makes results, the right ones or wrong ones.
+//! A client that runs tools: it parses continuations and produces correct or wrong results.
 
 use contracts::ToolContinuation;
 use serde_json::{Value, json};
 
-/// What a client was told to run.
+/// The calls in a continuation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Calls {
+pub struct PendingCalls {
     session: String,
     turn: String,
-    /// The calls' ids, in order.
+    /// The ids of the calls, in order.
     pub ids: Vec<String>,
 }
 
-/// A way in which results can be wrong.
+/// A fault in a list of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutation {
-    /// The list, but not each of its members, is another one.
+    /// Faults of the list as a whole.
     Missing,
     Extra,
     Swapped,
     Doubled,
     Foreign,
-    /// A list that answered an earlier round, whole.
+    /// The complete list of an earlier round.
     EarlierRound,
-    /// The list or one of its members breaks a rule of its own.
+    /// Faults that break a rule of the contract.
     Empty,
     BothOutcomes,
     NeitherOutcome,
@@ -36,12 +36,12 @@ pub enum Mutation {
 }
 
 impl Mutation {
-    /// Those that only who holds the turn can refuse.
-    pub const OF_THE_LIST: [Self; 6] =
+    /// The mutations that only the turn's owner can detect.
+    pub const LIST_MUTATIONS: [Self; 6] =
         [Self::Missing, Self::Extra, Self::Swapped, Self::Doubled, Self::Foreign, Self::EarlierRound];
 
-    /// Those that the contract refuses.
-    pub const OF_THE_SHAPE: [Self; 9] = [
+    /// The mutations that the contract rejects.
+    pub const SHAPE_MUTATIONS: [Self; 9] = [
         Self::Empty,
         Self::BothOutcomes,
         Self::NeitherOutcome,
@@ -54,10 +54,10 @@ impl Mutation {
     ];
 }
 
-impl Calls {
-    /// The calls of a response's body; none when it is no continuation.
+impl PendingCalls {
+    /// Parses a response. Returns `None` if it is no continuation.
     #[must_use]
-    pub fn read(body: &[u8]) -> Option<Self> {
+    pub fn parse(body: &[u8]) -> Option<Self> {
         let body: Value = serde_json::from_slice(body).ok()?;
         let result = body.get("Result").filter(|result| result["Kind"] == "client_tool_continuation")?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -69,22 +69,22 @@ impl Calls {
         })
     }
 
-    /// The right results. Each names its call, and `says` tells one client's from another's; every third
-    /// tool failed.
+    /// Returns correct results. Each contains its call's id and `label`, which distinguishes clients. Every third one
+    /// is an error.
     #[must_use]
-    pub fn results(&self, says: &str) -> Vec<Value> {
+    pub fn results(&self, label: &str) -> Vec<Value> {
         let result = |(position, id): (usize, &String)| match position % 3 {
             2 => {
-                json!({ "ToolCallId": id, "ExecutionMs": 3, "ErrorMessage": format!("{id} failed: {says}") })
+                json!({ "ToolCallId": id, "ExecutionMs": 3, "ErrorMessage": format!("{id} failed: {label}") })
             }
             _ => json!({
-                "ToolCallId": id, "ExecutionMs": 2, "ResultJson": json!({ "of": id, "says": says }).to_string(),
+                "ToolCallId": id, "ExecutionMs": 2, "ResultJson": json!({ "of": id, "says": label }).to_string(),
             }),
         };
         self.ids.iter().enumerate().map(result).collect()
     }
 
-    /// A list of results as the body of a request.
+    /// Returns a request body with these results.
     #[must_use]
     pub fn body(&self, results: &[Value]) -> Vec<u8> {
         json!({ "SessionId": self.session, "TurnId": self.turn, "ToolResults": results })
@@ -92,24 +92,24 @@ impl Calls {
             .into_bytes()
     }
 
-    /// A list of results as a request; the contract must allow it.
+    /// Returns a request with these results, which must satisfy the contract.
     #[must_use]
     pub fn request(&self, results: &[Value]) -> ToolContinuation {
         ToolContinuation::parse(&self.body(results)).unwrap()
     }
 
-    /// The right results.
+    /// Returns a request with correct results.
     #[must_use]
-    pub fn answered(&self, says: &str) -> ToolContinuation {
-        self.request(&self.results(says))
+    pub fn correct_request(&self, label: &str) -> ToolContinuation {
+        self.request(&self.results(label))
     }
 }
 
-/// The list with a fault at a position; none where such a list can't have this fault.
+/// Returns the list with a fault at a position, or `None` if the list can't have this fault.
 ///
 /// `earlier` is a list that answered an earlier round of the turn.
 #[must_use]
-pub fn mutated(right: &[Value], mutation: Mutation, at: usize, earlier: &[Value]) -> Option<Vec<Value>> {
+pub fn mutate(right: &[Value], mutation: Mutation, at: usize, earlier: &[Value]) -> Option<Vec<Value>> {
     let mut list = right.to_vec();
     let at = at % list.len().max(1);
     let foreign = || json!({ "ToolCallId": "call_of_another", "ExecutionMs": 1, "ResultJson": "1" });
@@ -135,7 +135,7 @@ pub fn mutated(right: &[Value], mutation: Mutation, at: usize, earlier: &[Value]
         Mutation::NoTime => drop(one.remove("ExecutionMs")),
         Mutation::NoCallId => drop(one.remove("ToolCallId")),
         Mutation::UnknownMember => drop(one.insert("Comment".to_owned(), json!("x"))),
-        // An empty list breaks a rule of the contract already.
+        // An empty list breaks a rule of the contract.
         Mutation::Missing if list.len() == 1 => return None,
         Mutation::Missing => drop(list.remove(at)),
         Mutation::Extra => list.insert(at, foreign()),

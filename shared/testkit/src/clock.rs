@@ -1,4 +1,4 @@
-//! The clock of a run, what is going to happen on it, and the run's only source of chance.
+//! The clock and timers of a run, and its only source of randomness.
 
 use std::{
     cmp::Reverse,
@@ -16,52 +16,52 @@ use crate::{
     trace::Trace,
 };
 
-/// Which simulated process: one invocation of one function.
+/// The id of a simulated process: one invocation of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(pub u32);
 
-/// Where the wall clock begins.
+/// The wall clock's start.
 const EPOCH_MILLIS: i64 = 1_767_225_600_000;
 
-/// An instant that a driver asked to be woken at.
+/// A time at which the driver asked to be woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cue(pub u64);
+pub struct Alarm(pub u64);
 
-/// How long effects take.
+/// The latency of effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    /// No time at all: effects of one process come in the order of its program.
+pub enum Latency {
+    /// None. The effects of a process happen in program order.
     Instant,
-    /// Mostly milliseconds, now and then seconds.
-    Drawn,
+    /// Mostly milliseconds, sometimes seconds.
+    Random,
 }
 
-/// Who is woken.
+/// The target of a wake-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Wake {
     Task(ProcessId),
-    Cue(Cue),
-    Late(u64),
+    Alarm(Alarm),
+    DelayedEffect(u64),
 }
 
-type Late = Pin<Box<dyn Future<Output = ()> + Send>>;
+type DelayedEffect = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 struct Core {
     now: Duration,
-    wall_ahead_millis: i64,
+    wall_offset_millis: i64,
     chance: fastrand::Rng,
-    pace: Pace,
-    calm: bool,
-    // The draw orders what happens at the same instant; the counter makes the order total.
-    coming: BinaryHeap<Reverse<(Duration, u32, u64, Wake)>>,
+    latency: Latency,
+    faults_stopped: bool,
+    // A random tie-breaker orders what happens at the same time. The counter makes the order total.
+    pending: BinaryHeap<Reverse<(Duration, u32, u64, Wake)>>,
     counter: u64,
-    late: BTreeMap<u64, Late>,
+    delayed_effects: BTreeMap<u64, DelayedEffect>,
     crashed: BTreeSet<ProcessId>,
     trace: Trace,
-    struck: BTreeMap<Fault, u64>,
+    fault_counts: BTreeMap<Fault, u64>,
 }
 
-/// A handle on the clock of a run.
+/// A handle to the clock of a run.
 #[derive(Clone)]
 pub struct Clock(Arc<Mutex<Core>>);
 
@@ -72,19 +72,19 @@ impl std::fmt::Debug for Clock {
 }
 
 impl Clock {
-    pub(crate) fn new(seed: u64, pace: Pace, verbose: bool) -> Self {
+    pub(crate) fn new(seed: u64, latency: Latency, verbose: bool) -> Self {
         Self(Arc::new(Mutex::new(Core {
             now: Duration::ZERO,
-            wall_ahead_millis: 0,
+            wall_offset_millis: 0,
             chance: fastrand::Rng::with_seed(seed),
-            pace,
-            calm: false,
-            coming: BinaryHeap::new(),
+            latency,
+            faults_stopped: false,
+            pending: BinaryHeap::new(),
             counter: 0,
-            late: BTreeMap::new(),
+            delayed_effects: BTreeMap::new(),
             crashed: BTreeSet::new(),
             trace: Trace::new(verbose),
-            struck: BTreeMap::new(),
+            fault_counts: BTreeMap::new(),
         })))
     }
 
@@ -92,56 +92,56 @@ impl Clock {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The clock that never jumps.
+    /// Returns the monotonic time.
     #[must_use]
     pub fn monotonic(&self) -> Duration {
         self.core().now
     }
 
-    /// The wall clock.
+    /// Returns the wall-clock time.
     #[must_use]
     pub fn wall(&self) -> Timestamp {
         let core = self.core();
         let since = i64::try_from(core.now.as_millis()).unwrap_or(i64::MAX);
-        Timestamp::from_millis(EPOCH_MILLIS + since + core.wall_ahead_millis)
+        Timestamp::from_millis(EPOCH_MILLIS + since + core.wall_offset_millis)
     }
 
-    /// Moves the wall clock alone.
+    /// Moves the wall clock only.
     pub fn jump(&self, millis: i64) {
-        self.core().wall_ahead_millis += millis;
+        self.core().wall_offset_millis += millis;
         self.trace(|| format!("the wall clock jumps by {millis} ms"));
     }
 
-    /// A draw from the seed.
+    /// Draws from the seeded generator.
     pub fn draw<R>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> R) -> R {
         draw(&mut self.core().chance)
     }
 
-    /// From now on nothing fails and everything is quick.
-    pub fn calm_down(&self) {
-        self.core().calm = true;
+    /// Stops all faults and long latencies.
+    pub fn stop_faults(&self) {
+        self.core().faults_stopped = true;
         self.trace(|| "faults stop".to_owned());
     }
 
     #[must_use]
-    pub fn is_calm(&self) -> bool {
-        self.core().calm
+    pub fn faults_stopped(&self) -> bool {
+        self.core().faults_stopped
     }
 
-    /// Writes a line into the trace.
+    /// Adds a line to the trace.
     pub fn trace(&self, line: impl FnOnce() -> String) {
         let mut core = self.core();
         let now = core.now;
         core.trace.line(now, line);
     }
 
-    /// Writes an effect and its fate into the trace.
+    /// Adds an effect and its fault to the trace.
     pub(crate) fn trace_effect(&self, id: ProcessId, name: &str, effect: Effect, fault: Option<Fault>) {
         let mut core = self.core();
         let now = core.now;
         core.trace.fact((id, effect, fault));
         if let Some(fault) = fault {
-            *core.struck.entry(fault).or_default() += 1;
+            *core.fault_counts.entry(fault).or_default() += 1;
         }
         core.trace.line(now, || match fault {
             None => format!("{name}: {effect:?}"),
@@ -149,39 +149,39 @@ impl Clock {
         });
     }
 
-    /// How often faults of a kind struck.
-    pub fn struck(&self, kind: impl Fn(&Fault) -> bool) -> u64 {
-        self.core().struck.iter().filter(|(fault, _)| kind(fault)).map(|(_, times)| times).sum()
+    /// Returns the number of faults of a kind so far.
+    pub fn fault_count(&self, kind: impl Fn(&Fault) -> bool) -> u64 {
+        self.core().fault_counts.iter().filter(|(fault, _)| kind(fault)).map(|(_, times)| times).sum()
     }
 
-    /// The trace's hash so far.
+    /// Returns the hash of the trace so far.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.core().trace.hash()
     }
 
-    /// The trace's lines, of a verbose run.
+    /// Returns the lines of the trace, if the run is verbose.
     #[must_use]
     pub fn trace_lines(&self) -> Vec<String> {
         self.core().trace.lines().to_vec()
     }
 
-    /// Wakes the driver after a while.
-    pub fn cue(&self, after: Duration) -> Cue {
-        let cue = Cue(self.core().counter);
-        self.wake_at(self.monotonic() + after, Wake::Cue(cue));
-        cue
+    /// Wakes the driver after a delay.
+    pub fn alarm(&self, after: Duration) -> Alarm {
+        let alarm = Alarm(self.core().counter);
+        self.wake_at(self.monotonic() + after, Wake::Alarm(alarm));
+        alarm
     }
 
-    /// Has an effect applied after a while, whoever still waits for it.
-    pub fn later(&self, after: Duration, effect: impl Future<Output = ()> + Send + 'static) {
+    /// Applies an effect after a delay, even if nobody waits for it.
+    pub fn apply_later(&self, after: Duration, effect: impl Future<Output = ()> + Send + 'static) {
         let id = self.core().counter;
-        self.core().late.insert(id, Box::pin(effect));
-        self.wake_at(self.monotonic() + after, Wake::Late(id));
+        self.core().delayed_effects.insert(id, Box::pin(effect));
+        self.wake_at(self.monotonic() + after, Wake::DelayedEffect(id));
     }
 
-    pub(crate) fn take_late(&self, id: u64) -> Option<Late> {
-        self.core().late.remove(&id)
+    pub(crate) fn take_delayed_effect(&self, id: u64) -> Option<DelayedEffect> {
+        self.core().delayed_effects.remove(&id)
     }
 
     pub(crate) fn wake_at(&self, at: Duration, wake: Wake) {
@@ -189,19 +189,19 @@ impl Clock {
         let tie = core.chance.u32(..);
         let counter = core.counter;
         core.counter += 1;
-        core.coming.push(Reverse((at, tie, counter, wake)));
+        core.pending.push(Reverse((at, tie, counter, wake)));
     }
 
     pub(crate) fn pop(&self, until: Duration) -> Option<Wake> {
         let mut core = self.core();
-        let next = core.coming.peek().map(|Reverse((at, ..))| *at);
+        let next = core.pending.peek().map(|Reverse((at, ..))| *at);
         if next.is_none_or(|at| at > until) {
             if until < Duration::MAX {
                 core.now = core.now.max(until);
             }
             return None;
         }
-        let Reverse((at, _, _, wake)) = core.coming.pop()?;
+        let Reverse((at, _, _, wake)) = core.pending.pop()?;
         core.now = core.now.max(at);
         Some(wake)
     }
@@ -218,38 +218,38 @@ impl Clock {
         self.core().crashed.remove(&id)
     }
 
-    /// How long a message or a call travels.
+    /// Returns a latency for a message or a call.
     pub(crate) fn latency(&self) -> Duration {
         let mut core = self.core();
-        if core.pace == Pace::Instant {
+        if core.latency == Latency::Instant {
             return Duration::ZERO;
         }
-        let calm = core.calm;
+        let faults_stopped = core.faults_stopped;
         let micros = match core.chance.u32(0..1_000) {
-            _ if calm => core.chance.u64(1_000..8_000),
+            _ if faults_stopped => core.chance.u64(1_000..8_000),
             0..900 => core.chance.u64(500..15_000),
             900..985 => core.chance.u64(15_000..400_000),
             985..998 => core.chance.u64(400_000..5_000_000),
-            // As long as the adapters let a call take.
+            // The adapters' own limit for a call.
             _ => core.chance.u64(5_000_000..12_000_000),
         };
         Duration::from_micros(micros)
     }
 
-    /// How long a call without a reply is waited for.
+    /// Returns the time after which a call without a reply is given up.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.draw(|chance| chance.u64(5_000..12_000)))
     }
 
-    /// Waits in a process until an instant.
+    /// Sleeps in a process until a time.
     pub(crate) async fn sleep_until(&self, process: ProcessId, at: Duration) {
-        let mut asked = false;
+        let mut is_scheduled = false;
         std::future::poll_fn(|_| {
             if self.monotonic() >= at {
                 return Poll::Ready(());
             }
-            if !asked {
-                asked = true;
+            if !is_scheduled {
+                is_scheduled = true;
                 self.wake_at(at, Wake::Task(process));
             }
             Poll::Pending

@@ -1,8 +1,8 @@
-//! What a process does to the world, and what can happen to it on the way.
+//! Effects of a process, and the faults that can hit them.
 
 use std::time::Duration;
 
-/// A call on a port.
+/// A call to a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect {
     ReadSession,
@@ -11,7 +11,7 @@ pub enum Effect {
     ReadEarlier,
     ReadContext,
     ReadRecords,
-    TakesPart,
+    ReadParticipant,
     WriteTurn,
     Commit,
     PutResult,
@@ -30,62 +30,62 @@ pub enum Effect {
     RemoveItems,
     ListVersions,
     RemoveVersions,
-    RemoveUpstream,
-    ForgetSession,
+    RemoveProviderResponse,
+    RemoveFromIndex,
     Announce,
     CallModel,
 }
 
-/// What can happen to an effect.
+/// A fault at an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// The process dies before it.
+    /// The process dies before the effect.
     CrashBefore,
-    /// It happens, then the process dies.
+    /// The effect is applied, then the process dies.
     CrashAfter,
-    /// It fails with an error and has not happened.
+    /// The effect fails and isn't applied.
     NotApplied,
-    /// It happens, but the reply says nothing of it.
+    /// The effect is applied, but the reply is lost.
     ReplyLost,
-    /// It happens, the reply is lost, and the adapter's own second try finds its condition broken.
-    RepliedLost,
-    /// Its sender gives up waiting; it happens later.
-    LandsLate,
-    /// It is refused for want of capacity, this many times in a row.
+    /// The effect is applied, the reply is lost, and the adapter's own retry finds its condition broken.
+    ReplyLostThenRetried,
+    /// The sender gives up waiting, and the effect is applied later.
+    AppliedLate,
+    /// The effect is throttled, this many times in a row.
     Throttled(u32),
 }
 
 impl Fault {
-    /// Each of them once, for enumeration.
+    /// Each fault once, for enumeration.
     pub const ALL: [Self; 7] = [
         Self::CrashBefore,
         Self::CrashAfter,
         Self::NotApplied,
         Self::ReplyLost,
-        Self::RepliedLost,
-        Self::LandsLate,
+        Self::ReplyLostThenRetried,
+        Self::AppliedLate,
         Self::Throttled(3),
     ];
 }
 
-/// How often what happens, in parts of a thousand.
+/// The rates of faults, per thousand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rates {
     pub crash: u32,
     pub not_applied: u32,
     pub reply_lost: u32,
-    pub lands_late: u32,
+    pub applied_late: u32,
     pub throttled: u32,
-    /// Processes whose network is gone for a while.
-    pub cut_off: u32,
+    /// Processes that lose their network for a while.
+    pub partition: u32,
 }
 
 impl Rates {
-    /// From when to when after its start a process is cut off, if it is.
-    pub(crate) fn cut_off(&self, chance: &mut fastrand::Rng) -> Option<(Duration, Duration)> {
-        let cut_off = chance.u32(0..1_000) < self.cut_off;
+    /// Draws the period after its start in which a process has no network, if any.
+    pub(crate) fn partition(&self, chance: &mut fastrand::Rng) -> Option<(Duration, Duration)> {
+        let partition = chance.u32(0..1_000) < self.partition;
         let from = Duration::from_millis(chance.u64(0..20_000));
-        cut_off.then(|| (from, from + Duration::from_millis(chance.u64(5_000..60_000))))
+        partition.then(|| (from, from + Duration::from_millis(chance.u64(5_000..60_000))))
     }
 
     pub(crate) fn draw(&self, chance: &mut fastrand::Rng) -> Option<Fault> {
@@ -102,10 +102,10 @@ impl Rates {
             return Some(Fault::NotApplied);
         }
         if within(self.reply_lost) {
-            return Some(if chance.bool() { Fault::ReplyLost } else { Fault::RepliedLost });
+            return Some(if chance.bool() { Fault::ReplyLost } else { Fault::ReplyLostThenRetried });
         }
-        if within(self.lands_late) {
-            return Some(Fault::LandsLate);
+        if within(self.applied_late) {
+            return Some(Fault::AppliedLate);
         }
         within(self.throttled).then(|| Fault::Throttled(chance.u32(1..9)))
     }

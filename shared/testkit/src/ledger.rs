@@ -1,11 +1,11 @@
-//! Everything that happened, in one order: what the invariants are checked against.
+//! The ledger: every event of a run in order, which the invariants are checked against.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use agent::model::{Chain, FunctionCall, Instruction, Item, Request, Told, ToolOutput};
+use agent::model::{Chain, FunctionCall, HistoryItem, Instruction, ReplyItem, Request, ToolOutput};
 use bytes::Bytes;
 use contracts::{Fingerprint, Timestamp};
 use protocol::{
@@ -18,7 +18,7 @@ use protocol::{
 
 use crate::clock::{Clock, ProcessId};
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "the large ones are the common ones, and runs are small")]
 pub enum Event {
@@ -26,78 +26,84 @@ pub enum Event {
     Head { before: Option<Turn>, after: Turn },
     /// A session was written.
     Session { before: Option<Session>, after: Session },
-    /// What came of a turn was written.
+    /// A turn's result was written.
     Result(ResultDetail),
     /// An object was stored for the first time.
     Stored { payload: Payload, body: Bytes },
     /// An object was removed.
     Removed(Payload),
-    /// A process was told that its object is stored.
+    /// A process learned that its object is stored.
     StoreAcknowledged(Payload),
-    /// A process made an attempt id.
+    /// A process created an attempt id.
     AttemptId { process: ProcessId, attempt: AttemptId },
     /// A process began a model call for a turn.
-    ModelCalled { process: ProcessId, turn: TurnKey, sent: SentRequest },
-    /// That call is over: it was answered, failed or was dropped.
-    ModelLeft { process: ProcessId, turn: TurnKey },
-    /// A request to the model goes on from a reply that made these calls; these are the outputs it carries.
+    ModelCalled { process: ProcessId, turn: TurnKey, sent: ModelRequest },
+    /// The call ended: it was answered, failed or was dropped.
+    ModelCallEnded { process: ProcessId, turn: TurnKey },
+    /// A model request continues from a reply that made these calls, and carries these outputs.
     Chained { turn: TurnKey, calls: Vec<FunctionCall>, outputs: Vec<ToolOutput> },
-    /// A request for a model chains from a reply that another one, named first, wrote.
-    ChainedAcross { turn: TurnKey, wrote: String, model: String },
-    /// A client got an answer to a user turn.
+    /// A model request continues a chain that another model (`wrote`) wrote.
+    ChainedAcrossModels { turn: TurnKey, wrote: String, model: String },
+    /// A client got a response to a user turn.
     Answered { turn: TurnKey, request: Fingerprint, body: Vec<u8> },
-    /// A client got an answer to tool results.
+    /// A client got a response to tool results.
     Continued { turn: TurnKey, results: Fingerprint, body: Vec<u8> },
-    /// A client was told that its turn is cancelled, or has its outcome.
-    CancelTold(TurnKey),
-    /// A message was taken off the queue because its turn was made terminal.
-    FinalizeTold(TurnKey),
+    /// A client learned that its turn is cancelled, or got its outcome.
+    CancelAcknowledged(TurnKey),
+    /// A message left the queue because its turn became terminal.
+    FinalizeAcknowledged(TurnKey),
 }
 
-/// How a request to the model puts the conversation.
+/// A request to the model, reduced to its conversation state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SentRequest {
+pub struct ModelRequest {
     /// The model.
     pub model: String,
-    /// Whether the provider may keep the reply.
+    /// Set if the provider may store the reply.
     pub store: bool,
-    /// The response that it goes on from.
+    /// The response that it continues.
     pub previous_response_id: Option<String>,
-    /// The earlier turns that it tells: what the user said, and what was answered.
-    pub told: Vec<(String, String)>,
-    /// Whether it asks for a summary of those that are left out.
-    pub sums_up: bool,
+    /// The earlier turns that it contains, each with the user's text and the answer.
+    pub earlier_turns: Vec<(String, String)>,
+    /// Set if it requests a summary of earlier turns.
+    pub is_compaction: bool,
 }
 
-impl SentRequest {
+impl ModelRequest {
     #[must_use]
-    pub fn of(request: &Request) -> Self {
-        let (previous_response_id, told) = match &request.chain {
-            Chain::Initial { told, .. } => (None, turns(told)),
+    pub fn new(request: &Request) -> Self {
+        let (previous_response_id, earlier_turns) = match &request.chain {
+            Chain::Initial { history, .. } => (None, turns(history)),
             Chain::Continues { previous_response_id } => (Some(previous_response_id.clone()), Vec::new()),
         };
-        // Every turn has tools, and tells what it leaves out in its first message alone.
-        let sums_up = request.tools.is_empty() && request.message.earlier_block.is_some();
-        Self { model: request.model.clone(), store: request.store, previous_response_id, told, sums_up }
+        // Every turn has tools, and its first message alone contains the omitted part of the history.
+        let is_compaction = request.tools.is_empty() && request.message.earlier_turns_block.is_some();
+        Self {
+            model: request.model.clone(),
+            store: request.store,
+            previous_response_id,
+            earlier_turns,
+            is_compaction,
+        }
     }
 }
 
-/// The whole turns in a telling. One without an answer is the running one.
-fn turns(told: &[Told]) -> Vec<(String, String)> {
+/// Returns the complete turns in a history. The running turn has no answer.
+fn turns(history: &[HistoryItem]) -> Vec<(String, String)> {
     let mut turns: Vec<(String, Option<String>)> = Vec::new();
-    for told in told {
-        match told {
-            Told::Said(message) => match &message.instruction {
+    for item in history {
+        match item {
+            HistoryItem::Message(message) => match &message.instruction {
                 Instruction::User(words) => turns.push((words.clone(), None)),
                 Instruction::FilesAlone => turns.push((String::new(), None)),
                 Instruction::ToolResults => {}
             },
-            Told::Replied(items) => {
-                let calls = items.iter().any(|item| matches!(item, Item::Call(_)));
+            HistoryItem::Reply(items) => {
+                let calls = items.iter().any(|item| matches!(item, ReplyItem::Call(_)));
                 let Some((_, answer)) = turns.last_mut().filter(|_| !calls) else { continue };
                 *answer = items.iter().find_map(|item| match item {
-                    Item::Text(text) => Some(text.clone()),
-                    Item::Reasoning(_) | Item::Hosted(_) | Item::Call(_) => None,
+                    ReplyItem::Text(text) => Some(text.clone()),
+                    ReplyItem::Reasoning(_) | ReplyItem::Hosted(_) | ReplyItem::Call(_) => None,
                 });
             }
         }
@@ -105,17 +111,17 @@ fn turns(told: &[Told]) -> Vec<(String, String)> {
     turns.into_iter().filter_map(|(words, answer)| Some((words, answer?))).collect()
 }
 
-/// An event and its instant.
+/// An event with its time.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// On the clock that never jumps.
+    /// The monotonic time.
     pub monotonic: Duration,
-    /// On the wall.
+    /// The wall-clock time.
     pub wall: Timestamp,
     pub event: Event,
 }
 
-/// The record of a run. Handles share it.
+/// The ledger of a run. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     clock: Clock,
@@ -128,12 +134,12 @@ impl Ledger {
         Self { clock, entries: Arc::default() }
     }
 
-    pub fn note(&self, event: Event) {
+    pub fn record(&self, event: Event) {
         let entry = Entry { monotonic: self.clock.monotonic(), wall: self.clock.wall(), event };
         self.entries().push(entry);
     }
 
-    /// Every entry so far.
+    /// Returns every entry so far.
     pub fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,18 +1,18 @@
-//! What tests of the rooms share: in-memory ports, one way to inject faults, a seeded scheduler, the
-//! invariants as one checker, and the conformance suite that every implementation of a port must pass.
+//! Shared test support: in-memory ports, fault injection, a seeded scheduler, an invariant checker, and the
+//! conformance suite for ports.
 //!
-//! - [`memory`] implements the ports of `turns` exactly as its ports document them.
-//! - [`schedule`] is virtual time: tasks that interleave at every port call, the same way for a seed.
-//! - [`fault`] names the effects of a process and what can happen to each; [`faulty`] decorates a port, so that each of its effects can crash, fail, lose its reply, land
-//!   late or be throttled.
-//! - [`client`] runs tools, rightly and wrongly.
+//! - [`memory`] implements the ports of `turns` exactly as documented.
+//! - [`schedule`] is virtual time: tasks interleave at every port call, in the same way for a seed.
+//! - [`fault`] lists the effects of a process and their faults. [`faulty`] decorates a port with faults: crashes, errors,
+//!   lost replies, late effects and throttling.
+//! - [`client`] runs client tools, correctly or wrongly.
 //! - [`deployment`] wires the flows over all of that, one simulated process per invocation.
-//! - [`invariants`] judges what happened; [`simulation`] makes things happen.
-//! - [`planted`] are bugs to be found, so that the checks are known to check.
-//! - [`conformance`] holds in-memory and real adapters to the same meaning.
+//! - [`invariants`] checks a run, and [`simulation`] drives one.
+//! - [`planted_bugs`] tests the checks themselves.
+//! - [`conformance`] tests in-memory and real adapters alike.
 //!
-//! Only tests depend on this room, so it may panic. Deliberately absent: a runtime, threads, real
-//! clocks, real randomness.
+//! Only tests depend on this crate, so it may panic. Deliberately absent: a runtime, threads, real clocks, real
+//! randomness.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,7 +33,7 @@ pub mod invariants;
 pub mod ledger;
 pub mod memory;
 pub mod model;
-pub mod planted;
+pub mod planted_bugs;
 pub mod schedule;
 pub mod simulation;
 pub mod trace;

@@ -1,4 +1,4 @@
-//! What a run did, as a hash and, when somebody wants to read it, as lines.
+//! The trace of a run, as a hash and optionally as lines.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -24,7 +24,7 @@ impl Trace {
         }
     }
 
-    /// An effect: hashed whole in every run, since a silent run must be told from another too.
+    /// Hashes an effect. Silent runs do so too, because their hashes must distinguish them.
     pub(crate) fn fact(&mut self, fact: impl Hash) {
         fact.hash(&mut self.hasher);
     }

@@ -1,8 +1,7 @@
-//! The TLS of every client that is built here: one configuration, which trusts whom the system trusts.
+//! The TLS configuration of all HTTP clients, which trusts the system's root certificates.
 //!
-//! Whom that is, is read once: when the first certificate has to be verified, or beside a function's start. It is some
-//! hundred certificates and takes milliseconds, for which no start has to wait, and which a client of a plain address
-//! never needs.
+//! The roots are loaded once: on the first verification, or in the background at start-up. There are some hundred, and
+//! loading takes milliseconds. Start-up doesn't wait for it, and a client of a plain HTTP address never needs it.
 
 use std::{
     sync::{Arc, LazyLock, Once},
@@ -22,26 +21,26 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| aws_lc_rs::def
 
 static SYSTEM: LazyLock<Result<Verifier, Error>> = LazyLock::new(|| Verifier::new(Arc::clone(&PROVIDER)));
 
-/// The configuration of a client. It has read nothing yet.
+/// Returns the configuration of a client, without loading the roots.
 ///
 /// # Errors
-/// When the primitives know no version of TLS.
+/// If the crypto provider supports no version of TLS.
 pub fn client_config() -> Result<ClientConfig, Error> {
     let config = ClientConfig::builder_with_provider(Arc::clone(&PROVIDER));
     let config = config.with_safe_default_protocol_versions()?;
-    // The danger is a verifier that verifies nothing; this one is the system's.
+    // `dangerous` guards against verifiers that accept everything. This one is the system's.
     Ok(config.dangerous().with_custom_certificate_verifier(Arc::new(System)).with_no_client_auth())
 }
 
-/// Begins to read whom the system trusts, beside whatever comes next.
-pub fn read_ahead() {
-    static BEGUN: Once = Once::new();
-    let read = || _ = LazyLock::force(&SYSTEM);
-    // Without a thread it is read when it is needed.
-    BEGUN.call_once(|| _ = thread::Builder::new().name("certificates".to_owned()).spawn(read));
+/// Loads the system's root certificates in the background.
+pub fn preload_roots() {
+    static STARTED: Once = Once::new();
+    let load = || _ = LazyLock::force(&SYSTEM);
+    // If no thread can be started, the first verification loads them.
+    STARTED.call_once(|| _ = thread::Builder::new().name("certificates".to_owned()).spawn(load));
 }
 
-/// The system's verifier.
+/// The system's certificate verifier.
 #[derive(Debug)]
 struct System;
 

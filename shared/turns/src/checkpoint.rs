@@ -1,42 +1,42 @@
-//! What of a stream is durable while its turn runs.
+//! Checkpoints: the durable part of a stream while its turn runs.
 
-use protocol::place::Place;
+use protocol::stream_position::StreamPosition;
 use std::time::Duration;
 
 use contracts::{Timestamp, stream::ResetReason};
 
 use protocol::id::TurnKey;
 
-/// How often a checkpoint is written at most; a turn that is shorter writes none.
-pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
+/// The shortest interval between checkpoints. A shorter turn writes none.
+pub const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a checkpoint is kept: longer than any turn runs. Afterwards the stored response tells all.
-pub const CHECKPOINT_LIFE: Duration = Duration::from_secs(60 * 60);
+/// The lifetime of a checkpoint, which is longer than any turn. Afterwards the stored response is complete.
+pub const CHECKPOINT_TTL: Duration = Duration::from_secs(60 * 60);
 
-/// The most text in one checkpoint: what is left waits for the next.
+/// The most text in one checkpoint, in bytes. More text waits for the next one.
 pub const MAX_CHECKPOINT_BYTES: usize = 64 * 1024;
 
-/// Text of a running turn's stream, so that another connection can go on with it.
+/// Text of a running turn's stream, from which another connection can resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which turn.
+    /// The turn.
     pub key: TurnKey,
-    /// Where the text ends.
-    pub ends: Place,
-    /// How many UTF-16 code units of the segment come before the text.
+    /// The position at which the text ends.
+    pub end: StreamPosition,
+    /// The number of UTF-16 code units of the segment before the text.
     pub index: u64,
     /// The text.
     pub text: String,
-    /// Why its segment began, where that was by a reset.
+    /// The reason for the reset that began the segment, if one did.
     pub reset: Option<ResetReason>,
-    /// When it may be forgotten.
+    /// The time after which it may be deleted.
     pub expires: Timestamp,
 }
 
 impl Checkpoint {
-    /// Where the text begins.
+    /// Returns the position at which the text begins.
     #[must_use]
-    pub fn begins(&self) -> Place {
-        Place { segment: self.ends.segment, offset: self.ends.offset.saturating_sub(self.text.len()) }
+    pub fn start(&self) -> StreamPosition {
+        StreamPosition { segment: self.end.segment, offset: self.end.offset.saturating_sub(self.text.len()) }
     }
 }

@@ -1,16 +1,16 @@
-//! The engine: reads what is stored, has the `protocol` decide, writes, and runs the agent in between.
+//! The engine: reads the stored state, lets `protocol` decide, writes the decision, and runs the agent in between.
 //!
-//! [`flow`] has one file per subject and reaches the world through the [`ports`] alone; [`stream`] is a
-//! turn's answer while it is written; [`view`] is how state looks to readers. Deliberately absent: AWS,
-//! HTTP, the provider's wire, and any clock or randomness that does not come through a port.
+//! [`flow`] has one file per use case and reaches the outside world only through [`ports`]. [`stream`] is a turn's
+//! answer while it is written. [`view`] maps state to the API's read models. Deliberately absent: AWS, HTTP, the
+//! provider's wire format, and any clock or randomness that doesn't come through a port.
 
 pub mod checkpoint;
 pub mod flow;
 pub mod ports;
+pub mod prefix_terms;
 pub mod refusal;
 mod step_view;
 pub mod stream;
 pub mod system;
-pub mod terms;
+pub mod text_search;
 pub mod view;
-pub mod words;

@@ -1,4 +1,4 @@
-//! Why a request got no turn's answer: nothing was started, nothing was lost.
+//! The errors that reject a request. Nothing was started and nothing was lost.
 
 use std::time::Duration;
 
@@ -9,100 +9,100 @@ use contracts::{
 };
 
 use crate::ports::{ListError, Unavailable};
-use agent::matching::Mismatch;
+use agent::result_validation::Mismatch;
 
-/// A refused request.
+/// A rejected request.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The turn id was used for another request.
     #[error("the turn id belongs to another request")]
     TurnIdConflict,
-    /// The same request still runs elsewhere.
+    /// The same request is still running.
     #[error("the same request still runs")]
     TurnInProgress {
-        /// When to ask again.
+        /// The time to wait before a retry.
         retry_after: Duration,
     },
-    /// Another turn of the session runs.
+    /// Another turn of the session is running.
     #[error("another turn of the session runs")]
     SessionBusy {
-        /// Which.
+        /// The turn that is running.
         turn: TurnId,
-        /// When to ask again.
+        /// The time to wait before a retry.
         retry_after: Duration,
     },
-    /// The turn was asked by another user of the org.
+    /// Another user of the org started the turn.
     #[error("the turn was asked by another user")]
-    OfAnotherUser,
-    /// The turn does not await tool results.
+    AnotherUsersTurn,
+    /// The turn isn't waiting for tool results.
     #[error("the turn does not await tool results")]
     NotAwaitingTools,
-    /// The results don't answer the turn's pending calls.
+    /// The results don't match the turn's pending calls.
     #[error("the tool results don't match: {0}")]
     ToolResultsMismatch(Mismatch),
-    /// No such agent context for this caller.
+    /// The caller has no such agent context.
     #[error("no such agent context")]
     AgentContextNotFound(AgentContextId),
-    /// No such conversation context for this caller.
+    /// The caller has no such conversation context.
     #[error("no such conversation context")]
     ConversationContextNotFound(ConversationContextId),
-    /// The session was deleted.
+    /// The session is deleted.
     #[error("the session was deleted")]
     SessionDeleted,
-    /// It is for the session's owner, or for an operator.
+    /// Only the session's owner or an operator may do this.
     #[error("the session is another user's")]
-    NotTheOwner,
-    /// It is for operators.
+    OwnerRequired,
+    /// Only an operator may do this.
     #[error("it is for operators")]
-    NotAnOperator,
+    OperatorRequired,
     /// The session has other contexts.
     #[error("the session has other contexts")]
-    OtherContexts,
-    /// The session id names another session.
+    ContextMismatch,
+    /// The session id belongs to another session.
     #[error("the session id names another session")]
     SessionIdConflict,
-    /// An export can't be imported as it is.
+    /// The export can't be imported.
     #[error("the export can't be imported")]
-    BadExport {
-        /// Which member.
+    InvalidExport {
+        /// The invalid member.
         at: String,
-        /// What is wrong with it, and what to do.
+        /// The rule that it breaks, and the fix.
         rule: String,
     },
-    /// Another session than the one that is imported is there.
+    /// A different session with this id exists.
     #[error("another session is there")]
-    SessionIsThere(SessionId),
-    /// A session that was there is not gone yet.
+    SessionExists(SessionId),
+    /// The previous session with this id is still being purged.
     #[error("the session is being purged")]
     SessionBeingPurged(SessionId),
-    /// The turn has no answer to go on from.
+    /// The turn has no answer to continue from.
     #[error("the turn is not completed")]
     TurnNotCompleted,
-    /// The mode that was asked for is none of these.
+    /// The requested mode isn't one of these.
     #[error("the mode is not offered")]
     ModeNotOffered(Vec<String>),
-    /// The model that was asked for is none of these, which the context names.
+    /// The requested model isn't one of these, which the context allows.
     #[error("the model is not offered")]
     ModelNotOffered(Vec<String>),
-    /// No such session for this caller.
+    /// The caller has no such session.
     #[error("no such session")]
     SessionNotFound,
-    /// No such turn for this caller.
+    /// The caller has no such turn.
     #[error("no such turn")]
     TurnNotFound,
-    /// The turn has no such payload, or not for this caller.
+    /// The turn has no such payload, or the caller may not read it.
     #[error("no such payload")]
     PayloadNotFound,
-    /// The payload is more than is answered inline.
+    /// The payload is too large for an inline response.
     #[error("the payload is larger than what is answered inline")]
     InlineTooLarge {
-        /// How many bytes it has.
+        /// Its size in bytes.
         size: u64,
     },
-    /// The continuation token is not one of ours.
+    /// The continuation token is invalid.
     #[error("the continuation token is not valid")]
-    BadContinuationToken,
-    /// Everybody was in everybody's way for too long; nothing was started.
+    InvalidContinuationToken,
+    /// Conflicting writes persisted for too long. Nothing was started.
     #[error("the session stayed contended")]
     Contended,
     /// A store can't be reached.
@@ -111,7 +111,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// When trying again makes sense.
+    /// Returns the time to wait before a retry. `None` if a retry is pointless.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -121,18 +121,18 @@ impl Refusal {
             Self::Unavailable(error) if error.newer().is_some() => None,
             Self::Contended | Self::Unavailable(_) => Some(Duration::from_secs(1)),
             Self::TurnIdConflict
-            | Self::OfAnotherUser
+            | Self::AnotherUsersTurn
             | Self::NotAwaitingTools
             | Self::ToolResultsMismatch(_)
             | Self::AgentContextNotFound(_)
             | Self::ConversationContextNotFound(_)
             | Self::SessionDeleted
-            | Self::NotTheOwner
-            | Self::NotAnOperator
-            | Self::OtherContexts
+            | Self::OwnerRequired
+            | Self::OperatorRequired
+            | Self::ContextMismatch
             | Self::SessionIdConflict
-            | Self::BadExport { .. }
-            | Self::SessionIsThere(_)
+            | Self::InvalidExport { .. }
+            | Self::SessionExists(_)
             | Self::SessionBeingPurged(_)
             | Self::TurnNotCompleted
             | Self::ModeNotOffered(_)
@@ -141,27 +141,27 @@ impl Refusal {
             | Self::TurnNotFound
             | Self::PayloadNotFound
             | Self::InlineTooLarge { .. }
-            | Self::BadContinuationToken => None,
+            | Self::InvalidContinuationToken => None,
         }
     }
 
-    /// The error the client sees.
+    /// Returns the error for the client.
     #[must_use]
     pub fn error(&self) -> Error {
-        let told = self.told();
+        let client_error = self.client_error();
         match self.retry_after() {
-            Some(wait) => told.with_retry_after(wait),
-            None => told,
+            Some(wait) => client_error.with_retry_after(wait),
+            None => client_error,
         }
     }
 
-    fn told(&self) -> Error {
+    fn client_error(&self) -> Error {
         match self {
             Self::TurnIdConflict => Error::new(
                 ErrorCode::TurnIdConflict,
                 "This TurnId was used in this session with another request. Mint a new TurnId for a new turn.",
             ),
-            Self::OfAnotherUser => Error::new(
+            Self::AnotherUsersTurn => Error::new(
                 ErrorCode::TurnOfAnotherUser,
                 "Another user asked this turn, and its tools run for that user alone. Send a turn of your own.",
             ),
@@ -194,15 +194,15 @@ impl Refusal {
                 ErrorCode::SessionDeleted,
                 "This session was deleted and takes nothing more. Restore it, or start another one.",
             ),
-            Self::NotTheOwner => Error::new(
+            Self::OwnerRequired => Error::new(
                 ErrorCode::Forbidden,
                 "Only the session's owner or an operator may say who sees it, delete it or restore it.",
             ),
-            Self::NotAnOperator => Error::new(
+            Self::OperatorRequired => Error::new(
                 ErrorCode::Forbidden,
                 "Only operators of the org may export all of its sessions, and import some.",
             ),
-            Self::OtherContexts => Error::new(
+            Self::ContextMismatch => Error::new(
                 ErrorCode::SessionContextMismatch,
                 "The contexts of a session are fixed by its first turn. Leave AgentContextId and ConversationContextId \
                  out, or start a new session.",
@@ -212,10 +212,10 @@ impl Refusal {
                 "This SessionId names another session already. Mint a new SessionId for a new session.",
             )
             .with_details("SessionId"),
-            Self::BadExport { at, rule } => {
+            Self::InvalidExport { at, rule } => {
                 Error::new(ErrorCode::MemberInvalid, format!("{at} {rule}.")).with_details(at)
             }
-            Self::SessionIsThere(session) => Error::new(
+            Self::SessionExists(session) => Error::new(
                 ErrorCode::SessionIdConflict,
                 "A session of this id is there already and is not the one of the export. Purge it first, or import with \
                  ids=new.",
@@ -244,7 +244,7 @@ impl Refusal {
                 ),
             )
             .with_details("inline"),
-            Self::BadContinuationToken => Error::new(
+            Self::InvalidContinuationToken => Error::new(
                 ErrorCode::ParameterInvalid,
                 "continuationToken must be one that the previous page returned. Leave it out to start over.",
             )
@@ -274,7 +274,7 @@ fn not_offered(member: &str, offered: &[String]) -> Error {
 impl From<ListError> for Refusal {
     fn from(error: ListError) -> Self {
         match error {
-            ListError::BadToken => Self::BadContinuationToken,
+            ListError::InvalidToken => Self::InvalidContinuationToken,
             ListError::Unavailable(error) => Self::Unavailable(error),
         }
     }

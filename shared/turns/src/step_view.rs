@@ -1,8 +1,8 @@
-//! How a turn's rounds look to readers: pure.
+//! Maps a turn's rounds to the API's steps.
 
 use agent::{
-    answer::long,
-    call::{CallRecord, LONG_VALUE, Made, Round},
+    answer::long_value_names,
+    rounds::{MAX_INLINE_VALUE_BYTES, ModelCallInfo, Round, ToolCallRecord},
 };
 use contracts::{
     FileAddress, Timestamp, paths,
@@ -11,126 +11,134 @@ use contracts::{
 };
 use protocol::{id::TurnKey, link};
 
-/// About how many bytes of text a page has, where that is more than one step.
+/// The approximate size of a page in bytes of text, unless a single step is larger.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// What is known of what a turn did.
+/// The known history of a turn.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
-    /// Its tool rounds, oldest first; of very many the newest.
+pub(crate) struct TurnHistory {
+    /// Its tool rounds, oldest first. If there are very many, only the newest.
     pub(crate) rounds: Vec<Round>,
-    /// How many there were.
+    /// The total number of rounds.
     pub(crate) of: u32,
-    /// Until when the results of pending calls are waited for, where they are.
+    /// The deadline for the results of pending calls, if there are any.
     pub(crate) deadline: Option<Timestamp>,
-    /// The reply that it ended with.
-    pub(crate) last: Option<Last>,
+    /// The final reply.
+    pub(crate) last: Option<FinalReply>,
 }
 
-/// The reply that a turn ended with.
+/// The final reply of a turn.
 #[derive(Debug)]
-pub(crate) struct Last {
-    /// What it is.
+pub(crate) struct FinalReply {
+    /// Its kind.
     pub(crate) kind: StepKind,
-    /// What it says.
+    /// Its text.
     pub(crate) text: String,
-    /// The model that was asked.
+    /// The requested model.
     pub(crate) model: Option<String>,
-    /// How it was come by.
-    pub(crate) made: Option<Made>,
+    /// Information about the model call.
+    pub(crate) model_call: Option<ModelCallInfo>,
 }
 
-impl Told {
-    /// The number of the first round that is known.
+impl TurnHistory {
+    /// Returns the number of the first known round.
     fn first(&self) -> u32 {
         let known = u32::try_from(self.rounds.len()).unwrap_or(u32::MAX);
         self.of.saturating_sub(known).saturating_add(1)
     }
 
-    /// How a round's reply was come by.
-    pub(crate) fn made_of(&self, round: u32) -> Option<&Made> {
+    /// Returns information about the model call of a round.
+    pub(crate) fn call_info(&self, round: u32) -> Option<&ModelCallInfo> {
         let at = usize::try_from(round.checked_sub(self.first())?).ok()?;
         match self.rounds.get(at) {
-            Some(round) => round.made.as_ref(),
-            None if at == self.rounds.len() => self.last.as_ref()?.made.as_ref(),
+            Some(round) => round.model_call.as_ref(),
+            None if at == self.rounds.len() => self.last.as_ref()?.model_call.as_ref(),
             None => None,
         }
     }
 }
 
-/// The steps of one page, after the round of this number.
+/// Returns one page of steps, after the round with this number.
 pub(crate) fn page(
     turn: &TurnKey,
-    told: Told,
+    history: TurnHistory,
     operator: bool,
     after: u64,
     page_size: u32,
 ) -> ListResponse<TurnStep> {
-    let (first, deadline) = (told.first(), told.deadline);
-    let last = told
+    let (first, deadline) = (history.first(), history.deadline);
+    let last = history
         .last
-        .map(|last| (last, first.saturating_add(u32::try_from(told.rounds.len()).unwrap_or(u32::MAX))));
-    let rounds = (first..).zip(told.rounds).map(|(number, round)| tools(turn, number, round, deadline));
-    let steps = rounds.chain(last.map(|(last, number)| ended(turn, number, last)));
+        .map(|last| (last, first.saturating_add(u32::try_from(history.rounds.len()).unwrap_or(u32::MAX))));
+    let rounds =
+        (first..).zip(history.rounds).map(|(number, round)| tool_step(turn, number, round, deadline));
+    let steps = rounds.chain(last.map(|(last, number)| final_step(turn, number, last)));
     let most = usize::try_from(page_size).unwrap_or(usize::MAX);
     let (mut items, mut bytes, mut more) = (Vec::new(), 0_usize, false);
-    for (step, made) in steps.filter(|(step, _)| u64::from(step.round) > after) {
+    for (step, model_call) in steps.filter(|(step, _)| u64::from(step.round) > after) {
         let size = size(&step);
         if items.len() >= most || (!items.is_empty() && bytes.saturating_add(size) > PAGE_BYTES) {
             more = true;
             break;
         }
         bytes = bytes.saturating_add(size);
-        items.push(of(turn, step, made.as_ref(), operator));
+        items.push(with_call_info(turn, step, model_call.as_ref(), operator));
     }
     let next = items.last().filter(|_| more).map(|step| step.round.to_string());
     ListResponse::new(items, page_size, next)
 }
 
-fn tools(turn: &TurnKey, number: u32, round: Round, deadline: Option<Timestamp>) -> (TurnStep, Option<Made>) {
-    let Round { beside, calls, made, .. } = round;
-    // Earlier versions kept long values where they are alone.
+fn tool_step(
+    turn: &TurnKey,
+    number: u32,
+    round: Round,
+    deadline: Option<Timestamp>,
+) -> (TurnStep, Option<ModelCallInfo>) {
+    let Round { message, calls, model_call, .. } = round;
+    // Earlier versions didn't store long values on their own.
     let link = |address: Option<FileAddress>, name: &str| {
-        let kept = made.as_ref().is_some_and(|made| made.long_values);
+        let kept = model_call.as_ref().is_some_and(|model_call| model_call.has_long_values);
         address.filter(|_| kept).map(|address| link::file(turn, &address, name))
     };
-    // Nobody waits for a call of a turn that is over.
-    let calls: Vec<StepCall> = calls.into_iter().map(|call| told(call, deadline.is_some(), &link)).collect();
-    let (text, full_text_url) = head(beside.text.clone(), link(beside.file(), long::TEXT));
+    // A call of a finished turn isn't pending.
+    let calls: Vec<StepCall> =
+        calls.into_iter().map(|call| step_call(call, deadline.is_some(), &link)).collect();
+    let (text, full_text_url) =
+        head(message.text.clone(), link(message.text_file_address(), long_value_names::TEXT));
     let step = TurnStep {
         calls,
         full_text_url,
-        openai_model: Some(beside.model).filter(|model| !model.is_empty()),
-        ..bare(number, StepKind::Tools, text)
+        openai_model: Some(message.model).filter(|model| !model.is_empty()),
+        ..empty_step(number, StepKind::Tools, text)
     };
-    let waits = step.calls.iter().any(|call| call.is_pending);
-    (TurnStep { tool_deadline_date: deadline.filter(|_| waits), ..step }, made)
+    let is_waiting = step.calls.iter().any(|call| call.is_pending);
+    (TurnStep { tool_deadline_date: deadline.filter(|_| is_waiting), ..step }, model_call)
 }
 
-fn ended(turn: &TurnKey, number: u32, last: Last) -> (TurnStep, Option<Made>) {
-    let Last { kind, text, model, made } = last;
-    let is_long = text.len() > LONG_VALUE;
+fn final_step(turn: &TurnKey, number: u32, last: FinalReply) -> (TurnStep, Option<ModelCallInfo>) {
+    let FinalReply { kind, text, model, model_call } = last;
+    let is_long = text.len() > MAX_INLINE_VALUE_BYTES;
     let url = match kind {
         StepKind::Answer => Some(link::payload(turn, paths::ANSWER)),
-        StepKind::PartialAnswer => made
+        StepKind::PartialAnswer => model_call
             .as_ref()
-            .filter(|made| made.long_values)
-            .map(|_| link::file(turn, &FileAddress::of_bytes(text.as_bytes()), long::TEXT)),
+            .filter(|model_call| model_call.has_long_values)
+            .map(|_| link::file(turn, &FileAddress::hash_bytes(text.as_bytes()), long_value_names::TEXT)),
         StepKind::Tools => None,
     };
     let (text, full_text_url) = head(text, url.filter(|_| is_long));
-    (TurnStep { openai_model: model, full_text_url, ..bare(number, kind, text) }, made)
+    (TurnStep { openai_model: model, full_text_url, ..empty_step(number, kind, text) }, model_call)
 }
 
-/// The head of a value that is read whole elsewhere.
+/// Truncates a value whose full text is available elsewhere.
 fn head(mut value: String, elsewhere: Option<String>) -> (String, Option<String>) {
     if elsewhere.is_some() {
-        value.truncate(value.floor_char_boundary(LONG_VALUE));
+        value.truncate(value.floor_char_boundary(MAX_INLINE_VALUE_BYTES));
     }
     (value, elsewhere)
 }
 
-fn bare(round: u32, kind: StepKind, text: String) -> TurnStep {
+fn empty_step(round: u32, kind: StepKind, text: String) -> TurnStep {
     TurnStep {
         round,
         kind,
@@ -148,32 +156,37 @@ fn bare(round: u32, kind: StepKind, text: String) -> TurnStep {
     }
 }
 
-fn of(turn: &TurnKey, step: TurnStep, made: Option<&Made>, operator: bool) -> TurnStep {
-    let Some(made) = made else { return step };
+fn with_call_info(
+    turn: &TurnKey,
+    step: TurnStep,
+    model_call: Option<&ModelCallInfo>,
+    operator: bool,
+) -> TurnStep {
+    let Some(model_call) = model_call else { return step };
     let raw = |path| {
         let link = || format!("{}?round={}", link::payload(turn, path), step.round);
-        (operator && made.raw).then(link)
+        (operator && model_call.has_raw_payloads).then(link)
     };
     TurnStep {
         openai_request_payload_url: raw(paths::MODEL_REQUEST),
         openai_response_payload_url: raw(paths::MODEL_RESPONSE),
-        attempt: Some(made.attempt),
-        asked_date: Some(made.asked),
-        model_ms: Some(made.ms),
-        usage: made.usage,
+        attempt: Some(model_call.attempt_number),
+        asked_date: Some(model_call.requested_at),
+        model_ms: Some(model_call.duration_ms),
+        usage: model_call.usage,
         ..step
     }
 }
 
-fn told(
-    call: CallRecord,
-    waits: bool,
+fn step_call(
+    call: ToolCallRecord,
+    is_waiting: bool,
     link: &impl Fn(Option<FileAddress>, &str) -> Option<String>,
 ) -> StepCall {
-    let files = call.files();
-    let is_pending = call.outcome.is_none() && waits;
+    let files = call.long_value_files();
+    let is_pending = call.outcome.is_none() && is_waiting;
     let (arguments_json, full_arguments_json_url) =
-        head(call.arguments, link(files.arguments, long::ARGUMENTS));
+        head(call.arguments, link(files.arguments, long_value_names::ARGUMENTS));
     let step = StepCall {
         tool_call_id: call.call_id,
         name: call.name,
@@ -189,11 +202,12 @@ fn told(
     };
     match call.outcome {
         Some(ToolOutcome::ResultJson(json)) => {
-            let (json, full_result_json_url) = head(json, link(files.outcome, long::RESULT));
+            let (json, full_result_json_url) = head(json, link(files.outcome, long_value_names::RESULT));
             StepCall { result_json: Some(json), full_result_json_url, ..step }
         }
         Some(ToolOutcome::ErrorMessage(message)) => {
-            let (message, full_error_message_url) = head(message, link(files.outcome, long::ERROR));
+            let (message, full_error_message_url) =
+                head(message, link(files.outcome, long_value_names::ERROR));
             StepCall { error_message: Some(message), full_error_message_url, ..step }
         }
         None => step,
@@ -211,7 +225,7 @@ fn size(step: &TurnStep) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agent::call::WholeCall;
+    use agent::rounds::CallFiles;
     use contracts::id::{OrgId, SessionId, TurnId};
     use protocol::id::SessionKey;
 
@@ -221,7 +235,7 @@ mod tests {
     }
 
     fn round(result: Option<&str>) -> Round {
-        let call = CallRecord {
+        let call = ToolCallRecord {
             call_id: "c".to_owned(),
             provider_id: None,
             name: "look".to_owned(),
@@ -229,19 +243,19 @@ mod tests {
             outcome: result.map(|text| ToolOutcome::ResultJson(text.to_owned())),
             ran_by: None,
             execution_ms: None,
-            whole: WholeCall::default(),
+            files: CallFiles::default(),
         };
         Round { calls: vec![call], ..Round::default() }
     }
 
-    fn answer() -> Last {
-        Last { kind: StepKind::Answer, text: "Done.".to_owned(), model: None, made: None }
+    fn answer() -> FinalReply {
+        FinalReply { kind: StepKind::Answer, text: "Done.".to_owned(), model: None, model_call: None }
     }
 
     #[test]
-    fn pages_are_bounded_by_number_and_by_size_and_follow_each_other() {
+    fn step_pages_are_bounded_by_count_and_size() {
         let long = "x".repeat(PAGE_BYTES / 2 + 1);
-        let told = || Told {
+        let history = || TurnHistory {
             rounds: vec![round(Some("1")), round(Some("2")), round(Some(&long)), round(Some(&long))],
             of: 4,
             deadline: None,
@@ -249,7 +263,7 @@ mod tests {
         };
         let (mut after, mut pages) = (0, Vec::new());
         loop {
-            let page = page(&key(), told(), false, after, 2);
+            let page = page(&key(), history(), false, after, 2);
             pages.push(page.items.iter().map(|step| step.round).collect::<Vec<_>>());
             let Some(next) = page.continuation_token else { break };
             after = next.parse().unwrap();
@@ -258,10 +272,10 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_were_left_out_leave_their_numbers() {
-        let told = Told { rounds: vec![round(None)], of: 7, deadline: None, last: Some(answer()) };
-        let steps = page(&key(), told, false, 0, 100).items;
+    fn omitted_rounds_keep_their_numbers() {
+        let history = TurnHistory { rounds: vec![round(None)], of: 7, deadline: None, last: Some(answer()) };
+        let steps = page(&key(), history, false, 0, 100).items;
         assert_eq!(steps.iter().map(|step| step.round).collect::<Vec<_>>(), [7, 8]);
-        assert!(!steps[0].calls[0].is_pending, "nobody waits any more");
+        assert!(!steps[0].calls[0].is_pending, "nobody waits for it");
     }
 }

@@ -1,4 +1,4 @@
-//! The real machine: the system's clocks, randomness and timer.
+//! The real machine: system clocks, timer and randomness.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,14 +7,14 @@ use protocol::id::AttemptId;
 
 use crate::ports::{Clock, Random, Timer};
 
-/// Time and chance as the operating system has them.
+/// The operating system's clocks, timer and randomness.
 #[derive(Debug, Clone)]
 pub struct System {
     started: Instant,
 }
 
 impl System {
-    /// A machine whose monotonic clock begins now.
+    /// Creates a machine whose monotonic clock starts now.
     #[must_use]
     pub fn new() -> Self {
         Self { started: Instant::now() }
@@ -49,7 +49,7 @@ impl Random for System {
         AttemptId::new(uuid::Uuid::new_v4().simple().to_string())
     }
 
-    fn jitter(&self, most: Duration) -> Duration {
-        most.mul_f64(fastrand::f64())
+    fn jitter(&self, limit: Duration) -> Duration {
+        limit.mul_f64(fastrand::f64())
     }
 }

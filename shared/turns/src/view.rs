@@ -1,4 +1,4 @@
-//! How state looks to readers: pure mappings onto the contract's read models.
+//! Maps state to the contract's read models. Pure functions.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use contracts::{
     paths,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, Cost, EntityHeader,
-        ForkedFrom, IndexedSession, ListResponse, ModeChange as ModeEntry, Participant as TookPart,
+        ForkedFrom, IndexedSession, ListResponse, ModeChange as ModeEntry, Participant as ParticipantEntry,
         PurgeReport, PurgeState, StatusReason, TurnFeedback, UpstreamResponse, UpstreamResponses,
     },
 };
@@ -21,23 +21,23 @@ use protocol::{
     link,
     purge::{Purge, Stage},
     session::{Contexts, Session},
-    turn::{Reason, State, Turn, Verdict},
+    turn::{EndReason, State, Turn, Verdict},
 };
 
-/// What orgs and contexts are called, as far as that was found out (DD-007).
+/// The known display names of orgs and contexts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Of the caller's org, which is the org of everything the caller sees.
+    /// The name of the caller's org, to which everything that the caller sees belongs.
     pub org: Option<String>,
-    /// Of agent contexts.
+    /// The names of agent contexts.
     pub agents: HashMap<AgentContextId, String>,
-    /// Of conversation contexts.
+    /// The names of conversation contexts.
     pub conversations: HashMap<ConversationContextId, String>,
 }
 
 impl Names {
-    /// The session's agent context with its name, or its id where nobody knows a name. A session that has none
-    /// uses the one that comes with the service, and says so.
+    /// Returns the session's agent context and its name, or its id if the name is unknown. A session without one uses
+    /// the built-in context.
     fn agent(&self, contexts: &Contexts) -> (AgentContextId, String) {
         match &contexts.agent {
             Some(id) => (id.clone(), self.agents.get(id).cloned().unwrap_or_else(|| id.to_string())),
@@ -57,7 +57,7 @@ impl Names {
     }
 }
 
-/// A session with the turns of one page (DD-002A).
+/// A session with one page of its turns.
 #[must_use]
 pub fn session(
     session: &Session,
@@ -82,7 +82,7 @@ pub fn session(
         last_updated_date: session.last_updated(),
         is_deleted: session.deleted.is_some(),
         deleted_date: session.deleted.as_ref().map(|deletion| deletion.at),
-        kept_until_date: session.deleted.as_ref().map(|deletion| deletion.kept_until),
+        kept_until_date: session.deleted.as_ref().map(|deletion| deletion.retained_until),
         is_draft: false,
         agent_context_id: Some(agent),
         agent_context_name: Some(agent_name),
@@ -107,23 +107,23 @@ pub fn session(
     }
 }
 
-/// A participant by name. Parts that were taken before names were kept have the id, but for the owner's.
-fn participant(session: &Session, of: &Participant) -> TookPart {
+/// A participant with a name. Older records without a name show the id, except for the owner.
+fn participant(session: &Session, of: &Participant) -> ParticipantEntry {
     let owner = Some(&session.owner).filter(|owner| owner.id == of.user).map(|owner| owner.name.as_str());
     let name = of.name.as_deref().or(owner).unwrap_or(of.user.as_str());
-    TookPart { user: EntityHeader::new(of.user.as_str(), name), last_activity_date: of.last_activity }
+    ParticipantEntry { user: EntityHeader::new(of.user.as_str(), name), last_activity_date: of.last_activity }
 }
 
-/// What a user says of a turn.
+/// One user's feedback on a turn.
 #[must_use]
-pub fn feedback(said: Feedback) -> TurnFeedback {
+pub fn feedback(feedback: Feedback) -> TurnFeedback {
     TurnFeedback {
-        user: EntityHeader::from(&said.by),
-        rating: said.rating,
-        label: said.label,
-        note: said.note,
-        creation_date: said.created,
-        last_updated_date: said.at,
+        user: EntityHeader::from(&feedback.by),
+        rating: feedback.rating,
+        label: feedback.label,
+        note: feedback.note,
+        creation_date: feedback.created,
+        last_updated_date: feedback.at,
     }
 }
 
@@ -131,7 +131,7 @@ fn cost(cost: &protocol::cost::Cost) -> Cost {
     Cost { amount: cost.amount.to_string(), currency: cost.currency.clone() }
 }
 
-/// A change of the mode, by whom it may be known (AGN-011 §3.2).
+/// A mode change, with its user's name if it is known.
 #[must_use]
 pub fn mode_entry(change: ModeChange, by: Option<&User>, names: &Names) -> ModeEntry {
     ModeEntry {
@@ -147,7 +147,7 @@ pub fn mode_entry(change: ModeChange, by: Option<&User>, names: &Names) -> ModeE
     }
 }
 
-/// A session as a list shows it (DD-003).
+/// A session in a list.
 #[must_use]
 pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary {
     let (agent, agent_name) = names.agent(&session.contexts);
@@ -161,7 +161,7 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
         visibility: session.visibility,
         is_deleted: session.deleted.is_some(),
         deleted_date: session.deleted.as_ref().map(|deletion| deletion.at),
-        kept_until_date: session.deleted.as_ref().map(|deletion| deletion.kept_until),
+        kept_until_date: session.deleted.as_ref().map(|deletion| deletion.retained_until),
         last_updated_date: session.last_updated(),
         agent_context_id: Some(agent),
         agent_context_name: Some(agent_name),
@@ -173,78 +173,78 @@ pub fn session_summary(session: &Session, names: &Names) -> AgentSessionSummary 
     }
 }
 
-/// What the purge of a session came to so far. What names the provider's side is for operators.
+/// The report of a session's purge. Only operators see the provider's identifiers.
 #[must_use]
 pub fn purge(session: &Session, record: Purge, operator: bool) -> PurgeReport {
     let is_done = record.stage == Stage::Done;
-    let search_index = record.found.search_index.map(|index| match (index.removed, is_done) {
+    let search_index = record.report.index_removal.map(|index| match (index.removed, is_done) {
         (true, _) => IndexedSession::Removed,
         (false, false) => IndexedSession::Pending,
         (false, true) => IndexedSession::NotRemoved,
     });
-    let pending = record.upstream.next.len() + record.upstream.still.len();
-    let named = record.found.left_upstream.into_iter().filter(|_| operator);
+    let pending = record.provider_responses.pending.len() + record.provider_responses.remaining.len();
+    let named = record.report.remaining_responses.into_iter().filter(|_| operator);
     PurgeReport {
         id: session.key.session.clone(),
         state: match record.stage {
             Stage::Done => PurgeState::Done,
-            Stage::Waits | Stage::Removing | Stage::Again => PurgeState::Running,
+            Stage::Waiting | Stage::Removing | Stage::Rechecking => PurgeState::Running,
         },
         deleted_by_user_id: session.deleted.as_ref().map(|deletion| deletion.by.clone()),
-        started_date: record.began.unwrap_or(session.last_updated()),
-        done_date: record.done,
-        items: record.found.items,
-        objects: record.found.objects,
-        object_bytes: record.found.bytes,
+        started_date: record.started_at.unwrap_or(session.last_updated()),
+        done_date: record.finished_at,
+        items: record.report.items,
+        objects: record.report.objects,
+        object_bytes: record.report.bytes,
         upstream_responses: UpstreamResponses {
-            removed: record.found.upstream_removed,
+            removed: record.report.provider_responses_removed,
             pending: pending as u64,
-            not_removed: record.found.upstream_left,
+            not_removed: record.report.provider_responses_remaining,
             not_removed_ids: named
                 .map(|left| UpstreamResponse { provider: left.provider, response_id: left.response_id })
                 .collect(),
         },
         search_index,
-        manifest_hash: record.found.manifest,
+        manifest_hash: record.report.manifest,
     }
 }
 
-/// A turn, whole (DD-002B). What names the provider's side is for operators.
+/// A turn in full. Only operators see the provider's identifiers.
 #[must_use]
 pub fn turn(record: &Record, report: &Report, operator: bool) -> AgentSessionTurn {
     let Record { turn, request, .. } = record;
     let partial = report.partial_answer.as_ref();
     let for_operators = |id: Option<&str>| id.filter(|_| operator).map(str::to_owned);
-    let raw = |path| report.raw_payloads.filter(|_| operator).map(|_| link::payload(&turn.key, path));
+    let raw = |path| report.last_raw_payload.filter(|_| operator).map(|_| link::payload(&turn.key, path));
     AgentSessionTurn {
         id: turn.key.turn.clone(),
         sequence_number: turn.sequence,
-        created_by_user: EntityHeader::from(&request.by),
+        created_by_user: EntityHeader::from(&request.requested_by),
         creation_date: turn.created,
         status: turn.status(),
         status_reason: reason(turn),
         error_code: error_code(turn, report),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
         cancelled_by_user_id: turn.ended_by.clone(),
-        openai_response_received_date: report.received,
+        openai_response_received_date: report.received_at,
         openai_chain_expires_date: report.chain_expires,
-        rerun_of_turn_id: request.repeats.as_ref().map(|repeats| repeats.turn.clone()),
+        rerun_of_turn_id: request.rerun_of.as_ref().map(|repeats| repeats.turn.clone()),
         mode: turn.mode.clone(),
         conversation_id: turn.key.session.session.clone(),
         openai_response_id: for_operators(report.response_id.as_deref()),
-        previous_openai_response_id: for_operators(match &report.carried {
+        previous_openai_response_id: for_operators(match &report.model_request {
             Some(carried) => carried.previous_response_id.as_deref(),
-            // Nothing was answered yet, or the turn is older than this is kept: as it began.
+            // No reply yet, or the turn is from before this was recorded: use the start of the chain.
             None => turn.chain.previous_response_id(),
         }),
         openai_model: Some(answered_by(report).unwrap_or(&request.upstream.model).to_owned()),
         instruction_summary: request.instruction_summary.clone(),
-        instruction_summary_truncated: request.instruction_is_cut,
+        instruction_summary_truncated: request.instruction_summary_truncated,
         full_instruction_url: link::payload(&turn.key, paths::INSTRUCTION),
         agent_answer_summary: report.answer_summary.clone(),
-        agent_answer_summary_truncated: report.answer_is_cut,
+        agent_answer_summary_truncated: report.answer_summary_truncated,
         partial_answer_summary: partial.map(|partial| partial.text.clone()),
-        partial_answer_summary_truncated: partial.is_some_and(|partial| partial.is_cut),
+        partial_answer_summary_truncated: partial.is_some_and(|partial| partial.is_truncated),
         full_agent_answer_url: answer_link(record),
         openai_request_payload_url: raw(paths::MODEL_REQUEST),
         openai_response_payload_url: raw(paths::MODEL_RESPONSE),
@@ -267,11 +267,11 @@ fn reason(turn: &Turn) -> StatusReason {
         State::Settled(settlement) | State::Finalized(settlement) => match &settlement.verdict {
             Verdict::Completed { .. } => StatusReason::Completed,
             Verdict::Failed { .. } => StatusReason::Failed,
-            Verdict::Ended(Reason::Cancelled) => StatusReason::Cancelled,
-            Verdict::Ended(Reason::Abandoned) => StatusReason::Abandoned,
-            Verdict::Ended(Reason::Superseded) => StatusReason::Superseded,
-            Verdict::Ended(Reason::ToolDeadline) => StatusReason::ToolDeadline,
-            Verdict::Ended(Reason::StorageUnavailable) => StatusReason::NotStored,
+            Verdict::Ended(EndReason::Cancelled) => StatusReason::Cancelled,
+            Verdict::Ended(EndReason::Abandoned) => StatusReason::Abandoned,
+            Verdict::Ended(EndReason::Superseded) => StatusReason::Superseded,
+            Verdict::Ended(EndReason::ToolDeadline) => StatusReason::ToolDeadline,
+            Verdict::Ended(EndReason::StorageUnavailable) => StatusReason::NotStored,
         },
     }
 }
@@ -284,18 +284,19 @@ fn error_code(turn: &Turn, report: &Report) -> Option<ErrorCode> {
     }
 }
 
-/// The model that answered, by its own name where it gave one.
+/// The model that replied: the name that the provider reported, or else the requested one.
 fn answered_by(report: &Report) -> Option<&str> {
-    report.answered_by.as_deref().or(report.model.as_deref())
+    report.response_model.as_deref().or(report.model.as_deref())
 }
 
-/// I10: the answer's object is written before the turn is settled, so the link shows with the status.
+/// The link to the answer. Its object is written before the turn is settled (I10), so the link appears with the
+/// status.
 fn answer_link(record: &Record) -> Option<String> {
     let verdict = record.turn.settlement().map(|settlement| &settlement.verdict);
     matches!(verdict, Some(Verdict::Completed { .. })).then(|| link::payload(&record.turn.key, paths::ANSWER))
 }
 
-/// A turn in a few lines (DD-003).
+/// A turn in a list.
 #[must_use]
 pub fn turn_summary(record: &Record, report: &Report) -> AgentSessionTurnSummary {
     let Record { turn, request, .. } = record;
@@ -304,17 +305,17 @@ pub fn turn_summary(record: &Record, report: &Report) -> AgentSessionTurnSummary
         id: TurnId::clone(&turn.key.turn),
         session_id: turn.key.session.session.clone(),
         sequence_number: turn.sequence,
-        created_by_user: EntityHeader::from(&request.by),
+        created_by_user: EntityHeader::from(&request.requested_by),
         creation_date: turn.created,
         status: turn.status(),
         status_reason: reason(turn),
         error_code: error_code(turn, report),
         status_time_stamp: turn.settlement().map_or(turn.created, |settlement| settlement.at),
         instruction_summary: request.instruction_summary.clone(),
-        instruction_summary_truncated: request.instruction_is_cut,
+        instruction_summary_truncated: request.instruction_summary_truncated,
         agent_answer_summary: report.answer_summary.clone(),
-        agent_answer_summary_truncated: report.answer_is_cut,
+        agent_answer_summary_truncated: report.answer_summary_truncated,
         partial_answer_summary: partial.map(|partial| partial.text.clone()),
-        partial_answer_summary_truncated: partial.is_some_and(|partial| partial.is_cut),
+        partial_answer_summary_truncated: partial.is_some_and(|partial| partial.is_truncated),
     }
 }

@@ -1,5 +1,4 @@
-//! The checks check: each planted bug is caught by the invariants of the simulation, none of which was
-//! written for it.
+//! Tests the checks: the simulation's general invariants catch every planted bug.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -7,14 +6,14 @@ use std::{
 };
 
 use testkit::{
-    planted::Bug,
+    planted_bugs::Bug,
     simulation::{Run, run},
 };
 
-/// The most seeds that a bug may hide in.
+/// The most seeds to try for a bug.
 const SEEDS: u64 = 30_000;
 
-/// The first seed that shows the bug, and what it broke there.
+/// Returns the first seed that exposes the bug, and the invariants that it violates.
 fn caught(bug: Bug) -> Option<(u64, Vec<&'static str>)> {
     let next = AtomicU64::new(0);
     let first = AtomicU64::new(u64::MAX);
@@ -44,7 +43,7 @@ fn caught(bug: Bug) -> Option<(u64, Vec<&'static str>)> {
 }
 
 #[test]
-fn every_planted_bug_is_caught_by_a_general_invariant() {
+fn invariants_catch_every_planted_bug() {
     let mut hidden = Vec::new();
     for bug in Bug::ALL {
         match caught(bug) {

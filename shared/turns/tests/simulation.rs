@@ -1,7 +1,7 @@
-//! Ten thousand seeds of clients, executors, finalizers and sweeps under faults, and every invariant.
+//! Runs ten thousand seeds of clients, executors, finalizers and sweeps under faults, and checks every invariant.
 //!
-//! A failure names its seed; `SIMULATION_SEED=… cargo test -p turns --test simulation a_seed -- --nocapture`
-//! shows its trace. `SIMULATION_SEEDS=…` runs another number of them.
+//! A failure names its seed. To print its trace, run `SIMULATION_SEED=… cargo test -p turns --test simulation
+//! replay_seed -- --nocapture`. `SIMULATION_SEEDS=…` changes the number of seeds.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -54,13 +54,13 @@ fn ten_thousand_seeds_break_no_invariant() {
     println!("{seeds} seeds");
     for (name, count) in counts.named() {
         println!("{count:>10} {name}");
-        // What needs the store to be gone for a whole lease is rarer than a small run can show.
+        // A store that is unreachable for a whole lease is too rare for a small run.
         assert!(count > 0 || seeds < SEEDS || name == "storage_unavailable", "nothing was {name}");
     }
 }
 
 #[test]
-fn the_same_seed_gives_the_same_trace_and_another_gives_another() {
+fn trace_is_determined_by_seed() {
     for seed in 0..20 {
         let (once, again) = (run(seed, None, true), run(seed, None, true));
         assert_eq!(once.lines, again.lines, "seed {seed}");
@@ -71,7 +71,7 @@ fn the_same_seed_gives_the_same_trace_and_another_gives_another() {
 }
 
 #[test]
-fn a_seed_from_the_environment_can_be_read() {
+fn replay_seed_from_environment() {
     let Some(seed) = number("SIMULATION_SEED") else {
         return;
     };

@@ -13,7 +13,7 @@ use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use contracts::{id::InvalidId, paths};
 use local::{Cloud, Model, Options, token::Identity};
-use scripted_model::{Provider, Recorder};
+use mock_model::{Provider, Recorder};
 use serde_json::{Value, json};
 
 pub use client::{Answer, Client};
@@ -61,10 +61,10 @@ pub fn options() -> Options {
     }
 }
 
-/// The same, with a scripted model that plays this provider.
+/// The same, with a mock model that plays this provider.
 pub fn playing(provider: &str) -> Options {
     let provider: Provider = provider.parse().expect("a known provider");
-    Options { model: Model::Scripted(provider), ..options() }
+    Options { model: Model::Mock(provider), ..options() }
 }
 
 impl System {
@@ -104,7 +104,7 @@ impl System {
 
     /// The bodies that the model was sent.
     pub fn model_calls(&self) -> Vec<Value> {
-        self.cloud.model().expect("the scripted model").bodies()
+        self.cloud.model().expect("the mock model").bodies()
     }
 }
 
@@ -132,12 +132,12 @@ pub fn id() -> String {
 
 /// Where a turn is read.
 pub fn turn_path(turn: &Value) -> String {
-    paths::TURN.of(&id_of(turn, "SessionId"), &id_of(turn, "TurnId"))
+    paths::TURN.fill(&id_of(turn, "SessionId"), &id_of(turn, "TurnId"))
 }
 
 /// Where a turn's session is read.
 pub fn session_path(turn: &Value) -> String {
-    paths::SESSION.of(&id_of(turn, "SessionId"))
+    paths::SESSION.fill(&id_of(turn, "SessionId"))
 }
 
 fn id_of<T: FromStr<Err = InvalidId>>(turn: &Value, name: &str) -> T {

@@ -15,9 +15,9 @@ use qdrant_client::qdrant::{
 };
 use retrieval::{
     Connection, Payload, collection,
-    connection::{Patience, Services},
+    connection::{Clients, QdrantTimeouts},
     point,
-    terms::Terms,
+    sparse_vector::SparseVector,
 };
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -74,7 +74,7 @@ pub struct Indexed {
 
 impl Indexed {
     pub fn id(&self) -> String {
-        point::id(&OrgId::new(self.org).unwrap(), "core", self.path, 0).to_string()
+        point::point_id(&OrgId::new(self.org).unwrap(), "core", self.path, 0).to_string()
     }
 
     /// Its block as the model is told it.
@@ -109,16 +109,16 @@ impl Indexed {
             symbol_type: None,
             label_slugs: Vec::new(),
             source_sha256: None,
-            content_hash: ContentHash::of_text(self.text),
+            content_hash: ContentHash::hash_text(self.text),
             embedding_model: "m".to_owned(),
             text: self.text.to_owned(),
         };
         let mut payload = payload.into_map();
         payload.extend(self.more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
-        let terms = Terms::of_chunk(self.text);
+        let terms = SparseVector::from_chunk(self.text);
         let vectors = HashMap::from([
             (collection::DENSE.to_owned(), Vector::from(self.at.to_vec())),
-            (collection::TERMS.to_owned(), Vector::new_sparse(terms.indices, terms.values)),
+            (collection::SPARSE.to_owned(), Vector::new_sparse(terms.indices, terms.values)),
         ]);
         PointStruct::new(self.id(), NamedVectors { vectors }, payload)
     }
@@ -128,37 +128,37 @@ impl System {
     /// Makes a collection whose vectors have so many dimensions, with these chunks in it.
     pub async fn indexed(&self, collection: &str, dimensions: u64, chunks: &[Indexed]) {
         let database = self.database().await;
-        let create = |qdrant: Services| async move {
-            qdrant.collections().create(collection::create(collection, dimensions)).await
+        let create = |qdrant: Clients| async move {
+            qdrant.collections().create(collection::create_request(collection, dimensions)).await
         };
-        database.ask(create).await.unwrap();
-        for index in collection::indexes(collection) {
-            let make = |qdrant: Services| {
+        database.call(create).await.unwrap();
+        for index in collection::index_requests(collection) {
+            let make = |qdrant: Clients| {
                 let index = index.clone();
                 async move { qdrant.points().create_field_index(index).await }
             };
-            database.ask(make).await.unwrap();
+            database.call(make).await.unwrap();
         }
         let points: Vec<PointStruct> = chunks.iter().map(Indexed::point).collect();
         if points.is_empty() {
             return;
         }
         let put = UpsertPointsBuilder::new(collection, points).wait(true).build();
-        let put = |qdrant: Services| {
+        let put = |qdrant: Clients| {
             let put = put.clone();
             async move { qdrant.points().upsert(put).await }
         };
-        database.ask(put).await.unwrap();
+        database.call(put).await.unwrap();
     }
 
     /// What the points of a collection say; nothing where there is none.
     pub async fn points(&self, collection: &str) -> Vec<Value> {
         let all = ScrollPointsBuilder::new(collection).limit(1_000).with_payload(true).build();
-        let scroll = |qdrant: Services| {
+        let scroll = |qdrant: Clients| {
             let all = all.clone();
             async move { qdrant.points().scroll(all).await }
         };
-        let points = self.database().await.ask(scroll).await.map(|found| found.result).unwrap_or_default();
+        let points = self.database().await.call(scroll).await.map(|found| found.result).unwrap_or_default();
         let told = |value: PayloadValue| match value.kind {
             Some(Kind::StringValue(text)) => json!(text),
             Some(Kind::IntegerValue(number)) => json!(number),
@@ -190,16 +190,16 @@ impl System {
     /// Removes a collection.
     pub async fn drop_collection(&self, collection: &str) {
         let gone = DeleteCollection { collection_name: collection.to_owned(), timeout: None };
-        let delete = |qdrant: Services| {
+        let delete = |qdrant: Clients| {
             let gone = gone.clone();
             async move { qdrant.collections().delete(gone).await }
         };
-        self.database().await.ask(delete).await.unwrap();
+        self.database().await.call(delete).await.unwrap();
     }
 
     async fn database(&self) -> Connection<ApiKey> {
         let url = self.cloud.qdrant().await.unwrap();
-        Connection::new(url, None, Patience::OF_AN_INDEXER).unwrap()
+        Connection::new(url, None, QdrantTimeouts::INDEXER).unwrap()
     }
 
     /// Sends a message to `turn-finalizer`.

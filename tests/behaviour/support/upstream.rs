@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use local::{Function, Options};
-use scripted_model::Recorder;
+use mock_model::Recorder;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
 
@@ -96,7 +96,7 @@ pub fn is_chained(call: &Value) -> bool {
     call.get("previous_response_id").is_some()
 }
 
-/// A provider beside the cloud's own: a scripted model that a test declares by a name.
+/// A provider beside the cloud's own: a mock model that a test declares by a name.
 pub struct Beside {
     /// Its base URL, without a slash at its end.
     pub base: String,
@@ -111,7 +111,7 @@ impl Beside {
         let base = format!("http://{}/v1", listener.local_addr().expect("an address"));
         let recorder = Recorder::default();
         let provider = provider.parse().expect("a known provider");
-        let server = tokio::spawn(scripted_model::serve(listener, provider, recorder.clone()));
+        let server = tokio::spawn(mock_model::serve(listener, provider, recorder.clone()));
         Self { base, recorder, server }
     }
 

@@ -1,8 +1,8 @@
-//! The provider's public keys: fetched when they are needed, kept, and looked for again when a token names another.
+//! The identity provider's public keys: fetched on demand, cached, and fetched again if a token names an unknown key.
 //!
-//! [`kept`] decides when to ask, [`source`] asks.
+//! [`cache`] decides when to fetch, and [`source`] fetches.
 
-mod kept;
+mod cache;
 mod source;
 
 use std::time::SystemTime;
@@ -11,54 +11,54 @@ use contracts::error::causes;
 use jsonwebtoken::jwk::Jwk;
 use tokio::sync::Mutex;
 
-use kept::{Kept, Next};
+use cache::{Action, JwksCache};
+use source::FetchError;
 use source::Source;
-use source::Unavailable;
 
-/// Why there is no key.
+/// The reason why there is no key.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoKey {
-    /// The issuer has none of this id.
-    #[error("the issuer has no key of the token's id")]
+pub(crate) enum KeyError {
+    /// The issuer has no key with this id.
+    #[error("the issuer has no key with the token's key id")]
     Unknown,
-    /// Nothing can be said.
+    /// The keys can't be fetched.
     #[error(transparent)]
-    Unavailable(#[from] Unavailable),
+    Unavailable(#[from] FetchError),
 }
 
 /// The keys of one issuer.
 pub(crate) struct Keys {
     source: Source,
-    kept: Mutex<Kept>,
+    cache: Mutex<JwksCache>,
 }
 
 impl Keys {
-    /// The keys of this issuer: at this URL, or where its discovery document says.
+    /// Creates the keys of `issuer`, at the URL `jwks` or at the one in the issuer's discovery document.
     ///
     /// # Errors
-    /// When there can be no HTTP client.
-    pub(crate) fn new(issuer: String, jwks: Option<String>) -> Result<Self, Unavailable> {
-        Ok(Self { source: Source::new(issuer, jwks)?, kept: Mutex::default() })
+    /// If the HTTP client can't be created.
+    pub(crate) fn new(issuer: String, jwks: Option<String>) -> Result<Self, FetchError> {
+        Ok(Self { source: Source::new(issuer, jwks)?, cache: Mutex::default() })
     }
 
-    /// The key of this id. Of a token that names none, the issuer's only one.
-    pub(crate) async fn find(&self, id: Option<&str>, now: SystemTime) -> Result<Jwk, NoKey> {
-        let mut kept = self.kept.lock().await;
-        if kept.next(id, now) == Next::Ask {
-            kept.tried(now);
+    /// Returns the key with this id. Without an id, returns the issuer's only key.
+    pub(crate) async fn find(&self, id: Option<&str>, now: SystemTime) -> Result<Jwk, KeyError> {
+        let mut cache = self.cache.lock().await;
+        if cache.decide(id, now) == Action::Fetch {
+            cache.record_attempt(now);
             match self.source.fetch().await {
                 Ok(keys) => {
                     tracing::info!(keys = keys.keys.len(), "the provider's keys were fetched");
-                    kept.replace(keys, now);
+                    cache.replace(keys, now);
                 }
-                Err(unavailable) if kept.is_too_old(now) => return Err(unavailable.into()),
+                Err(unavailable) if cache.is_expired(now) => return Err(unavailable.into()),
                 Err(unavailable) => {
                     let error = causes(&unavailable);
                     tracing::warn!(%error, "the provider's keys can't be had; those of before count on");
                 }
             }
         }
-        kept.find(id).cloned().ok_or(NoKey::Unknown)
+        cache.find(id).cloned().ok_or(KeyError::Unknown)
     }
 }
 
@@ -77,17 +77,17 @@ mod tests {
 
     use super::*;
 
-    /// What a provider publishes, and how often it was asked.
+    /// The documents of a provider, and the number of fetches.
     #[derive(Default)]
     struct Published {
         discovery: Value,
         keys: std::sync::Mutex<Value>,
-        asked: AtomicU32,
+        fetches: AtomicU32,
     }
 
     async fn serve(published: &Arc<Published>, listener: tokio::net::TcpListener) {
         async fn keys(State(published): State<Arc<Published>>) -> Json<Value> {
-            published.asked.fetch_add(1, Ordering::Relaxed);
+            published.fetches.fetch_add(1, Ordering::Relaxed);
             Json(published.keys.lock().unwrap().clone())
         }
         let discovery =
@@ -99,7 +99,7 @@ mod tests {
         tokio::spawn(async move { axum::serve(listener, router).await });
     }
 
-    /// A provider with these keys whose discovery document says this of it.
+    /// Starts a provider with these keys and this discovery document.
     async fn provider(ids: &[&str], discovery: impl FnOnce(&str) -> Value) -> (String, Arc<Published>) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
@@ -124,28 +124,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_that_the_provider_changed_to_is_found_and_one_that_it_withdrew_is_not() {
+    async fn rotated_key_is_found_and_withdrawn_key_is_unknown() {
         let (issuer, published) = provider(&["first"], honest).await;
         let keys = Keys::new(issuer, None).unwrap();
         keys.find(Some("first"), after(0)).await.unwrap();
         *published.keys.lock().unwrap() = set(&["second"]);
         keys.find(Some("first"), after(5)).await.unwrap();
         keys.find(Some("second"), after(20)).await.unwrap();
-        assert!(matches!(keys.find(Some("first"), after(40)).await, Err(NoKey::Unknown)));
+        assert!(matches!(keys.find(Some("first"), after(40)).await, Err(KeyError::Unknown)));
     }
 
     #[tokio::test]
-    async fn many_requests_with_made_up_keys_ask_once_in_ten_seconds() {
+    async fn forged_key_ids_fetch_at_most_once_in_ten_seconds() {
         let (issuer, published) = provider(&["first"], honest).await;
         let keys = Keys::new(issuer, None).unwrap();
         for second in 0..40 {
             assert!(keys.find(Some(&format!("made-up-{second}")), after(second)).await.is_err());
         }
-        assert_eq!(published.asked.load(Ordering::Relaxed), 4);
+        assert_eq!(published.fetches.load(Ordering::Relaxed), 4);
     }
 
     #[tokio::test]
-    async fn a_key_of_an_unknown_kind_does_no_harm_to_the_others() {
+    async fn key_of_unknown_type_does_not_break_the_set() {
         let (issuer, published) = provider(&["first"], honest).await;
         let odd = json!({"kty": "AKP", "alg": "ML-DSA-65", "kid": "new", "pub": "AA"});
         published.keys.lock().unwrap()["keys"].as_array_mut().unwrap().push(odd);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_document_of_another_issuer_a_long_one_and_a_broken_one_are_no_keys() {
+    async fn foreign_oversized_or_broken_discovery_is_an_error() {
         let other = |_: &str| json!({"issuer": "http://127.0.0.1:1", "jwks_uri": "http://127.0.0.1:1/keys"});
         let long = |issuer: &str| json!({"issuer": issuer, "jwks_uri": "x".repeat(600_000)});
         let broken = |_: &str| json!(["issuer"]);
@@ -163,7 +163,7 @@ mod tests {
         {
             let (issuer, _) = provider(&["first"], discovery).await;
             let keys = Keys::new(issuer, None).unwrap();
-            let Err(NoKey::Unavailable(fault)) = keys.find(Some("first"), after(0)).await else {
+            let Err(KeyError::Unavailable(fault)) = keys.find(Some("first"), after(0)).await else {
                 panic!("{what}")
             };
             assert!(fault.to_string().contains(what), "{fault}");

@@ -1,4 +1,4 @@
-//! Where the keys are: the issuer's discovery document (OpenID Connect Discovery §4) and its key set (RFC 7517).
+//! Fetches the issuer's discovery document (OpenID Connect Discovery §4) and its key set (RFC 7517).
 
 use std::time::Duration;
 
@@ -6,34 +6,34 @@ use jsonwebtoken::jwk::JwkSet;
 use reqwest::{Client, redirect::Policy};
 use serde::Deserialize;
 
-/// For a connection. A request of somebody's waits for it.
-const CONNECT: Duration = Duration::from_secs(2);
-/// For a whole document.
-const PATIENCE: Duration = Duration::from_secs(4);
-/// No document is longer.
-const MOST_BYTES: usize = 512 * 1024;
+/// The timeout for connecting. A client's request waits for it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The timeout of a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
+/// The most bytes of a document.
+const MAX_DOCUMENT_BYTES: usize = 512 * 1024;
 
-/// Why there are no keys.
+/// A failure to fetch keys.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unavailable {
-    /// The provider does not answer.
-    #[error("the identity provider does not answer")]
-    Away(#[source] reqwest::Error),
-    /// TLS could not be set up.
-    #[error("TLS could not be set up")]
+pub(crate) enum FetchError {
+    /// The provider is unreachable.
+    #[error("can't reach the identity provider")]
+    Unreachable(#[source] reqwest::Error),
+    /// TLS can't be set up.
+    #[error("can't set up TLS")]
     Tls(#[source] tls::Error),
-    /// It answers something else.
-    #[error("the identity provider's {0} can't be read")]
+    /// A document is invalid.
+    #[error("can't read the identity provider's {0}")]
     Unreadable(&'static str),
-    /// The document is another issuer's.
-    #[error("the discovery document is that of another issuer than OIDC_ISSUER")]
+    /// The document has a different issuer.
+    #[error("the discovery document names another issuer than OIDC_ISSUER")]
     OtherIssuer,
-    /// The keys would come over an open line.
-    #[error("the discovery document names keys at a URL without TLS")]
-    OpenLine,
+    /// The keys would be fetched without TLS.
+    #[error("the discovery document has a jwks_uri without https://")]
+    InsecureUrl,
 }
 
-/// Fetches the keys of an issuer.
+/// A client for the keys of an issuer.
 pub(super) struct Source {
     issuer: String,
     jwks: Option<String>,
@@ -47,16 +47,16 @@ struct Discovery {
 }
 
 impl Source {
-    pub(super) fn new(issuer: String, jwks: Option<String>) -> Result<Self, Unavailable> {
-        let tls = tls::client_config().map_err(Unavailable::Tls)?;
-        tls::read_ahead();
+    pub(super) fn new(issuer: String, jwks: Option<String>) -> Result<Self, FetchError> {
+        let tls = tls::client_config().map_err(FetchError::Tls)?;
+        tls::preload_roots();
         let http = Client::builder().tls_backend_preconfigured(tls).redirect(Policy::none());
-        let http = http.connect_timeout(CONNECT).timeout(PATIENCE).build();
-        Ok(Self { issuer, jwks, http: http.map_err(Unavailable::Away)? })
+        let http = http.connect_timeout(CONNECT_TIMEOUT).timeout(REQUEST_TIMEOUT).build();
+        Ok(Self { issuer, jwks, http: http.map_err(FetchError::Unreachable)? })
     }
 
-    /// The keys as they are now; also those of a kind that checks no signature here.
-    pub(super) async fn fetch(&self) -> Result<JwkSet, Unavailable> {
+    /// Fetches the current keys, including those of unsupported types.
+    pub(super) async fn fetch(&self) -> Result<JwkSet, FetchError> {
         let url = match &self.jwks {
             Some(url) => url.clone(),
             None => self.discover().await?,
@@ -64,35 +64,31 @@ impl Source {
         self.read(&url, "key set").await
     }
 
-    async fn discover(&self) -> Result<String, Unavailable> {
+    async fn discover(&self) -> Result<String, FetchError> {
         let url = format!("{}/.well-known/openid-configuration", self.issuer.trim_end_matches('/'));
-        let found: Discovery = self.read(&url, "discovery document").await?;
-        if found.issuer != self.issuer {
-            return Err(Unavailable::OtherIssuer);
+        let document: Discovery = self.read(&url, "discovery document").await?;
+        if document.issuer != self.issuer {
+            return Err(FetchError::OtherIssuer);
         }
         let tls = "https://";
-        if self.issuer.starts_with(tls) && !found.jwks_uri.starts_with(tls) {
-            return Err(Unavailable::OpenLine);
+        if self.issuer.starts_with(tls) && !document.jwks_uri.starts_with(tls) {
+            return Err(FetchError::InsecureUrl);
         }
-        Ok(found.jwks_uri)
+        Ok(document.jwks_uri)
     }
 
-    async fn read<T: for<'a> Deserialize<'a>>(
-        &self,
-        url: &str,
-        what: &'static str,
-    ) -> Result<T, Unavailable> {
-        // Without its URL, which may hold what is nobody's business.
-        let away = |error: reqwest::Error| Unavailable::Away(error.without_url());
-        let answer = self.http.get(url).send().await.and_then(reqwest::Response::error_for_status);
-        let mut answer = answer.map_err(away)?;
-        let mut document = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(away)? {
-            if document.len() + chunk.len() > MOST_BYTES {
-                return Err(Unavailable::Unreadable(what));
+    async fn read<T: for<'a> Deserialize<'a>>(&self, url: &str, what: &'static str) -> Result<T, FetchError> {
+        // Without the URL, which may contain credentials.
+        let unreachable = |error: reqwest::Error| FetchError::Unreachable(error.without_url());
+        let response = self.http.get(url).send().await.and_then(reqwest::Response::error_for_status);
+        let mut response = response.map_err(unreachable)?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            if body.len() + chunk.len() > MAX_DOCUMENT_BYTES {
+                return Err(FetchError::Unreadable(what));
             }
-            document.extend_from_slice(&chunk);
+            body.extend_from_slice(&chunk);
         }
-        serde_json::from_slice(&document).map_err(|_| Unavailable::Unreadable(what))
+        serde_json::from_slice(&body).map_err(|_| FetchError::Unreadable(what))
     }
 }

@@ -1,26 +1,26 @@
-//! The client: sends turns, and waits until they are finalized.
+//! The benchmark client: sends turns and waits until they are finalized.
 
 use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::paths;
-use protocol::announcement::FinalizeMessage;
+use protocol::queue_message::FinalizeMessage;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Failure;
 use super::load::Shape;
 
-/// What the model says: about 2 KB, in deltas of a word.
+/// Script of the model: about 2 KB, in deltas of one word.
 const ANSWER: &str = "words 300";
-/// What an answer that ends a turn says.
-const FINAL: &str = "\"Kind\":\"final\"";
-/// How long an instruction is, in bytes.
-const INSTRUCTION: usize = 2_048;
-/// How long a turn may take to be finalized.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked at meanwhile.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// Text that every final response contains.
+const FINAL_MARKER: &str = "\"Kind\":\"final\"";
+/// Length of an instruction, in bytes.
+const INSTRUCTION_BYTES: usize = 2_048;
+/// Timeout for a turn to be finalized.
+const FINALIZE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time between checks of a turn's status.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Clone)]
 pub(super) struct Client {
@@ -37,21 +37,21 @@ pub(super) fn id() -> String {
 }
 
 impl Client {
-    /// A session with one turn, finalized.
+    /// Creates a session with one finalized turn.
     pub(super) async fn session(&self) -> Result<String, Failure> {
         let session = id();
-        self.next(&session).await?;
+        self.next_turn(&session).await?;
         Ok(session)
     }
 
-    /// The session's next turn, finalized, and how long the turn took.
-    pub(super) async fn next(&self, session: &str) -> Result<Duration, Failure> {
-        let (turn, took) = self.turn(session, Shape::Whole, Duration::ZERO).await?;
+    /// Runs and finalizes the session's next turn. Returns the turn's duration, without the finalization.
+    pub(super) async fn next_turn(&self, session: &str) -> Result<Duration, Failure> {
+        let (turn, took) = self.turn(session, Shape::Buffered, Duration::ZERO).await?;
         self.finalize(session, &turn).await?;
         Ok(took)
     }
 
-    /// Has a turn finalized at once: its own announcement takes a second.
+    /// Requests immediate finalization, since a turn's own announcement takes a second.
     async fn finalize(&self, session: &str, turn: &str) -> Result<(), Failure> {
         let message = FinalizeMessage::TurnSettled {
             org: self.org.parse()?,
@@ -61,10 +61,10 @@ impl Client {
         };
         let (queue, url) = &self.queue;
         queue.send_message().queue_url(url).message_body(serde_json::to_string(&message)?).send().await?;
-        self.until_finalized(session, turn).await
+        self.wait_until_finalized(session, turn).await
     }
 
-    /// Holds a turn, whose model takes so long: its id, and how long it took.
+    /// Runs a turn whose model takes this long. Returns its id and its duration.
     pub(super) async fn turn(
         &self,
         session: &str,
@@ -73,11 +73,11 @@ impl Client {
     ) -> Result<(String, Duration), Failure> {
         let turn = id();
         let script = match shape {
-            Shape::Whole | Shape::Streamed => format!("delay {}ms; {ANSWER}", model.as_millis()),
+            Shape::Buffered | Shape::Streamed => format!("delay {}ms; {ANSWER}", model.as_millis()),
             Shape::ToolRound => format!("call workspace_read_file {{\"path\":\"a.rs\"}}; then; {ANSWER}"),
         };
         let mut instruction = format!("Write [[script: {script}]] ");
-        instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION - instruction.len()) / 5));
+        instruction.extend(std::iter::repeat_n("text ", (INSTRUCTION_BYTES - instruction.len()) / 5));
         let body = json!({"SessionId": session, "TurnId": turn, "Streaming": shape == Shape::Streamed,
                           "Instruction": instruction});
         let sent = Instant::now();
@@ -87,9 +87,9 @@ impl Client {
             let call = continuation.pointer("/Result/ToolCalls/0/ToolCallId");
             let result = json!({"ToolCallId": call, "ExecutionMs": 5, "ResultJson": "\"text\""});
             let body = json!({"SessionId": session, "TurnId": turn, "ToolResults": [result]});
-            expect(FINAL, &self.post(paths::TOOL_RESULTS, body.to_string()).await?)?;
+            expect_contains(FINAL_MARKER, &self.post(paths::TOOL_RESULTS, body.to_string()).await?)?;
         } else {
-            expect(FINAL, &answer)?;
+            expect_contains(FINAL_MARKER, &answer)?;
         }
         Ok((turn, sent.elapsed()))
     }
@@ -99,45 +99,49 @@ impl Client {
         Ok(request.header("content-type", "application/json").body(body).send().await?.text().await?)
     }
 
-    /// Holds a turn with a file of so many bytes.
+    /// Runs a turn with a file of this size.
     pub(super) async fn turn_with_file(&self, bytes: usize) -> Result<(), Failure> {
         let file = json!({"RelativePath": "large.txt", "FileName": "large.txt", "Origin": "ide",
                           "Contents": "word ".repeat(bytes / 5)});
         let body =
             json!({"SessionId": id(), "TurnId": id(), "Instruction": "Read it.", "InputArtifacts": [file]});
-        expect(FINAL, &self.post(paths::EXECUTE, body.to_string()).await?)
+        expect_contains(FINAL_MARKER, &self.post(paths::EXECUTE, body.to_string()).await?)
     }
 
-    /// Reads a path of the API, and says how long that took.
+    /// Reads a path of the API. Returns the request's duration.
     pub(super) async fn get(&self, path: &str) -> Result<Duration, Failure> {
         let sent = Instant::now();
         let answer = self.http.get(format!("{}{path}", self.api)).bearer_auth(&self.token).send().await?;
-        expect("\"Successful\":true", &answer.text().await?)?;
+        expect_contains("\"Successful\":true", &answer.text().await?)?;
         Ok(sent.elapsed())
     }
 
-    /// Waits until a turn is finalized: the table is looked at, since a read of the API would be measured too.
-    pub(super) async fn until_finalized(&self, session: &str, turn: &str) -> Result<(), Failure> {
-        let began = Instant::now();
+    /// Waits until a turn is finalized. Polls the table, since a read of the API would be measured too.
+    pub(super) async fn wait_until_finalized(&self, session: &str, turn: &str) -> Result<(), Failure> {
+        let started = Instant::now();
         let (table, name) = &self.table;
-        while began.elapsed() < PATIENCE {
+        while started.elapsed() < FINALIZE_TIMEOUT {
             let key = [("PK", format!("O#{}#S#{session}", self.org)), ("SK", format!("TURN#{turn}"))];
-            let mut look = table.get_item().table_name(*name).projection_expression("#s");
+            let mut request = table.get_item().table_name(*name).projection_expression("#s");
             for (name, value) in key {
-                look = look.key(name, AttributeValue::S(value));
+                request = request.key(name, AttributeValue::S(value));
             }
             let found =
-                look.expression_attribute_names("#s", "Status").send().await?.item.unwrap_or_default();
+                request.expression_attribute_names("#s", "Status").send().await?.item.unwrap_or_default();
             if found.get("Status").is_some_and(|status| *status == AttributeValue::S("completed".into())) {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Err("a turn was not finalized within a minute".into())
     }
 }
 
-fn expect(what: &str, answer: &str) -> Result<(), Failure> {
+fn expect_contains(what: &str, answer: &str) -> Result<(), Failure> {
     let start: String = answer.chars().take(500).collect();
-    if answer.contains(what) { Ok(()) } else { Err(format!("an answer without {what}: {start}").into()) }
+    if answer.contains(what) {
+        Ok(())
+    } else {
+        Err(format!("{what} is missing in the response: {start}").into())
+    }
 }

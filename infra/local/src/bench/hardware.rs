@@ -1,6 +1,6 @@
-//! The machine that figures are of.
+//! The machine that the metrics were measured on.
 
-/// Its cores, its memory, how busy it was, and whether this is a release build, in a line.
+/// Describes the machine in one line: cores, memory, load, and whether this is a release build.
 pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

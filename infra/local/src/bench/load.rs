@@ -1,4 +1,4 @@
-//! Turns under a load, and what they took.
+//! Benchmarks of turns under load.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,115 +8,118 @@ use contracts::request::limits::MAX_BODY_BYTES;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::Failure;
-use super::figure::{Figure, percentile};
+use super::metric::{Metric, percentile};
 use super::system::System;
-use super::used::Used;
+use super::usage::Usage;
 
-/// How many sessions are opened at once.
-const AT_ONCE: usize = 16;
-/// After how long a turn's announcement has come.
-const ANNOUNCED: Duration = Duration::from_millis(1_500);
+/// Sessions created at once.
+const SETUP_CONCURRENCY: usize = 16;
+/// Time after which a turn's announcement has been delivered.
+const ANNOUNCEMENT_DELAY: Duration = Duration::from_millis(1_500);
 
-/// What a turn is like.
+/// Kind of turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Answered whole.
-    Whole,
-    /// Answered as a stream, read to its end.
+    /// Buffered response.
+    Buffered,
+    /// Streamed response, read to its end.
     Streamed,
-    /// With a round of a client's tool: two requests and two model calls.
+    /// With a round of client tools: two requests and two model calls.
     ToolRound,
 }
 
-/// Turns that are held by so many clients at once, each in a session of its own.
+/// A load: concurrent clients, each in a session of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
     pub(super) shape: Shape,
-    pub(super) at_once: usize,
-    /// How long the model takes.
+    pub(super) concurrency: usize,
+    /// Latency of the model.
     pub(super) model: Duration,
 }
 
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shape = match self.shape {
-            Shape::Whole => "whole",
+            Shape::Buffered => "buffered",
             Shape::Streamed => "streamed",
-            Shape::ToolRound => "with a tool round",
+            Shape::ToolRound => "tool-round",
         };
-        write!(f, "turns {shape}, {} at once, a model of {} ms", self.at_once, self.model.as_millis())
+        write!(f, "{shape} turns, {} at once, model latency {} ms", self.concurrency, self.model.as_millis())
     }
 }
 
-/// Holds so many ordinary turns, each in a session of its own.
-pub(super) async fn run(system: &System, load: &Load, turns: usize) -> Result<Vec<Figure>, Failure> {
+/// Runs ordinary turns under a load, each in a session of its own.
+pub(super) async fn run(system: &System, load: &Load, turns: usize) -> Result<Vec<Metric>, Failure> {
     let client = &system.client;
     let open = stream::iter(0..turns).map(|_| client.session());
-    let sessions: Vec<String> = open.buffer_unordered(AT_ONCE).try_collect().await?;
-    // The announcements of the first turns come a second later, and are none of this.
-    tokio::time::sleep(ANNOUNCED).await;
-    system.forget();
-    let before = system.used();
-    let began = Instant::now();
-    let held = sessions.iter().map(|session| async move {
+    let sessions: Vec<String> = open.buffer_unordered(SETUP_CONCURRENCY).try_collect().await?;
+    // The announcements of the first turns arrive a second later and must not be measured.
+    tokio::time::sleep(ANNOUNCEMENT_DELAY).await;
+    system.clear_model_requests();
+    let before = system.usage();
+    let started = Instant::now();
+    let turns_run = sessions.iter().map(|session| async move {
         let (turn, took) = client.turn(session, load.shape, load.model).await?;
         Ok::<_, Failure>((session, turn, took))
     });
-    let held: Vec<_> = stream::iter(held).buffer_unordered(load.at_once).try_collect().await?;
-    let wall = began.elapsed();
-    for (session, turn, _) in &held {
-        client.until_finalized(session, turn).await?;
+    let turns_run: Vec<_> = stream::iter(turns_run).buffer_unordered(load.concurrency).try_collect().await?;
+    let wall = started.elapsed();
+    for (session, turn, _) in &turns_run {
+        client.wait_until_finalized(session, turn).await?;
     }
-    let after = system.used();
-    system.forget();
-    let mut added: Vec<f64> =
-        held.iter().map(|(_, _, took)| millis(took.saturating_sub(load.model))).collect();
-    added.sort_unstable_by(f64::total_cmp);
-    let of = load.to_string();
-    let mut figures: Vec<Figure> = [50, 90, 99]
+    let after = system.usage();
+    system.clear_model_requests();
+    let mut overhead: Vec<f64> =
+        turns_run.iter().map(|(_, _, took)| millis(took.saturating_sub(load.model))).collect();
+    overhead.sort_unstable_by(f64::total_cmp);
+    let group = load.to_string();
+    let mut metrics: Vec<Metric> = [50, 90, 99]
         .map(|percent| {
-            Figure::new(&of, &format!("added latency, p{percent}"), "ms", percentile(&added, percent))
+            Metric::new(&group, &format!("added latency, p{percent}"), "ms", percentile(&overhead, percent))
         })
         .into();
-    figures.push(Figure::new(&of, "turns a second", "", count(added.len()) / wall.as_secs_f64()));
-    figures.extend(computed(&of, &before, &after, added.len()));
-    figures.extend(peaks(&of, &after));
-    Ok(figures)
+    metrics.push(Metric::new(&group, "turns per second", "", count(overhead.len()) / wall.as_secs_f64()));
+    metrics.extend(cpu_metrics(&group, &before, &after, overhead.len()));
+    metrics.extend(memory_metrics(&group, &after));
+    Ok(metrics)
 }
 
-/// What a body of the largest size leaves of memory.
-pub(super) async fn largest(system: &System) -> Result<Vec<Figure>, Failure> {
+/// Measures the peak memory after a request with the largest body.
+pub(super) async fn largest_body(system: &System) -> Result<Vec<Metric>, Failure> {
     system.client.turn_with_file(MAX_BODY_BYTES - 4_096).await?;
-    Ok(peaks("after a turn with the largest body", &system.used()))
+    Ok(memory_metrics("after a turn with the largest body", &system.usage()))
 }
 
-/// CPU time of each function a turn, and of all.
-fn computed(
-    of: &str,
-    before: &BTreeMap<String, Used>,
-    after: &BTreeMap<String, Used>,
+/// Returns the CPU time per turn of each function and of all functions.
+fn cpu_metrics(
+    group: &str,
+    before: &BTreeMap<String, Usage>,
+    after: &BTreeMap<String, Usage>,
     turns: usize,
-) -> Vec<Figure> {
+) -> Vec<Metric> {
     let mut all = 0.0;
-    let mut figures = Vec::new();
-    for (function, used) in after {
-        let cpu = used.cpu.saturating_sub(before.get(function).copied().unwrap_or_default().cpu);
-        let a_turn = millis(cpu) / count(turns);
-        all += a_turn;
+    let mut metrics = Vec::new();
+    for (function, usage) in after {
+        let cpu = usage.cpu.saturating_sub(before.get(function).copied().unwrap_or_default().cpu);
+        let per_turn = millis(cpu) / count(turns);
+        all += per_turn;
         if !cpu.is_zero() {
-            figures.push(Figure::new(of, &format!("CPU a turn, {function}"), "ms", a_turn));
+            metrics.push(Metric::new(group, &format!("CPU per turn, {function}"), "ms", per_turn));
         }
     }
-    if !figures.is_empty() {
-        figures.push(Figure::new(of, "CPU a turn, all functions", "ms", all));
+    if !metrics.is_empty() {
+        metrics.push(Metric::new(group, "CPU per turn, all functions", "ms", all));
     }
-    figures
+    metrics
 }
 
-fn peaks(of: &str, used: &BTreeMap<String, Used>) -> Vec<Figure> {
+fn memory_metrics(group: &str, usage: &BTreeMap<String, Usage>) -> Vec<Metric> {
     let mib = |bytes: u64| count(usize::try_from(bytes >> 10).unwrap_or(usize::MAX)) / 1024.0;
-    used.iter()
-        .map(|(function, used)| Figure::new(of, &format!("peak memory, {function}"), "MiB", mib(used.peak)))
+    usage
+        .iter()
+        .map(|(function, usage)| {
+            Metric::new(group, &format!("peak memory, {function}"), "MiB", mib(usage.peak))
+        })
         .collect()
 }
 
@@ -124,7 +127,7 @@ pub(super) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// A count as a number to reckon with: none here comes near to where a float would round.
+/// Converts a count to a float. No count comes near the precision limit.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub(super) fn count(number: usize) -> f64 {
     number as f64

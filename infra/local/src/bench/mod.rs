@@ -1,170 +1,170 @@
-//! What a turn costs on top of the model: time, CPU, memory, calls of AWS, units of the table, and money.
+//! Benchmarks of the overhead of a turn on top of the model: latency, CPU, memory, AWS calls, table units and cost.
 //!
-//! A client, the gateway, the services and the scripted model are in this process; the functions are processes of
-//! their own, and what they used is read from the system. With a second program all of it is measured of both, by turns,
-//! so that a machine that is busy is busy for both.
+//! A client, the gateway, the services and the mock model are in this process. The functions are separate processes,
+//! and the operating system reports their resource usage. With a baseline program, both are measured alternately, so
+//! that a busy machine affects both alike.
 //!
-//! An *ordinary turn* is the second or a later one of a session whose turn before is finalized, with 2 KB in and 2 KB
-//! out in 300 deltas.
+//! An *ordinary turn* is the second or a later turn of a session whose previous turn is finalized, with 2 KB of input
+//! and 2 KB of output in 300 deltas.
 
 mod calls;
 mod client;
 mod deployed;
-mod figure;
-mod growth;
 mod hardware;
-mod late;
 mod load;
+mod long_sessions;
+mod metric;
 mod prices;
+mod scaling;
 mod start;
 mod system;
-mod used;
+mod usage;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::{
-    figure::Figures,
     load::{Load, Shape},
+    metric::Metrics,
     system::System,
 };
 
 pub use self::hardware::machine;
 
-/// Whatever ends the measurement early, in one line.
+/// An error that aborts the benchmark, in one line.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What is measured.
+/// A part of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// Turns under several loads: time, CPU and memory.
+    /// Turns under several loads: latency, CPU and memory.
     Turns,
-    /// What a turn and a read ask of AWS, and what that costs.
+    /// AWS calls of a turn and their cost.
     Calls,
-    /// From the start of a function's process to its first poll, and to its first request for a model.
+    /// Time from the start of a function's process to its first poll, and to its first request to a model.
     Start,
-    /// Late turns beside early ones, and lists and reads beside much and little. Takes minutes.
-    Growth,
+    /// Late turns compared with early ones, and lists and reads over much data compared with little. Takes minutes.
+    Scaling,
 }
 
-/// How it is measured.
+/// Options of the benchmark.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What.
+    /// Parts to run.
     pub parts: Vec<Part>,
-    /// Turns of each load, in each round; a tenth of it where the model takes its time.
+    /// Turns of each load in each round; a tenth of it for loads whose model takes time.
     pub turns: usize,
-    /// Rounds, of which the median counts.
+    /// Number of rounds; the median is reported.
     pub rounds: usize,
-    /// The program whose functions are measured.
+    /// Program whose functions are measured.
     pub program: PathBuf,
-    /// Another build of it, to compare with.
+    /// Another build of the program, as a baseline.
     pub baseline: Option<PathBuf>,
-    /// A folder with the functions' own programs and zips, as `cargo lambda` leaves it.
+    /// Folder with the functions' own executables and zips, in the layout of `cargo lambda`.
     pub functions: Option<PathBuf>,
 }
 
-/// The loads that turns are measured under.
+/// Loads under which turns are measured.
 const LOADS: [Load; 7] = [
-    Load { shape: Shape::Whole, at_once: 1, model: Duration::ZERO },
-    Load { shape: Shape::Streamed, at_once: 1, model: Duration::ZERO },
-    Load { shape: Shape::ToolRound, at_once: 1, model: Duration::ZERO },
-    Load { shape: Shape::Whole, at_once: 16, model: Duration::ZERO },
-    Load { shape: Shape::Streamed, at_once: 16, model: Duration::ZERO },
-    Load { shape: Shape::Whole, at_once: 1, model: Duration::from_millis(500) },
-    Load { shape: Shape::Whole, at_once: 16, model: Duration::from_millis(500) },
+    Load { shape: Shape::Buffered, concurrency: 1, model: Duration::ZERO },
+    Load { shape: Shape::Streamed, concurrency: 1, model: Duration::ZERO },
+    Load { shape: Shape::ToolRound, concurrency: 1, model: Duration::ZERO },
+    Load { shape: Shape::Buffered, concurrency: 16, model: Duration::ZERO },
+    Load { shape: Shape::Streamed, concurrency: 16, model: Duration::ZERO },
+    Load { shape: Shape::Buffered, concurrency: 1, model: Duration::from_millis(500) },
+    Load { shape: Shape::Buffered, concurrency: 16, model: Duration::from_millis(500) },
 ];
 
-/// Measures, and says meanwhile what is under way.
+/// Runs the benchmark and reports progress through `report`.
 ///
 /// # Errors
-/// When a cloud does not start, or a turn does not come to what it has to.
-pub async fn measure(options: &Options, tell: impl Fn(&str)) -> Result<Figures, Failure> {
+/// Fails if a cloud does not start, or if a turn fails.
+pub async fn measure(options: &Options, report: impl Fn(&str)) -> Result<Metrics, Failure> {
     let bench = Bench {
         programs: std::iter::once(&options.program).chain(&options.baseline).collect(),
         turns: options.turns.max(1),
         rounds: options.rounds.max(1),
         functions: options.functions.as_deref(),
-        tell,
+        report,
     };
     let zips = options.functions.as_deref().map(deployed::sizes).transpose()?;
-    let mut figures = Figures::default();
+    let mut metrics = Metrics::default();
     for part in &options.parts {
         match part {
-            Part::Turns => bench.turns(&mut figures).await?,
-            Part::Calls => bench.calls(&mut figures).await?,
-            Part::Start => bench.starts(&mut figures).await?,
-            Part::Growth => bench.growth(&mut figures).await?,
+            Part::Turns => bench.turns(&mut metrics).await?,
+            Part::Calls => bench.calls(&mut metrics).await?,
+            Part::Start => bench.starts(&mut metrics).await?,
+            Part::Scaling => bench.scaling(&mut metrics).await?,
         }
     }
-    figures.add(0, zips.unwrap_or_default());
-    Ok(figures)
+    metrics.add(0, zips.unwrap_or_default());
+    Ok(metrics)
 }
 
 struct Bench<'a, T> {
-    /// The program, and the one that it is compared with.
+    /// The program, and the baseline if there is one.
     programs: Vec<&'a PathBuf>,
     turns: usize,
     rounds: usize,
     functions: Option<&'a Path>,
-    tell: T,
+    report: T,
 }
 
 impl<T: Fn(&str)> Bench<'_, T> {
-    async fn turns(&self, figures: &mut Figures) -> Result<(), Failure> {
+    async fn turns(&self, metrics: &mut Metrics) -> Result<(), Failure> {
         let mut systems = Vec::new();
         for (number, program) in self.programs.iter().enumerate() {
             systems.push((number, System::start(program, number).await?));
         }
         for round in 1..=self.rounds {
             for load in &LOADS {
-                self.tell_round(round, load);
+                self.report_round(round, load);
                 let turns = if load.model.is_zero() { self.turns } else { self.turns.div_ceil(10) };
                 for (number, system) in &systems {
-                    figures.add(*number, load::run(system, load, turns).await?);
+                    metrics.add(*number, load::run(system, load, turns).await?);
                 }
-                // Who is first is not always the same.
+                // Alternate which program goes first.
                 systems.reverse();
             }
         }
-        (self.tell)("the largest body");
+        (self.report)("largest body");
         for (number, system) in systems {
-            figures.add(number, load::largest(&system).await?);
+            metrics.add(number, load::largest_body(&system).await?);
             system.shutdown().await;
         }
         Ok(())
     }
 
-    async fn calls(&self, figures: &mut Figures) -> Result<(), Failure> {
-        (self.tell)("calls of AWS");
+    async fn calls(&self, metrics: &mut Metrics) -> Result<(), Failure> {
+        (self.report)("AWS calls");
         for (number, program) in self.programs.iter().enumerate() {
-            figures.add(number, calls::count(program, number).await?);
+            metrics.add(number, calls::count(program, number).await?);
         }
         Ok(())
     }
 
-    async fn starts(&self, figures: &mut Figures) -> Result<(), Failure> {
+    async fn starts(&self, metrics: &mut Metrics) -> Result<(), Failure> {
         for round in 1..=self.rounds {
-            self.tell_round(round, "starts");
+            self.report_round(round, "starts");
             for (number, program) in self.programs.iter().enumerate() {
-                figures.add(number, start::measure(program, number).await?);
+                metrics.add(number, start::measure(program, number).await?);
             }
             if let Some(folder) = self.functions {
-                figures.add(0, deployed::starts(folder).await?);
+                metrics.add(0, deployed::starts(folder).await?);
             }
         }
         Ok(())
     }
 
-    async fn growth(&self, figures: &mut Figures) -> Result<(), Failure> {
+    async fn scaling(&self, metrics: &mut Metrics) -> Result<(), Failure> {
         for (number, program) in self.programs.iter().enumerate() {
-            figures.add(number, growth::measure(program, number, &self.tell).await?);
+            metrics.add(number, scaling::measure(program, number, &self.report).await?);
         }
         Ok(())
     }
 
-    fn tell_round(&self, round: usize, what: impl fmt::Display) {
-        (self.tell)(&format!("round {round} of {}: {what}", self.rounds));
+    fn report_round(&self, round: usize, what: impl fmt::Display) {
+        (self.report)(&format!("round {round} of {}: {what}", self.rounds));
     }
 }

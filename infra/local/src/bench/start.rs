@@ -1,26 +1,26 @@
-//! Starts: of a function's process, and of a turn that finds none.
+//! Start-up benchmarks: a function's process, and the first turn of a cloud.
 
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use scripted_model::Moment;
+use mock_model::Moment;
 use tokio::{net::TcpListener, process::Command};
 
 use crate::lambda::Function;
 
 use super::Failure;
 use super::client::id;
-use super::figure::Figure;
 use super::load::{Shape, millis};
+use super::metric::Metric;
 use super::system::System;
 
-/// How often each function is started in a round.
-const STARTS: usize = 10;
-/// How long a start may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Starts of each function per round.
+const STARTS_PER_FUNCTION: usize = 10;
+/// Timeout of a start.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Settings that name services which a start does not ask.
+/// Settings with placeholder services, which a start does not contact.
 const SETTINGS: [(&str, &str); 14] = [
     ("AWS_REGION", "us-east-1"),
     ("AWS_ACCESS_KEY_ID", "none"),
@@ -38,36 +38,36 @@ const SETTINGS: [(&str, &str); 14] = [
     ("OPENAI_API_KEY", "none"),
 ];
 
-/// The median of some starts of each function, and one turn of a cloud that has just started.
-pub(super) async fn measure(program: &Path, number: usize) -> Result<Vec<Figure>, Failure> {
-    let mut figures = Vec::new();
+/// Measures the median start time of each function, and the first turn of a fresh cloud.
+pub(super) async fn measure(program: &Path, number: usize) -> Result<Vec<Metric>, Failure> {
+    let mut metrics = Vec::new();
     for function in Function::ALL {
         let median = median(program, &["function", function.name()], function.name()).await?;
-        figures.push(Figure::new("start to first poll", function.name(), "ms", median));
+        metrics.push(Metric::new("start to first poll", function.name(), "ms", median));
     }
     let system = System::start(program, number).await?;
     let sent = Instant::now();
-    system.client.turn(&id(), Shape::Whole, Duration::ZERO).await?;
+    system.client.turn(&id(), Shape::Buffered, Duration::ZERO).await?;
     let moments = system.cloud.model().map(|model| model.moments()).unwrap_or_default();
-    let asked = moments.iter().find(|(moment, _)| *moment == Moment::Asked);
-    let took = asked.map(|(_, at)| *at - sent).ok_or("the model was not asked")?;
-    figures.push(Figure::new("a first turn", "request to model asked, start included", "ms", millis(took)));
+    let model_call = moments.iter().find(|(moment, _)| *moment == Moment::Asked);
+    let took = model_call.map(|(_, at)| *at - sent).ok_or("the model was not called")?;
+    metrics.push(Metric::new("first turn", "request to model call, including start", "ms", millis(took)));
     system.shutdown().await;
-    Ok(figures)
+    Ok(metrics)
 }
 
-/// The median of some starts of a function, in milliseconds.
+/// Returns the median start time of a function, in milliseconds.
 pub(super) async fn median(program: &Path, arguments: &[&str], name: &str) -> Result<f64, Failure> {
     let mut took = Vec::new();
-    for _ in 0..STARTS {
-        took.push(start(program, arguments, name).await?);
+    for _ in 0..STARTS_PER_FUNCTION {
+        took.push(start_once(program, arguments, name).await?);
     }
     took.sort_unstable();
-    Ok(took.get(STARTS / 2).copied().map(millis).unwrap_or_default())
+    Ok(took.get(STARTS_PER_FUNCTION / 2).copied().map(millis).unwrap_or_default())
 }
 
-/// Starts a function, and ends it when it asks for work.
-async fn start(program: &Path, arguments: &[&str], name: &str) -> Result<Duration, Failure> {
+/// Starts a function and stops it when it polls for work.
+async fn start_once(program: &Path, arguments: &[&str], name: &str) -> Result<Duration, Failure> {
     let runtime_api = TcpListener::bind(("127.0.0.1", 0)).await?;
     let mut command = Command::new(program);
     command
@@ -81,9 +81,9 @@ async fn start(program: &Path, arguments: &[&str], name: &str) -> Result<Duratio
         .kill_on_drop(true);
     let began = Instant::now();
     let mut process = command.spawn()?;
-    let polled = tokio::time::timeout(PATIENCE, runtime_api.accept()).await;
+    let polled = tokio::time::timeout(START_TIMEOUT, runtime_api.accept()).await;
     let took = began.elapsed();
-    polled.map_err(|_| format!("{name} did not ask for work"))??;
+    polled.map_err(|_| format!("{name} did not poll for work"))??;
     process.kill().await?;
     Ok(took)
 }

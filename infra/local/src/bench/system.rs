@@ -1,4 +1,4 @@
-//! A local cloud whose functions are those of one program, and its client.
+//! The system under test: a local cloud with the functions of one program, and its client.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,35 +10,36 @@ use crate::token::Identity;
 
 use super::Failure;
 use super::client::Client;
-use super::used::{self, Used};
+use super::usage::{self, Usage};
 
-/// Tells the processes of one system from all others.
-const MARK: &str = "APTIX_BENCH";
+/// Variable that marks the processes of one system.
+const MARKER_VARIABLE: &str = "APTIX_BENCH";
 
 pub(super) struct System {
     pub(super) cloud: Cloud,
     pub(super) client: Client,
-    mark: String,
+    marker: String,
 }
 
 impl System {
     /// Starts a cloud with the functions of this program.
     pub(super) async fn start(program: &Path, number: usize) -> Result<Self, Failure> {
-        Self::with(program, number, BTreeMap::new()).await
+        Self::with_environment(program, number, BTreeMap::new()).await
     }
 
-    /// The same, with more in the functions' environment.
-    pub(super) async fn with(
+    /// Does the same with additional variables for the functions.
+    pub(super) async fn with_environment(
         program: &Path,
         number: usize,
         mut environment: BTreeMap<String, String>,
     ) -> Result<Self, Failure> {
         let value = format!("{}-{number}", std::process::id());
-        let mark = format!("{MARK}={value}");
-        environment.insert(MARK.to_owned(), value);
+        let marker = format!("{MARKER_VARIABLE}={value}");
+        environment.insert(MARKER_VARIABLE.to_owned(), value);
         let options = Options {
             executable: Some(program.to_owned()),
-            // Twice as many as turns are asked for at once: a process is free a moment after its answer was read.
+            // Twice the highest number of concurrent turns, since a process becomes idle slightly after its response
+            // was read.
             concurrency: 32,
             sweep: None,
             environment,
@@ -46,26 +47,26 @@ impl System {
         };
         let cloud = Cloud::start(options).await?;
         let client = Client::new(&cloud, "bench")?;
-        Ok(Self { cloud, client, mark })
+        Ok(Self { cloud, client, marker })
     }
 
-    /// A client of another org.
+    /// Returns a client of another org.
     pub(super) fn client_of(&self, org: &str) -> Result<Client, Failure> {
         Client::new(&self.cloud, org)
     }
 
-    /// What the functions have used so far, by name.
-    pub(super) fn used(&self) -> BTreeMap<String, Used> {
-        used::used(&self.mark)
+    /// Returns the functions' resource usage so far, by name.
+    pub(super) fn usage(&self) -> BTreeMap<String, Usage> {
+        usage::of_functions(&self.marker)
     }
 
-    /// The CPU time that all functions have used so far.
+    /// Returns the CPU time that all functions have used so far.
     pub(super) fn cpu(&self) -> Duration {
-        self.used().values().map(|used| used.cpu).sum()
+        self.usage().values().map(|usage| usage.cpu).sum()
     }
 
-    /// Forgets what the model was asked: requests are kept by it.
-    pub(super) fn forget(&self) {
+    /// Clears the requests that the mock model has recorded, which would otherwise accumulate.
+    pub(super) fn clear_model_requests(&self) {
         if let Some(model) = self.cloud.model() {
             model.clear();
         }

@@ -1,20 +1,20 @@
-//! The console's files, as they lie in `clients`: what is there is what runs.
+//! Static files of the console, embedded from `clients` without a build step.
 
 use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::routing::get;
 
-/// The page's place.
+/// Path of the page.
 const PAGE: &str = "console/index.html";
 
-/// A file of `clients`, with its path there.
+/// Embeds files of `clients` together with their paths.
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
         [$(($path, include_str!(concat!("../../../../clients/", $path)))),*]
     };
 }
 
-/// Every file of the console, and those of the SDK that run in a browser without a package.
+/// Every file of the console, and the files of the SDK, which run in a browser without a bundler.
 const FILES: &[(&str, &str)] = &files![
     "console/agents.js",
     "console/chat.js",
@@ -63,7 +63,7 @@ const FILES: &[(&str, &str)] = &files![
     "javascript/src/wire.js",
 ];
 
-/// A route for each file, and `/` for the page.
+/// Returns a route for each file, and `/` for the page.
 pub(super) fn router(policy: &str) -> Router {
     let mut router = Router::new();
     for &(path, text) in FILES {
@@ -84,7 +84,7 @@ fn headers(path: &str, policy: Option<HeaderValue>) -> axum::http::HeaderMap {
     };
     let fixed: [(HeaderName, &'static str); 5] = [
         (header::CONTENT_TYPE, kind),
-        // They change with the program, whose address stays the same.
+        // The files change with the program while the address stays the same.
         (header::CACHE_CONTROL, "no-cache"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
@@ -101,18 +101,18 @@ mod tests {
 
     use super::*;
 
-    /// Files of these folders are not served.
-    const OTHERS: [&str; 2] = ["/test", "/node_modules"];
+    /// Folders whose files are not served.
+    const UNSERVED: [&str; 2] = ["/test", "/node_modules"];
 
     fn files(folder: &str) -> BTreeSet<String> {
         let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients");
         let entries = std::fs::read_dir(clients.join(folder)).unwrap();
         let names = entries.map(|entry| format!("{folder}/{}", entry.unwrap().file_name().display()));
-        names.filter(|name| !OTHERS.iter().any(|other| name.ends_with(other))).collect()
+        names.filter(|name| !UNSERVED.iter().any(|other| name.ends_with(other))).collect()
     }
 
     #[test]
-    fn every_file_of_the_console_is_served_and_every_module_that_is_imported() {
+    fn all_console_files_and_imported_modules_are_served() {
         let served: BTreeSet<String> = FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
         let all: BTreeSet<String> =
             files("console").into_iter().filter(|name| !name.ends_with(".json")).collect();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_no_script_and_no_style_of_its_own_and_nothing_makes_markup_of_text() {
+    fn page_has_no_inline_code_and_scripts_never_build_markup() {
         for (path, text) in FILES {
             if path.ends_with(".html") {
                 assert!(

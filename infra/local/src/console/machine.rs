@@ -1,4 +1,4 @@
-//! What a local cloud's machine does: its function processes, its queues, the ends of its logs.
+//! State of the machine that runs a local cloud: its function processes, its queues and the ends of its logs.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::endpoints::Endpoints;
 use crate::lambda::{self, Function, Lambda};
 
-/// As much of a log's end is read, at most.
-const MOST_LOG_BYTES: u64 = 64 * 1024;
-/// As many of its lines are told, at most.
-const MOST_LOG_LINES: usize = 200;
+/// Bytes read from the end of a log, at most.
+const MAX_LOG_BYTES: u64 = 64 * 1024;
+/// Log lines returned, at most.
+const MAX_LOG_LINES: usize = 200;
 
 /// The machine of a local cloud.
 #[derive(Clone)]
@@ -26,16 +26,16 @@ pub(crate) struct Machine {
     pub(crate) data: PathBuf,
     /// The folder of the functions' logs.
     pub(crate) logs: PathBuf,
-    /// Whether the scripted model is what answers.
-    pub(crate) is_scripted: bool,
+    /// True if the mock model answers.
+    pub(crate) is_mock: bool,
 }
 
-/// What it does right now.
+/// Snapshot of the machine's state.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Doing {
+pub(super) struct MachineState {
     functions: Vec<Processes>,
-    queues: Vec<Depth>,
+    queues: Vec<QueueDepth>,
     services: Vec<Service>,
     data_folder: String,
 }
@@ -47,10 +47,10 @@ struct Processes {
     processes: usize,
 }
 
-/// How many messages a queue has; nothing where it does not say.
+/// Message counts of a queue; absent if the queue does not report them.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Depth {
+struct QueueDepth {
     name: &'static str,
     waiting: Option<u64>,
     delayed: Option<u64>,
@@ -71,7 +71,7 @@ pub(super) struct Log {
 }
 
 impl Machine {
-    pub(super) async fn state(&self) -> Doing {
+    pub(super) async fn state(&self) -> MachineState {
         let Endpoints { api, dynamodb, s3, sqs, model, qdrant, finalize_queue, dead_letter_queue } =
             &self.endpoints;
         let services = [
@@ -84,7 +84,7 @@ impl Machine {
         ];
         let functions = Function::ALL
             .map(|function| Processes { name: function.name(), processes: self.lambda.processes(function) });
-        Doing {
+        MachineState {
             functions: functions.into(),
             queues: vec![
                 self.depth("finalize", finalize_queue).await,
@@ -95,35 +95,36 @@ impl Machine {
         }
     }
 
-    async fn depth(&self, name: &'static str, queue: &str) -> Depth {
+    async fn depth(&self, name: &'static str, queue: &str) -> QueueDepth {
         use QueueAttributeName::{
             ApproximateNumberOfMessages as Waiting, ApproximateNumberOfMessagesDelayed as Delayed,
             ApproximateNumberOfMessagesNotVisible as InFlight,
         };
-        let asked = self.sqs.get_queue_attributes().queue_url(queue);
-        let asked = asked.set_attribute_names(Some(vec![Waiting, Delayed, InFlight]));
-        let told = asked.send().await.ok().and_then(|told| told.attributes).unwrap_or_default();
-        let count = |name| told.get(&name).and_then(|count| count.parse().ok());
-        Depth { name, waiting: count(Waiting), delayed: count(Delayed), in_flight: count(InFlight) }
+        let request = self.sqs.get_queue_attributes().queue_url(queue);
+        let request = request.set_attribute_names(Some(vec![Waiting, Delayed, InFlight]));
+        let attributes =
+            request.send().await.ok().and_then(|response| response.attributes).unwrap_or_default();
+        let count = |name| attributes.get(&name).and_then(|count| count.parse().ok());
+        QueueDepth { name, waiting: count(Waiting), delayed: count(Delayed), in_flight: count(InFlight) }
     }
 
-    /// The newest lines of a function's log; none where there is no such function.
+    /// Returns the newest lines of a function's log, or none if there is no such function.
     pub(super) fn log(&self, function: &str) -> Option<Log> {
-        let function = Function::ALL.into_iter().find(|known| known.name() == function)?;
-        let text = end(&lambda::log_path(&self.logs, function)).unwrap_or_default();
+        let function = Function::ALL.into_iter().find(|candidate| candidate.name() == function)?;
+        let text = tail(&lambda::log_path(&self.logs, function)).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
-        let first = lines.len().saturating_sub(MOST_LOG_LINES);
+        let first = lines.len().saturating_sub(MAX_LOG_LINES);
         Some(Log { lines: lines.iter().skip(first).map(|line| (*line).to_owned()).collect() })
     }
 }
 
-/// A file's last lines; the first of them may be cut.
-fn end(path: &std::path::Path) -> std::io::Result<String> {
+/// Returns a file's last lines. The first of them may be truncated.
+fn tail(path: &std::path::Path) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(MOST_LOG_BYTES)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_LOG_BYTES)))?;
     let mut bytes = Vec::new();
-    file.take(MOST_LOG_BYTES).read_to_end(&mut bytes)?;
+    file.take(MAX_LOG_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -134,12 +135,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_end_of_a_file_is_read() {
+    fn log_tail_is_bounded() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         for n in 0..20_000 {
             writeln!(file, "line {n}").unwrap();
         }
-        let text = end(file.path()).unwrap();
-        assert!(u64::try_from(text.len()).unwrap() <= MOST_LOG_BYTES && text.ends_with("line 19999\n"));
+        let text = tail(file.path()).unwrap();
+        assert!(u64::try_from(text.len()).unwrap() <= MAX_LOG_BYTES && text.ends_with("line 19999\n"));
     }
 }

@@ -1,9 +1,9 @@
-//! The console: the pages of `clients/console` on the JavaScript SDK, and what they may ask beside the API.
+//! The console: the pages of `clients/console`, built on the JavaScript SDK, and their own API.
 //!
-//! `GET /` and the files below it are public and load nothing from elsewhere. Below `/console/api` is what a page
-//! alone can't have: a token, and, of a local cloud, what its machine does. `guard.rs` keeps others out of that.
+//! `GET /` and the files below it are public and load nothing from elsewhere. `/console/api` provides the things a
+//! page alone can't have: a token and, for a local cloud, the state of its machine. `guard.rs` protects it.
 //!
-//! Deliberately absent: anything that the API can answer.
+//! Deliberately absent: anything that the public API provides.
 
 mod assets;
 mod guard;
@@ -24,52 +24,52 @@ use contracts::{Error as WireError, ErrorCode, InvokeResult};
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use crate::services::{here, listen};
+use crate::services::{listen, loopback};
 use crate::token::{Identity, Tokens};
 use crate::{contexts, http_server};
 pub(crate) use machine::Machine;
 
-/// How long a page's token lasts; it asks for the next one by itself.
+/// Lifetime of a page's token. The page requests the next one by itself.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(60 * 60);
-/// The most that a page sends.
+/// Largest request body of a page, in bytes.
 const MAX_BODY_BYTES: usize = 512 * 1024;
-/// Where a deployment's payloads are, to which its API links; and those of a local cloud.
-const PAYLOADS: [&str; 2] = ["https://*.amazonaws.com", "http://127.0.0.1:*"];
+/// Payload origins that the API links to: those of a deployment on AWS, and those of a local cloud.
+const PAYLOAD_ORIGINS: [&str; 2] = ["https://*.amazonaws.com", "http://127.0.0.1:*"];
 
-/// Why no console is served.
+/// A failure to serve the console.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The deployment has no such address.
-    #[error("--api-url {0:?} is no http or https URL")]
+    /// The deployment's URL is invalid.
+    #[error("--api-url {0:?} is not an http or https URL")]
     Url(String),
-    /// The port can't be had.
-    #[error("cannot listen on 127.0.0.1:{port}: {source}")]
+    /// The port is not available.
+    #[error("Can't listen on 127.0.0.1:{port}: {source}. Choose another port with --port.")]
     Port {
         /// The port.
         port: u16,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// Where a page's tokens come from.
+/// Source of a page's tokens.
 #[derive(Clone)]
 pub(crate) enum Issuer {
-    /// This cloud signs them, for whom the page says.
+    /// This cloud signs them for the identity that the page chooses.
     Local(Tokens),
-    /// There is this one.
-    Given(String),
-    /// The user types one in.
+    /// One fixed token, provided at the start.
+    Provided(String),
+    /// The user types one into the page.
     Typed,
 }
 
 /// A console.
 #[derive(Clone)]
 pub(crate) struct Console {
-    /// The API's URL; none where it answers beside the console.
+    /// URL of the API; none if it is served next to the console.
     pub(crate) api: Option<String>,
     pub(crate) issuer: Issuer,
-    /// The origin of the payloads that the API links to.
+    /// Origin of the payloads that the API links to.
     pub(crate) payloads: String,
     /// The machine of a local cloud.
     pub(crate) machine: Option<Machine>,
@@ -77,19 +77,19 @@ pub(crate) struct Console {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Told<'a> {
+struct Config<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     api: Option<&'a str>,
     /// `local`, `given` or `typed`.
     tokens: &'static str,
     is_local: bool,
-    /// Whether the scripted model answers.
-    is_scripted: bool,
+    /// True if the mock model answers.
+    is_mock: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Asked {
+struct TokenRequest {
     org: String,
     user: String,
     #[serde(default)]
@@ -98,46 +98,46 @@ struct Asked {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Issued {
+struct TokenResponse {
     token: String,
 }
 
-/// A console that is being served; it ends when dropped.
-pub struct Served {
+/// A running console server; stopped when dropped.
+pub struct ConsoleServer {
     url: String,
     _task: tokio::task::JoinSet<()>,
 }
 
-impl Served {
-    /// Where its page is.
+impl ConsoleServer {
+    /// Returns the URL of the page.
     pub fn url(&self) -> &str {
         &self.url
     }
 }
 
-/// Serves the console for any deployment's API on this machine; port 0 is any free one. Without a token the user
-/// types one in.
+/// Serves the console on this machine for any deployment's API. Port 0 picks a free one. Without a token, the user
+/// types one into the page.
 ///
 /// # Errors
-/// When the URL is none, or the port can't be had.
-pub async fn serve(api_url: &str, token: Option<String>, port: u16) -> Result<Served, Error> {
+/// Fails if the URL is invalid or the port is not available.
+pub async fn serve(api_url: &str, token: Option<String>, port: u16) -> Result<ConsoleServer, Error> {
     let url = Url::parse(api_url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.ok_or_else(|| Error::Url(api_url.to_owned()))?;
     let is_local = matches!(url.host_str(), Some("127.0.0.1" | "localhost"));
-    let [deployed, local] = PAYLOADS;
+    let [deployed, local] = PAYLOAD_ORIGINS;
     let console = Console {
         api: Some(url.to_string()),
-        issuer: token.map_or(Issuer::Typed, Issuer::Given),
+        issuer: token.map_or(Issuer::Typed, Issuer::Provided),
         payloads: if is_local { local } else { deployed }.to_owned(),
         machine: None,
     };
-    let (listener, url) = listen(here(port)).await.map_err(|source| Error::Port { port, source })?;
+    let (listener, url) = listen(loopback(port)).await.map_err(|source| Error::Port { port, source })?;
     let mut task = tokio::task::JoinSet::new();
     task.spawn(http_server::serve(listener, router(console)));
-    Ok(Served { url, _task: task })
+    Ok(ConsoleServer { url, _task: task })
 }
 
-/// The console's routes.
+/// Returns the console's routes.
 pub(crate) fn router(console: Console) -> Router {
     let policy = policy(&console);
     let private = Router::new()
@@ -152,8 +152,8 @@ pub(crate) fn router(console: Console) -> Router {
     assets::router(&policy).merge(private)
 }
 
-/// What the page may load and whom it may talk to: itself, the API and what the API links to. No markup is ever made
-/// of text, which browsers that know of trusted types hold it to.
+/// Returns the content security policy: the page may only load from itself and connect to itself, the API and the
+/// payload origins. Trusted Types enforce that no markup is built from text.
 fn policy(console: &Console) -> String {
     let api = console.api.as_deref().and_then(|api| Url::parse(api).ok());
     let api = api.map(|api| api.origin().ascii_serialization()).unwrap_or_default();
@@ -168,39 +168,43 @@ fn policy(console: &Console) -> String {
 async fn config(State(console): State<Arc<Console>>) -> Response {
     let tokens = match console.issuer {
         Issuer::Local(_) => "local",
-        Issuer::Given(_) => "given",
+        Issuer::Provided(_) => "given",
         Issuer::Typed => "typed",
     };
     let machine = console.machine.as_ref();
-    answer(&InvokeResult::ok(Told {
+    respond(&InvokeResult::ok(Config {
         api: console.api.as_deref(),
         tokens,
         is_local: machine.is_some(),
-        is_scripted: machine.is_some_and(|machine| machine.is_scripted),
+        is_mock: machine.is_some_and(|machine| machine.is_mock),
     }))
 }
 
 async fn token(State(console): State<Arc<Console>>, headers: HeaderMap, body: Bytes) -> Response {
-    // Browsers name the origin of whatever is posted; who names none is no page.
+    // Browsers send the origin with every POST request; a client without one is not a page.
     if !headers.contains_key(header::ORIGIN) {
-        return refused(ErrorCode::Forbidden, "Only a page of the console gets a token here.");
+        return error_response(
+            ErrorCode::Forbidden,
+            "Only the console's own pages can request a token here.",
+        );
     }
     let token = match &console.issuer {
-        Issuer::Local(tokens) => issued(tokens, &body),
-        Issuer::Given(token) => Ok(token.clone()),
+        Issuer::Local(tokens) => issue_token(tokens, &body),
+        Issuer::Provided(token) => Ok(token.clone()),
         Issuer::Typed => Err(WireError::new(
             ErrorCode::Forbidden,
-            "Tokens for this API come from elsewhere: get one from its provider of identities.",
+            "This console can't issue tokens for the API. Get one from its identity provider.",
         )),
     };
-    answer(&InvokeResult::from(token.map(|token| Issued { token })))
+    respond(&InvokeResult::from(token.map(|token| TokenResponse { token })))
 }
 
-/// A token for whom the body names.
-fn issued(tokens: &Tokens, body: &[u8]) -> Result<String, WireError> {
+/// Issues a token for the identity in the body.
+fn issue_token(tokens: &Tokens, body: &[u8]) -> Result<String, WireError> {
     let wrong = |message: String| WireError::new(ErrorCode::MemberInvalid, message);
-    let Asked { org, user, operator } = serde_json::from_slice(body)
-        .map_err(|_| wrong("Send Org and User, texts, and Operator, true or false.".to_owned()))?;
+    let TokenRequest { org, user, operator } = serde_json::from_slice(body).map_err(|_| {
+        wrong("Send Org and User as strings, and optionally Operator as a boolean.".to_owned())
+    })?;
     OrgId::new(org.as_str()).map_err(|fault| wrong(format!("Org {fault}.")))?;
     UserId::new(user.as_str()).map_err(|fault| wrong(format!("User {fault}.")))?;
     let identity = Identity { operator, ..Identity::user(org, user) };
@@ -210,21 +214,21 @@ fn issued(tokens: &Tokens, body: &[u8]) -> Result<String, WireError> {
 
 async fn machine(State(console): State<Arc<Console>>) -> Response {
     match &console.machine {
-        Some(machine) => answer(&InvokeResult::ok(machine.state().await)),
+        Some(machine) => respond(&InvokeResult::ok(machine.state().await)),
         None => not_local(),
     }
 }
 
 async fn logs(State(console): State<Arc<Console>>, Path(function): Path<String>) -> Response {
     match console.machine.as_ref().and_then(|machine| machine.log(&function)) {
-        Some(lines) => answer(&InvokeResult::ok(lines)),
+        Some(lines) => respond(&InvokeResult::ok(lines)),
         None => not_local(),
     }
 }
 
 async fn list_contexts(State(console): State<Arc<Console>>, Path(org): Path<String>) -> Response {
     let Some(machine) = &console.machine else { return not_local() };
-    answer(&InvokeResult::from(contexts::all(&machine.data, &org).await.map_err(faults)))
+    respond(&InvokeResult::from(contexts::all(&machine.data, &org).await.map_err(to_wire_errors)))
 }
 
 async fn put_contexts(
@@ -233,11 +237,11 @@ async fn put_contexts(
     text: String,
 ) -> Response {
     let Some(machine) = &console.machine else { return not_local() };
-    answer(&InvokeResult::from(contexts::put_text(&machine.data, &org, &text).await.map_err(faults)))
+    respond(&InvokeResult::from(contexts::put_text(&machine.data, &org, &text).await.map_err(to_wire_errors)))
 }
 
-/// Every fault as an error of its own.
-fn faults(error: contexts::Error) -> Vec<WireError> {
+/// Converts an error to wire errors, one for each problem.
+fn to_wire_errors(error: contexts::Error) -> Vec<WireError> {
     let code = match &error {
         contexts::Error::Faults(all) => {
             return all.lines().map(|fault| WireError::new(ErrorCode::MemberInvalid, fault)).collect();
@@ -251,18 +255,15 @@ fn faults(error: contexts::Error) -> Vec<WireError> {
 }
 
 fn not_local() -> Response {
-    refused(
-        ErrorCode::RouteNotFound,
-        "This console has no local cloud behind it, or no such function is there.",
-    )
+    error_response(ErrorCode::RouteNotFound, "This console has no local cloud, or there is no such function.")
 }
 
-fn refused(code: ErrorCode, message: &str) -> Response {
-    answer(&InvokeResult::<()>::err(WireError::new(code, message)))
+fn error_response(code: ErrorCode, message: &str) -> Response {
+    respond(&InvokeResult::<()>::err(WireError::new(code, message)))
 }
 
-/// An envelope, as the API answers. No other origin is allowed to read it, and nobody keeps it.
-fn answer<T: Serialize>(result: &InvokeResult<T>) -> Response {
+/// Responds with an envelope, as the API does. No other origin may read it, and it is never cached.
+fn respond<T: Serialize>(result: &InvokeResult<T>) -> Response {
     let status = StatusCode::from_u16(result.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = [
         (header::CONTENT_TYPE, "application/json"),

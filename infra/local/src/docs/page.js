@@ -1,25 +1,25 @@
-// The API's document as a page. It stands in the page as JSON.
+// Renders the OpenAPI document, which the page embeds as JSON.
 import { tryIt } from './try.js';
 
 const api = JSON.parse(document.getElementById('document').textContent);
 
-// An element with attributes and children. Text is always text, never markup.
+// Creates an element with attributes and children. Text is always text, never markup.
 function el(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children.flat(Infinity).filter(child => child !== undefined && child !== null && child !== ''));
-  return made;
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children.flat(Infinity).filter(child => child !== undefined && child !== null && child !== ''));
+  return element;
 }
 
 const code = text => el('code', {}, String(text));
-const soft = text => el('span', { class: 'soft' }, text);
+const muted = text => el('span', { class: 'muted' }, text);
 
-// What a reference points at.
-const target = item => item && item.$ref
+// Resolves a reference.
+const resolve = item => item && item.$ref
   ? item.$ref.slice(2).split('/').reduce((at, key) => at[key], api)
   : item;
 
-// The little Markdown that descriptions hold: paragraphs, lists, code.
+// Renders the Markdown subset of descriptions: paragraphs, lists, code.
 function prose(text = '') {
   const inline = line => line.split('`').map((part, index) => index % 2 ? code(part) : part);
   return text.split('\n\n').map(block => block.startsWith('- ')
@@ -27,21 +27,21 @@ function prose(text = '') {
     : el('p', {}, inline(block)));
 }
 
-// A schema in a few words, with links to the named ones.
-function words(schema) {
+// Summarizes a schema, with links to the named ones.
+function describe(schema) {
   if (!schema || !Object.keys(schema).length) return ['anything'];
   if (schema.$ref) {
     const name = schema.$ref.split('/').pop();
     return [el('a', { href: '#schema-' + name }, name)];
   }
-  const between = (items, word) => items.flatMap((item, at) => at ? [word, ...words(item)] : words(item));
+  const between = (items, word) => items.flatMap((item, at) => at ? [word, ...describe(item)] : describe(item));
   if (schema.enum) return schema.enum.flatMap((value, at) => at ? [' | ', code(value)] : [code(value)]);
   if (schema.oneOf) return between(schema.oneOf, ' or ');
   if (schema.allOf) return schema.allOf.some(part => part.$ref)
     ? between(schema.allOf.filter(part => part.$ref), ' and ') : ['object'];
   const types = [].concat(schema.type || 'object').join(' or ');
-  const kind = types.startsWith('array') ? [types, ' of ', ...words(schema.items)] : [types];
-  return [...kind, ' ', soft(limits(schema))];
+  const kind = types.startsWith('array') ? [types, ' of ', ...describe(schema.items)] : [types];
+  return [...kind, ' ', muted(limits(schema))];
 }
 
 function limits(schema) {
@@ -57,27 +57,27 @@ function limits(schema) {
   ].join(', ');
 }
 
-// The members of an object schema, also where it is made of parts.
+// Lists the members of an object schema, including those of its `allOf` parts.
 function members(schema) {
   const parts = schema.allOf ? schema.allOf.filter(part => !part.$ref) : [schema];
   const rows = parts.flatMap(part => Object.entries(part.properties || {}).map(([name, member]) =>
-    el('tr', {}, el('td', {}, code(name), (part.required || []).includes(name) ? '' : soft(' optional')),
-      el('td', {}, el('p', {}, words(member)), prose(member.description)))));
+    el('tr', {}, el('td', {}, code(name), (part.required || []).includes(name) ? '' : muted(' optional')),
+      el('td', {}, el('p', {}, describe(member)), prose(member.description)))));
   return rows.length ? el('table', {}, rows) : '';
 }
 
-const shown = value => el('pre', {}, typeof value === 'string' ? value : JSON.stringify(value, null, 2));
+const preformatted = value => el('pre', {}, typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
 function contents(content = {}) {
   return Object.entries(content).map(([type, { schema, example, examples = {} }]) => [
-    el('p', {}, code(type), ' ', words(schema)),
+    el('p', {}, code(type), ' ', describe(schema)),
     schema && !schema.$ref && !schema.allOf ? members(schema) : '',
     [...Object.values(examples), ...(example ? [{ summary: 'Example', value: example }] : [])]
-      .map(({ summary, value }) => el('details', {}, el('summary', {}, summary), shown(value))),
+      .map(({ summary, value }) => el('details', {}, el('summary', {}, summary), preformatted(value))),
   ]).flat();
 }
 
-// The first example of a body in JSON.
+// Returns the first example of a JSON body.
 function firstExample(operation) {
   const json = operation.requestBody?.content?.['application/json'];
   return json && (Object.values(json.examples || {})[0]?.value ?? json.example ?? {});
@@ -91,24 +91,24 @@ function curl(method, path, operation) {
 }
 
 function operationSection(method, path, operation) {
-  const parameters = (operation.parameters || []).map(target);
+  const parameters = (operation.parameters || []).map(resolve);
   return el('section', { id: operation.operationId },
     el('h3', {}, operation.summary),
     el('p', {}, el('span', { class: 'method' }, method), ' ', code(path)),
     prose(operation.description),
     parameters.length ? [el('h4', {}, 'Parameters'), el('table', {}, parameters.map(parameter => el('tr', {},
-      el('td', {}, code(parameter.name), soft(` ${parameter.in}${parameter.required ? '' : ', optional'}`)),
-      el('td', {}, el('p', {}, words(parameter.schema)), prose(parameter.description)))))] : '',
+      el('td', {}, code(parameter.name), muted(` ${parameter.in}${parameter.required ? '' : ', optional'}`)),
+      el('td', {}, el('p', {}, describe(parameter.schema)), prose(parameter.description)))))] : '',
     operation.requestBody ? [el('h4', {}, 'Body'), prose(operation.requestBody.description),
       contents(operation.requestBody.content)] : '',
-    el('h4', {}, 'Answers'),
-    Object.entries(operation.responses).map(([status, answer]) => [status, target(answer)]).map(([status, response]) =>
+    el('h4', {}, 'Responses'),
+    Object.entries(operation.responses).map(([status, response]) => [status, resolve(response)]).map(([status, response]) =>
       el('details', status < 400 ? { open: '' } : {},
-        el('summary', {}, code(status), ' ', response.description.match(/^- /) ? soft(
-          [...response.description.matchAll(/^- `(\w+)`/gm)].map(found => found[1]).join(', ')) : ''),
+        el('summary', {}, code(status), ' ', response.description.match(/^- /) ? muted(
+          [...response.description.matchAll(/^- `(\w+)`/gm)].map(match => match[1]).join(', ')) : ''),
         prose(response.description), contents(response.content),
-        el('p', { class: 'soft' }, 'Headers: ', Object.keys(response.headers || {}).join(', ')))),
-    el('details', {}, el('summary', {}, 'curl'), shown(curl(method, path, operation))),
+        el('p', { class: 'muted' }, 'Headers: ', Object.keys(response.headers || {}).join(', ')))),
+    el('details', {}, el('summary', {}, 'curl'), preformatted(curl(method, path, operation))),
     tryIt(el, { method, path, parameters, body: firstExample(operation) }));
 }
 
@@ -119,8 +119,8 @@ const nav = document.querySelector('nav');
 const main = document.querySelector('main');
 
 document.title = api.info.title;
-main.replaceChildren(el('h1', {}, api.info.title, ' ', soft(api.info.version)), ...prose(api.info.description),
-  el('p', {}, 'The document: ', el('a', { href: '/openapi.yaml' }, '/openapi.yaml'), `, OpenAPI ${api.openapi}, `,
+main.replaceChildren(el('h1', {}, api.info.title, ' ', muted(api.info.version)), ...prose(api.info.description),
+  el('p', {}, 'OpenAPI document: ', el('a', { href: '/openapi.yaml' }, '/openapi.yaml'), `, OpenAPI ${api.openapi}, `,
     api.info.license?.name),
   ...Object.values(api.components.securitySchemes).flatMap(scheme => prose(scheme.description)));
 for (const tag of api.tags) {
@@ -137,7 +137,7 @@ main.append(el('h2', {}, 'Schemas'));
 for (const [name, schema] of Object.entries(api.components.schemas)) {
   nav.append(el('a', { href: '#schema-' + name }, name));
   main.append(el('section', { id: 'schema-' + name }, el('h3', {}, name), prose(schema.description),
-    schema.properties ? '' : el('p', {}, words(schema)), members(schema)));
+    schema.properties ? '' : el('p', {}, describe(schema)), members(schema)));
 }
-// The anchors did not exist when the page was loaded.
+// The anchors did not exist when the page loaded.
 if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();

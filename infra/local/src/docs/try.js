@@ -1,65 +1,65 @@
-// Requests that are tried from the page: with a token of the console's, to this API alone.
+// "Try it" forms: send requests to this API, with a token from the console.
 import { consoleApi } from '/console/connection.js';
 
-// As much of an answer is shown.
+// Characters of a response that are shown, at most.
 const MOST_CHARS = 200_000;
 
-// Whom the console takes the page for.
-const who = () => ({ Org: 'acme', User: 'ada', Operator: true, ...JSON.parse(sessionStorage.getItem('aptix-console:who') || '{}') });
+// The identity that is selected in the console.
+const identity = () => ({ Org: 'acme', User: 'ada', Operator: true, ...JSON.parse(sessionStorage.getItem('aptix-console:who') || '{}') });
 
-// A token, where this cloud makes them.
+// Requests a token, if this cloud issues them.
 async function token() {
-  const { Token } = await consoleApi('POST', 'token', who());
+  const { Token } = await consoleApi('POST', 'token', identity());
   return Token;
 }
 
-// The request that a form says.
+// Sends the request that a form describes.
 async function request({ method, path, parameters }, values) {
-  const given = parameters.filter(({ name }) => values.get(name));
-  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values.get(name) || ''));
-  const url = new URL(filled, location.origin);
-  for (const { name } of given.filter(parameter => parameter.in === 'query')) url.searchParams.set(name, values.get(name));
+  const present = parameters.filter(({ name }) => values.get(name));
+  const expanded = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values.get(name) || ''));
+  const url = new URL(expanded, location.origin);
+  for (const { name } of present.filter(parameter => parameter.in === 'query')) url.searchParams.set(name, values.get(name));
   const headers = { authorization: `Bearer ${values.get(':token') || await token()}` };
-  for (const { name } of given.filter(parameter => parameter.in === 'header')) headers[name] = values.get(name);
+  for (const { name } of present.filter(parameter => parameter.in === 'header')) headers[name] = values.get(name);
   const body = values.get(':body');
   if (body) headers['content-type'] = 'application/json';
   return fetch(url, { method, headers, body: body || undefined, cache: 'no-store' });
 }
 
-// What came of it, as it comes.
+// Shows a response as it arrives.
 async function show(el, response, output) {
-  const began = performance.now();
+  const start = performance.now();
   const head = el('p', {}, el('code', {}, `${response.status} ${response.statusText}`));
-  const held = el('pre', { tabindex: '0', role: 'group', 'aria-label': 'Answer' });
-  output.replaceChildren(head, held);
+  const body = el('pre', { tabindex: '0', role: 'group', 'aria-label': 'Response' });
+  output.replaceChildren(head, body);
   const decoder = new TextDecoder();
   let text = '';
   for (const reader = response.body.getReader(); text.length < MOST_CHARS;) {
     const { done, value } = await reader.read();
     if (done) break;
     text += decoder.decode(value, { stream: true });
-    held.textContent = text;
+    body.textContent = text;
   }
   try {
-    held.textContent = JSON.stringify(JSON.parse(text), null, 2);
+    body.textContent = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // Events, a text, or more than is shown.
+    // Not JSON, or truncated.
   }
-  head.append(` ${text.length} characters, ${Math.round(performance.now() - began)} ms`);
+  head.append(` ${text.length} characters, ${Math.round(performance.now() - start)} ms`);
 }
 
-// A form for an operation, made when it is opened.
+// Returns a form for an operation, which is created when it is opened.
 export function tryIt(el, operation) {
   const details = el('details', {}, el('summary', {}, 'Try it'));
   details.addEventListener('toggle', () => {
     if (details.querySelector('form')) return;
     const output = el('output');
-    const field = ({ name, required, schema, in: place }) => el('label', {}, el('span', {}, name),
-      el('input', { name, autocomplete: 'off', ...(required ? { required: '' } : {}), placeholder: `${place} ${schema?.type || ''}` }));
+    const field = ({ name, required, schema, in: location }) => el('label', {}, el('span', {}, name),
+      el('input', { name, autocomplete: 'off', ...(required ? { required: '' } : {}), placeholder: `${location} ${schema?.type || ''}` }));
     const form = el('form', { class: 'try' }, operation.parameters.map(field),
       operation.body === undefined ? '' : el('label', { class: 'whole' }, el('span', {}, 'Body'),
         el('textarea', { name: ':body', rows: '8', spellcheck: 'false' }, JSON.stringify(operation.body, null, 2))),
-      el('label', {}, el('span', {}, 'Token, if another'), el('input', { name: ':token', autocomplete: 'off' })),
+      el('label', {}, el('span', {}, 'Token (optional)'), el('input', { name: ':token', autocomplete: 'off' })),
       el('button', {}, 'Send'), output);
     form.addEventListener('submit', async event => {
       event.preventDefault();

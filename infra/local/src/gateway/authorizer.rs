@@ -1,4 +1,5 @@
-//! Who calls, as one of the two authorizers of `template.yaml` says: a user pool's, or the `authorizer` function.
+//! Identifies the caller, as one of the two authorizers of `template.yaml`: a user pool, or the `authorizer`
+//! function.
 
 use axum::http::{header, request};
 use serde::Deserialize;
@@ -7,29 +8,29 @@ use serde_json::{Map, Value, json};
 use super::envelope::Refusal;
 use crate::lambda::{Function, InvokeError, Lambda};
 use crate::services::{ACCOUNT, REGION};
-use crate::token::{Refused, Tokens};
+use crate::token::{Rejection, Tokens};
 
-/// The stage that everything is deployed to.
+/// Name of the stage.
 pub(super) const STAGE: &str = "local";
-/// The API's id.
+/// Id of the API.
 pub(super) const API_ID: &str = "local";
-/// An answer is no longer than a token.
-const MOST_ANSWER_BYTES: usize = 64 * 1024;
-/// The word that makes a function's error a 401.
+/// Largest response of the authorizer function, in bytes. It is not much longer than a token.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
+/// Error message with which the function requests a 401.
 const UNAUTHORIZED: &str = "Unauthorized";
 
-/// Says who calls.
+/// An authorizer.
 #[derive(Clone)]
 pub(crate) enum Authorizer {
-    /// The tokens of this cloud count, as those of a user pool do on AWS.
+    /// Accepts the tokens of this cloud, as a user pool does on AWS.
     Cognito(Tokens),
-    /// The function says so. Its answers are not kept, as they are on AWS for a minute.
+    /// Invokes the `authorizer` function. Its responses are not cached; AWS caches them for a minute.
     Oidc,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct AuthorizerResponse {
     policy_document: Policy,
     context: Map<String, Value>,
 }
@@ -48,7 +49,7 @@ struct Statement {
 }
 
 impl Authorizer {
-    /// What an event says of the caller.
+    /// Returns the authorizer context of the caller for the event.
     pub(super) async fn caller(&self, lambda: &Lambda, request: &request::Parts) -> Result<Value, Refusal> {
         let authorization = request.headers.get(header::AUTHORIZATION);
         let authorization = authorization.and_then(|value| value.to_str().ok());
@@ -57,44 +58,49 @@ impl Authorizer {
                 let claims = tokens.verify(authorization).map_err(Refusal::Unauthenticated)?;
                 Ok(json!({ "claims": claims }))
             }
-            // Without the header the function is not asked.
-            (Self::Oidc, None | Some("")) => Err(Refusal::Unauthenticated(Refused::Missing)),
-            (Self::Oidc, Some(authorization)) => asked(lambda, authorization, request).await,
+            // Without the header, API Gateway does not invoke the function.
+            (Self::Oidc, None | Some("")) => Err(Refusal::Unauthenticated(Rejection::Missing)),
+            (Self::Oidc, Some(authorization)) => invoke_authorizer(lambda, authorization, request).await,
         }
     }
 }
 
-/// Whether what a function reports as its error is a 401.
+/// Returns true if the error that a function reports means 401.
 fn is_unauthorized(report: &str) -> bool {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     report.get("errorMessage").is_some_and(|message| message == UNAUTHORIZED)
 }
 
-async fn asked(lambda: &Lambda, authorization: &str, request: &request::Parts) -> Result<Value, Refusal> {
+async fn invoke_authorizer(
+    lambda: &Lambda,
+    authorization: &str,
+    request: &request::Parts,
+) -> Result<Value, Refusal> {
     let stage = format!("arn:aws:execute-api:{REGION}:{ACCOUNT}:{API_ID}/{STAGE}");
     let method = format!("{stage}/{}{}", request.method, request.uri.path());
     let event =
         json!({"type": "TOKEN", "authorizationToken": authorization, "methodArn": method}).to_string();
-    let answer = match lambda.invoke(Function::Authorizer, event.into()).await {
-        Ok(reply) => reply.whole(MOST_ANSWER_BYTES).await,
+    let response = match lambda.invoke(Function::Authorizer, event.into()).await {
+        Ok(reply) => reply.collect(MAX_RESPONSE_BYTES).await,
         Err(InvokeError::Function(report)) if is_unauthorized(&report) => {
-            return Err(Refusal::Unauthenticated(Refused::Invalid));
+            return Err(Refusal::Unauthenticated(Rejection::Invalid));
         }
         Err(_) => None,
     };
-    let answer: Option<Answer> = answer.and_then(|answer| serde_json::from_slice(&answer).ok());
-    let answer = answer.ok_or(Refusal::AuthorizerFailed)?;
+    let response: Option<AuthorizerResponse> =
+        response.and_then(|response| serde_json::from_slice(&response).ok());
+    let response = response.ok_or(Refusal::AuthorizerFailed)?;
     let allows = |one: &Statement| {
         let covered = one.resource.strip_suffix('*').is_some_and(|prefix| method.starts_with(prefix));
         one.effect == "Allow" && (covered || one.resource == method)
     };
-    // API Gateway refuses a context that is not flat.
-    let is_flat = answer.context.values().all(|value| !value.is_object() && !value.is_array());
+    // API Gateway rejects a context that is not flat.
+    let is_flat = response.context.values().all(|value| !value.is_object() && !value.is_array());
     if !is_flat {
         return Err(Refusal::AuthorizerFailed);
     }
-    if answer.policy_document.statement.iter().any(allows) {
-        Ok(answer.context.into())
+    if response.policy_document.statement.iter().any(allows) {
+        Ok(response.context.into())
     } else {
         Err(Refusal::Forbidden)
     }

@@ -1,4 +1,4 @@
-//! What the gateway says itself, in the envelope of every body (AGN-033 §2.1).
+//! Responses of the gateway itself, in the envelope of every response body.
 
 use std::time::Duration;
 
@@ -7,35 +7,35 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, heade
 use contracts::{Error, ErrorCode, InvokeResult};
 
 use crate::lambda::InvokeError;
-use crate::token::Refused;
+use crate::token::Rejection;
 
-/// What a browser may send.
+/// Request headers that a browser may send.
 const ALLOWED_HEADERS: &str = "authorization,content-type,accept,if-none-match,last-event-id,x-correlation-id,\
     x-aptix-session-id,x-aptix-turn-id,x-aptix-solution-context,x-aptix-workspace-id,x-aptix-repo,\
     x-aptix-language,x-aptix-streaming,x-aptix-agent-context-id,x-aptix-conversation-context-id";
-/// What a browser may read.
+/// Response headers that a browser may read.
 const EXPOSED_HEADERS: &str = "retry-after,x-amzn-requestid,x-correlation-id";
 
-/// Why the gateway answers instead of a function.
+/// A request that the gateway answers itself instead of passing it to a function.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// There is no valid token.
-    Unauthenticated(Refused),
-    /// The authorizer did not allow it.
+    Unauthenticated(Rejection),
+    /// The authorizer denied the request.
     Forbidden,
-    /// The authorizer could not say.
+    /// The authorizer failed.
     AuthorizerFailed,
     /// No resource has this path.
     NotFound,
-    /// The resource does not know this method; it knows these.
+    /// The resource does not support this method, only these.
     MethodNotAllowed(Vec<&'static str>),
-    /// The body did not arrive whole.
+    /// The body did not arrive completely.
     Incomplete,
-    /// The body, or the event made of it, is too large.
+    /// The body, or the event with it, is too large.
     PayloadTooLarge,
     /// Every process of the function is busy.
     TooManyRequests,
-    /// The function broke, or said something that is not a reply.
+    /// The function crashed or returned an invalid reply.
     FunctionFailed,
     /// The function took too long.
     TimedOut,
@@ -77,8 +77,8 @@ impl Refusal {
     }
 }
 
-/// The answer of a gateway that refuses.
-pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
+/// Returns the response for a refusal.
+pub(crate) fn refusal_response(refusal: Refusal) -> Response<Body> {
     let result = InvokeResult::<()>::err(refusal.error());
     let wait = result.outcome().err().and_then(|errors| errors.first()?.retry_after_seconds);
     let status = StatusCode::from_u16(result.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -109,7 +109,7 @@ pub(crate) fn refused(refusal: Refusal) -> Response<Body> {
     response
 }
 
-/// The answer to a browser that asks what it may do with a resource.
+/// Returns the response to a CORS preflight request.
 pub(crate) fn preflight(methods: &[&'static str]) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -133,16 +133,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_throttled_client_is_told_when_to_come_back() {
-        let response = refused(InvokeError::Throttled.into());
+    fn throttled_client_gets_retry_after() {
+        let response = refusal_response(InvokeError::Throttled.into());
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(response.headers()["retry-after"], "1");
         assert_eq!(response.headers()["access-control-allow-origin"], "*");
     }
 
     #[tokio::test]
-    async fn an_error_has_the_envelope() {
-        let response = refused(Refusal::Unauthenticated(Refused::Missing));
+    async fn gateway_error_has_envelope() {
+        let response = refusal_response(Refusal::Unauthenticated(Rejection::Missing));
         let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["Successful"], false);

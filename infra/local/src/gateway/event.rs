@@ -1,4 +1,4 @@
-//! The event that a REST API (AWS_PROXY) hands to a function.
+//! The event that a REST API with the AWS_PROXY integration passes to a function.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,24 +13,24 @@ use super::authorizer::{API_ID, STAGE};
 use super::routes::Route;
 use crate::services::ACCOUNT;
 
-/// Media types whose bodies are handed over in base64 whatever they hold.
+/// Media types whose bodies are always base64-encoded.
 const BINARY_MEDIA_TYPES: [&str; 4] = ["application/octet-stream", "image/", "audio/", "video/"];
-/// Headers that belong to the connection, not to the request.
+/// Headers that belong to the connection and not to the request.
 const HOP_BY_HOP: [&str; 6] =
     ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
 
-/// What an event is made of.
+/// Parts of an event.
 pub(crate) struct Parts<'a> {
     pub(crate) request: &'a request::Parts,
     pub(crate) body: &'a [u8],
     pub(crate) route: &'a Route,
-    /// What the authorizer says of the caller.
+    /// Authorizer context of the caller.
     pub(crate) caller: &'a Value,
     pub(crate) request_id: &'a str,
     pub(crate) host: SocketAddr,
 }
 
-/// The event, serialized.
+/// Returns the serialized event.
 pub(crate) fn build(parts: &Parts<'_>) -> Vec<u8> {
     let request = parts.request;
     let path = request.uri.path();
@@ -79,8 +79,8 @@ pub(crate) fn build(parts: &Parts<'_>) -> Vec<u8> {
 
 type Multi = BTreeMap<String, Vec<String>>;
 
-/// The client's headers and those that the gateway adds. The host is the gateway's own, as only a
-/// request for it reaches it on AWS.
+/// Returns the client's headers and those that the gateway adds. The host is always the gateway's own: on AWS no
+/// other request reaches it.
 fn headers(sent: &HeaderMap, host: SocketAddr) -> Multi {
     let mut headers = Multi::new();
     for (name, value) in sent {
@@ -126,7 +126,7 @@ fn body(bytes: &[u8], headers: &HeaderMap) -> (Value, bool) {
     let media = headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
     let binary = BINARY_MEDIA_TYPES
         .iter()
-        .any(|known| media.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known)));
+        .any(|prefix| media.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)));
     match std::str::from_utf8(bytes) {
         Ok(text) if !binary => (text.into(), false),
         _ => (STANDARD.encode(bytes).into(), true),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_becomes_a_rest_api_event() {
+    fn request_becomes_rest_api_event() {
         let request = Request::post("/sessions/s%201?a=1&b=x%20y&a=2")
             .header("host", "evil host")
             .header("x-two", "one")
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_null() {
+    fn absent_members_are_null() {
         let event = event(Request::get("/sessions/s").body(&b""[..]).unwrap());
         assert!(event["body"].is_null());
         assert!(event["queryStringParameters"].is_null());
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_not_text_is_base64() {
+    fn binary_body_is_base64() {
         let bytes = event(Request::post("/").body(&[0xff, 0xfe][..]).unwrap());
         assert_eq!((&bytes["body"], &bytes["isBase64Encoded"]), (&json!("//4="), &json!(true)));
         let image = Request::post("/").header("content-type", "IMAGE/png").body("x".as_bytes());

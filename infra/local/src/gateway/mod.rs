@@ -1,8 +1,8 @@
 //! API Gateway: a REST API with streaming Lambda integrations and a token authorizer.
 //!
-//! A request is matched to a route, its caller verified, turned into the event that a function gets
-//! on AWS, and the function's streamed reply passed on as it comes. Whatever the gateway says itself
-//! has the envelope and the CORS headers of every other answer.
+//! The gateway matches a request to a route, verifies the caller, converts the request to the event that a function
+//! receives on AWS, and passes on the function's streamed reply. Its own responses have the envelope and the CORS
+//! headers of every other response.
 
 mod authorizer;
 mod body;
@@ -28,26 +28,26 @@ use routes::{Match, Routes};
 
 /// API Gateway's limit for a request body.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
-/// Lambda's limit for the whole serialized event.
+/// Lambda's limit for the serialized event.
 const MAX_EVENT_BYTES: usize = 6 * 1024 * 1024;
-/// How long a client may take to send its body.
+/// Timeout for receiving the request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an integration may take, as `template.yaml` states it.
+/// Integration timeout, as in `template.yaml`.
 const INTEGRATION_TIMEOUT: Duration = Duration::from_millis(900_000);
-/// The header that names the request.
+/// Header with the request id.
 const REQUEST_ID: &str = "x-amzn-requestid";
 
-/// What the gateway needs.
+/// State of the gateway.
 #[derive(Clone)]
 pub(crate) struct Gateway {
     lambda: Arc<Lambda>,
     authorizer: Authorizer,
-    /// Where the gateway listens: what its own host is called in events.
+    /// Address of the gateway; events name it as the host.
     address: SocketAddr,
     routes: Arc<Routes>,
 }
 
-/// The REST API.
+/// Returns the REST API.
 pub(crate) fn router(gateway: Gateway) -> Router {
     Router::new().fallback(handle).with_state(gateway)
 }
@@ -55,7 +55,7 @@ pub(crate) fn router(gateway: Gateway) -> Router {
 async fn handle(State(gateway): State<Gateway>, request: Request<Body>) -> Response<Body> {
     let request_id = Uuid::new_v4().to_string();
     let answered = gateway.answer(request, &request_id).await;
-    let mut response = answered.unwrap_or_else(envelope::refused);
+    let mut response = answered.unwrap_or_else(envelope::refusal_response);
     if let Ok(request_id) = HeaderValue::from_str(&request_id) {
         response.headers_mut().entry(REQUEST_ID).or_insert(request_id);
     }
@@ -63,10 +63,10 @@ async fn handle(State(gateway): State<Gateway>, request: Request<Body>) -> Respo
 }
 
 impl Gateway {
-    /// A gateway that listens at this address.
+    /// Creates a gateway that listens at this address.
     ///
     /// # Errors
-    /// When two of its resources have the same path.
+    /// Fails if two resources have the same path.
     pub(crate) fn new(
         lambda: Arc<Lambda>,
         authorizer: Authorizer,
@@ -100,7 +100,7 @@ impl Gateway {
         }
         let reply = async {
             let reply = self.lambda.invoke(route.function, event.into()).await?;
-            response::begin(reply).await
+            response::from_reply(reply).await
         };
         match tokio::time::timeout(INTEGRATION_TIMEOUT, reply).await {
             Ok(response) => response,

@@ -1,5 +1,5 @@
-//! A function's streamed reply, turned into an HTTP response: a JSON prelude with status and headers,
-//! eight NULs, then the body as it comes.
+//! Converts a function's streamed reply to an HTTP response. A reply is a JSON prelude with status and headers, eight
+//! NULs, then the body as it is produced.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use tokio::sync::mpsc;
 use super::envelope::Refusal;
 use crate::lambda::{Part, Reply};
 
-/// What separates the prelude from the body.
+/// Separator between the prelude and the body.
 const SEPARATOR: [u8; 8] = [0; 8];
-/// A prelude that is longer is not one.
+/// Longest prelude, in bytes.
 const MAX_PRELUDE_BYTES: usize = 64 * 1024;
 
-/// What comes before the body.
+/// Prelude of a streamed reply.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Prelude {
@@ -29,7 +29,7 @@ struct Prelude {
     cookies: Vec<String>,
 }
 
-/// A header's value, or several.
+/// One or more values of a header.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 enum Values {
@@ -37,9 +37,9 @@ enum Values {
     Many(Vec<String>),
 }
 
-/// Waits for the prelude; the body follows while it is read.
-pub(crate) async fn begin(mut reply: Reply) -> Result<Response<Body>, Refusal> {
-    // A streaming integration expects a prelude and has no use for anything else.
+/// Waits for the prelude and returns the response, whose body is streamed.
+pub(crate) async fn from_reply(mut reply: Reply) -> Result<Response<Body>, Refusal> {
+    // A streaming integration requires a prelude.
     if !reply.streaming {
         return Err(Refusal::FunctionFailed);
     }
@@ -50,8 +50,8 @@ pub(crate) async fn begin(mut reply: Reply) -> Result<Response<Body>, Refusal> {
             Some(Part::End) | None => return Err(Refusal::FunctionFailed),
         }
         if let Some((prelude, rest)) = split(&received) {
-            let mut response = head(prelude).ok_or(Refusal::FunctionFailed)?;
-            *response.body_mut() = Body::from_stream(stream(rest, reply.parts));
+            let mut response = response_head(prelude).ok_or(Refusal::FunctionFailed)?;
+            *response.body_mut() = Body::from_stream(body_stream(rest, reply.parts));
             return Ok(response);
         }
         if received.len() > MAX_PRELUDE_BYTES {
@@ -60,7 +60,7 @@ pub(crate) async fn begin(mut reply: Reply) -> Result<Response<Body>, Refusal> {
     }
 }
 
-/// The prelude and what came of the body so far, once the separator is there.
+/// Returns the prelude and the start of the body, once the separator has arrived.
 fn split(received: &[u8]) -> Option<(&[u8], Bytes)> {
     let at = received.windows(SEPARATOR.len()).position(|window| window == SEPARATOR)?;
     let prelude = received.get(..at)?;
@@ -68,14 +68,14 @@ fn split(received: &[u8]) -> Option<(&[u8], Bytes)> {
     Some((prelude, Bytes::copy_from_slice(body)))
 }
 
-fn head(prelude: &[u8]) -> Option<Response<Body>> {
+fn response_head(prelude: &[u8]) -> Option<Response<Body>> {
     let prelude: Prelude = serde_json::from_slice(prelude).ok()?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::from_u16(prelude.status_code).ok()?;
     let headers = response.headers_mut();
     for (name, values) in prelude.headers {
         let name = HeaderName::try_from(name).ok()?;
-        // The length of a stream is not known before its end, and hop-by-hop is the server's affair.
+        // A stream's length is unknown in advance, and the server sets hop-by-hop headers.
         if matches!(name, header::CONTENT_LENGTH | header::TRANSFER_ENCODING | header::CONNECTION) {
             continue;
         }
@@ -93,9 +93,12 @@ fn head(prelude: &[u8]) -> Option<Response<Body>> {
     Some(response)
 }
 
-/// The body. One that breaks ends in an error, so that the client's connection breaks too instead of
-/// ending as if all were well.
-fn stream(first: Bytes, parts: mpsc::Receiver<Part>) -> impl Stream<Item = Result<Bytes, Broken>> {
+/// Returns the body as a stream. A truncated reply ends in an error, so that the client's connection breaks instead
+/// of ending as if the response were complete.
+fn body_stream(
+    first: Bytes,
+    parts: mpsc::Receiver<Part>,
+) -> impl Stream<Item = Result<Bytes, TruncatedReply>> {
     let first = Some(first).filter(|first| !first.is_empty());
     futures::stream::unfold(Some((first, parts)), |state| async {
         let (first, mut parts) = state?;
@@ -105,15 +108,15 @@ fn stream(first: Bytes, parts: mpsc::Receiver<Part>) -> impl Stream<Item = Resul
         match parts.recv().await {
             Some(Part::Data(data)) => Some((Ok(data), Some((None, parts)))),
             Some(Part::End) => None,
-            None => Some((Err(Broken), None)),
+            None => Some((Err(TruncatedReply), None)),
         }
     })
 }
 
-/// The function's reply ended before its end.
+/// The function's reply was truncated.
 #[derive(Debug, thiserror::Error)]
-#[error("the function's reply broke off")]
-struct Broken;
+#[error("the function's reply was truncated")]
+struct TruncatedReply;
 
 #[cfg(test)]
 mod tests {
@@ -121,7 +124,7 @@ mod tests {
 
     const PRELUDE: &str = r#"{"statusCode":201,"headers":{"content-type":"text/plain","x-two":["a","b"],"content-length":"9"},"cookies":["c=1"]}"#;
 
-    /// Sends a whole reply in chunks of `size` bytes.
+    /// Returns a reply that arrives in chunks of `size` bytes.
     fn reply(bytes: &[u8], size: usize, ends: bool) -> Reply {
         let chunks: Vec<_> = bytes.chunks(size).collect();
         let (sender, parts) = mpsc::channel(chunks.len() + 1);
@@ -134,14 +137,14 @@ mod tests {
         Reply { streaming: true, parts }
     }
 
-    fn whole() -> Vec<u8> {
+    fn full_reply() -> Vec<u8> {
         [PRELUDE.as_bytes(), &SEPARATOR, b"hello\0\0"].concat()
     }
 
     #[tokio::test]
-    async fn a_reply_is_the_same_however_it_is_cut() {
+    async fn reply_is_same_for_any_chunking() {
         for size in [1, 3, 7, 1000] {
-            let response = begin(reply(&whole(), size, true)).await.unwrap();
+            let response = from_reply(reply(&full_reply(), size, true)).await.unwrap();
             assert_eq!(response.status(), 201);
             assert_eq!(response.headers()["content-type"], "text/plain");
             assert_eq!(response.headers().get_all("x-two").iter().count(), 2);
@@ -153,15 +156,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reply_that_breaks_off_breaks_the_body() {
-        let response = begin(reply(&whole(), 5, false)).await.unwrap();
+    async fn truncated_reply_breaks_body() {
+        let response = from_reply(reply(&full_reply(), 5, false)).await.unwrap();
         assert!(axum::body::to_bytes(response.into_body(), 100).await.is_err());
     }
 
     #[tokio::test]
-    async fn a_reply_without_a_prelude_is_a_failure() {
-        assert_eq!(begin(reply(b"hello", 5, true)).await.unwrap_err(), Refusal::FunctionFailed);
-        let buffered = Reply { streaming: false, ..reply(&whole(), 5, true) };
-        assert_eq!(begin(buffered).await.unwrap_err(), Refusal::FunctionFailed);
+    async fn reply_without_prelude_is_failure() {
+        assert_eq!(from_reply(reply(b"hello", 5, true)).await.unwrap_err(), Refusal::FunctionFailed);
+        let buffered = Reply { streaming: false, ..reply(&full_reply(), 5, true) };
+        assert_eq!(from_reply(buffered).await.unwrap_err(), Refusal::FunctionFailed);
     }
 }

@@ -5,7 +5,7 @@ use contracts::paths;
 
 use crate::lambda::Function;
 
-/// A resource of the REST API: its path as API Gateway spells it, and who answers which method.
+/// A resource of the REST API: its path as API Gateway writes it, and the function of each method.
 struct Resource(&'static str, &'static [(&'static str, Function)]);
 
 const RESOURCES: [Resource; 22] = [
@@ -41,25 +41,25 @@ const RESOURCES: [Resource; 22] = [
 pub(crate) struct Route {
     /// The resource's template.
     pub(crate) resource: &'static str,
-    /// Who answers.
+    /// The function that handles it.
     pub(crate) function: Function,
-    /// The template's parameters, as the path spells them.
+    /// Path parameters, in their encoded form.
     pub(crate) parameters: Vec<(String, String)>,
 }
 
-/// What the table says about a request.
+/// Result of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Match {
     /// A route.
     Route(Route),
-    /// The path is known, with these methods only.
+    /// The path exists, but only with these methods.
     OtherMethods(Vec<&'static str>),
-    /// The path is not known.
+    /// The path does not exist.
     Unknown,
 }
 
-/// Finds routes. A literal segment wins over a parameter, and a parameter over the rest of a path: matchit
-/// and API Gateway agree in that.
+/// The routing table. A literal segment wins over a parameter, and a parameter over a greedy one; matchit and API
+/// Gateway agree on that.
 pub(crate) struct Routes(matchit::Router<&'static Resource>);
 
 impl Routes {
@@ -76,7 +76,7 @@ impl Routes {
         let Ok(matchit::Match { value: Resource(resource, functions), params }) = self.0.at(path) else {
             return Match::Unknown;
         };
-        // Matchit lets `//` stand for a parameter without a value; an id is never empty.
+        // Matchit accepts `//` as a parameter with an empty value; an id is never empty.
         if params.iter().any(|(_, value)| value.is_empty()) {
             return Match::Unknown;
         }
@@ -109,7 +109,7 @@ mod tests {
         all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// What `template.yaml` deploys, as (path, method, function).
+    /// Returns the routes that `template.yaml` deploys, as (path, method, function).
     fn deployed() -> BTreeSet<(String, String, String)> {
         let template = include_str!("../../../../template.yaml");
         let template: yaml_serde::Value = yaml_serde::from_str(template).unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_what_the_template_deploys() {
+    fn routes_match_deployed_template() {
         let mut routes = BTreeSet::new();
         for Resource(path, functions) in &RESOURCES {
             for (method, function) in *functions {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_segment_wins_over_a_parameter() {
+    fn literal_segment_wins_over_parameter() {
         let last = route(Method::GET, "/api/ai/agent/sessions/s1/turns/last");
         assert_eq!(
             (last.resource, last.parameters),
@@ -144,26 +144,26 @@ mod tests {
         );
         let turn = route(Method::GET, "/api/ai/agent/sessions/s1/turns/t1");
         assert_eq!(turn.resource, paths::TURN.template());
-        // Below it there is nothing literal, so it is the turn of that name.
+        // There is no literal segment below it, so `last` is a turn id.
         let summary = route(Method::GET, "/api/ai/agent/sessions/s1/turns/last/summary");
         assert_eq!(summary.parameters, parameters(&[("SessionId", "s1"), ("TurnId", "last")]));
     }
 
     #[test]
-    fn a_greedy_parameter_takes_the_rest() {
+    fn greedy_parameter_takes_rest_of_path() {
         let payload = route(Method::GET, "/api/ai/agent/sessions/s/turns/t/payloads/files/ab/x%20y.rs");
         let all = [("SessionId", "s"), ("TurnId", "t"), ("proxy", "files/ab/x%20y.rs")];
         assert_eq!((payload.resource, payload.parameters), (paths::PAYLOADS, parameters(&all)));
     }
 
     #[test]
-    fn methods_of_one_resource_go_to_different_functions() {
+    fn methods_of_one_resource_reach_different_functions() {
         assert_eq!(route(Method::GET, "/api/ai/agent/sessions/s").function, Function::SessionRead);
         assert_eq!(route(Method::PATCH, "/api/ai/agent/sessions/s").function, Function::Execute);
     }
 
     #[test]
-    fn a_wrong_method_names_the_right_ones() {
+    fn wrong_method_lists_allowed_methods() {
         assert_eq!(
             find(&Method::PUT, "/api/ai/agent/sessions/s"),
             Match::OtherMethods(vec!["GET", "PATCH", "DELETE"])

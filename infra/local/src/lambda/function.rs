@@ -1,11 +1,11 @@
-//! The functions there are, as `template.yaml` declares them.
+//! The Lambda functions, as `template.yaml` declares them.
 
 use std::time::Duration;
 
 /// One of the Lambda functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Function {
-    /// Starts user turns, and everything else that writes.
+    /// Starts user turns and handles every other write.
     Execute,
     /// Continues a turn with tool results.
     ToolContinuation,
@@ -13,16 +13,16 @@ pub enum Function {
     SessionRead,
     /// Finalizes settled turns and sweeps.
     TurnFinalizer,
-    /// Says who calls, from the token of an OpenID Connect provider.
+    /// Identifies the caller from the token of an OpenID Connect provider.
     Authorizer,
 }
 
 impl Function {
-    /// All of them.
+    /// Every function.
     pub const ALL: [Self; 5] =
         [Self::Execute, Self::ToolContinuation, Self::SessionRead, Self::TurnFinalizer, Self::Authorizer];
 
-    /// The function's name, also of its package and its log.
+    /// Returns the function's name, which is also that of its package and its log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Execute => "execute",
@@ -33,7 +33,7 @@ impl Function {
         }
     }
 
-    /// The name of its resource in `template.yaml`.
+    /// Returns the name of its resource in `template.yaml`.
     pub(crate) fn resource(self) -> &'static str {
         match self {
             Self::Execute => "ExecuteFunction",
@@ -44,13 +44,12 @@ impl Function {
         }
     }
 
-    /// The access key that stands for its role: a service can tell by it who calls.
+    /// Returns the access key that stands for its role, by which a service can identify the caller.
     pub(crate) fn access_key(self) -> String {
         format!("local-cloud-{}", self.name())
     }
 
-    /// How long an invocation may take before its process is killed; that of the API functions can be
-    /// chosen.
+    /// Returns the invocation timeout, after which the process is killed. That of the API functions is configurable.
     pub(crate) fn timeout(self, of_api: Option<Duration>) -> Duration {
         match self {
             Self::Execute | Self::ToolContinuation | Self::SessionRead => {

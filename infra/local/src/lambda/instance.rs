@@ -1,5 +1,4 @@
-//! One function process as the rest of the Lambda service sees it: what it is doing, and the means
-//! to give it work or end it.
+//! State of one function process, and the means to assign work to it or to stop it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,29 +10,29 @@ use tokio::sync::{Mutex as AsyncMutex, mpsc, watch};
 use super::function::Function;
 use super::invocation::{InvokeError, ReplyTo};
 
-/// How far an invocation has come.
+/// State of an invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Progress {
-    /// The process has not asked for it yet.
+pub(crate) enum InvocationState {
+    /// The process has not polled for it yet.
     Waiting,
-    /// The process has it.
+    /// The process has received it.
     Delivered,
-    /// The process is done with it.
+    /// The process has finished it.
     Finished,
 }
 
-/// What is wanted of the process.
+/// Desired state of the process, from the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Wanted {
-    /// To go on.
+pub(crate) enum DesiredState {
+    /// The process keeps running.
     Running,
-    /// To end by itself, soon.
+    /// The process exits by itself, soon.
     Stopped,
-    /// To be killed now.
+    /// The process is killed now.
     Killed,
 }
 
-/// An event on its way to the process.
+/// An event to deliver to the process.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) request_id: String,
@@ -43,104 +42,108 @@ pub(crate) struct Delivery {
 #[derive(Debug)]
 struct Running {
     request_id: String,
-    /// Empty once the reply has begun.
+    /// None once the reply has started.
     reply: Option<ReplyTo>,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<InvocationState>,
 }
 
-/// One process. It has at most one invocation at a time.
+/// A function process with at most one invocation at a time.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) id: String,
     pub(crate) function: Function,
-    /// How long an invocation may take.
+    /// Invocation timeout.
     pub(crate) timeout: Duration,
-    /// Whether it was told of the embedded vector database.
-    pub(crate) searches: bool,
+    /// Set if the process was started with the URL of the embedded vector database.
+    pub(crate) can_search: bool,
     work: mpsc::Sender<Delivery>,
     inbox: AsyncMutex<mpsc::Receiver<Delivery>>,
     running: Mutex<Option<Running>>,
-    /// Whether it ever asked for work, so that its start succeeded.
+    /// Set once the process has polled for work, which means that its init succeeded.
     ready: AtomicBool,
-    wanted: watch::Sender<Wanted>,
+    desired: watch::Sender<DesiredState>,
     exited: watch::Sender<bool>,
 }
 
 impl Instance {
-    pub(crate) fn new(id: String, function: Function, timeout: Duration, searches: bool) -> Self {
+    pub(crate) fn new(id: String, function: Function, timeout: Duration, can_search: bool) -> Self {
         let (work, inbox) = mpsc::channel(1);
         Self {
             id,
             function,
             timeout,
-            searches,
+            can_search,
             work,
             inbox: AsyncMutex::new(inbox),
             running: Mutex::new(None),
             ready: AtomicBool::new(false),
-            wanted: watch::Sender::new(Wanted::Running),
+            desired: watch::Sender::new(DesiredState::Running),
             exited: watch::Sender::new(false),
         }
     }
 
-    /// Gives it an invocation. Only to an instance without one.
+    /// Assigns an invocation. The instance must be idle.
     pub(crate) fn assign(
         &self,
         request_id: String,
         event: Bytes,
         reply: ReplyTo,
-    ) -> watch::Receiver<Progress> {
-        let progress = watch::Sender::new(Progress::Waiting);
-        let watched = progress.subscribe();
+    ) -> watch::Receiver<InvocationState> {
+        let progress = watch::Sender::new(InvocationState::Waiting);
+        let receiver = progress.subscribe();
         *self.running() = Some(Running { request_id: request_id.clone(), reply: Some(reply), progress });
-        // The inbox holds one and is empty, since there is at most one invocation at a time.
+        // The inbox has a capacity of one and is empty, since there is at most one invocation at a time.
         let _ = self.work.try_send(Delivery { request_id, event });
-        watched
+        receiver
     }
 
-    /// The next event, when there is one: what the process polls for.
+    /// Waits for the next event. Backs the process's poll.
     pub(crate) async fn next(&self) -> Option<Delivery> {
         self.ready.store(true, Ordering::Release);
-        // A process that asks for more has given up whatever it was doing.
-        if self.running().as_ref().is_some_and(|running| *running.progress.borrow() == Progress::Delivered) {
+        // A process that polls again has abandoned its current invocation.
+        if self
+            .running()
+            .as_ref()
+            .is_some_and(|running| *running.progress.borrow() == InvocationState::Delivered)
+        {
             self.fail(InvokeError::Crashed);
         }
         let delivery = self.inbox.lock().await.recv().await?;
         if let Some(running) = self.running().as_ref() {
-            running.progress.send_replace(Progress::Delivered);
+            running.progress.send_replace(InvocationState::Delivered);
         }
         Some(delivery)
     }
 
-    /// Whether the process ever asked for work.
+    /// Returns true if the process has ever polled for work.
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Takes the place where the reply to this request goes, once.
+    /// Takes the sender for the reply to this request. Succeeds once per invocation.
     pub(crate) fn begin_reply(&self, request_id: &str) -> Option<ReplyTo> {
         let mut running = self.running();
         let running = running.as_mut().filter(|running| running.request_id == request_id)?;
         running.reply.take()
     }
 
-    /// The process is done with this request.
+    /// Marks the invocation of this request as finished.
     pub(crate) fn finish(&self, request_id: &str) {
         let mut running = self.running();
         if running.as_ref().is_some_and(|running| running.request_id == request_id)
             && let Some(running) = running.take()
         {
-            running.progress.send_replace(Progress::Finished);
+            running.progress.send_replace(InvocationState::Finished);
         }
     }
 
-    /// Whatever is running has failed.
+    /// Fails the current invocation, if any.
     pub(crate) fn fail(&self, error: InvokeError) {
         if let Some(running) = self.running().take() {
             if let Some(reply) = running.reply {
                 let _ = reply.send(Err(error));
             }
-            running.progress.send_replace(Progress::Finished);
+            running.progress.send_replace(InvocationState::Finished);
         }
     }
 
@@ -149,19 +152,19 @@ impl Instance {
         self.running().take().and_then(|running| running.reply)
     }
 
-    /// Asks the process to end, or kills it. What was asked before is never softened.
-    pub(crate) fn want(&self, wanted: Wanted) {
-        self.wanted.send_if_modified(|now| {
-            let harder = wanted > *now;
-            *now = wanted.max(*now);
-            harder
+    /// Requests that the process stop or be killed. A stricter earlier request is never relaxed.
+    pub(crate) fn request_state(&self, state: DesiredState) {
+        self.desired.send_if_modified(|now| {
+            let is_stricter = state > *now;
+            *now = state.max(*now);
+            is_stricter
         });
     }
 
-    /// Resolves when this much, or more, is wanted.
-    pub(crate) async fn wanted(&self, at_least: Wanted) {
-        // The sender lives as long as the instance, so that waiting can't fail.
-        let _ = self.wanted.subscribe().wait_for(|wanted| *wanted >= at_least).await;
+    /// Waits until this state, or a stricter one, is requested.
+    pub(crate) async fn reached_desired(&self, at_least: DesiredState) {
+        // The sender lives as long as the instance, so waiting can't fail.
+        let _ = self.desired.subscribe().wait_for(|desired| *desired >= at_least).await;
     }
 
     pub(crate) fn mark_exited(&self) {
@@ -172,7 +175,7 @@ impl Instance {
         *self.exited.borrow()
     }
 
-    /// Resolves when the process is gone.
+    /// Waits until the process has exited.
     pub(crate) async fn exited(&self) {
         let _ = self.exited.subscribe().wait_for(|exited| *exited).await;
     }

@@ -1,4 +1,4 @@
-//! What the processes of one function print, in one file of bounded size.
+//! The log of one function: the output of its processes, in one file of bounded size.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,36 +11,36 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use super::function::Function;
 use crate::options::Logs;
 
-/// The file is moved aside when it is longer than this; one older file is kept.
+/// Log size that triggers a rotation. One older file is kept.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
-/// What a line holds that is about the model.
-const MODEL: &[u8] = b"model";
-/// A longer line is broken.
+/// Text that every line about the model contains.
+const MODEL_MARKER: &[u8] = b"model";
+/// Longest line, in bytes. A longer one is split.
 const MAX_LINE_BYTES: u64 = 256 * 1024;
 
 /// A function's log.
 pub(crate) struct LogFile {
     path: PathBuf,
     function: Function,
-    /// Which lines are printed to the terminal as well.
+    /// Lines that are also printed to the terminal.
     echo: Logs,
-    open: Mutex<Open>,
+    open: Mutex<OpenFile>,
 }
 
-struct Open {
+struct OpenFile {
     file: File,
     written: u64,
 }
 
 impl LogFile {
-    /// Goes on with a log, or starts one.
+    /// Opens an existing log for appending, or creates one.
     pub(crate) fn create(path: PathBuf, function: Function, echo: Logs) -> std::io::Result<Self> {
         let file = File::options().create(true).append(true).open(&path)?;
         let written = file.metadata()?.len();
-        Ok(Self { path, function, echo, open: Mutex::new(Open { file, written }) })
+        Ok(Self { path, function, echo, open: Mutex::new(OpenFile { file, written }) })
     }
 
-    /// Copies lines until the process closes its end.
+    /// Copies lines until the process closes its output.
     pub(crate) async fn copy(self: Arc<Self>, from: impl AsyncRead + Unpin) {
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
@@ -53,41 +53,43 @@ impl LogFile {
         }
     }
 
-    /// Something that the local cloud has to say about the function.
+    /// Writes a note of the local cloud about the function.
     pub(crate) fn note(&self, text: &str) {
         self.line(format!("local cloud: {text}\n").as_bytes());
     }
 
     fn line(&self, line: &[u8]) {
-        // A log that can't be written stops nothing.
+        // A failed write to the log is ignored.
         let _ = self.open().append(line, &self.path);
         let name = self.function.name();
         let mut terminal = std::io::stderr().lock();
         let _ = match self.echo {
             Logs::None => Ok(()),
-            Logs::Trouble => trouble(line).map_or(Ok(()), |told| writeln!(terminal, "[{name}] {told}")),
+            Logs::ModelErrors => {
+                model_error(line).map_or(Ok(()), |message| writeln!(terminal, "[{name}] {message}"))
+            }
             Logs::All => write!(terminal, "[{name}] ").and_then(|()| terminal.write_all(line)),
         };
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenFile> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a line says of trouble with the model, in a few words.
-fn trouble(line: &[u8]) -> Option<String> {
+/// Summarizes a log line about a failed model call. Returns none for any other line.
+fn model_error(line: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Told<'a> {
+    struct LogLine<'a> {
         level: &'a str,
         message: &'a str,
         error: Option<String>,
         status: Option<u16>,
         code: Option<String>,
     }
-    // Most lines are not looked into.
-    line.windows(MODEL.len()).any(|part| part == MODEL).then_some(())?;
-    let Told { level, message, error, status, code } = serde_json::from_slice(line).ok()?;
+    // Only lines that mention the model are parsed.
+    line.windows(MODEL_MARKER.len()).any(|part| part == MODEL_MARKER).then_some(())?;
+    let LogLine { level, message, error, status, code } = serde_json::from_slice(line).ok()?;
     if !["WARN", "ERROR"].contains(&level) {
         return None;
     }
@@ -95,7 +97,7 @@ fn trouble(line: &[u8]) -> Option<String> {
     Some([Some(message.to_owned()), error, status, code].into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
-impl Open {
+impl OpenFile {
     fn append(&mut self, line: &[u8], path: &std::path::Path) -> std::io::Result<()> {
         if self.written > MAX_FILE_BYTES {
             std::fs::rename(path, path.with_extension("log.1"))?;
@@ -112,16 +114,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trouble_with_the_model_is_told_in_a_line_and_nothing_else_is() {
+    fn model_errors_are_echoed_in_one_line_and_nothing_else() {
         let failed = br#"{"timestamp":"t","level":"WARN","message":"a model call failed","error":"the model provider is unavailable","status":500}"#;
-        let told = trouble(failed).unwrap();
-        assert_eq!(told, "a model call failed, the model provider is unavailable, 500");
+        let message = model_error(failed).unwrap();
+        assert_eq!(message, "a model call failed, the model provider is unavailable, 500");
         let turn = br#"{"level":"INFO","message":"turn","model":"gpt-5"}"#;
-        assert_eq!((trouble(turn), trouble(b"no JSON about a model")), (None, None));
+        assert_eq!((model_error(turn), model_error(b"no JSON about a model")), (None, None));
     }
 
     #[test]
-    fn a_log_goes_on_after_a_restart() {
+    fn log_is_appended_after_restart() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("execute.log");
         for text in ["one", "two"] {

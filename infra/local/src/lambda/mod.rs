@@ -1,7 +1,7 @@
-//! The Lambda service: function processes, the Runtime API they poll, and who may invoke them.
+//! The Lambda service: function processes, the Runtime API that they poll, and invocations.
 //!
-//! One process serves one invocation at a time, as on AWS. A pool per function starts processes on
-//! demand up to a cap, reuses idle ones first and ends those that stay idle.
+//! As on AWS, one process serves one invocation at a time. A pool per function starts processes on demand up to a
+//! cap, prefers idle ones, and stops those that stay idle.
 
 mod function;
 mod instance;
@@ -30,10 +30,10 @@ use instance::Instance;
 use logs::LogFile;
 use pool::Pool;
 
-/// How often idle processes are looked at.
-const REAP_EVERY: Duration = Duration::from_secs(30);
-/// How often a shutdown looks whether every process is gone.
-const SHUTDOWN_POLL: Duration = Duration::from_millis(10);
+/// Time between checks for idle processes.
+const REAP_INTERVAL: Duration = Duration::from_secs(30);
+/// Time between checks of a shutdown for remaining processes.
+const SHUTDOWN_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Every function of the cloud.
 pub(crate) struct Lambda {
@@ -42,7 +42,8 @@ pub(crate) struct Lambda {
 }
 
 impl Lambda {
-    /// No process is started before it is needed. Logs go into `logs`, one file per function.
+    /// Creates the service. No process is started before it is needed. Logs are written to `logs`, one file per
+    /// function.
     pub(crate) fn new(
         launcher: &Arc<Launcher>,
         cap: usize,
@@ -59,10 +60,10 @@ impl Lambda {
         Ok(Self { pools, recording })
     }
 
-    /// Invokes a function. The invocation goes on when the returned future or reply is dropped.
+    /// Invokes a function. The invocation continues if the returned future or reply is dropped.
     pub(crate) async fn invoke(&self, function: Function, event: Bytes) -> Result<Reply, InvokeError> {
         if let Some(recording) = &self.recording {
-            recording.note(function, &event);
+            recording.record(function, &event);
         }
         match self.pools.get(&function) {
             Some(pool) => pool.invoke(event).await,
@@ -70,7 +71,7 @@ impl Lambda {
         }
     }
 
-    /// How many processes a function has.
+    /// Returns the number of processes of a function.
     pub(crate) fn processes(&self, function: Function) -> usize {
         self.pools.get(&function).map_or(0, |pool| pool.processes())
     }
@@ -82,51 +83,50 @@ impl Lambda {
         }
     }
 
-    /// Ends processes that stay idle; runs until dropped.
+    /// Stops processes that stay idle, until dropped.
     pub(crate) async fn reap(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(REAP_EVERY).await;
+            tokio::time::sleep(REAP_INTERVAL).await;
             for pool in self.pools.values() {
                 pool.reap();
             }
         }
     }
 
-    /// Refuses new invocations and asks every process to end.
+    /// Refuses new invocations and requests every process to stop.
     pub(crate) fn close(&self) {
         for pool in self.pools.values() {
             pool.close();
         }
     }
 
-    /// Waits at most `patience` for the invocations under way, then ends every process and waits
-    /// until it is gone.
-    pub(crate) async fn shutdown(&self, patience: Duration) {
+    /// Waits at most `timeout` for running invocations, then stops every process and waits until it has exited.
+    pub(crate) async fn shutdown(&self, timeout: Duration) {
         for pool in self.pools.values() {
-            pool.refuse();
+            pool.stop_accepting();
         }
         let idle = async {
-            while self.pools.values().any(|pool| pool.busy()) {
-                tokio::time::sleep(SHUTDOWN_POLL).await;
+            while self.pools.values().any(|pool| pool.is_busy()) {
+                tokio::time::sleep(SHUTDOWN_POLL_INTERVAL).await;
             }
         };
-        let _ = tokio::time::timeout(patience, idle).await;
+        let _ = tokio::time::timeout(timeout, idle).await;
         self.close();
         let gone = async {
             while self.pools.values().any(|pool| pool.processes() > 0) {
-                tokio::time::sleep(SHUTDOWN_POLL).await;
+                tokio::time::sleep(SHUTDOWN_POLL_INTERVAL).await;
             }
         };
         let _ = tokio::time::timeout(process::STOP_GRACE * 2, gone).await;
     }
 
     fn instance(&self, function: &str, id: &str) -> Option<Arc<Instance>> {
-        let function = Function::ALL.into_iter().find(|known| known.name() == function)?;
+        let function = Function::ALL.into_iter().find(|candidate| candidate.name() == function)?;
         self.pools.get(&function)?.instance(id)
     }
 }
 
-/// Where a function's log is.
+/// Returns the path of a function's log.
 pub(crate) fn log_path(logs: &Path, function: Function) -> PathBuf {
     logs.join(format!("{}.log", function.name()))
 }

@@ -1,4 +1,4 @@
-//! The processes of one function: who is idle, who may be started, and what becomes of an invocation.
+//! The process pool of one function: starts, reuses and stops processes, and runs invocations on them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,17 +9,17 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::function::Function;
-use super::instance::{Instance, Progress, Wanted};
+use super::instance::{DesiredState, Instance, InvocationState};
 use super::invocation::{InvokeError, Reply, ReplyTo};
 use super::logs::LogFile;
 use super::process::Launcher;
 
-/// How long a process may take until it asks for work.
+/// Timeout of a process's init, until it polls for work.
 const INIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a process may be idle.
+/// Time after which an idle process is stopped.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// How many processes may die under an invocation that was not delivered yet.
-const MAX_TRIES: usize = 3;
+/// Processes that are tried for an invocation that was not delivered yet.
+const MAX_ATTEMPTS: usize = 3;
 
 /// The processes of one function.
 pub(crate) struct Pool {
@@ -32,9 +32,9 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct State {
-    /// Every process that has not been seen to end.
+    /// Every process that is not known to have exited.
     live: HashMap<String, Arc<Instance>>,
-    /// Those without an invocation, the one idle for longest first.
+    /// Processes without an invocation, longest idle first.
     idle: Vec<(Instant, Arc<Instance>)>,
     closed: bool,
 }
@@ -44,7 +44,7 @@ impl Pool {
         Self { function, cap, launcher, log, state: Mutex::default() }
     }
 
-    /// Invokes the function. What is under way goes on when the caller loses interest.
+    /// Invokes the function. The invocation continues if the caller goes away.
     pub(crate) async fn invoke(self: &Arc<Self>, event: Bytes) -> Result<Reply, InvokeError> {
         let instance = self.acquire()?;
         let (reply, replied) = oneshot::channel();
@@ -52,31 +52,31 @@ impl Pool {
         replied.await.unwrap_or(Err(InvokeError::Crashed))
     }
 
-    /// Sees an invocation through, on another process when one died before it took it.
+    /// Runs an invocation to its end. Moves to another process if one exits before it takes the invocation.
     async fn run(self: Arc<Self>, mut instance: Arc<Instance>, event: Bytes, mut reply: ReplyTo) {
-        for _ in 0..MAX_TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let request_id = Uuid::new_v4().to_string();
             let mut progress = instance.assign(request_id.clone(), event.clone(), reply);
             let delivered = tokio::select! {
-                at_least = progress.wait_for(|progress| *progress >= Progress::Delivered) => at_least.is_ok(),
+                at_least = progress.wait_for(|progress| *progress >= InvocationState::Delivered) => at_least.is_ok(),
                 () = instance.exited() => false,
                 () = tokio::time::sleep(INIT_TIMEOUT) => false,
             };
             if delivered {
-                return self.see_through(&instance, &request_id, progress).await;
+                return self.wait_until_finished(&instance, &request_id, progress).await;
             }
-            instance.want(Wanted::Killed);
+            instance.request_state(DesiredState::Killed);
             if !instance.is_ready() {
-                self.log.note("a process ended or hung before it asked for work");
+                self.log.note("a process exited or hung during its init");
                 return instance.fail(InvokeError::Crashed);
             }
-            let Some(recalled) = instance.recall() else {
+            let Some(recalled_reply) = instance.recall() else {
                 return;
             };
             match self.acquire() {
-                Ok(other) => (instance, reply) = (other, recalled),
+                Ok(other) => (instance, reply) = (other, recalled_reply),
                 Err(error) => {
-                    let _ = recalled.send(Err(error));
+                    let _ = recalled_reply.send(Err(error));
                     return;
                 }
             }
@@ -85,39 +85,39 @@ impl Pool {
         let _ = reply.send(Err(InvokeError::Crashed));
     }
 
-    async fn see_through(
+    async fn wait_until_finished(
         &self,
         instance: &Arc<Instance>,
         request_id: &str,
-        mut progress: tokio::sync::watch::Receiver<Progress>,
+        mut progress: tokio::sync::watch::Receiver<InvocationState>,
     ) {
         tokio::select! {
             biased;
-            _ = progress.wait_for(|progress| *progress == Progress::Finished) => {
+            _ = progress.wait_for(|progress| *progress == InvocationState::Finished) => {
                 self.release(Arc::clone(instance));
             }
             () = instance.exited() => {
-                self.log.note(&format!("invocation {request_id}: the process ended"));
+                self.log.note(&format!("invocation {request_id}: the process exited"));
                 instance.fail(InvokeError::Crashed);
             }
             () = tokio::time::sleep(instance.timeout) => {
                 self.log.note(&format!("invocation {request_id}: timed out"));
-                instance.want(Wanted::Killed);
+                instance.request_state(DesiredState::Killed);
                 instance.fail(InvokeError::TimedOut);
             }
         }
     }
 
-    /// The process that was busy last, else a new one.
+    /// Returns the most recently used idle process, or starts a new one.
     fn acquire(self: &Arc<Self>) -> Result<Arc<Instance>, InvokeError> {
         let mut state = self.state();
         if state.closed {
             return Err(InvokeError::Closed);
         }
-        let searches = self.launcher.searches();
+        let can_search = self.launcher.can_search();
         while let Some((_, instance)) = state.idle.pop() {
-            if instance.searches != searches {
-                instance.want(Wanted::Stopped);
+            if instance.can_search != can_search {
+                instance.request_state(DesiredState::Stopped);
             } else if !instance.has_exited() {
                 return Ok(instance);
             }
@@ -127,14 +127,14 @@ impl Pool {
         }
         let timeout = self.function.timeout(self.launcher.timeout);
         let instance =
-            Arc::new(Instance::new(Uuid::new_v4().simple().to_string(), self.function, timeout, searches));
+            Arc::new(Instance::new(Uuid::new_v4().simple().to_string(), self.function, timeout, can_search));
         let process = self.launcher.spawn(&instance, &self.log);
         let process = process.map_err(|error| InvokeError::NotStarted(error.to_string()))?;
         state.live.insert(instance.id.clone(), Arc::clone(&instance));
         let (pool, supervised) = (Arc::clone(self), Arc::clone(&instance));
         tokio::spawn(async move {
             process.supervise(&supervised).await;
-            pool.forget(&supervised);
+            pool.remove(&supervised);
         });
         Ok(instance)
     }
@@ -146,45 +146,45 @@ impl Pool {
         }
     }
 
-    fn forget(&self, instance: &Instance) {
+    fn remove(&self, instance: &Instance) {
         let mut state = self.state();
         state.live.remove(&instance.id);
         state.idle.retain(|(_, idle)| idle.id != instance.id);
     }
 
-    /// Ends what has been idle for long.
+    /// Stops processes that have been idle for too long.
     pub(crate) fn reap(&self) {
         self.state().idle.retain(|(since, instance)| {
             let keep = since.elapsed() < IDLE_TIMEOUT;
             if !keep {
-                instance.want(Wanted::Stopped);
+                instance.request_state(DesiredState::Stopped);
             }
             keep
         });
     }
 
-    /// Takes no more invocations.
-    pub(crate) fn refuse(&self) {
+    /// Refuses new invocations.
+    pub(crate) fn stop_accepting(&self) {
         self.state().closed = true;
     }
 
-    /// Takes no more invocations and asks every process to end.
+    /// Refuses new invocations and requests every process to stop.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
-        state.live.values().for_each(|instance| instance.want(Wanted::Stopped));
+        state.live.values().for_each(|instance| instance.request_state(DesiredState::Stopped));
     }
 
     /// Kills every process.
     pub(crate) fn kill_all(&self) {
-        self.state().live.values().for_each(|instance| instance.want(Wanted::Killed));
+        self.state().live.values().for_each(|instance| instance.request_state(DesiredState::Killed));
     }
 
     pub(crate) fn processes(&self) -> usize {
         self.state().live.len()
     }
 
-    pub(crate) fn busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         let state = self.state();
         state.live.len() > state.idle.len()
     }

@@ -1,7 +1,7 @@
-//! Starting, watching and ending one function process.
+//! Starts, supervises and stops one function process.
 //!
-//! The process is this executable again, told which function to be. It gets a clean environment and
-//! a pipe as its standard input: when the pipe closes, also because this process was killed, it ends.
+//! The process is this same executable with the function's name as an argument. It gets a clean environment, and a
+//! pipe as its standard input. It exits when the pipe closes, which also happens if this process is killed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,33 +12,33 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 
 use crate::environment::QDRANT_URL;
-use crate::services::qdrant::Embedded;
+use crate::services::qdrant::EmbeddedQdrant;
 
-use super::instance::{Instance, Wanted};
+use super::instance::{DesiredState, Instance};
 use super::logs::LogFile;
 
-/// How long a process that was asked to end may take.
+/// Time that a process gets to exit before it is killed.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(1);
-/// What a function is said to have; nothing enforces it here.
+/// Memory size reported to a function; not enforced here.
 const MEMORY_MB: &str = "512";
-/// What tells a function process where its Runtime API is.
+/// Variable with the address of the Runtime API.
 pub(crate) const RUNTIME_API_VARIABLE: &str = "AWS_LAMBDA_RUNTIME_API";
-/// What a process may keep from the developer's environment. No AWS profile, no proxy, no key.
+/// Variables that a process inherits from the developer's environment. No AWS profile, proxy or key is among them.
 const INHERITED: [&str; 6] = ["PATH", "HOME", "TMPDIR", "TZ", "SystemRoot", "RUST_BACKTRACE"];
 
-/// What every process is started with.
+/// Configuration of every process.
 #[derive(Debug)]
 pub(crate) struct Launcher {
-    /// The executable that can be every function.
+    /// Executable that can run as any function.
     pub(crate) executable: PathBuf,
-    /// Where the Runtime API is.
+    /// URL of the Runtime API.
     pub(crate) runtime_api: String,
-    /// How long an invocation of an API function may take, when that is not what is deployed.
+    /// Timeout of an API function's invocations, if it differs from the deployed one.
     pub(crate) timeout: Option<Duration>,
-    /// What every function is configured with.
+    /// Environment variables of every function.
     pub(crate) environment: BTreeMap<String, String>,
     /// The embedded vector database.
-    pub(crate) vectors: Option<Arc<Embedded>>,
+    pub(crate) vectors: Option<Arc<EmbeddedQdrant>>,
 }
 
 /// A started process.
@@ -48,10 +48,10 @@ pub(crate) struct Process {
 }
 
 impl Launcher {
-    /// Whether a process that is started now can search: one that was started before there was anything to search is
-    /// not used any more.
-    pub(crate) fn searches(&self) -> bool {
-        self.vectors.as_ref().is_some_and(|vectors| vectors.is_used())
+    /// Returns true if a process that starts now can search. Processes started before the first collection existed
+    /// can't, and are not reused afterwards.
+    pub(crate) fn can_search(&self) -> bool {
+        self.vectors.as_ref().is_some_and(|vectors| vectors.has_collections())
     }
 
     /// Starts the process of an instance.
@@ -64,10 +64,13 @@ impl Launcher {
             .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .env("AWS_ACCESS_KEY_ID", instance.function.access_key())
             .envs(
-                self.vectors.iter().filter(|_| instance.searches).map(|vectors| (QDRANT_URL, vectors.url())),
+                self.vectors
+                    .iter()
+                    .filter(|_| instance.can_search)
+                    .map(|vectors| (QDRANT_URL, vectors.url())),
             )
             .envs(&self.environment)
-            // One Runtime API serves every process; the path tells them apart.
+            // One Runtime API serves every process; the path identifies the process.
             .env(RUNTIME_API_VARIABLE, format!("{}/{name}/{}", self.runtime_api, instance.id))
             .env("AWS_LAMBDA_FUNCTION_NAME", name)
             .env("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
@@ -79,7 +82,8 @@ impl Launcher {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        // Ctrl-C in a terminal goes to the whole process group: the children are ended in order instead.
+        // Ctrl-C in a terminal reaches the whole process group. A group of its own lets the cloud stop the children
+        // in order.
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn()?;
@@ -95,23 +99,23 @@ impl Launcher {
 }
 
 impl Process {
-    /// Watches the process until it is gone, ending it when that is wanted.
+    /// Supervises the process until it has exited, and stops it on request.
     pub(crate) async fn supervise(mut self, instance: &Instance) {
-        // Kept, not used: the process ends when this closes.
+        // Held open but unused: the process exits when this closes.
         let stdin = self.child.stdin.take();
         tokio::select! {
             status = self.child.wait() => {
                 let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-                self.log.note(&format!("process {} ended by itself: {status}", instance.id));
+                self.log.note(&format!("process {} exited: {status}", instance.id));
             }
-            () = instance.wanted(Wanted::Stopped) => {
+            () = instance.reached_desired(DesiredState::Stopped) => {
                 drop(stdin);
                 tokio::select! {
                     _ = self.child.wait() => {}
-                    () = instance.wanted(Wanted::Killed) => {}
+                    () = instance.reached_desired(DesiredState::Killed) => {}
                     () = tokio::time::sleep(STOP_GRACE) => {}
                 }
-                // Does nothing when it is gone already.
+                // No effect if the process has already exited.
                 let _ = self.child.kill().await;
             }
         }

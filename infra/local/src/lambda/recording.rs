@@ -1,4 +1,4 @@
-//! The events that functions get, each as a file: to be looked at, and to be sent again.
+//! Records the events for functions as files, to inspect them and to send them again.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,14 +15,14 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// A recording into this folder, made if it does not exist.
+    /// Creates a recording into this folder, which is created if it does not exist.
     pub(crate) fn new(folder: PathBuf) -> std::io::Result<Self> {
         std::fs::create_dir_all(&folder)?;
         Ok(Self { folder, next: AtomicU32::new(1) })
     }
 
-    /// Keeps an event. One that can't be kept is no reason not to handle it.
-    pub(crate) fn note(&self, function: Function, event: &[u8]) {
+    /// Writes an event to a file. A failed write does not fail the invocation.
+    pub(crate) fn record(&self, function: Function, event: &[u8]) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let event: Value = serde_json::from_slice(event).unwrap_or_default();
         let file = self.folder.join(format!("{number:04}-{}.json", function.name()));

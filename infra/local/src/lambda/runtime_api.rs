@@ -1,7 +1,7 @@
-//! The Lambda Runtime API: what a function process polls and answers to.
+//! The Lambda Runtime API, which function processes poll for events and send their replies to.
 //!
-//! One server for every process; the first two segments of the path are the function and the process,
-//! so that a reply is accepted only from the process that has the invocation.
+//! One server serves every process. The first two path segments are the function and the process, so that only the
+//! process with the invocation can reply to it.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,17 +20,17 @@ use super::instance::{Delivery, Instance};
 use super::invocation::{InvokeError, PARTS_IN_FLIGHT, Part, Reply};
 use crate::services::{ACCOUNT, REGION};
 
-/// The largest reply that is not streamed.
+/// Largest buffered reply, in bytes.
 const MAX_BUFFERED_BYTES: usize = 6 * 1024 * 1024;
-/// The largest streamed reply.
+/// Largest streamed reply, in bytes.
 const MAX_STREAMED_BYTES: usize = 200 * 1024 * 1024;
-/// The largest report of an error.
+/// Largest error report, in bytes.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
-type Call = Path<(String, String)>;
-type CallAbout = Path<(String, String, String)>;
+type ProcessPath = Path<(String, String)>;
+type InvocationPath = Path<(String, String, String)>;
 
-/// The Runtime API of every process.
+/// Returns the Runtime API of every process.
 pub(crate) fn router(lambda: Arc<Lambda>) -> Router {
     let api = Router::new()
         .route("/invocation/next", get(next))
@@ -40,7 +40,7 @@ pub(crate) fn router(lambda: Arc<Lambda>) -> Router {
     Router::new().nest("/{function}/{instance}/2018-06-01/runtime", api).with_state(lambda)
 }
 
-async fn next(State(lambda): State<Arc<Lambda>>, Path((function, id)): Call) -> Response<Body> {
+async fn next(State(lambda): State<Arc<Lambda>>, Path((function, id)): ProcessPath) -> Response<Body> {
     let Some(instance) = lambda.instance(&function, &id) else {
         return status(StatusCode::FORBIDDEN);
     };
@@ -54,7 +54,7 @@ fn event(instance: &Instance, delivery: Delivery) -> Response<Body> {
     let name = instance.function.name();
     let deadline = SystemTime::now() + instance.timeout;
     let deadline = deadline.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    // An X-Ray root: the time in hex, then 96 bits.
+    // An X-Ray root id is the time in hex, followed by 96 bits.
     let trace = format!("{:08x}-{:.24}", deadline.as_secs(), delivery.request_id.replace('-', ""));
     let built = Response::builder()
         .header("content-type", "application/json")
@@ -71,7 +71,7 @@ fn event(instance: &Instance, delivery: Delivery) -> Response<Body> {
 
 async fn response(
     State(lambda): State<Arc<Lambda>>,
-    Path((function, id, request_id)): CallAbout,
+    Path((function, id, request_id)): InvocationPath,
     request: Request<Body>,
 ) -> Response<Body> {
     let Some(instance) = lambda.instance(&function, &id) else {
@@ -82,14 +82,14 @@ async fn response(
     };
     let streaming = is_streaming(request.headers());
     let (parts, received) = mpsc::channel(PARTS_IN_FLIGHT);
-    // Whoever invoked may be gone; the function goes on as it does on AWS.
+    // The caller may be gone; the function continues as it does on AWS.
     let _ = reply.send(Ok(Reply { streaming, parts: received }));
     let limit = if streaming { MAX_STREAMED_BYTES } else { MAX_BUFFERED_BYTES };
-    let whole = copy(request.into_body(), &parts, limit).await;
-    // Free before the reply ends, so that a client that calls again at once finds it idle.
+    let is_complete = copy(request.into_body(), &parts, limit).await;
+    // The instance becomes idle before the reply ends, so that a client that calls again immediately finds it.
     instance.finish(&request_id);
-    if whole {
-        // A client that reads slowly is waited for here, not by the function: it polls for more.
+    if is_complete {
+        // A slow reader is waited for here and not by the function, which polls for more work.
         tokio::spawn(async move { parts.send(Part::End).await.is_ok() });
     }
     status(StatusCode::ACCEPTED)
@@ -100,7 +100,7 @@ fn is_streaming(headers: &HeaderMap) -> bool {
     mode.is_some_and(|mode| mode.as_bytes().eq_ignore_ascii_case(b"streaming"))
 }
 
-/// Copies the body on as it comes; false when it broke, or the function says in a trailer that it did.
+/// Forwards the body as it arrives. Returns false if it broke off, or if the function reports an error in a trailer.
 async fn copy(mut body: Body, parts: &mpsc::Sender<Part>, limit: usize) -> bool {
     let mut copied = 0;
     loop {
@@ -113,7 +113,7 @@ async fn copy(mut body: Body, parts: &mpsc::Sender<Part>, limit: usize) -> bool 
                     if copied > limit {
                         return false;
                     }
-                    // Nobody may be reading any more; the function is observer to the end all the same.
+                    // The reader may be gone; the function's reply is still read to its end.
                     let _ = parts.send(Part::Data(data)).await;
                 }
                 Err(frame) => {
@@ -129,7 +129,7 @@ async fn copy(mut body: Body, parts: &mpsc::Sender<Part>, limit: usize) -> bool 
 
 async fn error(
     State(lambda): State<Arc<Lambda>>,
-    Path((function, id, request_id)): CallAbout,
+    Path((function, id, request_id)): InvocationPath,
     body: Body,
 ) -> Response<Body> {
     let Some(instance) = lambda.instance(&function, &id) else {
@@ -144,10 +144,10 @@ async fn error(
     status(StatusCode::ACCEPTED)
 }
 
-/// The process says why it can't start, and ends. It has said so in its log too.
+/// Accepts the report of a process that can't start and exits. The reason is also in its log.
 async fn init_error(
     State(lambda): State<Arc<Lambda>>,
-    Path((function, id)): Call,
+    Path((function, id)): ProcessPath,
     body: Body,
 ) -> Response<Body> {
     let _ = report(body).await;

@@ -7,13 +7,13 @@ use dynoxide::Database;
 
 /// A database that could not be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot open the database: {0}")]
+#[error("Can't open the database: {0}")]
 pub struct Error(String);
 
-/// How often expired items are removed. AWS takes up to days; nothing may depend on it.
+/// Time between removals of expired items. AWS takes up to days, so nothing may depend on it.
 const EXPIRY_PERIOD: Duration = Duration::from_secs(60);
 
-/// Opens the database kept in `file`, or one that is forgotten.
+/// Opens the database in `file`, or an in-memory one.
 pub(crate) fn open(file: Option<&Path>) -> Result<Database, Error> {
     let opened = match file {
         None => Database::memory(),
@@ -25,13 +25,13 @@ pub(crate) fn open(file: Option<&Path>) -> Result<Database, Error> {
     opened.map_err(|error| Error(error.to_string()))
 }
 
-/// Removes items whose time is over, at the start and from time to time, until it is dropped.
+/// Removes expired items at the start and then periodically, until dropped.
 pub(crate) async fn expire(database: Database) {
     let mut period = tokio::time::interval(EXPIRY_PERIOD);
     loop {
         period.tick().await;
         let database = database.clone();
-        // What could not be removed is tried again; until then readers look at the time themselves.
+        // A failed removal is retried in the next period. Until then readers check the expiry themselves.
         let _ = tokio::task::spawn_blocking(move || database.sweep_ttl()).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The table, the bucket and the queues: made when missing, as `template.yaml` makes them on AWS.
+//! Creates the table, the bucket and the queues if missing, as `template.yaml` does on AWS.
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, LocalSecondaryIndex,
@@ -17,12 +17,12 @@ pub(crate) const BUCKET: &str = "agent-payloads";
 pub(crate) const QUEUE: &str = "turn-finalize";
 /// The dead-letter queue's name.
 pub(crate) const DEAD_LETTERS: &str = "turn-finalize-dead-letters";
-/// How often a message is delivered before it is a dead letter.
+/// Deliveries of a message before it becomes a dead letter.
 const MAX_RECEIVES: u32 = 5;
 
-/// Something that could not be made.
+/// A resource that could not be created.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make the {what}")]
+#[error("Can't create the {what}")]
 pub struct Error {
     what: &'static str,
     #[source]
@@ -42,7 +42,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Clients of the services at these endpoints. Nothing is read from the environment.
+    /// Creates clients of the services at these endpoints. Nothing is read from the environment.
     pub(crate) fn new(dynamodb: &str, s3: &str, sqs: &str) -> Self {
         let http = storage::loopback_client();
         macro_rules! common {
@@ -65,7 +65,7 @@ impl Clients {
         }
     }
 
-    /// Makes what is missing; what is there stays as it is.
+    /// Creates missing resources. Existing ones are left unchanged.
     pub(crate) async fn provision(&self, visibility_seconds: u32) -> Result<(), Error> {
         self.table().await?;
         self.bucket().await?;
@@ -75,13 +75,13 @@ impl Clients {
     async fn table(&self) -> Result<(), Error> {
         let tables = self.dynamodb.list_tables().send().await.map_err(failed("table"))?;
         if !tables.table_names().iter().any(|name| name == TABLE) {
-            self.make_table().await?;
+            self.create_table().await?;
         }
-        // Looked at on its own: the cloud may have been killed between the two.
-        self.let_items_expire().await
+        // Checked separately, since the cloud may have been killed between the two steps.
+        self.enable_ttl().await
     }
 
-    async fn make_table(&self) -> Result<(), Error> {
+    async fn create_table(&self) -> Result<(), Error> {
         const WHAT: &str = "table";
         let text = ScalarAttributeType::S;
         self.dynamodb
@@ -116,11 +116,11 @@ impl Clients {
         Ok(())
     }
 
-    async fn let_items_expire(&self) -> Result<(), Error> {
+    async fn enable_ttl(&self) -> Result<(), Error> {
         const WHAT: &str = "table's expiry";
-        let stands = self.dynamodb.describe_time_to_live().table_name(TABLE).send().await;
-        let stands = stands.map_err(failed(WHAT))?.time_to_live_description;
-        if stands.and_then(|stands| stands.time_to_live_status) == Some(TimeToLiveStatus::Enabled) {
+        let ttl = self.dynamodb.describe_time_to_live().table_name(TABLE).send().await;
+        let ttl = ttl.map_err(failed(WHAT))?.time_to_live_description;
+        if ttl.and_then(|ttl| ttl.time_to_live_status) == Some(TimeToLiveStatus::Enabled) {
             return Ok(());
         }
         let expiry = TimeToLiveSpecification::builder()
@@ -142,8 +142,8 @@ impl Clients {
         if self.s3.head_bucket().bucket(BUCKET).send().await.is_ok() {
             return Ok(());
         }
-        let made = self.s3.create_bucket().bucket(BUCKET).send().await;
-        made.map(|_| ()).map_err(failed("bucket"))
+        let created = self.s3.create_bucket().bucket(BUCKET).send().await;
+        created.map(|_| ()).map_err(failed("bucket"))
     }
 
     async fn queues(&self, visibility_seconds: u32) -> Result<(), Error> {
@@ -165,12 +165,12 @@ impl Clients {
     }
 }
 
-/// The ARN of a queue of this cloud.
+/// Returns the ARN of a queue of this cloud.
 pub(crate) fn queue_arn(name: &str) -> String {
     format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}")
 }
 
-/// The URL of a queue of this cloud.
+/// Returns the URL of a queue of this cloud.
 pub(crate) fn queue_url(endpoint: &str, name: &str) -> String {
     format!("{endpoint}/{ACCOUNT}/{name}")
 }

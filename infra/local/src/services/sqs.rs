@@ -1,7 +1,7 @@
-//! SQS: queues in memory, as far as the system uses SQS: delayed messages, visibility, dead letters.
+//! SQS: in-memory queues, with the features that the system uses: delayed messages, visibility, dead letters.
 //!
-//! A restart forgets every message. Nothing depends on a message but latency: the sweep finds what
-//! was never announced. A message that was deleted leaves nothing behind.
+//! A restart loses every message. Only latency depends on messages, since the sweep finds turns that were never
+//! announced. A deleted message leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,16 +19,16 @@ use uuid::Uuid;
 
 use super::{ACCOUNT, md5};
 
-/// A message is at most 1 MiB; quoted as JSON it can take twice that, with a few members more.
+/// Largest request. A message has at most 1 MiB; as a JSON string it can take twice that, plus a few members.
 const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
-/// How often a receiver that waits looks again: a message becomes visible without a word.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// The longest that a receiver waits.
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// How long a message stays invisible where its queue does not say.
-const VISIBILITY: Duration = Duration::from_secs(30);
+/// Poll interval of a waiting receiver, since a message becomes visible without a notification.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Longest wait of a receiver.
+const MAX_WAIT: Duration = Duration::from_secs(20);
+/// Visibility timeout of a queue that does not set one.
+const DEFAULT_VISIBILITY: Duration = Duration::from_secs(30);
 
-/// An SQS with no queues yet.
+/// Returns an SQS without queues.
 pub(crate) fn router() -> Router {
     Router::new()
         .fallback(handle)
@@ -42,22 +42,22 @@ async fn handle(State(queues): State<Arc<Queues>>, headers: HeaderMap, body: Byt
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let answered = match serde_json::from_slice(&body) {
         Ok(input) => queues.answer(action, input, host).await,
-        Err(_) => Err(Refused("InvalidParameterValue")),
+        Err(_) => Err(SqsError("InvalidParameterValue")),
     };
     let (status, body) = match answered {
         Ok(body) => (StatusCode::OK, body),
-        Err(Refused(code)) => {
+        Err(SqsError(code)) => {
             (StatusCode::BAD_REQUEST, json!({ "__type": format!("com.amazonaws.sqs#{code}") }))
         }
     };
     (status, [(header::CONTENT_TYPE, "application/x-amz-json-1.0")], body.to_string()).into_response()
 }
 
-/// The code of an error.
+/// An error code.
 #[derive(Debug)]
-struct Refused(&'static str);
+struct SqsError(&'static str);
 
-/// What any of the actions may say; the others are refused.
+/// Input of any supported action.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 struct Input {
@@ -72,14 +72,14 @@ struct Input {
     receipt_handle: String,
 }
 
-/// Every queue, by name, and what wakes the receivers when a message came.
+/// Every queue by name, and the notification that wakes receivers when a message arrives.
 #[derive(Debug, Default)]
 struct Queues(Mutex<BTreeMap<String, Queue>>, Notify);
 
 #[derive(Debug)]
 struct Queue {
     visibility: Duration,
-    /// Where a message goes that was received so often, and would be once more.
+    /// Dead-letter queue, and the number of receives after which a message moves there.
     dead_letters: Option<(String, u64)>,
     messages: Vec<Message>,
 }
@@ -97,26 +97,26 @@ struct Message {
 }
 
 impl Queues {
-    async fn answer(&self, action: &str, input: Input, host: &str) -> Result<Value, Refused> {
+    async fn answer(&self, action: &str, input: Input, host: &str) -> Result<Value, SqsError> {
         let name = input.queue_url.rsplit('/').next().unwrap_or_default();
         match action {
             "CreateQueue" => Ok(self.create(&input, host)),
             "SendMessage" => {
-                let sent = self.with(name, |queue| queue.send(&input));
+                let sent = self.with_queue(name, |queue| queue.send(&input));
                 self.1.notify_waiters();
                 sent
             }
             "ReceiveMessage" => self.receive(name, &input).await,
-            "DeleteMessage" => self.with(name, |queue| {
+            "DeleteMessage" => self.with_queue(name, |queue| {
                 queue.messages.retain(|message| message.receipt != input.receipt_handle);
                 json!({})
             }),
-            "GetQueueAttributes" => self.with(name, |queue| queue.depth()),
-            "PurgeQueue" => self.with(name, |queue| {
+            "GetQueueAttributes" => self.with_queue(name, |queue| queue.depth()),
+            "PurgeQueue" => self.with_queue(name, |queue| {
                 queue.messages.clear();
                 json!({})
             }),
-            _ => Err(Refused("UnsupportedOperation")),
+            _ => Err(SqsError("UnsupportedOperation")),
         }
     }
 
@@ -125,38 +125,41 @@ impl Queues {
         let redrive: Value = serde_json::from_str(attribute("RedrivePolicy")).unwrap_or_default();
         let target = redrive.get("deadLetterTargetArn").and_then(Value::as_str);
         let target = target.and_then(|arn| arn.rsplit(':').next());
-        let most = redrive.get("maxReceiveCount").and_then(Value::as_u64);
+        let max = redrive.get("maxReceiveCount").and_then(Value::as_u64);
         let queue = Queue {
-            visibility: attribute("VisibilityTimeout").parse().map_or(VISIBILITY, Duration::from_secs),
-            dead_letters: target.map(str::to_owned).zip(most),
+            visibility: attribute("VisibilityTimeout")
+                .parse()
+                .map_or(DEFAULT_VISIBILITY, Duration::from_secs),
+            dead_letters: target.map(str::to_owned).zip(max),
             messages: Vec::new(),
         };
         self.lock().entry(input.queue_name.clone()).or_insert(queue);
         json!({ "QueueUrl": format!("http://{host}/{ACCOUNT}/{}", input.queue_name) })
     }
 
-    async fn receive(&self, name: &str, input: &Input) -> Result<Value, Refused> {
-        let most = input.max_number_of_messages.unwrap_or(1).clamp(1, 10);
-        let until = Instant::now() + Duration::from_secs(input.wait_time_seconds).min(LONGEST_WAIT);
+    async fn receive(&self, name: &str, input: &Input) -> Result<Value, SqsError> {
+        let max = input.max_number_of_messages.unwrap_or(1).clamp(1, 10);
+        let until = Instant::now() + Duration::from_secs(input.wait_time_seconds).min(MAX_WAIT);
         loop {
-            let received = self.take(name, most)?;
+            let received = self.take_visible(name, max)?;
             if !received.is_empty() {
                 return Ok(json!({ "Messages": received }));
             }
             if Instant::now() >= until {
                 return Ok(json!({}));
             }
-            // A message that came since this one looked is seen when it looks again.
-            let _ = tokio::time::timeout(LOOK_AGAIN, self.1.notified()).await;
+            // A message that arrived after the check is seen in the next one.
+            let _ = tokio::time::timeout(POLL_INTERVAL, self.1.notified()).await;
         }
     }
 
-    /// The messages that are visible, which are so no more; those that came too often go elsewhere.
-    fn take(&self, name: &str, most: usize) -> Result<Vec<Value>, Refused> {
+    /// Receives visible messages, which become invisible. Messages that were received too often move to the
+    /// dead-letter queue.
+    fn take_visible(&self, name: &str, max: usize) -> Result<Vec<Value>, SqsError> {
         let mut queues = self.lock();
-        let queue = queues.get_mut(name).ok_or(Refused("QueueDoesNotExist"))?;
-        let dead = queue.give_up();
-        let received = queue.receive(most);
+        let queue = queues.get_mut(name).ok_or(SqsError("QueueDoesNotExist"))?;
+        let dead = queue.take_dead_letters();
+        let received = queue.receive(max);
         if let Some((target, _)) = queue.dead_letters.clone()
             && let Some(target) = queues.get_mut(&target)
         {
@@ -165,8 +168,8 @@ impl Queues {
         Ok(received)
     }
 
-    fn with(&self, name: &str, work: impl FnOnce(&mut Queue) -> Value) -> Result<Value, Refused> {
-        self.lock().get_mut(name).map(work).ok_or(Refused("QueueDoesNotExist"))
+    fn with_queue(&self, name: &str, work: impl FnOnce(&mut Queue) -> Value) -> Result<Value, SqsError> {
+        self.lock().get_mut(name).map(work).ok_or(SqsError("QueueDoesNotExist"))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Queue>> {
@@ -191,7 +194,7 @@ impl Queue {
         answer
     }
 
-    /// How many messages can be received, are not to be yet, and were but are not deleted.
+    /// Returns the numbers of visible, delayed and in-flight messages.
     fn depth(&self) -> Value {
         let now = Instant::now();
         let count = |which: &dyn Fn(&Message) -> bool| {
@@ -204,18 +207,18 @@ impl Queue {
         } })
     }
 
-    /// Takes out what was received as often as a message may be.
-    fn give_up(&mut self) -> Vec<Message> {
-        let Some((_, most)) = self.dead_letters else { return Vec::new() };
+    /// Removes the messages that were received as often as allowed.
+    fn take_dead_letters(&mut self) -> Vec<Message> {
+        let Some((_, max)) = self.dead_letters else { return Vec::new() };
         let now = Instant::now();
-        let dead = self.messages.extract_if(.., |message| message.receives >= most && message.visible <= now);
+        let dead = self.messages.extract_if(.., |message| message.receives >= max && message.visible <= now);
         dead.map(|message| Message { receives: 0, receipt: String::new(), ..message }).collect()
     }
 
-    fn receive(&mut self, most: usize) -> Vec<Value> {
+    fn receive(&mut self, max: usize) -> Vec<Value> {
         let (now, visibility) = (Instant::now(), self.visibility);
         let visible = self.messages.iter_mut().filter(|message| message.visible <= now);
-        visible.take(most).map(|message| message.received(now + visibility)).collect()
+        visible.take(max).map(|message| message.received(now + visibility)).collect()
     }
 }
 
@@ -256,24 +259,24 @@ mod tests {
 
     const QUEUE: &str = "http://localhost/1/q";
 
-    async fn asked(queues: &Queues, action: &str, input: Value) -> Value {
+    async fn call(queues: &Queues, action: &str, input: Value) -> Value {
         queues.answer(action, serde_json::from_value(input).unwrap(), "localhost").await.unwrap()
     }
 
     #[tokio::test]
-    async fn a_message_that_was_deleted_leaves_nothing_behind() {
+    async fn deleted_message_leaves_nothing_behind() {
         let queues = Queues::default();
-        asked(&queues, "CreateQueue", json!({ "QueueName": "q" })).await;
+        call(&queues, "CreateQueue", json!({ "QueueName": "q" })).await;
         for n in 0..1_000 {
-            asked(&queues, "SendMessage", json!({ "QueueUrl": QUEUE, "MessageBody": n.to_string() })).await;
-            let received = asked(&queues, "ReceiveMessage", json!({ "QueueUrl": QUEUE })).await;
+            call(&queues, "SendMessage", json!({ "QueueUrl": QUEUE, "MessageBody": n.to_string() })).await;
+            let received = call(&queues, "ReceiveMessage", json!({ "QueueUrl": QUEUE })).await;
             let message = &received["Messages"][0];
             assert_eq!(message["Body"], n.to_string());
             let receipt = &message["ReceiptHandle"];
-            asked(&queues, "DeleteMessage", json!({ "QueueUrl": QUEUE, "ReceiptHandle": receipt })).await;
+            call(&queues, "DeleteMessage", json!({ "QueueUrl": QUEUE, "ReceiptHandle": receipt })).await;
         }
         let queues = queues.lock();
-        // This is all that a queue holds.
+        // The destructuring lists every field of a queue.
         let Queue { visibility: _, dead_letters: None, messages } = &queues["q"] else {
             panic!("{queues:?}")
         };
@@ -281,21 +284,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_queue_tells_how_many_messages_it_has() {
+    async fn queue_reports_message_counts() {
         let queues = Queues::default();
-        asked(&queues, "CreateQueue", json!({ "QueueName": "q" })).await;
+        call(&queues, "CreateQueue", json!({ "QueueName": "q" })).await;
         for delay in [0, 0, 60] {
             let message = json!({ "QueueUrl": QUEUE, "MessageBody": "m", "DelaySeconds": delay });
-            asked(&queues, "SendMessage", message).await;
+            call(&queues, "SendMessage", message).await;
         }
-        asked(&queues, "ReceiveMessage", json!({ "QueueUrl": QUEUE })).await;
-        let told = asked(&queues, "GetQueueAttributes", json!({ "QueueUrl": QUEUE })).await;
-        let count = |name: &str| told["Attributes"][format!("ApproximateNumberOfMessages{name}")].clone();
+        call(&queues, "ReceiveMessage", json!({ "QueueUrl": QUEUE })).await;
+        let response = call(&queues, "GetQueueAttributes", json!({ "QueueUrl": QUEUE })).await;
+        let count = |name: &str| response["Attributes"][format!("ApproximateNumberOfMessages{name}")].clone();
         assert_eq!([count(""), count("Delayed"), count("NotVisible")], ["1", "1", "1"]);
     }
 
     #[tokio::test]
-    async fn what_is_no_queue_and_what_is_no_action_is_refused() {
+    async fn unknown_queue_and_action_are_refused() {
         let queues = Queues::default();
         for (action, code) in [("SendMessage", "QueueDoesNotExist"), ("TagQueue", "UnsupportedOperation")] {
             let refused = queues.answer(action, Input::default(), "localhost").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! `local evaluate`: how often the file that answers a question is among what a turn would be told.
+//! `aptix evaluate`: measures how often the file that answers a question is among the retrieved chunks.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use contracts::id::OrgId;
 use serde::Deserialize;
 
-use super::question::Searcher;
-use super::{Asked, Error, Index, Place, index};
+use super::search::Searcher;
+use super::{Error, Index, SearchRequest, Target, index};
 
-/// Tokens enough for every chunk that is asked for.
-const TOKENS: u32 = 1_000_000;
+/// Token limit that never drops a requested chunk.
+const MAX_TOKENS: u32 = 1_000_000;
 
-/// A question, and the file that answers it.
+/// A question and the file that answers it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Question {
@@ -20,111 +20,114 @@ struct Question {
     path: String,
 }
 
-/// What is asked for.
+/// Input of [`evaluate`].
 #[derive(Debug, Clone)]
 pub struct Evaluation {
-    /// The folder, and how to index it.
+    /// The folder, and the indexing options.
     pub index: Index,
-    /// The questions: a JSON object a line, `{"Question", "Path"}`.
+    /// File with the questions, one JSON object per line: `{"Question", "Path"}`.
     pub questions: std::path::PathBuf,
-    /// Among how many chunks the file has to be.
+    /// Number of retrieved chunks that must include the file.
     pub chunks: u32,
 }
 
-/// How many were found, of how many.
+/// Hit rate of an evaluation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rate {
-    /// Questions whose file was found.
+pub struct HitRate {
+    /// Questions whose file was retrieved.
     pub hits: usize,
-    /// Questions.
-    pub of: usize,
+    /// Number of questions.
+    pub questions: usize,
 }
 
-impl Rate {
-    /// In percent.
+impl HitRate {
+    /// Returns the rate in percent.
     #[must_use]
     pub fn percent(self) -> f64 {
         #[allow(clippy::cast_precision_loss, reason = "counts of questions")]
-        let share = self.hits as f64 / self.of.max(1) as f64;
+        let share = self.hits as f64 / self.questions.max(1) as f64;
         100.0 * share
     }
 }
 
-/// Indexes the folder and asks every question, by the dense vectors alone and as a turn does. Returns the rate of the
-/// latter, and all of it in words.
+/// Indexes the folder and searches for every question, once with dense vectors only and once as a turn does. Returns
+/// the hit rate of the latter and a report of both.
 ///
 /// # Errors
 /// [`Error`].
-pub async fn evaluate(place: &Place, asked: &Evaluation) -> Result<(Rate, String), Error> {
-    let questions = read(&asked.questions)?;
-    let mut told = index(place, &leaving_out_questions(asked)).await?;
-    told.push('\n');
-    let searcher = Searcher::new(place, &asked.index.options.collection).await?;
-    let mut rates = [Rate::default(); 2];
-    let mut missed = String::new();
+pub async fn evaluate(target: &Target, evaluation: &Evaluation) -> Result<(HitRate, String), Error> {
+    let questions = read_questions(&evaluation.questions)?;
+    let mut output = index(target, &excluding_questions(evaluation)).await?;
+    output.push('\n');
+    let searcher = Searcher::new(target, &evaluation.index.options.collection).await?;
+    let mut rates = [HitRate::default(); 2];
+    let mut misses = String::new();
     for Question { question, path } in &questions {
-        let asked = one(asked, question, asked.index.source.org.clone());
-        let vector = searcher.vector(&asked.model, question).await?;
+        let request = search_request(evaluation, question, evaluation.index.source.org.clone());
+        let vector = searcher.vector(&request.model, question).await?;
         for (rate, hybrid) in rates.iter_mut().zip([false, true]) {
-            let found = searcher.find(&asked, &vector, hybrid).await?;
-            rate.of += 1;
+            let found = searcher.find(&request, &vector, hybrid).await?;
+            rate.questions += 1;
             if found.iter().any(|chunk| chunk.path == *path) {
                 rate.hits += 1;
             } else if hybrid {
-                let instead = found.first().map_or("nothing", |chunk| chunk.path.as_str());
-                let _ = writeln!(missed, "  {question}\n    {path} is not among them; first is {instead}");
+                let first_path = found.first().map_or("(none)", |chunk| chunk.path.as_str());
+                let _ = writeln!(
+                    misses,
+                    "  {question}\n    {path} was not retrieved; the top result is {first_path}"
+                );
             }
         }
     }
     let [dense, hybrid] = rates;
     let _ = writeln!(
-        told,
-        "{} questions, the file among {} chunks: dense {:.1} % ({}), hybrid {:.1} % ({}), a gain of {:.1}.",
-        hybrid.of,
-        asked.chunks,
+        output,
+        "Hit rate for {} questions at {} chunks: dense {:.1} % ({}), hybrid {:.1} % ({}), gain {:.1}.",
+        hybrid.questions,
+        evaluation.chunks,
         dense.percent(),
         dense.hits,
         hybrid.percent(),
         hybrid.hits,
         hybrid.percent() - dense.percent(),
     );
-    if !missed.is_empty() {
-        let _ = write!(told, "Missed:\n{missed}");
+    if !misses.is_empty() {
+        let _ = write!(output, "Not retrieved:\n{misses}");
     }
-    Ok((hybrid, told))
+    Ok((hybrid, output))
 }
 
-/// The questions themselves would be the nearest to every question.
-fn leaving_out_questions(asked: &Evaluation) -> Index {
-    let mut index = asked.index.clone();
-    let (folder, file) = (index.folder.canonicalize(), asked.questions.canonicalize());
+/// Returns the indexing request without the questions file, whose chunks would match every question best.
+fn excluding_questions(evaluation: &Evaluation) -> Index {
+    let mut index = evaluation.index.clone();
+    let (folder, file) = (index.folder.canonicalize(), evaluation.questions.canonicalize());
     if let (Ok(folder), Ok(file)) = (folder, file)
         && let Ok(below) = file.strip_prefix(&folder)
     {
-        index.options.rules.except.push(below.to_string_lossy().replace('\\', "/"));
+        index.options.rules.exclude.push(below.to_string_lossy().replace('\\', "/"));
     }
     index
 }
 
-fn one(asked: &Evaluation, question: &str, org: OrgId) -> Asked {
-    Asked {
+fn search_request(evaluation: &Evaluation, question: &str, org: OrgId) -> SearchRequest {
+    SearchRequest {
         question: question.to_owned(),
         org,
-        collection: asked.index.options.collection.clone(),
-        model: asked.index.options.model.clone(),
-        chunks: asked.chunks,
-        tokens: TOKENS,
+        collection: evaluation.index.options.collection.clone(),
+        model: evaluation.index.options.model.clone(),
+        chunks: evaluation.chunks,
+        tokens: MAX_TOKENS,
     }
 }
 
-fn read(file: &Path) -> Result<Vec<Question>, Error> {
+fn read_questions(file: &Path) -> Result<Vec<Question>, Error> {
     let text = std::fs::read_to_string(file)?;
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     lines
         .map(|(line, number)| {
             serde_json::from_str(line).map_err(|error| {
                 Error::Questions(format!(
-                    "line {number} of {} is no {{\"Question\", \"Path\"}}: {error}",
+                    "line {number} of {} is not a {{\"Question\", \"Path\"}} object: {error}",
                     file.display()
                 ))
             })

@@ -1,63 +1,64 @@
-//! Indexing and searching from the command line: against the local cloud, or against any Qdrant and any provider.
+//! Indexing and searching from the command line, against the local cloud, or against any Qdrant and embedding
+//! provider.
 
 mod evaluation;
-mod indexed;
-mod place;
-mod question;
-mod shown;
+mod index;
+mod progress;
+mod search;
+mod target;
 
 pub use evaluation::{Evaluation, evaluate};
-pub use indexed::{Index, index};
-pub use place::{Place, Server, Where};
-pub use question::{Asked, search};
+pub use index::{Index, index};
+pub use search::{SearchRequest, search};
+pub use target::{Server, Target, TargetOptions};
 
-/// Why a command about sources ended early. One line each.
+/// A failure of a source command. One line each.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The local cloud does not start.
     #[error(transparent)]
     Cloud(#[from] crate::Error),
-    /// There is no local cloud to use.
+    /// No local cloud is running on the data folder.
     #[error(transparent)]
-    NotRunning(#[from] crate::running::NotRunning),
-    /// The embedded engine can't be had.
+    NotRunning(#[from] crate::discovery::NotRunning),
+    /// The embedded engine can't be built or started.
     #[error(transparent)]
     Qdrant(#[from] crate::services::qdrant::Error),
-    /// The vector database's URL is none.
+    /// The vector database's URL is invalid.
     #[error(transparent)]
-    Url(#[from] retrieval::connection::Unusable),
-    /// The provider's base URL is none.
+    Url(#[from] retrieval::connection::InvalidUrl),
+    /// The provider's base URL is invalid.
     #[error(transparent)]
-    Provider(#[from] llm::config::Unusable),
-    /// The run ended early.
+    Provider(#[from] llm::config::ConfigError),
+    /// The indexing run failed.
     #[error(transparent)]
     Run(#[from] indexing::run::Error),
     /// The folder can't be watched.
-    #[error("cannot watch the folder: {0}")]
+    #[error("Can't watch the folder: {0}")]
     Watch(#[from] indexing::watch::Error),
-    /// The database does not answer.
-    #[error("{0}; index something first, or see that it runs")]
-    Database(#[from] retrieval::connection::Failure),
-    /// The provider makes no vector.
-    #[error("the question could not be made a vector: {0}")]
+    /// The vector database does not respond.
+    #[error("{0} (is it running, and is anything indexed?)")]
+    Database(#[from] retrieval::connection::QdrantError),
+    /// The provider could not embed the question.
+    #[error("Can't embed the question: {0}")]
     Embedding(#[from] llm::Error),
     /// The collection can't be searched.
-    #[error("the collection {0} has no dense vector that could be meant")]
+    #[error("The collection {0} has no unambiguous dense vector")]
     Layout(String),
-    /// The collection was made for another model.
+    /// The collection was indexed with another model.
     #[error(
-        "the collection's vectors have {has} dimensions and the question's has {asked}: name the model that indexed it"
+        "The collection's vectors have {has} dimensions, but the question's vector has {question}. Pass the --model that the collection was indexed with."
     )]
     Dimensions {
-        /// The collection's.
+        /// Dimensions of the collection.
         has: u64,
-        /// The question's.
-        asked: usize,
+        /// Dimensions of the question's vector.
+        question: usize,
     },
     /// The questions can't be read.
-    #[error("cannot read the questions: {0}")]
+    #[error("Can't read the questions: {0}")]
     Questions(String),
-    /// The terminal takes no more.
+    /// Reading a file or writing to the terminal failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

@@ -1,31 +1,31 @@
-//! The contexts of sessions that name none: data that comes with the service.
+//! The contexts of sessions that name none. They ship with the service as data.
 
 use super::{AgentContext, ConversationContext, Document};
 use crate::fault::Faults;
 
 pub(super) const DEFAULTS: &str = include_str!("../../data/contexts.json");
 
-/// What both are called.
+/// The name of both default contexts.
 pub const BUILT_IN_NAME: &str = "Default";
 
 /// The contexts of a session that names none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Defaults {
-    /// Who works in it.
+    /// The agent context.
     pub agent: AgentContext,
-    /// How it is run.
+    /// The conversation context.
     pub conversation: ConversationContext,
 }
 
-/// The defaults that come with the service. A test checks them like any other context, beside every tool of the server:
-/// for a function's start that would be most of its work.
+/// Returns the defaults that ship with the service. A test checks them like any other context, together with every
+/// server tool; doing so at function start would dominate the start-up time.
 ///
 /// # Errors
-/// When they are no contexts, or not one of each kind.
+/// Returns faults if the data isn't exactly one context of each kind.
 pub fn defaults() -> Result<Defaults, Faults> {
     let (mut agents, mut conversations) = (Vec::new(), Vec::new());
     let documents: Vec<Document> =
-        serde_json::from_str(DEFAULTS).map_err(|error| Faults::one("contexts", error))?;
+        serde_json::from_str(DEFAULTS).map_err(|error| Faults::single("contexts", error))?;
     for document in documents {
         match document {
             Document::AgentContext(context) => agents.push(context),
@@ -36,6 +36,6 @@ pub fn defaults() -> Result<Defaults, Faults> {
         (Some(agent), Some(conversation)) if agents.is_empty() && conversations.is_empty() => {
             Ok(Defaults { agent, conversation })
         }
-        _ => Err(Faults::one("contexts", "there must be one default of each kind")),
+        _ => Err(Faults::single("contexts", "there must be one default of each kind")),
     }
 }

@@ -1,21 +1,19 @@
-//! Contexts as an operator writes them: a JSON file of one or several.
+//! Contexts as an operator writes them: a JSON file with one or more.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    AgentContext, ConversationContext, context_check as check, fallback_check, limits::MAX_FILE_BYTES,
-};
+use super::{AgentContext, ConversationContext, check, fallback_check, limits::MAX_FILE_BYTES};
 use crate::{
-    fault::{Faults, Found},
-    mode::{Catalog, shape},
+    fault::{FaultCollector, Faults},
+    mode::{Catalog, parse},
 };
 
 const MINIMAL_AGENT: &str = r#"{"Kind":"agent","Id":"a","Name":""}"#;
 const MINIMAL_CONVERSATION: &str = r#"{"Kind":"conversation","Id":"a","Name":"","System":""}"#;
 
-/// A context that says by its `Kind` which one it is.
+/// A context, tagged by its `Kind`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "Kind")]
 #[expect(clippy::large_enum_variant, reason = "a file holds a handful, and each is read once")]
@@ -29,7 +27,7 @@ pub enum Document {
 }
 
 impl Document {
-    /// The word in `Kind`.
+    /// Returns the value of `Kind`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -38,7 +36,7 @@ impl Document {
         }
     }
 
-    /// The context's id; unique among those of its kind.
+    /// Returns the context's id, unique among those of its kind.
     #[must_use]
     pub fn id(&self) -> &str {
         match self {
@@ -47,7 +45,7 @@ impl Document {
         }
     }
 
-    /// The context's name.
+    /// Returns the context's name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -57,50 +55,50 @@ impl Document {
     }
 }
 
-/// Reads a JSON object that is one context, or an array of them. `providers` are those that contexts may name.
+/// Parses a JSON object that is one context, or an array of them. Contexts may name only these `providers`.
 ///
 /// # Errors
-/// Every fault at once: of shape, and of what has to hold for a context.
+/// Returns every fault at once, in shape and in content.
 pub fn parse_documents(
     json: &str,
     catalog: &Catalog,
     server_tools: &[&str],
     providers: &[&str],
 ) -> Result<Vec<Document>, Faults> {
-    let mut found = Found::default();
+    let mut faults = FaultCollector::default();
     let mut documents: Vec<Document> = Vec::new();
     let mut ids = HashSet::new();
-    for (at, json) in shape::entries(json, "contexts", MAX_FILE_BYTES, &mut found) {
-        let Some(document) = read(json, &at, &mut found) else { continue };
-        check::document(&document, catalog, server_tools, &at, &mut found);
+    for (at, json) in parse::parse_entries(json, "contexts", MAX_FILE_BYTES, &mut faults) {
+        let Some(document) = parse_context(json, &at, &mut faults) else { continue };
+        check::check_document(&document, catalog, server_tools, &at, &mut faults);
         if let Document::ConversationContext(context) = &document {
-            fallback_check::of_context(context, providers, &at, &mut found);
+            fallback_check::check(context, providers, &at, &mut faults);
         }
         let (kind, id) = (document.kind(), document.id());
-        found.unless(
+        faults.require(
             ids.insert((kind, id.to_owned())),
             format!("{at}.Id"),
             format_args!("another {kind} context has the id {id:?} too"),
         );
         documents.push(document);
     }
-    found.check().map(|()| documents)
+    faults.finish().map(|()| documents)
 }
 
-fn read(json: &str, at: &str, found: &mut Found) -> Option<Document> {
+fn parse_context(json: &str, at: &str, faults: &mut FaultCollector) -> Option<Document> {
     #[derive(Deserialize)]
     struct Tag {
         #[serde(rename = "Kind")]
         kind: String,
     }
-    // Without its kind nothing can be said about the other members.
+    // Without the kind, the other members can't be checked.
     let minimal = match serde_json::from_str::<Tag>(json).as_ref().map(|tag| tag.kind.as_str()) {
         Ok("agent") => MINIMAL_AGENT,
         Ok("conversation") => MINIMAL_CONVERSATION,
         _ => {
-            found.add(at, "must be an object whose Kind is \"agent\" or \"conversation\"");
+            faults.add(at, "must be an object whose Kind is \"agent\" or \"conversation\"");
             return None;
         }
     };
-    shape::read(json, minimal, at, found)
+    parse::parse_document(json, minimal, at, faults)
 }

@@ -1,4 +1,4 @@
-//! Fallbacks: who is asked in the place of a model that is overloaded, out, or too small.
+//! Fallbacks: models to call when one is overloaded, unavailable or too small.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,34 +8,34 @@ use super::Prices;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct Fallback {
-    /// A provider of the deployment; absent: the context's.
+    /// A provider of the deployment. Absent: the context's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub provider: Option<String>,
-    /// The provider's model id; absent: the context's.
+    /// The provider's model id. Absent: the context's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model_name: Option<String>,
-    /// What its tokens cost; absent: what the context says.
+    /// The model's prices. Absent: the context's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,
 }
 
-/// Which model of which provider is asked.
+/// A provider and model to call, with the model's prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Route {
-    /// The provider's name; none: the deployment's default.
+    /// The provider's name. None: the deployment's default.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub provider: Option<String>,
     /// The provider's model id.
     pub model: String,
-    /// What its tokens cost.
+    /// The model's prices.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prices: Option<Prices>,
 }
 
 impl Fallback {
-    /// Who is asked where `first` has no answer.
-    pub(super) fn after(&self, first: &Route) -> Route {
+    /// Returns the route of this fallback from `first`, which supplies the members that it leaves out.
+    pub(super) fn resolve(&self, first: &Route) -> Route {
         Route {
             provider: self.provider.as_ref().or(first.provider.as_ref()).cloned(),
             model: self.model_name.as_ref().unwrap_or(&first.model).clone(),

@@ -1,61 +1,67 @@
-//! What has to hold for the providers and fallbacks that a conversation context names.
+//! Checks of the providers and fallbacks that a conversation context names.
 
 use super::{
-    ConversationContext, Fallback, Prices, context_check,
+    ConversationContext, Fallback, Prices, check,
     limits::{MAX_FALLBACKS, MAX_MODEL_NAME_CHARS},
 };
-use crate::{fault::Found, mode::wording::line};
+use crate::{fault::FaultCollector, mode::string_check::check_line};
 
-/// Checks provider and fallbacks.
-pub(super) fn of_context(context: &ConversationContext, providers: &[&str], at: &str, found: &mut Found) {
-    declared(context.provider.as_ref(), providers, at, found);
+/// Checks the provider and the fallbacks of a context.
+pub(super) fn check(
+    context: &ConversationContext,
+    providers: &[&str],
+    at: &str,
+    faults: &mut FaultCollector,
+) {
+    check_provider(context.provider.as_ref(), providers, at, faults);
     let count = context.fallbacks.len();
-    found.unless(
+    faults.require(
         count <= MAX_FALLBACKS,
         format!("{at}.Fallbacks"),
         format_args!("must be at most {MAX_FALLBACKS}, not {count}"),
     );
-    let mut before = vec![(context.provider.as_ref(), context.model_name.as_ref())];
+    let mut earlier = vec![(context.provider.as_ref(), context.model_name.as_ref())];
     for (number, fallback) in context.fallbacks.iter().enumerate() {
         let at = format!("{at}.Fallbacks[{number}]");
         let Fallback { provider, model_name, prices } = fallback;
-        declared(provider.as_ref(), providers, &at, found);
+        check_provider(provider.as_ref(), providers, &at, faults);
         if let Some(model) = model_name {
-            line(model, MAX_MODEL_NAME_CHARS, &format!("{at}.ModelName"), found);
+            check_line(model, MAX_MODEL_NAME_CHARS, &format!("{at}.ModelName"), faults);
         }
-        let asked = (
+        let target = (
             provider.as_ref().or(context.provider.as_ref()),
             model_name.as_ref().or(context.model_name.as_ref()),
         );
-        found.unless(
-            !before.contains(&asked),
+        faults.require(
+            !earlier.contains(&target),
             &at,
-            "must name a Provider or a ModelName that was not asked before it",
+            "must name a Provider or a ModelName that no earlier entry uses",
         );
-        before.push(asked);
+        earlier.push(target);
         if let Some(prices) = prices {
-            self::prices(prices, context.prices.as_ref(), &format!("{at}.Prices"), found);
+            check_fallback_prices(prices, context.prices.as_ref(), &format!("{at}.Prices"), faults);
         }
     }
 }
 
-fn declared(provider: Option<&String>, providers: &[&str], at: &str, found: &mut Found) {
+fn check_provider(provider: Option<&String>, providers: &[&str], at: &str, faults: &mut FaultCollector) {
     if let Some(provider) = provider {
-        let known = match providers {
-            [] => "which has none with a name; declare it in MODEL_PROVIDERS".to_owned(),
+        let available = match providers {
+            [] => "which has no named providers; add it to MODEL_PROVIDERS".to_owned(),
             names => format!("whose providers are: {}", names.join(", ")),
         };
-        let what = format_args!("{provider:?} is no provider of this deployment, {known}");
-        found.unless(providers.contains(&provider.as_str()), format!("{at}.Provider"), what);
+        let what = format_args!("{provider:?} is not a provider of this deployment, {available}");
+        faults.require(providers.contains(&provider.as_str()), format!("{at}.Provider"), what);
     }
 }
 
-/// A turn has one cost: what several models were paid is added up.
-fn prices(prices: &Prices, first: Option<&Prices>, at: &str, found: &mut Found) {
-    context_check::prices(prices, at, found);
+/// Checks a fallback's prices against the context's. They share a currency, since a turn's cost is the sum over its
+/// models.
+fn check_fallback_prices(prices: &Prices, first: Option<&Prices>, at: &str, faults: &mut FaultCollector) {
+    check::check_prices(prices, at, faults);
     match first {
-        None => found.add(at, "needs Prices of the context too, since a turn has one cost"),
-        Some(first) => found.unless(
+        None => faults.add(at, "needs Prices of the context too, since a turn has one cost"),
+        Some(first) => faults.require(
             first.currency == prices.currency,
             format!("{at}.Currency"),
             format_args!("must be {:?}, as in the context's Prices", first.currency),

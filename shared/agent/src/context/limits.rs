@@ -1,12 +1,12 @@
-//! How large a context and what it allows may be (I13). Those of client tools are in `tool/declared.rs`.
+//! Limits of contexts and of their members (I13). Those of client tools are in `tool/client_tool_check.rs`.
 
 use std::ops::RangeInclusive;
 
-use crate::retrieval::MOST_CHUNKS;
+use crate::retrieval::MAX_CHUNKS;
 
-/// A file of contexts.
+/// The size of a file of contexts.
 pub(super) const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
-/// One context as JSON: it is one table item.
+/// The size of one context as JSON, which must fit in one table item.
 pub(super) const MAX_CONTEXT_BYTES: usize = 100_000;
 /// `Name`.
 pub(super) const MAX_NAME_CHARS: usize = 128;
@@ -21,7 +21,7 @@ pub(super) const DIMENSIONS: RangeInclusive<u32> = 1..=8_192;
 pub(super) const TEMPERATURE: RangeInclusive<f64> = 0.0..=2.0;
 /// `TopP`.
 pub(super) const TOP_P: RangeInclusive<f64> = 0.0..=1.0;
-/// `MaxOutputTokens`; the API refuses less than 16.
+/// `MaxOutputTokens`; the API rejects less than 16.
 pub(super) const MAX_OUTPUT_TOKENS: RangeInclusive<u32> = 16..=1_000_000;
 /// `ToolDeadlineSeconds`: from a minute, which a person needs to answer a question, to a week.
 pub(super) const TOOL_DEADLINE_SECONDS: RangeInclusive<u32> = 60..=7 * 24 * 60 * 60;
@@ -34,14 +34,14 @@ pub(super) const MAX_ROUNDS: RangeInclusive<u32> = 1..=64;
 /// The token budgets.
 pub(super) const BUDGET_TOKENS: RangeInclusive<u32> = 0..=2_000_000;
 /// `Budgets.ContextChunks`.
-pub(super) const CONTEXT_CHUNKS: RangeInclusive<u32> = 0..=MOST_CHUNKS;
+pub(super) const CONTEXT_CHUNKS: RangeInclusive<u32> = 0..=MAX_CHUNKS;
 
-/// A day.
+/// The default of `ToolDeadlineSeconds`: a day.
 pub(super) const fn default_tool_deadline_seconds() -> u32 {
     24 * 60 * 60
 }
 
-/// Rounds of server tools in a turn.
+/// The default of `MaxRounds`.
 pub(super) const fn default_max_rounds() -> u32 {
     16
 }

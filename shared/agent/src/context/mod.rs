@@ -1,34 +1,33 @@
-//! Contexts: what an operator sets for the sessions of an organisation (DD-002A, DD-007).
+//! Contexts: an operator's settings for the sessions of an organisation.
 //!
-//! An [`AgentContext`] says who works: its name and the tools that its clients bring. A
-//! [`ConversationContext`] says how: model, prompt, limits, prices. A session is bound to one of each
-//! by its first turn; [`Effective`] is what a turn makes of them. Deliberately absent: reading and
-//! storing them, and which session has which.
+//! An [`AgentContext`] is the agent: its name and the tools that its clients bring. A [`ConversationContext`] is how
+//! it runs: model, prompt, limits, prices. A session's first turn binds it to one of each; [`ResolvedContext`] is
+//! their result for one turn. Reading and storing contexts, and which session has which, live elsewhere.
 
-mod agent_context;
-#[cfg(test)]
-mod any_tests;
-mod context_check;
-mod context_schema;
-mod conversation_context;
+mod agent;
+mod check;
+mod conversation;
 mod defaults;
 mod document;
-mod effective;
 mod fallback;
 mod fallback_check;
-#[cfg(test)]
-mod fault_tests;
 mod hosted_check;
 mod limits;
 mod price;
 #[cfg(test)]
+mod property_tests;
+mod resolved;
+mod schema;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod validation_tests;
 
-pub use agent_context::AgentContext;
-pub use context_schema::schema;
-pub use conversation_context::{Budgets, ConversationContext, ToolsOnContinuation};
+pub use agent::AgentContext;
+pub use conversation::{Budgets, ConversationContext, ToolsOnContinuation};
 pub use defaults::{BUILT_IN_NAME, Defaults, defaults};
 pub use document::{Document, parse_documents};
-pub use effective::Effective;
 pub use fallback::{Fallback, Route};
 pub use price::{Prices, cost};
+pub use resolved::ResolvedContext;
+pub use schema::schema;

@@ -1,4 +1,4 @@
-//! What tokens cost.
+//! Token prices and the cost of a turn.
 
 use contracts::Usage;
 use protocol::cost::{Amount, Cost};
@@ -6,40 +6,39 @@ use serde::{Deserialize, Serialize};
 
 const TOKENS_PER_PRICE: u128 = 1_000_000;
 
-/// What a million tokens cost.
+/// Prices per million tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct Prices {
     /// Input tokens.
     pub prompt_per_million: Amount,
-    /// Input tokens from the provider's cache; absent: they cost what the others do.
+    /// Input tokens read from the provider's cache. Absent: the price of other input tokens.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cached_prompt_per_million: Option<Amount>,
-    /// Input tokens that are written to the provider's cache; absent: they cost what the others do.
+    /// Input tokens written to the provider's cache. Absent: the price of other input tokens.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cache_write_per_million: Option<Amount>,
-    /// Output tokens, those of reasoning among them.
+    /// Output tokens, including reasoning tokens.
     pub completion_per_million: Amount,
     /// The currency's ISO 4217 code.
     pub currency: String,
 }
 
-/// What the tokens of a turn cost. None without prices, or when the tokens are
-/// absurdly many.
+/// Returns the cost of a turn's tokens, or none without prices or on overflow.
 ///
-/// Rounded once, to the nearest millionth. A session's cost is the sum of its turns', since each turn may
-/// have had another model and other prices; it is off by at most half a millionth per turn.
+/// The result is rounded once, to the nearest millionth. A session's cost is the sum of its turns', since each turn
+/// may have another model and other prices; it is off by at most half a millionth per turn.
 #[must_use]
 pub fn cost(prices: Option<&Prices>, usage: &Usage) -> Option<Cost> {
     let prices = prices?;
     let cached = usage.cached_tokens.unwrap_or(0).min(usage.prompt_tokens);
-    let written = usage.cache_write_tokens.unwrap_or(0).min(usage.prompt_tokens - cached);
-    let others = usage.prompt_tokens - cached - written;
+    let cache_writes = usage.cache_write_tokens.unwrap_or(0).min(usage.prompt_tokens - cached);
+    let others = usage.prompt_tokens - cached - cache_writes;
     let or_prompt = |price: Option<Amount>| price.unwrap_or(prices.prompt_per_million);
     let total = [
         (others, prices.prompt_per_million),
         (cached, or_prompt(prices.cached_prompt_per_million)),
-        (written, or_prompt(prices.cache_write_per_million)),
+        (cache_writes, or_prompt(prices.cache_write_per_million)),
         (usage.completion_tokens, prices.completion_per_million),
     ]
     .into_iter()
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_cost_what_the_table_says() {
+    fn cost_is_tokens_times_their_prices() {
         let table = prices("1.25", Some("0.125"), "10");
         assert_eq!(amount(&table, &usage(1_000_000, None, 1_000_000)).unwrap(), "11.25");
         assert_eq!(amount(&table, &usage(1_000, Some(600), 0)).unwrap(), "0.000575");
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_is_rounded_once_and_to_the_nearest() {
+    fn cost_is_rounded_once_to_the_nearest() {
         let table = prices("0.5", None, "0.5");
         assert_eq!(amount(&table, &usage(1, None, 0)).unwrap(), "0.000001");
         assert_eq!(amount(&table, &usage(1, None, 1)).unwrap(), "0.000001");
@@ -103,37 +102,39 @@ mod tests {
     }
 
     #[test]
-    fn more_cached_tokens_than_tokens_cost_no_more() {
+    fn excess_cached_tokens_cost_no_more() {
         let table = prices("2", Some("1"), "0");
         assert_eq!(amount(&table, &usage(10, Some(u64::MAX), 0)), amount(&table, &usage(10, Some(10), 0)));
     }
 
     #[test]
-    fn tokens_that_are_written_to_the_cache_have_a_price_of_their_own() {
+    fn cache_writes_have_their_own_price() {
         let writes = |price: &str| Some(price.parse().unwrap());
         let table =
             Prices { cache_write_per_million: writes("1.5625"), ..prices("1.25", Some("0.125"), "10") };
-        let written =
-            |cached, written| Usage { cache_write_tokens: Some(written), ..usage(1_000, cached, 0) };
-        assert_eq!(amount(&table, &written(Some(600), 400)).unwrap(), "0.0007");
+        let cache_writes = |cached, cache_writes| Usage {
+            cache_write_tokens: Some(cache_writes),
+            ..usage(1_000, cached, 0)
+        };
+        assert_eq!(amount(&table, &cache_writes(Some(600), 400)).unwrap(), "0.0007");
         assert_eq!(
-            amount(&table, &written(Some(600), u64::MAX)).unwrap(),
+            amount(&table, &cache_writes(Some(600), u64::MAX)).unwrap(),
             "0.0007",
-            "no more than there are"
+            "capped at the prompt tokens"
         );
         let without = prices("1.25", None, "10");
-        assert_eq!(amount(&without, &written(None, 400)).unwrap(), "0.00125");
+        assert_eq!(amount(&without, &cache_writes(None, 400)).unwrap(), "0.00125");
     }
 
     #[test]
-    fn absurd_amounts_have_no_cost() {
+    fn overflowing_amounts_have_no_cost() {
         let dear = prices("18446744073709", None, "18446744073709");
         assert_eq!(amount(&dear, &usage(u64::MAX, Some(u64::MAX), u64::MAX)), None);
     }
 
     proptest! {
         #[test]
-        fn any_usage_has_a_cost_or_none(prompt: u64, cached: Option<u64>, completion: u64, price: u64) {
+        fn any_usage_is_priced_without_panic(prompt: u64, cached: Option<u64>, completion: u64, price: u64) {
             let table = Prices {
                 prompt_per_million: Amount::from_micros(price),
                 cached_prompt_per_million: None,

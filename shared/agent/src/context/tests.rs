@@ -1,12 +1,12 @@
-//! The defaults are valid, what can be said is read, and settings resolve.
+//! Tests of the defaults, of parsing, and of resolving a turn's settings.
 
-use protocol::chain::ChainPolicy;
+use protocol::chain::ConversationStatePolicy;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{
-    AgentContext, ConversationContext, Defaults, Document, Effective, Route, ToolsOnContinuation,
+    AgentContext, ConversationContext, Defaults, Document, ResolvedContext, Route, ToolsOnContinuation,
     defaults::{DEFAULTS, defaults},
     parse_documents,
 };
@@ -14,7 +14,7 @@ use crate::{
     mode::Catalog,
     tool::{
         built_in,
-        declared::most_of_context,
+        client_tool_check::max_context_tools,
         diagnostics::{Sleep, diagnostics},
     },
 };
@@ -67,8 +67,8 @@ fn read_conversation(json: &Value) -> ConversationContext {
     }
 }
 
-/// Every fault of a document, told from the whole list.
-pub(super) fn refused(document: &Value, expected: &[&str]) {
+/// Asserts that a document has exactly these faults, in order.
+pub(super) fn assert_faults(document: &Value, expected: &[&str]) {
     let faults = parse(document).unwrap_err();
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
     for (fault, expected) in faults.iter().zip(expected) {
@@ -81,7 +81,7 @@ fn seeded() -> Defaults {
 }
 
 #[test]
-fn the_defaults_are_valid() {
+fn defaults_are_valid() {
     let Defaults { agent, conversation } = seeded();
     assert_eq!(
         (&agent.id, &conversation.id),
@@ -106,7 +106,7 @@ fn the_defaults_are_valid() {
 }
 
 #[test]
-fn the_defaults_are_good_beside_every_tool_of_the_server() {
+fn defaults_are_valid_with_every_server_tool() {
     let mut tools = built_in();
     tools.extend(diagnostics(Sleep::new(|_| std::future::ready(()))));
     let names: Vec<&str> = tools.iter().map(|tool| tool.definition().name.as_str()).collect();
@@ -123,19 +123,19 @@ fn the_defaults_are_good_beside_every_tool_of_the_server() {
 }
 
 #[test]
-fn what_is_not_said_has_a_default() {
+fn absent_members_have_defaults() {
     let context = read_conversation(&conversation());
     assert_eq!((context.tool_deadline_seconds, context.max_rounds), (86_400, 16));
     assert_eq!(context.chain, None, "the deployment's");
     assert_eq!(context.tools_on_continuation, ToolsOnContinuation::Send);
     assert!(!context.store_raw_payloads);
     assert_eq!(context.budgets.context_chunks, 12);
-    let partly = read_conversation(&with(conversation(), "Budgets", json!({ "ContextChunks": 3 })));
-    assert_eq!((partly.budgets.context_chunks, partly.budgets.context_tokens), (3, 8_000));
+    let partial = read_conversation(&with(conversation(), "Budgets", json!({ "ContextChunks": 3 })));
+    assert_eq!((partial.budgets.context_chunks, partial.budgets.context_tokens), (3, 8_000));
 }
 
 #[test]
-fn everything_that_can_be_said_is_read_and_written_alike() {
+fn every_member_round_trips() {
     let full = json!({
         "Kind": "conversation", "Id": "c", "Name": "Full", "ModelName": "m", "System": "s", "Temperature": 0.7,
         "TopP": 0.9, "MaxOutputTokens": 4000, "ReasoningEffort": "max", "Verbosity": "low", "ServiceTier": "flex",
@@ -176,12 +176,11 @@ fn everything_that_can_be_said_is_read_and_written_alike() {
 }
 
 #[test]
-fn a_file_holds_one_context_or_several() {
+fn file_holds_one_context_or_several() {
     assert_eq!(parse(&agent()).unwrap().len(), 1);
     let documents = parse(&json!([agent(), conversation()])).unwrap();
-    let which: Vec<(&str, &str)> =
-        documents.iter().map(|document| (document.kind(), document.id())).collect();
-    assert_eq!(which, [("agent", "a-1"), ("conversation", "c-1")]);
+    let ids: Vec<(&str, &str)> = documents.iter().map(|document| (document.kind(), document.id())).collect();
+    assert_eq!(ids, [("agent", "a-1"), ("conversation", "c-1")]);
     assert_eq!(
         parse(&json!([agent(), agent(), with(conversation(), "Id", "a-1")])).unwrap_err(),
         ["contexts[1].Id: another agent context has the id \"a-1\" too"]
@@ -189,44 +188,52 @@ fn a_file_holds_one_context_or_several() {
 }
 
 #[test]
-fn a_context_is_bounded_as_a_whole() {
+fn context_size_is_bounded() {
     assert!(parse(&with(conversation(), "System", "x".repeat(99_000))).is_ok());
-    refused(&with(conversation(), "System", "x".repeat(99_999)), &["contexts[0]: must have at most 100000"]);
+    assert_faults(
+        &with(conversation(), "System", "x".repeat(99_999)),
+        &["contexts[0]: must have at most 100000"],
+    );
 }
 
 #[test]
-fn an_agent_a_conversation_a_mode_and_the_server_together_never_bring_more_tools_than_a_request_may_offer() {
+fn contexts_mode_and_server_together_stay_within_the_tool_limit() {
     let tools = |count| (0..count).map(|n| tool(&format!("t{n}"))).collect::<Vec<Value>>();
-    let most = most_of_context(SERVER_TOOLS);
+    let max = max_context_tools(SERVER_TOOLS);
     for context in [agent(), conversation()] {
-        assert!(parse(&with(context.clone(), "ClientTools", tools(most))).is_ok());
-        let fault = format!("contexts[0].ClientTools: must hold at most {most}");
-        refused(&with(context, "ClientTools", tools(most + 1)), &[&fault]);
+        assert!(parse(&with(context.clone(), "ClientTools", tools(max))).is_ok());
+        let fault = format!("contexts[0].ClientTools: must hold at most {max}");
+        assert_faults(&with(context, "ClientTools", tools(max + 1)), &[&fault]);
     }
 }
 
 #[test]
-fn without_contexts_a_turn_uses_the_defaults() {
+fn turn_without_contexts_uses_the_defaults() {
     let defaults = seeded();
-    let turn = Effective::resolve(None, None, &defaults, ("configured", ChainPolicy::default()));
+    let turn =
+        ResolvedContext::resolve(None, None, &defaults, ("configured", ConversationStatePolicy::default()));
     assert_eq!((turn.route.model.as_str(), turn.route.provider), ("configured", None));
     assert_eq!(turn.system, defaults.conversation.system);
     assert_eq!(turn.client_tools, defaults.conversation.client_tools);
     assert_eq!(turn.tool_deadline, Duration::from_secs(86_400));
-    assert_eq!((turn.first_mode, turn.route.prices, turn.fallbacks), (None, None, Vec::new()));
+    assert_eq!((turn.initial_mode, turn.route.prices, turn.fallbacks), (None, None, Vec::new()));
 }
 
 #[test]
-fn a_sessions_own_contexts_stand_as_a_whole() {
+fn session_contexts_are_not_filled_from_defaults() {
     let agent = read_agent(&with(agent(), "ClientTools", json!([tool("a"), tool("shared")])));
     let own = with(tool("shared"), "Description", "Another.");
     let context = with(conversation(), "ClientTools", json!([own, tool("c")]));
     let context = with(with(context, "ModelName", "theirs"), "DefaultMode", "workflow_authoring");
     let context = read_conversation(&with(context, "ToolChoiceName", "c"));
-    let turn =
-        Effective::resolve(Some(&agent), Some(&context), &seeded(), ("configured", ChainPolicy::default()));
+    let turn = ResolvedContext::resolve(
+        Some(&agent),
+        Some(&context),
+        &seeded(),
+        ("configured", ConversationStatePolicy::default()),
+    );
     assert_eq!((turn.route.model.as_str(), turn.system.as_str()), ("theirs", "Be kind."));
-    assert_eq!(turn.first_mode.as_deref(), Some("workflow_authoring"));
+    assert_eq!(turn.initial_mode.as_deref(), Some("workflow_authoring"));
     assert_eq!(turn.tool_choice.as_deref(), Some("c"));
     let tools: Vec<(&str, &str)> =
         turn.client_tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
@@ -234,19 +241,24 @@ fn a_sessions_own_contexts_stand_as_a_whole() {
 }
 
 #[test]
-fn a_fallback_is_what_the_context_is_but_for_what_it_names() {
+fn fallback_inherits_members_it_leaves_out() {
     let prices =
         |prompt: &str| json!({ "PromptPerMillion": prompt, "CompletionPerMillion": "1", "Currency": "USD" });
     let context = with(with(conversation(), "Provider", "azure"), "Prices", prices("5"));
     let fallbacks = json!([{ "ModelName": "small", "Prices": prices("1") }, { "Provider": "local" }]);
     let context = read_conversation(&with(context, "Fallbacks", fallbacks));
-    let turn = Effective::resolve(None, Some(&context), &seeded(), ("configured", ChainPolicy::default()));
-    let told = |route: &Route| {
+    let turn = ResolvedContext::resolve(
+        None,
+        Some(&context),
+        &seeded(),
+        ("configured", ConversationStatePolicy::default()),
+    );
+    let summary = |route: &Route| {
         let prices = route.prices.as_ref().unwrap().prompt_per_million.to_string();
         (route.provider.clone().unwrap(), route.model.clone(), prices)
     };
     let route = |provider: &str, model: &str, prompt: &str| (provider.into(), model.into(), prompt.into());
-    assert_eq!(told(&turn.route), route("azure", "configured", "5"));
-    let fallbacks: Vec<_> = turn.fallbacks.iter().map(told).collect();
+    assert_eq!(summary(&turn.route), route("azure", "configured", "5"));
+    let fallbacks: Vec<_> = turn.fallbacks.iter().map(summary).collect();
     assert_eq!(fallbacks, [route("azure", "small", "1"), route("local", "configured", "5")]);
 }

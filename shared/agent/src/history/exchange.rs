@@ -1,187 +1,194 @@
-//! An earlier turn at hand.
+//! An earlier turn.
 
 use contracts::{Fingerprint, read::AgentSessionActiveFileRef, request::UserTurn};
-use protocol::{line::Predecessor, session::SolutionContext, turn::Turn};
+use protocol::{ancestry::ResolvedParent, session::SolutionContext, turn::Turn};
 
 use crate::{
-    call::{Reader, Round},
-    known::{self, Known, Solutions},
-    material::{self, Material},
+    attachments::{self, Attachments},
+    history_window::HistoryWindow,
     mode::Catalog,
-    model::{Instruction, Item, Message, Told},
+    model::{HistoryItem, Instruction, Message, ReplyItem},
     outcome::Outcome,
-    text::{indented, tokens},
+    prompt_state::{self, PromptState, SolutionTexts},
+    rounds::{ReasoningReader, Round},
+    text::{indent, tokens},
     tool::results_block,
-    window::Window,
 };
 
-/// What a message takes besides its texts.
-const FRAME_TOKENS: u32 = 8;
+/// Estimated overhead of a message besides its texts, in tokens.
+const MESSAGE_OVERHEAD_TOKENS: u32 = 8;
 
-/// A completed turn, to be told again: whole, or briefly, with its files named alone, without the
-/// chunks that it was told, and its long values cut.
+/// A completed turn, for a replay. The brief form has only the names of its files, no chunks from retrieval, and
+/// truncated values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// Its place in the line.
-    pub place: u64,
-    /// The turn that it went on from.
-    pub after: Option<Predecessor>,
-    /// The mode that it began in.
+    /// The turn's depth in the ancestry.
+    pub depth: u64,
+    /// The turn that it continues.
+    pub parent: Option<ResolvedParent>,
+    /// The mode at its start.
     pub mode: String,
-    /// The solution context that held, by its text's hash.
+    /// Text hash of the solution context at its start.
     pub solution: Option<Fingerprint>,
-    /// The solution context that it brought itself.
-    pub brought: Option<(SolutionContext, String)>,
-    /// How the turns before it were told to it.
-    pub window: Option<Window>,
-    /// What its files are called, for a user who is told that they are not repeated.
+    /// The solution context that its own request supplied.
+    pub supplied_solution: Option<(SolutionContext, String)>,
+    /// The history window of its requests.
+    pub window: Option<HistoryWindow>,
+    /// Names of its files, for a warning that they are not repeated.
     pub files: Vec<String>,
     instruction: Instruction,
-    whole: Option<Material>,
+    attachments: Option<Attachments>,
     context_block: Option<String>,
-    named: Option<String>,
+    names_block: Option<String>,
     rounds: Vec<Round>,
     answer: String,
-    told_mode: Option<String>,
+    chain_mode: Option<String>,
     brief_tokens: u32,
-    whole_tokens: u32,
+    full_tokens: u32,
 }
 
 impl Exchange {
-    /// What there is to tell of a turn; none when its outcome holds no answer. `refs` say which of its files
-    /// went to the model.
+    /// Creates the exchange of a turn; none if its outcome has no answer. `refs` determine which of its files the
+    /// model got.
     #[must_use]
-    pub fn of(
+    pub fn new(
         turn: &Turn,
         request: &UserTurn,
         refs: &[AgentSessionActiveFileRef],
         outcome: &Outcome,
     ) -> Option<Self> {
-        let answer = outcome.response.answer()?;
-        let (whole, named) = (Material::of(request, refs), material::named(request, refs));
+        let answer = outcome.response.answer_text()?;
+        let (attachments, names_block) =
+            (Attachments::new(request, refs), attachments::names_block(request, refs));
         let rounds = outcome.rounds();
-        let instruction = Instruction::of(request);
-        let words =
+        let instruction = Instruction::from_request(request);
+        let texts =
             [Some(answer.as_str()), request.instruction.as_deref(), request.solution_context_text.as_deref()];
-        let words: u32 =
-            words.into_iter().flatten().map(tokens).sum::<u32>().saturating_add(2 * FRAME_TOKENS);
+        let text_tokens: u32 =
+            texts.into_iter().flatten().map(tokens).sum::<u32>().saturating_add(2 * MESSAGE_OVERHEAD_TOKENS);
         let context_block = outcome.context_block().map(str::to_owned);
-        let context = context_block.as_deref().map_or(0, tokens);
-        let brief: u32 = rounds.iter().map(|round| tokens_of(&round.brief())).sum();
-        let all: u32 = rounds.iter().map(tokens_of).sum();
-        let brought = request.solution_context_text.clone().filter(|text| !text.trim().is_empty());
+        let context_tokens = context_block.as_deref().map_or(0, tokens);
+        let brief_rounds: u32 = rounds.iter().map(|round| round_tokens(&round.brief())).sum();
+        let full_rounds: u32 = rounds.iter().map(round_tokens).sum();
+        let supplied_solution = request.solution_context_text.clone().filter(|text| !text.trim().is_empty());
         Some(Self {
-            place: turn.place(),
-            after: turn.predecessor(),
+            depth: turn.depth(),
+            parent: turn.resolved_parent(),
             mode: turn.mode.clone(),
-            solution: outcome.report.told_solution,
-            brought: brought.map(|text| {
-                let named = SolutionContext {
+            solution: outcome.report.chain_solution,
+            supplied_solution: supplied_solution.map(|text| {
+                let context = SolutionContext {
                     session: Some(turn.key.session.session.clone()),
                     turn: turn.key.turn.clone(),
                     request: turn.fingerprint,
-                    request_by: turn.request_by.clone(),
-                    text: Fingerprint::of_bytes(text.as_bytes()),
+                    submission_id: turn.submission_id.clone(),
+                    text: Fingerprint::hash_bytes(text.as_bytes()),
                 };
-                (named, text)
+                (context, text)
             }),
-            window: outcome.window().cloned(),
-            files: material::names(request, refs),
+            window: outcome.history_window().cloned(),
+            files: attachments::display_names(request, refs),
             instruction,
-            brief_tokens: words.saturating_add(named.as_deref().map_or(0, tokens)).saturating_add(brief),
-            whole_tokens: words.saturating_add(whole.tokens()).saturating_add(context).saturating_add(all),
-            whole: Some(whole),
+            brief_tokens: text_tokens
+                .saturating_add(names_block.as_deref().map_or(0, tokens))
+                .saturating_add(brief_rounds),
+            full_tokens: text_tokens
+                .saturating_add(attachments.tokens())
+                .saturating_add(context_tokens)
+                .saturating_add(full_rounds),
+            attachments: Some(attachments),
             context_block,
-            named,
+            names_block,
             rounds,
             answer,
-            told_mode: outcome.report.told_mode.clone(),
+            chain_mode: outcome.report.chain_mode.clone(),
         })
     }
 
-    /// About how many tokens it takes to tell it, whole or briefly.
+    /// Estimates its tokens, in full or in brief.
     #[must_use]
-    pub fn tokens(&self, whole: bool) -> u32 {
-        if whole { self.whole_tokens.max(self.brief_tokens) } else { self.brief_tokens }
+    pub fn tokens(&self, full: bool) -> u32 {
+        if full { self.full_tokens.max(self.brief_tokens) } else { self.brief_tokens }
     }
 
-    /// The same, to be told briefly alone: there is no room for more.
+    /// Keeps only the brief form, if there is no budget for more.
     #[must_use]
-    pub fn briefly(self) -> Self {
+    pub fn into_brief(self) -> Self {
         Self {
-            whole: None,
+            attachments: None,
             context_block: None,
             rounds: self.rounds.iter().map(Round::brief).collect(),
             ..self
         }
     }
 
-    /// It in words alone, for whoever sums it up: what was asked, what tools were called, what was answered. Long
-    /// values are shortened as in `[TOOL_RESULTS]`.
+    /// Returns the turn as plain text for compaction: the instruction, the tool calls and the answer. Long values are
+    /// shortened as in `[TOOL_RESULTS]`.
     #[must_use]
-    pub fn in_words(&self) -> String {
-        let asked = match &self.instruction {
-            Instruction::User(words) => words.as_str(),
+    pub fn to_transcript(&self) -> String {
+        let instruction = match &self.instruction {
+            Instruction::User(text) => text.as_str(),
             Instruction::FilesAlone | Instruction::ToolResults => "(no words)",
         };
         let files = (!self.files.is_empty()).then(|| format!("Files: {}", self.files.join(", ")));
         let tools: Vec<String> =
             self.rounds.iter().filter_map(|round| results_block(&round.outputs())).collect();
-        let tools = (!tools.is_empty()).then(|| format!("Tools:\n{}", indented(&tools.join("\n"))));
-        let said = |who: &str, words: &str| Some(format!("{who}:\n{}", indented(words)));
-        let parts = [said("User", asked), files, tools, said("Assistant", &self.answer)];
-        format!("Turn {}\n{}", self.place, parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))
+        let tools = (!tools.is_empty()).then(|| format!("Tools:\n{}", indent(&tools.join("\n"))));
+        let section = |who: &str, text: &str| Some(format!("{who}:\n{}", indent(text)));
+        let parts = [section("User", instruction), files, tools, section("Assistant", &self.answer)];
+        format!("Turn {}\n{}", self.depth, parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))
     }
 
-    /// Tells it: what was said and replied, in order.
-    pub(super) fn tell(
+    /// Renders the turn's messages and replies, in order.
+    pub(super) fn render(
         &self,
-        whole: bool,
-        known: &mut Known,
-        solutions: &Solutions,
+        full: bool,
+        prompt_state: &mut PromptState,
+        solution_texts: &SolutionTexts,
         catalog: &Catalog,
-        reader: Option<Reader<'_>>,
-    ) -> Vec<Told> {
-        let mode = known.learns_mode(&self.mode, catalog);
-        let solution = known.learns_solution(self.solution, solutions);
-        // The text may be gone. The next turns are told what differs from what held, all the same.
-        known.solution = self.solution;
-        let material = self.whole.as_ref().filter(|_| whole);
-        // What was read too far back has been made brief already.
-        let has_long = self.whole.is_some() && !whole;
-        let (files_block, attachments) = match material {
-            Some(material) => (material.files_block.clone(), material.attachments.clone()),
-            None => (self.named.clone(), Vec::new()),
+        reader: Option<ReasoningReader<'_>>,
+    ) -> Vec<HistoryItem> {
+        let mode = prompt_state.update_mode(&self.mode, catalog);
+        let solution = prompt_state.update_solution(self.solution, solution_texts);
+        // The text may be gone. Later turns still get only what differs from this context.
+        prompt_state.solution = self.solution;
+        let attachments = self.attachments.as_ref().filter(|_| full);
+        // An exchange without attachments is in brief form already.
+        let has_long = self.attachments.is_some() && !full;
+        let (files_block, parts) = match attachments {
+            Some(attachments) => (attachments.files_block.clone(), attachments.parts.clone()),
+            None => (self.names_block.clone(), Vec::new()),
         };
-        let mut told = vec![Told::Said(Message {
+        let mut items = vec![HistoryItem::Message(Message {
             instruction: self.instruction.clone(),
-            context_block: self.context_block.clone().filter(|_| whole),
+            context_block: self.context_block.clone().filter(|_| full),
             files_block,
-            attachments,
-            update: known::update([mode, solution]),
+            attachments: parts,
+            update: prompt_state::join_updates([mode, solution]),
             ..Message::in_mode(&self.mode)
         })];
         for round in &self.rounds {
             let brief = has_long.then(|| round.brief());
             let round = brief.as_ref().unwrap_or(round);
-            told.push(Told::Replied(round.replied(reader)));
-            told.push(Told::Said(known.learns_results(round, catalog)));
+            items.push(HistoryItem::Reply(round.reply_items(reader)));
+            items.push(HistoryItem::Message(prompt_state.tool_results_message(round, catalog)));
         }
-        if let Some(mode) = &self.told_mode {
-            known.mode = Some(mode.clone());
+        if let Some(mode) = &self.chain_mode {
+            prompt_state.mode = Some(mode.clone());
         }
-        told.extend(
-            (!self.answer.trim().is_empty()).then(|| Told::Replied(vec![Item::Text(self.answer.clone())])),
+        items.extend(
+            (!self.answer.trim().is_empty())
+                .then(|| HistoryItem::Reply(vec![ReplyItem::Text(self.answer.clone())])),
         );
-        told
+        items
     }
 }
 
-/// About how many tokens a round takes: its results and arguments stand in the block a second time, shortened.
-fn tokens_of(round: &Round) -> u32 {
-    let bytes = round.size().saturating_add(round.calls.len().saturating_mul(IN_BLOCK));
-    u32::try_from(bytes.div_ceil(3)).unwrap_or(u32::MAX).saturating_add(2 * FRAME_TOKENS)
+/// Estimates the tokens of a round. Its results and arguments appear a second time in the block, shortened.
+fn round_tokens(round: &Round) -> u32 {
+    let bytes = round.size().saturating_add(round.calls.len().saturating_mul(MAX_BLOCK_ENTRY_BYTES));
+    u32::try_from(bytes.div_ceil(3)).unwrap_or(u32::MAX).saturating_add(2 * MESSAGE_OVERHEAD_TOKENS)
 }
 
-/// What a call's entry in the block takes at most, about, in bytes.
-const IN_BLOCK: usize = 512;
+/// Approximate maximum size of a call's entry in the block, in bytes.
+const MAX_BLOCK_ENTRY_BYTES: usize = 512;

@@ -1,59 +1,65 @@
-//! What fits: how much of a conversation is told, and how the window moves.
+//! Fits earlier turns into a token budget, and moves the history window.
 
 use super::Exchange;
-use crate::window::Window;
+use crate::history_window::HistoryWindow;
 
-/// The most earlier turns that are told.
-pub(super) const MOST_TURNS: usize = 100;
+/// Maximum number of earlier turns in a request.
+pub(super) const MAX_TURNS: usize = 100;
 
-/// Which of some turns are told, and from which on whole.
+/// The turns that fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fits {
-    /// The first that is told; none of them is told when it lies behind the last.
+pub(super) struct FittedWindow {
+    /// Depth of the first turn; greater than the last one's if none fits.
     pub(super) from: u64,
-    /// The first that is told whole.
-    pub(super) whole_from: u64,
-    /// About how many tokens they take.
+    /// Depth of the first turn in full.
+    pub(super) full_from: u64,
+    /// Estimated tokens of these turns.
     pub(super) tokens: u32,
 }
 
-/// What fits of some turns, oldest first, into `room` tokens. While they fit as the window before had them,
-/// nothing changes; otherwise a quarter of the room is made free: files and long values go first, the oldest
-/// first, and then turns. `next` is the turn that they are told to; `all` says whether the turns at hand
-/// begin where the window did.
-pub(super) fn fit(exchanges: &[Exchange], before: Option<&Window>, all: bool, room: u32, next: u64) -> Fits {
-    let first = exchanges.first().map_or(next, |exchange| exchange.place);
-    let from = before.map_or(first, |window| window.from.max(first).min(next));
-    let whole_from = before.map_or(from, |window| window.whole_from.max(from).min(next));
-    let mut fits = Fits { from, whole_from, tokens: tokens(exchanges, from, whole_from) };
-    if all && fits.tokens <= room && exchanges.len() <= MOST_TURNS {
-        return fits;
+/// Fits turns, oldest first, into `token_budget` tokens. As long as they fit in the previous window, it doesn't
+/// change. Otherwise a quarter of the budget is freed: files and long values go first, oldest first, and then turns.
+/// `next` is the depth of the current turn. `starts_at_window` is set if the loaded turns go back to the window's
+/// start.
+pub(super) fn fit(
+    exchanges: &[Exchange],
+    previous: Option<&HistoryWindow>,
+    starts_at_window: bool,
+    token_budget: u32,
+    next: u64,
+) -> FittedWindow {
+    let first = exchanges.first().map_or(next, |exchange| exchange.depth);
+    let from = previous.map_or(first, |window| window.from.max(first).min(next));
+    let full_from = previous.map_or(from, |window| window.full_from.max(from).min(next));
+    let mut fitted = FittedWindow { from, full_from, tokens: tokens(exchanges, from, full_from) };
+    if starts_at_window && fitted.tokens <= token_budget && exchanges.len() <= MAX_TURNS {
+        return fitted;
     }
-    let goal = room - room / 4;
-    let later = || exchanges.iter().map(|exchange| exchange.place.saturating_add(1));
-    for place in later() {
-        if fits.tokens <= goal {
+    let target = token_budget - token_budget / 4;
+    let next_depths = || exchanges.iter().map(|exchange| exchange.depth.saturating_add(1));
+    for depth in next_depths() {
+        if fitted.tokens <= target {
             break;
         }
-        fits.whole_from = fits.whole_from.max(place);
-        fits.tokens = tokens(exchanges, fits.from, fits.whole_from);
+        fitted.full_from = fitted.full_from.max(depth);
+        fitted.tokens = tokens(exchanges, fitted.from, fitted.full_from);
     }
-    let most = MOST_TURNS - MOST_TURNS / 4;
-    for (left, place) in later().enumerate() {
-        if fits.tokens <= goal && exchanges.len() - left <= most {
+    let max_turns = MAX_TURNS - MAX_TURNS / 4;
+    for (dropped, depth) in next_depths().enumerate() {
+        if fitted.tokens <= target && exchanges.len() - dropped <= max_turns {
             break;
         }
-        fits.from = fits.from.max(place);
-        fits.tokens = tokens(exchanges, fits.from, fits.whole_from);
+        fitted.from = fitted.from.max(depth);
+        fitted.tokens = tokens(exchanges, fitted.from, fitted.full_from);
     }
-    if fits.from > exchanges.last().map_or(0, |exchange| exchange.place) {
-        fits.from = next;
+    if fitted.from > exchanges.last().map_or(0, |exchange| exchange.depth) {
+        fitted.from = next;
     }
-    fits.whole_from = fits.whole_from.max(fits.from);
-    fits
+    fitted.full_from = fitted.full_from.max(fitted.from);
+    fitted
 }
 
-fn tokens(exchanges: &[Exchange], from: u64, whole_from: u64) -> u32 {
-    let told = exchanges.iter().filter(|exchange| exchange.place >= from);
-    told.map(|exchange| exchange.tokens(exchange.place >= whole_from)).fold(0, u32::saturating_add)
+fn tokens(exchanges: &[Exchange], from: u64, full_from: u64) -> u32 {
+    let included = exchanges.iter().filter(|exchange| exchange.depth >= from);
+    included.map(|exchange| exchange.tokens(exchange.depth >= full_from)).fold(0, u32::saturating_add)
 }

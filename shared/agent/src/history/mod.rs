@@ -1,19 +1,18 @@
-//! History: a session's earlier turns as they are told again, where the provider can't be asked to
-//! remember them.
+//! The earlier turns of a session, replayed when the provider doesn't store them.
 //!
-//! A conversation is told as the provider would have it: the system message that it began with, then every
-//! message and reply in order, then what is new. So each request begins with the one before, to the byte,
-//! which is what a provider's prompt cache goes by. What no longer fits goes in blocks ([`Window`](crate::window::Window)).
+//! A replay has the system message from the start of the window, then every message and reply in order, then the new
+//! message. Each request repeats the one before byte by byte, which is the key of a provider's prompt cache. What no
+//! longer fits is dropped in blocks ([`HistoryWindow`](crate::history_window::HistoryWindow)).
 //!
-//! Pure. Deliberately absent: reading the turns, and how a request spells them.
+//! The module does no I/O and knows no wire format.
 
 mod exchange;
 mod fit;
-mod telling;
+mod render;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 pub use exchange::Exchange;
-pub use telling::{Now, Telling, tell};
-pub use walk::{Earlier, LeftOut, Walk};
+pub use render::{RenderTarget, RenderedHistory, render};
+pub use walk::{AncestryWalk, LoadedHistory, Truncation};

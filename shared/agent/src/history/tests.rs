@@ -6,10 +6,10 @@ use contracts::{
 };
 use proptest::prelude::*;
 use protocol::{
-    chain::Start,
+    ancestry::ParentRef,
+    chain::ChainStart,
     detail::Report,
     id::{AttemptId, SessionKey},
-    line::After,
     session::SolutionContext,
     turn::{Stage, State, Turn},
 };
@@ -17,15 +17,15 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    call::{CallRecord, Round},
+    attachments,
     context::Budgets,
-    known::Solutions,
-    material,
+    history_window::HistoryWindow,
     mode::Catalog,
-    model::{Instruction, Item, Message, Told},
+    model::{HistoryItem, Instruction, Message, ReplyItem},
     outcome::Outcome,
+    prompt_state::SolutionTexts,
+    rounds::{Round, ToolCallRecord},
     tool,
-    window::Window,
 };
 
 fn catalog() -> Catalog {
@@ -48,23 +48,23 @@ fn head(sequence: u64, mode: &str) -> Turn {
     Turn {
         key: session.turn(TurnId::new(format!("t{sequence}")).unwrap()),
         sequence,
-        after: After::turn(sequence - 1),
-        offset: 0,
-        fingerprint: Fingerprint::of_bytes(&sequence.to_be_bytes()),
-        request_by: None,
+        parent: ParentRef::in_session(sequence - 1),
+        base_depth: 0,
+        fingerprint: Fingerprint::hash_bytes(&sequence.to_be_bytes()),
+        submission_id: None,
         requested_by: UserId::new("ann").unwrap(),
         created: Timestamp::from_millis(0),
         mode: mode.to_owned(),
-        chain: Start::First,
+        chain: ChainStart::First,
         attempt: attempt.clone(),
         due: None,
         takeovers: 0,
         streamed: false,
         suspended_by: None,
-        accepted: None,
+        accepted_results: None,
         ended_by: None,
-        recorded: None,
-        shown: None,
+        last_step: None,
+        checkpoint: None,
         state: State::Running {
             lease_ends: Timestamp::from_millis(0),
             stage: Stage { round: 0, attempts: vec![attempt] },
@@ -72,51 +72,52 @@ fn head(sequence: u64, mode: &str) -> Turn {
     }
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Default)]
-struct Came<'a> {
+struct TurnResult<'a> {
     answer: &'a str,
     rounds: Vec<Round>,
-    told_mode: Option<&'a str>,
+    chain_mode: Option<&'a str>,
     solution: Option<&'a str>,
-    window: Option<Window>,
+    window: Option<HistoryWindow>,
 }
 
-fn outcome(came: Came<'_>) -> Outcome {
+fn outcome(result: TurnResult<'_>) -> Outcome {
     let answer = Final {
         metadata: Metadata {
             session_id: SessionId::new("s").unwrap(),
             turn_id: TurnId::new("t").unwrap(),
             mode_display_name: "General".to_owned(),
         },
-        primary_output_text: came.answer.to_owned(),
+        primary_output_text: result.answer.to_owned(),
         files: Vec::new(),
         tool_results: Vec::new(),
         user_warnings: Vec::new(),
         usage: None,
     };
     let report = Report {
-        told_mode: came.told_mode.map(str::to_owned),
-        told_solution: came.solution.map(|text| Fingerprint::of_bytes(text.as_bytes())),
+        chain_mode: result.chain_mode.map(str::to_owned),
+        chain_solution: result.solution.map(|text| Fingerprint::hash_bytes(text.as_bytes())),
         ..Report::default()
     };
-    Outcome::completed(AgentExecuteResponse::Final(answer), report, None).told(came.rounds, came.window)
+    Outcome::completed(AgentExecuteResponse::Final(answer), report, None)
+        .with_history(result.rounds, result.window)
 }
 
-fn exchange(sequence: u64, mode: &str, members: &Value, came: Came<'_>) -> Exchange {
+fn exchange(sequence: u64, mode: &str, members: &Value, result: TurnResult<'_>) -> Exchange {
     let request = request(members);
-    let refs = material::choose(&request, &Budgets::default(), &[]);
-    Exchange::of(&head(sequence, mode), &request, &refs, &outcome(came)).unwrap()
+    let refs = attachments::choose(&request, &Budgets::default(), &[]);
+    Exchange::new(&head(sequence, mode), &request, &refs, &outcome(result)).unwrap()
 }
 
-/// A turn that takes about this many tokens.
+/// Creates a turn of about this many tokens.
 fn of_tokens(sequence: u64, tokens: u32) -> Exchange {
     let words = "x".repeat(usize::try_from(tokens.saturating_sub(18)).unwrap() * 3);
     exchange(
         sequence,
         "general",
         &json!({ "Instruction": words }),
-        Came { answer: "Yes.", ..Came::default() },
+        TurnResult { answer: "Yes.", ..TurnResult::default() },
     )
 }
 
@@ -127,11 +128,11 @@ fn with_file(sequence: u64, tokens: usize) -> Exchange {
     }]);
     let image = json!([{ "Id": "shot", "MimeType": "image/png", "DataBase64": "iVBORw0KGgpyZXN0" }]);
     let members = json!({ "InputArtifacts": file, "ClipboardImages": image });
-    exchange(sequence, "general", &members, Came { answer: "Read.", ..Came::default() })
+    exchange(sequence, "general", &members, TurnResult { answer: "Read.", ..TurnResult::default() })
 }
 
 fn round(id: &str, result: &str, mode: &str) -> Round {
-    let call = CallRecord {
+    let call = ToolCallRecord {
         call_id: id.to_owned(),
         provider_id: None,
         name: "look".to_owned(),
@@ -139,110 +140,120 @@ fn round(id: &str, result: &str, mode: &str) -> Round {
         outcome: Some(ToolOutcome::ResultJson(result.to_owned())),
         ran_by: None,
         execution_ms: None,
-        whole: crate::call::WholeCall::default(),
+        files: crate::rounds::CallFiles::default(),
     };
     Round { calls: vec![call], mode: Some(mode.to_owned()), ..Round::default() }
 }
 
-fn earlier(exchanges: Vec<Exchange>, window: Option<Window>) -> Earlier {
-    Earlier { exchanges, window, ..Earlier::default() }
+fn earlier(exchanges: Vec<Exchange>, window: Option<HistoryWindow>) -> LoadedHistory {
+    LoadedHistory { exchanges, window, ..LoadedHistory::default() }
 }
 
-fn now(sequence: u64, room: u32) -> Now<'static> {
-    Now {
-        place: sequence,
+fn now(sequence: u64, token_budget: u32) -> RenderTarget<'static> {
+    RenderTarget {
+        depth: sequence,
         mode: "general",
         solution: None,
-        reader: None,
-        room,
+        reasoning_reader: None,
+        token_budget,
         summary: None,
-        briefly: false,
+        omits_files: false,
     }
 }
 
-fn said(told: &Told) -> Option<&Message> {
-    match told {
-        Told::Said(message) => Some(message),
-        Told::Replied(_) => None,
+fn message_of(item: &HistoryItem) -> Option<&Message> {
+    match item {
+        HistoryItem::Message(message) => Some(message),
+        HistoryItem::Reply(_) => None,
     }
 }
 
-/// The turns that are told, by what the user said first in each.
-fn turns(telling: &Telling) -> usize {
+/// Counts the replayed turns, by the user's first message in each.
+fn turns(rendered: &RenderedHistory) -> usize {
     let own = |message: &&Message| message.instruction != Instruction::ToolResults;
-    telling.told.iter().filter_map(said).filter(own).count()
+    rendered.items.iter().filter_map(message_of).filter(own).count()
 }
 
 #[test]
-fn a_turn_is_told_in_its_own_words_its_rounds_in_order_and_its_answer_last() {
+fn turn_renders_instruction_then_rounds_then_answer() {
     let rounds = vec![round("c1", "{\"at\":1}", "general"), round("c2", "2", "ddr_authoring")];
-    let came = Came { answer: "Found.", rounds, told_mode: Some("ddr_authoring"), ..Came::default() };
-    let one = exchange(1, "general", &json!({ "Instruction": "Look it up." }), came);
-    let telling = tell(&earlier(vec![one], None), now(2, 10_000), &catalog());
+    let result =
+        TurnResult { answer: "Found.", rounds, chain_mode: Some("ddr_authoring"), ..TurnResult::default() };
+    let one = exchange(1, "general", &json!({ "Instruction": "Look it up." }), result);
+    let rendered = render(&earlier(vec![one], None), now(2, 10_000), &catalog());
     let [
-        Told::Said(own),
-        Told::Replied(first),
-        Told::Said(after),
-        Told::Replied(_),
-        Told::Said(last),
+        HistoryItem::Message(own),
+        HistoryItem::Reply(first),
+        HistoryItem::Message(after),
+        HistoryItem::Reply(_),
+        HistoryItem::Message(last),
         answer,
-    ] = telling.told.as_slice()
+    ] = rendered.items.as_slice()
     else {
-        panic!("{:?}", telling.told)
+        panic!("{:?}", rendered.items)
     };
     assert_eq!(own.instruction, Instruction::User("Look it up.".to_owned()));
-    assert!(matches!(first.as_slice(), [Item::Call(call)] if call.call_id == "c1"), "{first:?}");
+    assert!(matches!(first.as_slice(), [ReplyItem::Call(call)] if call.call_id == "c1"), "{first:?}");
     assert_eq!((after.tool_outputs.len(), &after.update), (1, &None));
     assert_eq!((last.mode.as_str(), last.tool_outputs[0].call.call_id.as_str()), ("ddr_authoring", "c2"));
     assert!(last.update.as_deref().unwrap().starts_with("[MODE_INSTRUCTIONS: ddr_authoring]"));
-    assert_eq!(*answer, Told::Replied(vec![Item::Text("Found.".to_owned())]));
-    assert_eq!(telling.known.mode.as_deref(), Some("ddr_authoring"));
+    assert_eq!(*answer, HistoryItem::Reply(vec![ReplyItem::Text("Found.".to_owned())]));
+    assert_eq!(rendered.prompt_state.mode.as_deref(), Some("ddr_authoring"));
 }
 
 #[test]
-fn a_turn_of_a_version_before_is_told_with_its_calls_as_one_round() {
+fn legacy_calls_render_as_one_round() {
     let report = json!({ "SchemaVersion": 1, "Kind": "completed", "Report": {}, "Exchanges": [
         { "CallId": "c1", "Name": "look", "Arguments": "{}", "Outcome": { "ResultJson": "1" } },
         { "CallId": "c2", "Name": "look", "Arguments": "", "Outcome": { "ErrorMessage": "gone" } },
-    ], "Response": serde_json::to_value(outcome(Came { answer: "Found.", ..Came::default() }).response).unwrap() });
+    ], "Response": serde_json::to_value(outcome(TurnResult { answer: "Found.", ..TurnResult::default() }).response).unwrap() });
     let stored = Outcome::from_json(report.to_string().as_bytes()).unwrap();
-    let one = Exchange::of(&head(1, "general"), &request(&json!({})), &[], &stored).unwrap();
-    let telling = tell(&earlier(vec![one], None), now(2, 10_000), &catalog());
-    let [Told::Said(_), Told::Replied(calls), Told::Said(results), Told::Replied(_)] =
-        telling.told.as_slice()
+    let one = Exchange::new(&head(1, "general"), &request(&json!({})), &[], &stored).unwrap();
+    let rendered = render(&earlier(vec![one], None), now(2, 10_000), &catalog());
+    let [
+        HistoryItem::Message(_),
+        HistoryItem::Reply(calls),
+        HistoryItem::Message(results),
+        HistoryItem::Reply(_),
+    ] = rendered.items.as_slice()
     else {
-        panic!("{:?}", telling.told)
+        panic!("{:?}", rendered.items)
     };
     assert_eq!((calls.len(), results.tool_outputs.len(), results.mode.as_str()), (2, 2, "general"));
-    assert!(matches!(&calls[1], Item::Call(call) if call.arguments == "{}"), "no arguments are no JSON");
+    assert!(matches!(&calls[1], ReplyItem::Call(call) if call.arguments == "{}"), "no arguments are no JSON");
 }
 
 #[test]
-fn a_turn_without_an_answer_is_not_told() {
+fn turn_without_answer_has_no_exchange() {
     let failed = Outcome::failed(contracts::ErrorCode::Internal.into(), Report::default());
-    assert_eq!(Exchange::of(&head(1, "general"), &request(&json!({})), &[], &failed), None);
+    assert_eq!(Exchange::new(&head(1, "general"), &request(&json!({})), &[], &failed), None);
 }
 
 #[test]
-fn what_changed_is_told_where_it_changed_and_the_system_message_says_what_held_first() {
-    let came = |solution| Came { answer: "Yes.", solution, told_mode: None, ..Came::default() };
+fn changes_render_in_place_and_system_message_keeps_initial_state() {
+    let result =
+        |solution| TurnResult { answer: "Yes.", solution, chain_mode: None, ..TurnResult::default() };
     let exchanges = vec![
-        exchange(1, "general", &json!({ "SolutionContextText": "Rust." }), came(Some("Rust."))),
-        exchange(2, "ddr_authoring", &json!({}), came(Some("Rust."))),
-        exchange(3, "ddr_authoring", &json!({ "SolutionContextText": "Go." }), came(Some("Go."))),
-        exchange(4, "ddr_authoring", &json!({ "SolutionContextText": "" }), came(None)),
+        exchange(1, "general", &json!({ "SolutionContextText": "Rust." }), result(Some("Rust."))),
+        exchange(2, "ddr_authoring", &json!({}), result(Some("Rust."))),
+        exchange(3, "ddr_authoring", &json!({ "SolutionContextText": "Go." }), result(Some("Go."))),
+        exchange(4, "ddr_authoring", &json!({ "SolutionContextText": "" }), result(None)),
     ];
-    let texts = ["Rust.", "Go."].map(|text| (Fingerprint::of_bytes(text.as_bytes()), text.to_owned()));
-    let earlier = Earlier { solutions: Solutions::from(texts), ..earlier(exchanges, None) };
-    let telling = tell(&earlier, now(5, 10_000), &catalog());
-    assert_eq!(telling.window.mode, "general");
+    let texts = ["Rust.", "Go."].map(|text| (Fingerprint::hash_bytes(text.as_bytes()), text.to_owned()));
+    let earlier = LoadedHistory { solution_texts: SolutionTexts::from(texts), ..earlier(exchanges, None) };
+    let rendered = render(&earlier, now(5, 10_000), &catalog());
+    assert_eq!(rendered.window.mode, "general");
     assert_eq!(
-        telling.window.solution.as_ref().unwrap().turn.as_str(),
+        rendered.window.solution.as_ref().unwrap().turn.as_str(),
         "t1",
         "named by the turn that brought it"
     );
-    let updates: Vec<&str> =
-        telling.told.iter().filter_map(said).map(|said| said.update.as_deref().unwrap_or_default()).collect();
+    let updates: Vec<&str> = rendered
+        .items
+        .iter()
+        .filter_map(message_of)
+        .map(|message| message.update.as_deref().unwrap_or_default())
+        .collect();
     assert_eq!(updates[0], "");
     assert!(updates[1].starts_with("[MODE_INSTRUCTIONS: ddr_authoring]") && !updates[1].contains("SOLUTION"));
     assert!(updates[2].starts_with("[SOLUTION_CONTEXT]") && updates[2].ends_with("Go."), "{}", updates[2]);
@@ -250,18 +261,18 @@ fn what_changed_is_told_where_it_changed_and_the_system_message_says_what_held_f
 }
 
 #[test]
-fn the_window_stays_until_it_is_full_and_then_a_quarter_is_made_free() {
+fn window_moves_only_when_full_and_frees_a_quarter() {
     let turns_of = |count: u64| (1..=count).map(|n| of_tokens(n, 100)).collect::<Vec<_>>();
-    let mut window: Option<Window> = None;
+    let mut window: Option<HistoryWindow> = None;
     let mut begins = Vec::new();
     for sequence in 2..=24 {
         let at_hand = turns_of(sequence - 1);
         let from = window.as_ref().map_or(1, |window| window.from);
-        let at_hand = at_hand.into_iter().filter(|exchange| exchange.place >= from).collect();
-        let telling = tell(&earlier(at_hand, window), now(sequence, 1_000), &catalog());
-        assert!(telling.tokens <= 1_000 && turns(&telling) >= 1);
-        begins.push(telling.window.from);
-        window = Some(telling.window);
+        let at_hand = at_hand.into_iter().filter(|exchange| exchange.depth >= from).collect();
+        let rendered = render(&earlier(at_hand, window), now(sequence, 1_000), &catalog());
+        assert!(rendered.tokens <= 1_000 && turns(&rendered) >= 1);
+        begins.push(rendered.window.from);
+        window = Some(rendered.window);
     }
     let mut moves = begins.clone();
     moves.dedup();
@@ -269,68 +280,79 @@ fn the_window_stays_until_it_is_full_and_then_a_quarter_is_made_free() {
 }
 
 #[test]
-fn files_go_before_words_the_oldest_first_and_are_named_with_their_hash() {
+fn oldest_files_are_dropped_first_and_named_with_hash() {
     let exchanges = vec![with_file(1, 3_000), with_file(2, 3_000), of_tokens(3, 200)];
-    let all = tell(&earlier(exchanges.clone(), None), now(4, 20_000), &catalog());
-    assert!(all.not_repeated.is_empty());
-    let first = said(&all.told[0]).unwrap();
+    let all = render(&earlier(exchanges.clone(), None), now(4, 20_000), &catalog());
+    assert!(all.omitted_files.is_empty());
+    let first = message_of(&all.items[0]).unwrap();
     assert!(first.files_block.as_deref().unwrap().contains("yyy") && first.attachments.len() == 1);
 
-    let tight = tell(&earlier(exchanges.clone(), None), now(4, 7_000), &catalog());
-    assert_eq!((turns(&tight), tight.window.from, tight.window.whole_from), (3, 1, 2));
-    let first = said(&tight.told[0]).unwrap();
+    let tight = render(&earlier(exchanges.clone(), None), now(4, 7_000), &catalog());
+    assert_eq!((turns(&tight), tight.window.from, tight.window.full_from), (3, 1, 2));
+    let first = message_of(&tight.items[0]).unwrap();
     assert_eq!(first.attachments, []);
     insta::assert_snapshot!(first.files_block.as_deref().unwrap());
     assert!(
-        tight.not_repeated[0].starts_with("src/1.rs (")
-            && tight.not_repeated[1].contains("pasted image shot")
+        tight.omitted_files[0].starts_with("src/1.rs (")
+            && tight.omitted_files[1].contains("pasted image shot")
     );
-    assert!(said(&tight.told[2]).unwrap().files_block.as_deref().unwrap().contains("yyy"), "newest first");
+    assert!(
+        message_of(&tight.items[2]).unwrap().files_block.as_deref().unwrap().contains("yyy"),
+        "newest first"
+    );
 
-    let again = tell(&earlier(exchanges, Some(tight.window)), now(4, 7_000), &catalog());
-    assert_eq!((again.told, again.not_repeated), (tight.told, Vec::new()), "told and warned of once");
+    let again = render(&earlier(exchanges, Some(tight.window)), now(4, 7_000), &catalog());
+    assert_eq!((again.items, again.omitted_files), (tight.items, Vec::new()), "told and warned of once");
 }
 
 #[test]
-fn files_of_turns_that_are_left_out_are_named_from_then_on_and_warned_of_once() {
+fn files_of_dropped_turns_stay_named_and_are_warned_of_once() {
     let exchanges = || vec![with_file(1, 3_000), of_tokens(2, 900), of_tokens(3, 900)];
-    let tight = tell(&earlier(exchanges(), None), now(4, 1_400), &catalog());
-    assert_eq!((turns(&tight), tight.window.from, tight.not_repeated.len()), (1, 3, 2));
-    let block = |telling: &Telling| said(&telling.told[0]).unwrap().earlier_block.clone().unwrap();
+    let tight = render(&earlier(exchanges(), None), now(4, 1_400), &catalog());
+    assert_eq!((turns(&tight), tight.window.from, tight.omitted_files.len()), (1, 3, 2));
+    let block = |rendered: &RenderedHistory| {
+        message_of(&rendered.items[0]).unwrap().earlier_turns_block.clone().unwrap()
+    };
     assert!(block(&tight).starts_with("[EARLIER_TURNS]") && block(&tight).contains("\n- src/1.rs ("));
     let next = vec![of_tokens(3, 900), of_tokens(4, 100)];
-    let again = tell(&earlier(next, tight.kept.clone()), now(5, 1_400), &catalog());
-    assert_eq!((block(&again), again.not_repeated), (block(&tight), Vec::new()));
+    let again = render(&earlier(next, tight.next_window.clone()), now(5, 1_400), &catalog());
+    assert_eq!((block(&again), again.omitted_files), (block(&tight), Vec::new()));
 
-    let unread = Earlier {
-        left_out: LeftOut::Unreadable,
-        left: Some((1, vec!["src/1.rs (hash)".to_owned()])),
+    let unread = LoadedHistory {
+        truncation: Truncation::Unreadable,
+        excluded: Some((1, vec!["src/1.rs (hash)".to_owned()])),
         ..earlier(vec![of_tokens(2, 100)], None)
     };
-    let telling = tell(&unread, now(3, 1_400), &catalog());
-    assert!(block(&telling).ends_with("\n- src/1.rs (hash)"), "{}", block(&telling));
-    assert_eq!((telling.kept, telling.not_repeated.len()), (None, 1), "the turn may be told tomorrow");
+    let rendered = render(&unread, now(3, 1_400), &catalog());
+    assert!(block(&rendered).ends_with("\n- src/1.rs (hash)"), "{}", block(&rendered));
+    assert_eq!(
+        (rendered.next_window, rendered.omitted_files.len()),
+        (None, 1),
+        "the turn may be told tomorrow"
+    );
 }
 
 #[test]
-fn a_provider_that_can_t_read_a_file_is_told_the_names_of_all_and_their_user_is_warned() {
+fn unreadable_file_leaves_only_names_and_warns_user() {
     let exchanges = vec![with_file(1, 100), of_tokens(2, 100)];
-    let telling = tell(&earlier(exchanges, None), Now { briefly: true, ..now(3, 10_000) }, &catalog());
-    let first = said(&telling.told[0]).unwrap();
+    let rendered =
+        render(&earlier(exchanges, None), RenderTarget { omits_files: true, ..now(3, 10_000) }, &catalog());
+    let first = message_of(&rendered.items[0]).unwrap();
     assert!(first.attachments.is_empty() && first.files_block.as_deref().unwrap().contains("not repeated"));
-    assert_eq!((telling.not_repeated.len(), telling.window.from, telling.window.whole_from), (2, 1, 3));
+    assert_eq!((rendered.omitted_files.len(), rendered.window.from, rendered.window.full_from), (2, 1, 3));
 }
 
 #[test]
-fn a_turn_that_is_too_long_for_the_room_has_its_long_values_cut_before_it_is_left_out() {
+fn turn_over_budget_is_truncated_before_it_is_dropped() {
     let rounds = vec![round("c1", &"z".repeat(40_000), "general")];
     let long = || {
-        let came = Came { answer: "Read.", rounds: rounds.clone(), ..Came::default() };
-        vec![exchange(1, "general", &json!({}), came)]
+        let result = TurnResult { answer: "Read.", rounds: rounds.clone(), ..TurnResult::default() };
+        vec![exchange(1, "general", &json!({}), result)]
     };
-    let length = |room| {
-        let telling = tell(&earlier(long(), None), now(2, room), &catalog());
-        let outputs = telling.told.iter().filter_map(said).flat_map(|said| said.tool_outputs.clone());
+    let length = |token_budget| {
+        let rendered = render(&earlier(long(), None), now(2, token_budget), &catalog());
+        let outputs =
+            rendered.items.iter().filter_map(message_of).flat_map(|message| message.tool_outputs.clone());
         outputs.map(|output| format!("{:?}", output.outcome).len()).sum::<usize>()
     };
     assert!(length(20_000) > 40_000);
@@ -339,56 +361,56 @@ fn a_turn_that_is_too_long_for_the_room_has_its_long_values_cut_before_it_is_lef
 }
 
 #[test]
-fn a_walk_ends_where_the_telling_began_or_where_there_is_no_room() {
-    let window = Window {
+fn walk_ends_at_window_start_or_token_budget() {
+    let window = HistoryWindow {
         from: 3,
-        whole_from: 3,
+        full_from: 3,
         mode: "general".to_owned(),
         solution: Some(SolutionContext {
             session: None,
             turn: TurnId::new("t1").unwrap(),
-            request: Fingerprint::of_bytes(b"r"),
-            request_by: None,
-            text: Fingerprint::of_bytes(b"t"),
+            request: Fingerprint::hash_bytes(b"r"),
+            submission_id: None,
+            text: Fingerprint::hash_bytes(b"t"),
         }),
         files: Vec::new(),
         summary: None,
     };
-    let mut walk = Walk::new(1_000, None);
-    assert_eq!(walk.first(), 1);
-    let came = Came { answer: "Yes.", window: Some(window.clone()), ..Came::default() };
-    assert!(walk.take(exchange(5, "general", &json!({}), came)));
-    assert_eq!(walk.first(), 3, "the newest turn says where its telling began");
-    assert!(walk.take(of_tokens(4, 900)) && !walk.take(of_tokens(3, 900)));
-    let earlier = walk.ended(LeftOut::NoRoom);
-    assert_eq!(earlier.exchanges.iter().map(|exchange| exchange.place).collect::<Vec<_>>(), [4, 5]);
-    assert_eq!((earlier.window, earlier.left_out), (Some(window), LeftOut::NoRoom));
+    let mut walk = AncestryWalk::new(1_000, None);
+    assert_eq!(walk.oldest_wanted(), 1);
+    let result = TurnResult { answer: "Yes.", window: Some(window.clone()), ..TurnResult::default() };
+    assert!(walk.push(exchange(5, "general", &json!({}), result)));
+    assert_eq!(walk.oldest_wanted(), 3, "the newest turn says where its window starts");
+    assert!(walk.push(of_tokens(4, 900)) && !walk.push(of_tokens(3, 900)));
+    let earlier = walk.finish(Truncation::TokenBudget);
+    assert_eq!(earlier.exchanges.iter().map(|exchange| exchange.depth).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!((earlier.window, earlier.truncation), (Some(window), Truncation::TokenBudget));
 }
 
 proptest! {
     #[test]
-    fn what_is_told_never_takes_more_than_its_room(
+    fn rendered_history_never_exceeds_token_budget(
         lengths in prop::collection::vec(20_u32..300, 0..20),
         from in 1_u64..20,
-        room in 0_u32..2_000,
+        token_budget in 0_u32..2_000,
     ) {
         let all: Vec<_> = (1..).zip(&lengths).map(|(n, tokens)| of_tokens(n, *tokens)).collect();
         let next = u64::try_from(all.len()).unwrap() + 1;
         let mode = "general".to_owned();
-        let window = Window { from, whole_from: from, mode, solution: None, files: Vec::new(), summary: None };
-        let telling = tell(&earlier(all, Some(window)), now(next, room), &catalog());
-        prop_assert!(telling.tokens <= room);
-        prop_assert!(telling.window.from <= telling.window.whole_from && telling.window.whole_from <= next);
+        let window = HistoryWindow { from, full_from: from, mode, solution: None, files: Vec::new(), summary: None };
+        let rendered = render(&earlier(all, Some(window)), now(next, token_budget), &catalog());
+        prop_assert!(rendered.tokens <= token_budget);
+        prop_assert!(rendered.window.from <= rendered.window.full_from && rendered.window.full_from <= next);
     }
 }
 
 #[test]
-fn a_turn_in_words_has_what_was_asked_done_and_answered_and_no_long_value() {
+fn transcript_has_instruction_calls_and_answer_without_long_values() {
     let looked = round("c1", &"y".repeat(4_000), "general");
-    let came = Came { answer: "Read.\nDone.", rounds: vec![looked], ..Came::default() };
+    let result = TurnResult { answer: "Read.\nDone.", rounds: vec![looked], ..TurnResult::default() };
     let file =
         json!({ "RelativePath": "a.rs", "FileName": "a.rs", "Contents": "fn a() {}", "Origin": "ide" });
-    let words = exchange(3, "general", &json!({ "InputArtifacts": [file] }), came).in_words();
+    let words = exchange(3, "general", &json!({ "InputArtifacts": [file] }), result).to_transcript();
     assert!(words.starts_with("Turn 3\nUser:\n    Look.\nFiles: a.rs ("), "{words}");
     assert!(words.contains("Name: look") && words.contains("of 4000 characters]"), "{words}");
     assert!(words.ends_with("Assistant:\n    Read.\n    Done."), "{words}");

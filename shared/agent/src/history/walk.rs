@@ -1,109 +1,121 @@
-//! The walk back along a line, from its newest turn: how far it goes, and what it brings.
+//! Walks back through the ancestry, from its newest turn, and collects the turns that fit.
 
-use super::{Exchange, fit::MOST_TURNS};
-use crate::{known::Solutions, window::Window};
+use super::{Exchange, fit::MAX_TURNS};
+use crate::{history_window::HistoryWindow, prompt_state::SolutionTexts};
 
-/// What came before a turn.
+/// The turns before the current one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Earlier {
+pub struct LoadedHistory {
     /// Completed turns, oldest first.
     pub exchanges: Vec<Exchange>,
-    /// Why these are not all there are.
-    pub left_out: LeftOut,
-    /// How they were told before.
-    pub window: Option<Window>,
-    /// The texts of solution contexts that were told with them.
-    pub solutions: Solutions,
-    /// The next older turn, where that is left out and could be looked at, and what its files are called.
-    pub left: Option<(u64, Vec<String>)>,
+    /// The reason why they don't go back to the first turn.
+    pub truncation: Truncation,
+    /// The previous history window.
+    pub window: Option<HistoryWindow>,
+    /// The texts of their solution contexts.
+    pub solution_texts: SolutionTexts,
+    /// Depth of the next older turn and the names of its files, if it was looked at and excluded.
+    pub excluded: Option<(u64, Vec<String>)>,
 }
 
-/// Why the telling of earlier turns stops short of the first.
+/// The reason why the loaded turns don't go back to the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LeftOut {
-    /// It does not.
+pub enum Truncation {
+    /// They do.
     #[default]
-    Nothing,
-    /// It begins where it began before.
-    Before,
-    /// The next one does not fit, or there are too many.
-    NoRoom,
-    /// The next one could not be read.
+    None,
+    /// They go back to the start of the previous window.
+    WindowStart,
+    /// The next one doesn't fit, or there are too many.
+    TokenBudget,
+    /// The next one can't be read.
     Unreadable,
 }
 
-/// A walk under way.
+/// A walk in progress.
 #[derive(Debug)]
-pub struct Walk {
-    room: u32,
+pub struct AncestryWalk {
+    token_budget: u32,
     first: Option<u64>,
-    window: Option<Window>,
+    window: Option<HistoryWindow>,
     newest_first: Vec<Exchange>,
-    since: u64,
-    brief: u32,
-    whole: u32,
-    left: Option<(u64, Vec<String>)>,
+    cutoff: u64,
+    brief_tokens: u32,
+    full_tokens: u32,
+    excluded: Option<(u64, Vec<String>)>,
 }
 
-impl Walk {
-    /// A walk for so many tokens. `window` is how this very turn was told already, if it was.
+impl AncestryWalk {
+    /// Starts a walk with a token budget. `window` is the current turn's own window, if it has one already.
     #[must_use]
-    pub fn new(room: u32, window: Option<Window>) -> Self {
-        Self { room, first: None, window, newest_first: Vec::new(), since: 0, brief: 0, whole: 0, left: None }
+    pub fn new(token_budget: u32, window: Option<HistoryWindow>) -> Self {
+        Self {
+            token_budget,
+            first: None,
+            window,
+            newest_first: Vec::new(),
+            cutoff: 0,
+            brief_tokens: 0,
+            full_tokens: 0,
+            excluded: None,
+        }
     }
 
-    /// A walk back to a turn, wherever the telling begins. It takes the newest one even if there is no room for it.
+    /// Starts a walk back to a turn, regardless of the window. It takes the newest turn even if that exceeds the
+    /// budget.
     #[must_use]
-    pub fn back_to(first: u64, room: u32) -> Self {
-        Self { first: Some(first), ..Self::new(room, None) }
+    pub fn back_to(first: u64, token_budget: u32) -> Self {
+        Self { first: Some(first), ..Self::new(token_budget, None) }
     }
 
-    /// The same, where the line was cut before this turn: how turns before it were told tells of what is gone.
+    /// Sets the cutoff of a purged ancestor. Windows of turns before it refer to turns that are gone.
     #[must_use]
-    pub fn since(self, place: u64) -> Self {
-        Self { since: place, ..self }
+    pub fn with_cutoff(self, depth: u64) -> Self {
+        Self { cutoff: depth, ..self }
     }
 
-    /// Before which turn no other is wanted.
+    /// Returns the depth before which no turn is wanted.
     #[must_use]
-    pub fn first(&self) -> u64 {
+    pub fn oldest_wanted(&self) -> u64 {
         self.first.or(self.window.as_ref().map(|window| window.from)).unwrap_or(1)
     }
 
-    /// Takes the next older completed turn. False when it has no room: then the walk is over.
-    pub fn take(&mut self, exchange: Exchange) -> bool {
-        if self.newest_first.is_empty() && self.window.is_none() && exchange.place >= self.since {
+    /// Takes the next older completed turn. Returns false if it doesn't fit, which ends the walk.
+    pub fn push(&mut self, exchange: Exchange) -> bool {
+        if self.newest_first.is_empty() && self.window.is_none() && exchange.depth >= self.cutoff {
             self.window.clone_from(&exchange.window);
         }
-        self.brief = self.brief.saturating_add(exchange.tokens(false));
-        self.whole = self.whole.saturating_add(exchange.tokens(true));
+        self.brief_tokens = self.brief_tokens.saturating_add(exchange.tokens(false));
+        self.full_tokens = self.full_tokens.saturating_add(exchange.tokens(true));
         let is_taken = self.first.is_some() && self.newest_first.is_empty();
-        if !is_taken && self.brief > self.room || self.newest_first.len() == MOST_TURNS {
-            self.left = Some((exchange.place, exchange.files));
+        if !is_taken && self.brief_tokens > self.token_budget || self.newest_first.len() == MAX_TURNS {
+            self.excluded = Some((exchange.depth, exchange.files));
             return false;
         }
-        // A turn's files are held no longer than they can be told.
-        let exchange = if self.whole > self.room { exchange.briefly() } else { exchange };
+        // Files stay in memory only as long as they can be replayed.
+        let exchange = if self.full_tokens > self.token_budget { exchange.into_brief() } else { exchange };
         self.newest_first.push(exchange);
         true
     }
 
-    /// The next older turn can't be read; these files came with it.
-    pub fn miss(&mut self, place: u64, files: Vec<String>) {
-        self.left = Some((place, files));
+    /// Records that the next older turn can't be read, and the names of its files.
+    pub fn skip_unreadable(&mut self, depth: u64, files: Vec<String>) {
+        self.excluded = Some((depth, files));
     }
 
-    /// What the walk brought.
+    /// Ends the walk and returns the collected turns.
     #[must_use]
-    pub fn ended(self, left_out: LeftOut) -> Earlier {
+    pub fn finish(self, truncation: Truncation) -> LoadedHistory {
         let mut exchanges = self.newest_first;
         exchanges.reverse();
-        let brought = exchanges.iter().filter_map(|exchange| exchange.brought.as_ref());
-        let solutions = brought.map(|(named, text)| (named.text, text.clone())).collect();
-        let left_out = match left_out {
-            LeftOut::Nothing if self.window.as_ref().is_some_and(|window| window.from > 1) => LeftOut::Before,
+        let supplied = exchanges.iter().filter_map(|exchange| exchange.supplied_solution.as_ref());
+        let solution_texts = supplied.map(|(context, text)| (context.text, text.clone())).collect();
+        let truncation = match truncation {
+            Truncation::None if self.window.as_ref().is_some_and(|window| window.from > 1) => {
+                Truncation::WindowStart
+            }
             other => other,
         };
-        Earlier { exchanges, left_out, window: self.window, solutions, left: self.left }
+        LoadedHistory { exchanges, truncation, window: self.window, solution_texts, excluded: self.excluded }
     }
 }

@@ -1,10 +1,10 @@
-//! The modes of this deployment, checked as a whole when the function starts.
+//! The catalog: the modes of this deployment, checked as a whole when the function starts.
 
 use std::sync::Arc;
 
-use super::{Mode, RagHint, catalog_check as check, prompt, shape};
+use super::{Mode, RagHint, check, parse, prompt};
 use crate::{
-    fault::{Faults, Found},
+    fault::{FaultCollector, Faults},
     tool::Definition,
 };
 
@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 1024 * 1024;
 const MINIMAL: &str = r#"{"Id":"","Key":"","DisplayName":"","Description":"","WhenToUse":"",
     "Status":"active","Version":""}"#;
 
-/// Every mode, immutable while the service runs (AGN-011 §4.2).
+/// Every mode, immutable while the service runs.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     modes: Vec<Arc<Mode>>,
@@ -22,106 +22,105 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Reads a JSON array of modes. `known_tools` are the names of the server tools there are.
+    /// Parses a JSON array of modes. `known_tools` are the names of the server's tools.
     ///
     /// # Errors
-    /// Every fault at once, when the catalog is not one that can be served from.
+    /// Returns every fault at once if the catalog is invalid.
     pub fn parse(json: &str, known_tools: &[&str]) -> Result<Self, Faults> {
-        let mut found = Found::default();
-        let entries = shape::entries(json, "modes", MAX_BYTES, &mut found);
-        let read = |(at, json): (String, &str)| {
-            let mode = shape::read::<Mode>(json, MINIMAL, &at, &mut found)?;
+        let mut faults = FaultCollector::default();
+        let unparsed = parse::parse_entries(json, "modes", MAX_BYTES, &mut faults);
+        let parse = |(at, json): (String, &str)| {
+            let mode = parse::parse_document::<Mode>(json, MINIMAL, &at, &mut faults)?;
             Some((at, mode))
         };
-        let modes: Vec<(String, Mode)> = entries.into_iter().filter_map(read).collect();
-        // The default mode may be the one that could not be read; then its absence is no fault.
-        let all_read = found.count() == 0;
-        check::catalog(&modes, known_tools, &mut found);
+        let modes: Vec<(String, Mode)> = unparsed.into_iter().filter_map(parse).collect();
+        // If the default mode itself failed to parse, its absence is no further fault.
+        let all_parsed = faults.count() == 0;
+        check::check_catalog(&modes, known_tools, &mut faults);
         let modes: Vec<Arc<Mode>> = modes.into_iter().map(|(_, mode)| Arc::new(mode)).collect();
         let default = modes.iter().find(|mode| mode.is_default).cloned();
-        found.unless(default.is_some() || !all_read, "modes", "one mode must be the default");
-        found.check()?;
-        let default = default.ok_or_else(|| Faults::one("modes", "one mode must be the default"))?;
+        faults.require(default.is_some() || !all_parsed, "modes", "one mode must be the default");
+        faults.finish()?;
+        let default = default.ok_or_else(|| Faults::single("modes", "one mode must be the default"))?;
         Ok(Self { modes, default })
     }
 
-    /// The catalog that comes with the service.
+    /// Returns the catalog that ships with the service.
     ///
     /// # Errors
-    /// Every fault at once, for example a tool that `known_tools` lacks.
+    /// Returns every fault at once, for example a tool that `known_tools` lacks.
     pub fn seed(known_tools: &[&str]) -> Result<Self, Faults> {
         Self::parse(SEED, known_tools)
     }
 
-    /// The same and a mode that tests of a running service change to.
+    /// Returns the shipped catalog and a mode for tests of a running service.
     ///
     /// # Errors
-    /// As [`Catalog::seed`].
+    /// The same as [`Catalog::seed`].
     pub fn with_diagnostics(known_tools: &[&str]) -> Result<Self, Faults> {
         let seed = SEED.trim_end().trim_end_matches(']');
         Self::parse(&format!("{seed},{}", DIAGNOSTICS.trim_start().trim_start_matches('[')), known_tools)
     }
 
-    /// The modes in the catalog's order, deprecated ones too.
+    /// Returns the modes in the catalog's order, deprecated ones included.
     pub fn modes(&self) -> impl Iterator<Item = &Mode> {
         self.modes.iter().map(AsRef::as_ref)
     }
 
-    /// The mode with this key.
+    /// Returns the mode with this key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Mode> {
         self.modes().find(|mode| mode.key == key)
     }
 
-    /// The mode that sessions start in when nothing else is said (AGN-011 §3.1).
+    /// Returns the mode that sessions start in by default.
     #[must_use]
     pub fn default_mode(&self) -> &Mode {
         &self.default
     }
 
-    /// The mode that a session starts in: its conversation context's, or the default when that names
-    /// none or one that has left the catalog (ruling: first mode).
+    /// Returns the mode that a session starts in: the one its conversation context names, or the default if it names
+    /// none or one that the catalog no longer has.
     #[must_use]
-    pub fn first_mode(&self, wanted: Option<&str>) -> &Mode {
-        wanted.and_then(|key| self.get(key)).unwrap_or(&self.default)
+    pub fn initial_mode(&self, requested: Option<&str>) -> &Mode {
+        requested.and_then(|key| self.get(key)).unwrap_or(&self.default)
     }
 
-    /// What a client displays for a mode; a key that has left the catalog reads as words
-    /// (AGN-033 §3.1).
+    /// Returns the display name of a mode. A key that the catalog doesn't have is turned into words.
     #[must_use]
     pub fn display_name(&self, key: &str) -> String {
         self.get(key).map_or_else(|| super::display_name(key), |mode| mode.display_name.clone())
     }
 
-    /// The server tools that a mode brings beside `agent_change_mode`, `AssociatedToolIds`; none for an
-    /// unknown key (AGN-011 §4.2).
+    /// Returns the server tools of a mode (`AssociatedToolIds`) besides `agent_change_mode`; none for an unknown
+    /// key.
     #[must_use]
-    pub fn tools_of(&self, key: &str) -> &[String] {
+    pub fn server_tools(&self, key: &str) -> &[String] {
         self.get(key).map_or(&[], |mode| &mode.associated_tool_ids)
     }
 
-    /// The client tools that a mode brings, `ClientTools`; none for an unknown key (AGN-011 §4.3).
+    /// Returns the client tools of a mode (`ClientTools`); none for an unknown key.
     #[must_use]
-    pub fn client_tools_of(&self, key: &str) -> &[Definition] {
+    pub fn client_tools(&self, key: &str) -> &[Definition] {
         self.get(key).map_or(&[], |mode| &mode.client_tools)
     }
 
-    /// What retrieval ranks higher in a mode; nothing for an unknown key.
+    /// Returns the ranking hints of a mode; none for an unknown key.
     #[must_use]
     pub fn rag_hints(&self, key: &str) -> &[RagHint] {
         self.get(key).map_or(&[], |mode| &mode.rag_scope_hints)
     }
 
-    /// The part of the system message that lists the modes to choose from; at most 20,000 characters,
+    /// Renders the part of the system message that lists the available modes. It has at most 20,000 characters,
     /// since modes and their texts are bounded.
     #[must_use]
-    pub fn block(&self) -> String {
-        prompt::block(self.modes())
+    pub fn catalog_block(&self) -> String {
+        prompt::catalog_block(self.modes())
     }
 
-    /// The part that holds in one mode; none for an unknown key.
+    /// Renders the instructions of one mode; none for an unknown key.
     ///
-    /// A mode without instructions has a part all the same: it ends those of the mode before.
+    /// A mode without instructions is rendered too, since the text ends the instructions of the previous mode.
     #[must_use]
     pub fn instructions(&self, key: &str) -> Option<String> {
         self.get(key).map(prompt::instructions)

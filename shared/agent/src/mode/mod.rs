@@ -1,27 +1,26 @@
-//! Modes: how the model works in a session, and with which tools (AGN-011).
+//! Modes: how the model works in a session, and with which tools.
 //!
-//! A mode is design-time data: the [`Catalog`] is read once, checked as a whole, and never changes
-//! while the service runs. Deliberately absent: which mode a session is in (that is the session's) and
-//! when it changes (that is the turn's).
+//! A mode is static data: the [`Catalog`] is read once, checked as a whole, and never changes while the service
+//! runs. The session records the mode it is in, and a turn changes it; both live elsewhere.
 
 mod catalog;
-mod catalog_check;
-mod entry;
+mod check;
+mod definition;
+pub(crate) mod parse;
 mod prompt;
 mod rag_hint;
-pub(crate) mod shape;
+pub(crate) mod string_check;
 #[cfg(test)]
 mod tests;
-pub(crate) mod wording;
 
 pub use catalog::Catalog;
-pub use entry::{Mode, Status};
+pub use definition::{Mode, Status};
 pub use rag_hint::{InvalidHint, RagHint};
 
-/// The mode that new sessions start in (AGN-011 §3.1).
+/// The key of the mode that new sessions start in.
 pub const GENERAL: &str = "general";
 
-/// A mode's key as words, for a key that no catalog explains (AGN-033 §3.1).
+/// Turns a mode's key into words, for a key that is in no catalog.
 #[must_use]
 pub fn display_name(key: &str) -> String {
     let mut words = key.split('_').filter(|word| !word.is_empty()).map(|word| {

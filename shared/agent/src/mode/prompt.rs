@@ -1,6 +1,6 @@
-//! What the model reads about modes: the catalog, and the instructions of one mode.
+//! The prompt text about modes: the catalog, and the instructions of one mode.
 //!
-//! The current mode itself stands in each user message as `[MODE: …]` (AGN-003 §5.1).
+//! The current mode itself is in each user message as `[MODE: …]`.
 
 use super::{Mode, Status};
 
@@ -9,8 +9,8 @@ A mode shapes how you work and which tools you have. `[MODE: key]` in the user's
 current one. When the request clearly calls for another mode, call `agent_change_mode` with its key and \
 the reason; otherwise stay. The new mode's instructions hold at once, its tools come with the next turn.\n";
 
-/// The modes that can be chosen, one line each.
-pub(super) fn block<'a>(modes: impl Iterator<Item = &'a Mode>) -> String {
+/// Renders the modes that can be chosen, one line each.
+pub(super) fn catalog_block<'a>(modes: impl Iterator<Item = &'a Mode>) -> String {
     let mut block = CATALOG.to_owned();
     for mode in modes.filter(|mode| mode.is_offered()) {
         let note = match (mode.is_default, mode.status) {
@@ -24,8 +24,8 @@ pub(super) fn block<'a>(modes: impl Iterator<Item = &'a Mode>) -> String {
     block
 }
 
-/// What holds in one mode. It says that other modes' instructions ended, since on a chained request
-/// the provider still has them (ruling: system text on a chained request).
+/// Renders one mode's instructions. The text ends those of other modes, since the provider still has them on a
+/// chained request.
 pub(super) fn instructions(mode: &Mode) -> String {
     let mut part = format!(
         "[MODE_INSTRUCTIONS: {}]\nThe current mode is {}. Instructions of other modes no longer apply.",
@@ -41,7 +41,7 @@ pub(super) fn instructions(mode: &Mode) -> String {
         }
         part += &format!("\n\n{heading}");
         for item in items {
-            // Further lines of an item are indented, so that they stay part of it.
+            // Indent an item's further lines so that they stay part of it.
             part += &format!("\n- {}", item.trim().replace('\n', "\n  "));
         }
     }

@@ -1,10 +1,10 @@
-//! What a mode tells retrieval: `Key=Value`, for ranking alone.
+//! Ranking hints that a mode gives to retrieval, written `Key=Value`.
 
 use serde::{Deserialize, Serialize};
 
-use crate::retrieval::key::HINTS;
+use crate::retrieval::key::HINT_KEYS;
 
-/// A chunk whose payload has this value ranks higher.
+/// A payload value that ranks a chunk higher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RagHint {
@@ -12,25 +12,25 @@ pub struct RagHint {
     value: String,
 }
 
-/// Why a string is no hint.
+/// The reason a string isn't a valid hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidHint {
     /// No `=`, or nothing after it.
     #[error("must be written Key=Value")]
     Form,
-    /// A key that no chunk is ranked by.
-    #[error("must begin with one of {}", HINTS.join(", "))]
+    /// A key that retrieval doesn't rank by.
+    #[error("must begin with one of {}", HINT_KEYS.join(", "))]
     Key,
 }
 
 impl RagHint {
-    /// The payload key.
+    /// Returns the payload key.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The value that the payload has, or has among its values.
+    /// Returns the value that the payload has, or has among its values.
     #[must_use]
     pub fn value(&self) -> &str {
         &self.value
@@ -45,7 +45,7 @@ impl TryFrom<String> for RagHint {
         if value.is_empty() {
             return Err(InvalidHint::Form);
         }
-        if !HINTS.contains(&key) {
+        if !HINT_KEYS.contains(&key) {
             return Err(InvalidHint::Key);
         }
         Ok(Self { key: key.to_owned(), value: value.to_owned() })
@@ -63,14 +63,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hint_names_a_key_and_a_value() {
+    fn hint_has_a_key_and_a_value() {
         let hint = RagHint::try_from("Path=docs/a=b".to_owned()).unwrap();
         assert_eq!((hint.key(), hint.value()), ("Path", "docs/a=b"));
         assert_eq!(String::from(hint), "Path=docs/a=b");
     }
 
     #[test]
-    fn the_tenant_is_no_hint() {
+    fn tenant_key_is_rejected() {
         assert_eq!(RagHint::try_from("OrgId=other".to_owned()), Err(InvalidHint::Key));
         assert_eq!(RagHint::try_from("Subtype=".to_owned()), Err(InvalidHint::Form));
         assert_eq!(RagHint::try_from("Subtype".to_owned()), Err(InvalidHint::Form));

@@ -1,8 +1,8 @@
-//! The seed is valid, and a bad catalog is refused with all its faults.
+//! Tests of the shipped catalog and of the checks.
 
 use serde_json::{Value, json};
 
-use super::{Catalog, GENERAL, catalog_check as check, display_name};
+use super::{Catalog, GENERAL, check, display_name};
 
 const TOOLS: &[&str] = &["agent_change_mode", "agent_list_modes", "code_hash_normalized", "publish_file"];
 
@@ -31,13 +31,13 @@ fn parse(modes: &[Value]) -> Result<Catalog, Vec<String>> {
 }
 
 #[test]
-fn a_key_reads_as_words() {
+fn unknown_key_is_displayed_as_words() {
     assert_eq!(display_name("general"), "General");
     assert_eq!(display_name("ddr_authoring"), "Ddr Authoring");
 }
 
 #[test]
-fn the_seed_is_valid_and_starts_in_general() {
+fn seed_is_valid_and_starts_in_general() {
     let catalog = Catalog::seed(TOOLS).unwrap();
     let keys: Vec<&str> = catalog.modes().map(|mode| mode.key.as_str()).collect();
     assert_eq!(keys, ["general", "ddr_authoring", "workflow_authoring"]);
@@ -46,23 +46,23 @@ fn the_seed_is_valid_and_starts_in_general() {
     assert_eq!(catalog.rag_hints("ddr_authoring")[0].key(), "Subtype");
     for mode in catalog.modes() {
         assert!(!mode.mode_instructions.is_empty(), "{}", mode.key);
-        assert!(catalog.tools_of(&mode.key).iter().any(|tool| tool == "publish_file"), "{}", mode.key);
+        assert!(catalog.server_tools(&mode.key).iter().any(|tool| tool == "publish_file"), "{}", mode.key);
     }
 }
 
 #[test]
-fn a_mode_brings_client_tools() {
+fn mode_has_client_tools() {
     let catalog = parse(&[with(mode(1, "general"), "ClientTools", json!([tool("a"), tool("b")]))]).unwrap();
-    let names: Vec<&str> = catalog.client_tools_of("general").iter().map(|tool| tool.name.as_str()).collect();
+    let names: Vec<&str> = catalog.client_tools("general").iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
-    assert!(catalog.client_tools_of("long_gone").is_empty());
+    assert!(catalog.client_tools("long_gone").is_empty());
     let diagnostics = Catalog::with_diagnostics(TOOLS).unwrap();
-    assert_eq!(diagnostics.client_tools_of("diagnostics")[0].name, "diagnostics_ask_client");
+    assert_eq!(diagnostics.client_tools("diagnostics")[0].name, "diagnostics_ask_client");
     assert!(Catalog::seed(TOOLS).unwrap().get("diagnostics").is_none());
 }
 
 #[test]
-fn the_seed_needs_its_tools() {
+fn seed_needs_its_server_tools() {
     let faults = Catalog::seed(&["agent_list_modes", "publish_file"]).unwrap_err();
     assert_eq!(
         faults.to_string(),
@@ -71,20 +71,20 @@ fn the_seed_needs_its_tools() {
 }
 
 #[test]
-fn a_key_outside_the_catalog_has_a_name_and_nothing_else() {
+fn unknown_key_has_only_a_display_name() {
     let catalog = Catalog::seed(TOOLS).unwrap();
     assert!(catalog.get("long_gone").is_none());
     assert_eq!(catalog.display_name("long_gone"), "Long Gone");
-    assert!(catalog.tools_of("long_gone").is_empty());
+    assert!(catalog.server_tools("long_gone").is_empty());
     assert!(catalog.rag_hints("long_gone").is_empty());
     assert_eq!(catalog.instructions("long_gone"), None);
-    assert_eq!(catalog.first_mode(Some("long_gone")).key, GENERAL);
-    assert_eq!(catalog.first_mode(Some("ddr_authoring")).key, "ddr_authoring");
-    assert_eq!(catalog.first_mode(None).key, GENERAL);
+    assert_eq!(catalog.initial_mode(Some("long_gone")).key, GENERAL);
+    assert_eq!(catalog.initial_mode(Some("ddr_authoring")).key, "ddr_authoring");
+    assert_eq!(catalog.initial_mode(None).key, GENERAL);
 }
 
 #[test]
-fn every_fault_is_named_at_once() {
+fn all_faults_are_reported_at_once() {
     let faults = parse(&[
         with(with(mode(1, "general"), "Status", "experimental"), "WhenToUse", "Two\nlines."),
         with(mode(1, "general"), "AssociatedToolIds", json!(["publish_file", "publish_file", "rm"])),
@@ -127,28 +127,28 @@ fn every_fault_is_named_at_once() {
 }
 
 #[test]
-fn a_catalog_has_exactly_one_default() {
+fn catalog_has_exactly_one_default() {
     assert_eq!(parse(&[mode(2, "second")]).unwrap_err(), ["modes: one mode must be the default"]);
     assert_eq!(parse(&[]).unwrap_err(), ["modes: one mode must be the default"]);
     assert_eq!(parse(&[mode(1, "general"), with(mode(2, "b"), "IsDefault", true)]).unwrap_err().len(), 1);
 }
 
 #[test]
-fn what_is_no_catalog_is_refused() {
+fn invalid_catalog_text_is_rejected() {
     for text in ["", "null", "[1]", "\"modes\"", "[{}", "{}"] {
         assert!(Catalog::parse(text, TOOLS).is_err(), "{text}");
     }
 }
 
 #[test]
-fn the_block_lists_what_can_be_chosen() {
+fn catalog_block_lists_selectable_modes() {
     let block = parse(&[
         mode(1, "general"),
         with(mode(2, "trial"), "Status", "experimental"),
         with(mode(3, "retired"), "Status", "deprecated"),
     ])
     .unwrap()
-    .block();
+    .catalog_block();
     assert!(block.starts_with("[MODE_CATALOG]\n") && block.contains("`agent_change_mode`"), "{block}");
     assert!(block.contains("\n- `general`: A mode (default). When it fits."), "{block}");
     assert!(block.contains("\n- `trial`: A mode (experimental). When it fits."), "{block}");
@@ -156,7 +156,7 @@ fn the_block_lists_what_can_be_chosen() {
 }
 
 #[test]
-fn the_largest_block_is_bounded() {
+fn largest_catalog_block_is_bounded() {
     let modes: Vec<Value> = (1..=32)
         .map(|n| {
             let key = format!("m{n:0>width$}", width = check::MAX_KEY_CHARS - 1);
@@ -165,7 +165,7 @@ fn the_largest_block_is_bounded() {
         })
         .collect();
     assert_eq!(modes.len(), check::MAX_MODES);
-    assert!(parse(&modes).unwrap().block().chars().count() <= 20_000);
+    assert!(parse(&modes).unwrap().catalog_block().chars().count() <= 20_000);
     let one_more = [modes, vec![mode(33, "one_more")]].concat();
     assert_eq!(parse(&one_more).unwrap_err(), ["modes: must hold at most 32 modes"]);
 }

@@ -1,24 +1,24 @@
-//! The keys of a chunk's payload in the vector database (IDX-025): their one home.
+//! The keys of a chunk's payload in the vector database. They are defined here only.
 
-/// The tenant, from the verified caller and from nowhere else.
+/// The tenant, always taken from the verified caller.
 pub const ORG_ID: &str = "OrgId";
-/// The workspace; a request calls it `WorkspaceId`.
+/// The workspace, `WorkspaceId` in a request.
 pub const PROJECT_ID: &str = "ProjectId";
-/// The indexed source, as its indexer names it.
+/// The indexed source, as named by its indexer.
 pub const DOC_ID: &str = "DocId";
-/// What the chunk is about, as its indexer names it.
+/// The subject of the chunk, as named by its indexer.
 pub const SEMANTIC_ID: &str = "SemanticId";
-/// What kind of source it is: `code`, `document`, ….
+/// The kind of source: `code`, `document`, ….
 pub const CONTENT_TYPE: &str = "ContentType";
-/// Which kind of that.
+/// The subtype of that kind.
 pub const SUBTYPE: &str = "Subtype";
 /// The section of a document.
 pub const SECTION_KEY: &str = "SectionKey";
-/// The chunk's place among its source's, from 0.
+/// The chunk's index within its source, from 0.
 pub const PART_INDEX: &str = "PartIndex";
-/// How many chunks its source has.
+/// The number of chunks of its source.
 pub const PART_TOTAL: &str = "PartTotal";
-/// What a reader would call it.
+/// A human-readable title.
 pub const TITLE: &str = "Title";
 /// Its language, in lower case.
 pub const LANGUAGE: &str = "Language";
@@ -30,9 +30,9 @@ pub const PATH: &str = "Path";
 pub const LINE_START: &str = "LineStart";
 /// Its last line.
 pub const LINE_END: &str = "LineEnd";
-/// What the code declares.
+/// The symbol that the code declares.
 pub const SYMBOL: &str = "Symbol";
-/// What kind of declaration that is.
+/// The kind of that symbol.
 pub const SYMBOL_TYPE: &str = "SymbolType";
 /// Labels, a list.
 pub const LABEL_SLUGS: &str = "LabelSlugs";
@@ -42,10 +42,10 @@ pub const SOURCE_SHA256: &str = "SourceSha256";
 pub const CONTENT_HASH: &str = "ContentHash";
 /// The model that made its vector.
 pub const EMBEDDING_MODEL: &str = "EmbeddingModel";
-/// The chunk itself.
+/// The chunk's text.
 pub const TEXT: &str = "Text";
 
-/// The keys that a mode's hint may name. Deliberately without the tenant and the workspace: those come from the
-/// caller and the session.
-pub const HINTS: &[&str] =
+/// The keys that a mode's hint may name. They exclude the tenant and the workspace, which come from the caller and
+/// the session.
+pub const HINT_KEYS: &[&str] =
     &[CONTENT_TYPE, SUBTYPE, SECTION_KEY, TITLE, LANGUAGE, REPO, PATH, SYMBOL, SYMBOL_TYPE, LABEL_SLUGS];

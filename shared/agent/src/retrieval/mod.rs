@@ -1,8 +1,8 @@
-//! Retrieval: what a turn is to know of its org's indexed sources (AGN-002, DD-001).
+//! Retrieval: chunks of an org's indexed sources for a turn.
 //!
-//! [`Retrieval`] is the port: a question becomes a vector, and a vector finds chunks. [`context_block`] makes of them
-//! what the model is told and what the turn lists. Deliberately absent: any decision by what was found, since
-//! retrieval advises alone. A turn without it is a turn.
+//! [`Retrieval`] is the port: it embeds a question as a vector and searches for chunks near it. [`context_block`]
+//! renders them for the model and lists them for the turn. Retrieval is advisory: no decision depends on its
+//! results, and a turn runs without it.
 
 pub mod context_block;
 pub mod key;
@@ -12,27 +12,27 @@ use std::{future::Future, time::Duration};
 use contracts::{ContentHash, id::OrgId, request::RagCondition};
 use serde::{Deserialize, Serialize};
 
-/// The most chunks that a turn is told at once, and that it lists: with them what is kept of its end stays under
-/// 100 KB, however long their paths are.
-pub const MOST_CHUNKS: u32 = 64;
+/// The maximum number of chunks that a turn includes at once and lists. With this bound a turn's stored end stays
+/// under 100 KB, however long the paths are.
+pub const MAX_CHUNKS: u32 = 64;
 
-/// All of a turn's retrieval: the question's vector and the search together.
+/// The time budget of a turn's retrieval, embedding and search together.
 pub const BUDGET: Duration = Duration::from_secs(2);
 
-/// How much of a question is made a vector of, in bytes: what embedding models read at once.
-pub const MOST_QUESTION_BYTES: usize = 16 << 10;
+/// The number of bytes of a question that are embedded, which is about the input limit of embedding models.
+pub const MAX_QUESTION_BYTES: usize = 16 << 10;
 
-/// What the user is told of a turn whose sources could not be searched.
-pub const SKIPPED: &str =
-    "The indexed sources could not be searched just now, so this turn was worked on without them.";
+/// The warning for a turn whose sources could not be searched.
+pub const SEARCH_SKIPPED: &str =
+    "The indexed sources could not be searched just now, so this turn ran without them.";
 
-/// What the user is told of a turn that used more chunks than it lists.
-pub const NOT_ALL_LISTED: &str =
+/// The warning for a turn that used more chunks than it lists.
+pub const CHUNKS_UNLISTED: &str =
     "More chunks of the indexed sources were used in this turn than it lists among its sources.";
 
-/// Indexed sources, behind an embedding model.
+/// Search in indexed sources by embedding.
 pub trait Retrieval: Send + Sync {
-    /// The vector of a question. Nothing outlasts `deadline`.
+    /// Embeds a question. It ends within `deadline`.
     fn embed(
         &self,
         model: &EmbeddingModel,
@@ -40,8 +40,8 @@ pub trait Retrieval: Send + Sync {
         deadline: Duration,
     ) -> impl Future<Output = Result<Vec<f32>, Error>> + Send;
 
-    /// The chunks that are nearest to a question, best first: of the org's own, and of what the scope allows, alone.
-    /// Nothing outlasts `deadline`.
+    /// Returns the chunks nearest to a question, best first. Only chunks of the org that match the scope are
+    /// returned. It ends within `deadline`.
     fn search(
         &self,
         search: &Search<'_>,
@@ -50,7 +50,7 @@ pub trait Retrieval: Send + Sync {
     ) -> impl Future<Output = Result<Vec<Chunk>, Error>> + Send;
 }
 
-/// No sources: nobody is ever asked.
+/// A [`Retrieval`] without sources; every call fails as unavailable.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSources;
 
@@ -64,7 +64,7 @@ impl Retrieval for NoSources {
     }
 }
 
-/// Whoever has no sources is never asked.
+/// Without a value, every call fails as unavailable.
 impl<R: Retrieval> Retrieval for Option<R> {
     async fn embed(
         &self,
@@ -91,27 +91,27 @@ impl<R: Retrieval> Retrieval for Option<R> {
     }
 }
 
-/// A model that makes vectors.
+/// An embedding model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct EmbeddingModel {
-    /// The provider's id of it.
+    /// The provider's id of the model.
     pub name: String,
-    /// How long its vectors shall be, for a model that can choose; none leaves it to the model.
+    /// The requested dimensions, for a model that can choose. None: the model's default.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub dimensions: Option<u32>,
 }
 
-/// What is searched where no conversation context says otherwise.
+/// The sources that are searched by default, unless a conversation context names others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Configured {
+pub struct DefaultSources {
     /// The collection of the vector database.
     pub collection: String,
     /// The model that made its vectors.
     pub embedding: EmbeddingModel,
 }
 
-/// What a turn searches, and how much of it the model is told: fixed at the turn's start.
+/// The sources that a turn searches and the limits of its context block, fixed at the turn's start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Sources {
@@ -119,16 +119,16 @@ pub struct Sources {
     pub collection: String,
     /// The model that made its vectors.
     pub embedding: EmbeddingModel,
-    /// How many chunks the model is told at once.
+    /// The maximum number of chunks to include at once.
     pub chunks: u32,
-    /// How many tokens they may take together.
+    /// The maximum number of their tokens together.
     pub tokens: u32,
-    /// What ranks higher.
+    /// The ranking hints.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub hints: Vec<Hint>,
 }
 
-/// A chunk whose payload has this value ranks higher. It is never left out for want of it.
+/// A payload value that ranks a chunk higher. A chunk without it is never left out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Hint {
@@ -139,7 +139,7 @@ pub struct Hint {
 }
 
 impl Hint {
-    /// A hint.
+    /// Creates a hint.
     #[must_use]
     pub fn new(key: &str, value: &str) -> Self {
         Self { key: key.to_owned(), value: value.to_owned() }
@@ -153,26 +153,26 @@ pub struct Search<'a> {
     pub org: &'a OrgId,
     /// The collection.
     pub collection: &'a str,
-    /// What is asked, in words.
+    /// The question as text.
     pub question: &'a str,
-    /// What all chunks have to fulfil (AGN-034 §4.4).
+    /// The conditions that every chunk must meet.
     pub scope: &'a [RagCondition],
-    /// What ranks higher.
+    /// The ranking hints.
     pub hints: &'a [Hint],
-    /// How many chunks are wanted.
+    /// The number of chunks to return.
     pub chunks: u32,
 }
 
-/// A chunk that was found.
+/// A chunk that a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chunk {
-    /// The vector database's id of it.
+    /// The chunk's id in the vector database.
     pub id: String,
     /// The repository.
     pub repo: Option<String>,
     /// The path of its source.
     pub path: String,
-    /// Its language, where its indexer knew it.
+    /// Its language, if its indexer recorded one.
     pub language: Option<String>,
     /// Its first line, from 1.
     pub start_line: u32,
@@ -180,40 +180,40 @@ pub struct Chunk {
     pub end_line: u32,
     /// The content hash of its text.
     pub content_hash: ContentHash,
-    /// How near it is, as the database ranks: greater is nearer.
+    /// Its similarity as the database ranks it; greater is nearer.
     pub score: f32,
-    /// The chunk itself.
+    /// Its text.
     pub text: String,
 }
 
-/// Why nothing could be retrieved. No variant carries a provider's words (I14).
+/// A retrieval failure. No variant carries a provider's message (I14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It failed often just now, and is not asked for a while.
+    /// The circuit breaker is open.
     #[error("retrieval is paused after failures")]
     Paused,
-    /// The time was over.
+    /// The deadline passed.
     #[error("retrieval took too long")]
     TimedOut,
-    /// The provider of embeddings did not make a vector.
-    #[error("the question could not be made a vector")]
-    NotEmbedded,
-    /// The database can't be reached, or failed.
+    /// The embedding provider returned no vector.
+    #[error("the question could not be embedded")]
+    EmbeddingFailed,
+    /// The database is unreachable or failed.
     #[error("the vector database is unavailable")]
     Unavailable,
-    /// The database refused the key, or there is none.
+    /// The database rejected the key, or no key is configured.
     #[error("the vector database refused the credentials")]
-    Refused,
-    /// There is no such collection, or none that can be searched.
+    Unauthorized,
+    /// The collection doesn't exist or can't be searched.
     #[error("the vector database has no such collection")]
-    NoCollection,
-    /// The collection's vectors have another length than the question's.
+    CollectionNotFound,
+    /// The collection's vectors have other dimensions than the question's.
     #[error("the collection's vectors have other dimensions than the embedding model's")]
-    OtherDimensions,
-    /// The database did not take the search.
+    DimensionMismatch,
+    /// The database rejected the search.
     #[error("the vector database rejected the search")]
     Rejected,
-    /// What was found is more than is taken.
+    /// The response exceeds the size limit.
     #[error("the vector database's answer is too large")]
     TooLarge,
 }

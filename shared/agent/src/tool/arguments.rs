@@ -1,40 +1,41 @@
-//! A call's arguments, from the model's text to a value that fits the schema.
+//! Parses a call's arguments from the model's text into a value that matches the schema.
 //!
-//! A tool never sees anything else. What does not fit becomes a failed result that says what was wrong,
-//! so that the model can call again; the turn goes on.
+//! A tool never sees anything else. Arguments that don't match become a failed result that names the fault, so that
+//! the model can call again; the turn goes on.
 
 use serde_json::{Map, Value};
 
-use super::schema::{Misfits, Schema};
+use super::schema::{Schema, SchemaViolations};
 
-/// Why arguments did not reach the tool.
+/// The reason arguments didn't reach the tool. The texts are for the model.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unfit {
-    /// More text than a tool may get.
+pub(super) enum ArgumentError {
+    /// The text exceeds the limit, in bytes.
     #[error("The arguments are too long: at most {0} bytes are taken.")]
     TooLong(usize),
-    /// Not JSON at all. The parser's words name a line and a column, never the text.
+    /// Not JSON. The parser's message names a line and a column, never the text.
     #[error("The arguments are not a JSON text: {0}. Call the tool again with valid JSON.")]
     NotJson(String),
-    /// Not what the schema asks for.
+    /// The value doesn't match the schema.
     #[error("The arguments do not fit the tool's schema: {0}. Correct them and call the tool again.")]
-    Misfits(Misfits),
+    SchemaViolations(SchemaViolations),
 }
 
-/// Reads a call's arguments. No text at all is an empty object: so some models spell a call without any.
+/// Parses a call's arguments. Empty text counts as an empty object, since some models send a call without arguments
+/// that way.
 ///
 /// # Errors
-/// When the text is too long, no JSON, or does not fit.
-pub(super) fn read(text: &str, schema: &Schema, max_bytes: usize) -> Result<Value, Unfit> {
+/// Returns [`ArgumentError`] if the text is too long, isn't JSON, or doesn't match the schema.
+pub(super) fn parse(text: &str, schema: &Schema, max_bytes: usize) -> Result<Value, ArgumentError> {
     if text.len() > max_bytes {
-        return Err(Unfit::TooLong(max_bytes));
+        return Err(ArgumentError::TooLong(max_bytes));
     }
     let value = if text.trim().is_empty() {
         Value::Object(Map::new())
     } else {
-        serde_json::from_str(text).map_err(|error| Unfit::NotJson(error.to_string()))?
+        serde_json::from_str(text).map_err(|error| ArgumentError::NotJson(error.to_string()))?
     };
-    schema.check(&value).map_err(Unfit::Misfits)?;
+    schema.check(&value).map_err(ArgumentError::SchemaViolations)?;
     Ok(value)
 }
 
@@ -44,26 +45,26 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Value, String> {
+    fn parse(text: &str) -> Result<Value, String> {
         let schema =
             Schema::compile(&json!({ "type": "object", "properties": { "a": { "type": "integer" } } }));
-        super::read(text, &schema.unwrap(), 100).map_err(|unfit| unfit.to_string())
+        super::parse(text, &schema.unwrap(), 100).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn no_text_is_an_empty_object() {
-        assert_eq!(read(""), Ok(json!({})));
-        assert_eq!(read(" \n"), Ok(json!({})));
-        assert_eq!(read(r#"{"a":1}"#), Ok(json!({ "a": 1 })));
+    fn empty_text_is_an_empty_object() {
+        assert_eq!(parse(""), Ok(json!({})));
+        assert_eq!(parse(" \n"), Ok(json!({})));
+        assert_eq!(parse(r#"{"a":1}"#), Ok(json!({ "a": 1 })));
     }
 
     #[test]
-    fn the_model_is_told_what_was_wrong() {
-        assert!(read("{").unwrap_err().contains("not a JSON text: EOF"));
-        assert!(read(r#"{"a":1} x"#).unwrap_err().contains("trailing characters"));
-        assert!(read("[]").unwrap_err().contains("``: value is not of type \"object\""));
-        assert!(read(r#"{"a":"x"}"#).unwrap_err().contains("`/a`: value is not of type \"integer\""));
-        assert!(read(&" ".repeat(101)).unwrap_err().contains("at most 100 bytes"));
-        assert!(read(&"[".repeat(100)).is_err());
+    fn errors_name_the_fault() {
+        assert!(parse("{").unwrap_err().contains("not a JSON text: EOF"));
+        assert!(parse(r#"{"a":1} x"#).unwrap_err().contains("trailing characters"));
+        assert!(parse("[]").unwrap_err().contains("``: value is not of type \"object\""));
+        assert!(parse(r#"{"a":"x"}"#).unwrap_err().contains("`/a`: value is not of type \"integer\""));
+        assert!(parse(&" ".repeat(101)).unwrap_err().contains("at most 100 bytes"));
+        assert!(parse(&"[".repeat(100)).is_err());
     }
 }

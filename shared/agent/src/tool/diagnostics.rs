@@ -1,6 +1,6 @@
-//! Tools that misbehave on request, for tests and local experiments with the loop.
+//! Tools that fail or wait on request, for tests and local experiments with the agent loop.
 //!
-//! Registered only where a function's setting asks for it, and never part of [`super::built_in`].
+//! They are registered only if a function's setting asks for them, and are never part of [`super::built_in`].
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -8,17 +8,17 @@ use futures::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Definition, ExecutedBy, Failure, Produced, ServerTool, ToolInput};
+use super::{Definition, ExecutedBy, ServerTool, ToolError, ToolInput, ToolSuccess};
 
-/// The longest sleep.
+/// The maximum sleep.
 const MAX_SLEEP_MS: u64 = 600_000;
 
-/// How the sleeping tool waits: by the real timer, or by a simulation's.
+/// The timer of the sleeping tool: a real one, or a simulation's.
 #[derive(Clone)]
 pub struct Sleep(Arc<dyn Fn(Duration) -> BoxFuture<'static, ()> + Send + Sync>);
 
 impl Sleep {
-    /// Waits by this function.
+    /// Creates a timer from this function.
     pub fn new<F>(sleep: impl Fn(Duration) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -33,7 +33,7 @@ impl fmt::Debug for Sleep {
     }
 }
 
-/// `diagnostics_fail` and `diagnostics_sleep`, to be added to the built-in tools.
+/// Returns `diagnostics_fail` and `diagnostics_sleep`, to be added to the built-in tools.
 #[must_use]
 pub fn diagnostics(sleep: Sleep) -> Vec<Box<dyn ServerTool>> {
     let fail = definition("diagnostics_fail", "Fail, always. For tests.", json!({}), json!([]));
@@ -64,7 +64,7 @@ fn definition(
         }),
         usage: None,
         executed_by: ExecutedBy::Server,
-        // Bounds of numbers are not taken by every provider in a strict schema.
+        // Not every provider accepts numeric bounds in a strict schema.
         strict: false,
     }
 }
@@ -78,8 +78,8 @@ impl ServerTool for Fail {
         &self.definition
     }
 
-    fn run<'a>(&'a self, _: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
-        let failure = Failure::Refused("This tool always fails.".to_owned());
+    fn run<'a>(&'a self, _: ToolInput<'a>) -> BoxFuture<'a, Result<ToolSuccess, ToolError>> {
+        let failure = ToolError::Refused("This tool always fails.".to_owned());
         std::future::ready(Err(failure)).boxed()
     }
 }
@@ -91,7 +91,7 @@ struct Wait {
 
 #[derive(Deserialize)]
 struct WaitArguments {
-    // A whole number may be spelled `1.0`, which the schema takes for an integer.
+    // The model may write a whole number as `1.0`, which the schema accepts as an integer.
     milliseconds: f64,
 }
 
@@ -100,7 +100,7 @@ impl ServerTool for Wait {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<ToolSuccess, ToolError>> {
         async move {
             let WaitArguments { milliseconds } = call.read()?;
             (self.sleep.0)(Duration::from_secs_f64(milliseconds.max(0.0) / 1_000.0)).await;
@@ -115,10 +115,10 @@ mod tests {
     use std::future::{pending, ready};
 
     use super::*;
-    use crate::tool::{Facts, Registry, built_in, check};
+    use crate::tool::{Registry, TurnFacts, built_in, check};
 
     #[test]
-    fn they_stand_beside_the_built_in_tools() {
+    fn diagnostics_register_with_the_built_in_tools() {
         let mut tools = built_in();
         tools.extend(diagnostics(Sleep::new(|_| ready(()))));
         let registry = Registry::new(tools).unwrap();
@@ -127,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn one_fails_and_the_other_waits() {
-        let facts = Facts::default();
+    fn fail_tool_fails_and_sleep_tool_waits() {
+        let facts = TurnFacts::default();
         let run = |sleep, at: usize, arguments: &serde_json::Value| {
             diagnostics(sleep)[at].run(ToolInput { arguments, facts: &facts }).now_or_never()
         };
@@ -137,7 +137,7 @@ mod tests {
             ready(())
         });
         let arguments = json!({ "milliseconds": 20 });
-        assert!(matches!(run(at_once.clone(), 0, &json!({})), Some(Err(Failure::Refused(_)))));
+        assert!(matches!(run(at_once.clone(), 0, &json!({})), Some(Err(ToolError::Refused(_)))));
         assert_eq!(run(at_once, 1, &arguments), Some(Ok(json!({ "slept_ms": 20 }).into())));
         assert_eq!(run(Sleep::new(|_| pending()), 1, &arguments), None);
     }

@@ -1,36 +1,39 @@
-//! Tools: what the model may call, and who runs it (AGN-011 §4, AGN-033 §5).
+//! Tools: what the model may call, and where each call runs.
 //!
-//! [`Registry`] holds the server's tools, [`merge()`] selects a turn's, [`answerers`] tells who
-//! answers each of a reply's calls, and [`run_all`] answers the server's share. Deliberately absent: the loop
-//! that calls the model again, and the stores that effects end up in; both are the flow's.
+//! [`Registry`] holds the server's tools, [`select_tools`] selects a turn's, [`route_calls`] decides the side that
+//! runs each of a reply's calls, and [`run_calls`] runs the server's share. The loop that calls the model again and
+//! the stores for effects belong to the turn flow.
 
-mod answerer;
 mod arguments;
 mod built_in;
-pub(crate) mod declared;
+mod check;
+pub(crate) mod client_tool_check;
 mod definition;
-mod definition_check;
 pub mod diagnostics;
-mod merge;
+mod effect_limits;
 mod registry;
 mod results_block;
+mod routing;
 mod run;
 mod schema;
-mod server;
-mod staged;
+mod selection;
+mod server_tool;
 
-pub use answerer::answerers;
 pub use built_in::{AGENT_CHANGE_MODE, SEARCH_CONTEXT, built_in};
+pub use check::{DefinitionFault, check, is_valid_name, schema_faults};
 pub use definition::{Definition, ExecutedBy};
-pub use definition_check::{Why, check, is_name, schema_faults};
-pub use merge::{Dropped, MOST_TOOLS, Merged, merge, to_model, usage_metadata_block};
+pub use effect_limits::{
+    MAX_MODE_CHANGES, MAX_SEARCHES, branch_suggestion, mode_change_limit_message, multiple_changes_warning,
+    search_limit_message,
+};
 pub use registry::Registry;
 pub use results_block::results_block;
-pub use run::{Executed, Limits, run_all};
-pub use schema::fits;
-pub use server::{
-    AvailableMode, Effect, Facts, Failure, Produced, PublishFile, ServerTool, StageMode, ToolInput,
+pub use routing::route_calls;
+pub use run::{ExecutedCall, Limits, run_calls};
+pub use schema::matches_schema;
+pub use selection::{
+    DroppedTool, MAX_TOOLS, ToolSelection, select_tools, to_model_tools, usage_metadata_block,
 };
-pub use staged::{
-    MAX_MODE_CHANGES, MOST_SEARCHES, branch_note, several_changes, too_many_changes, too_many_searches,
+pub use server_tool::{
+    AvailableMode, Effect, PublishFile, ServerTool, StageMode, ToolError, ToolInput, ToolSuccess, TurnFacts,
 };

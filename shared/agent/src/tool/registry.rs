@@ -1,28 +1,28 @@
-//! The server's tools by name, checked when the function starts.
+//! The registry of the server's tools, checked when the function starts.
 
 use std::{collections::BTreeMap, fmt, sync::OnceLock};
 
 use super::{
     AGENT_CHANGE_MODE, Definition, ExecutedBy, ServerTool,
-    definition_check::{Why, check_own},
+    check::{DefinitionFault, check_built_in},
     schema::Schema,
 };
-use crate::fault::{Faults, Found};
+use crate::fault::{FaultCollector, Faults};
 
-/// Every tool that this service can run.
+/// The tools that this service can run, by name.
 #[derive(Debug)]
 pub struct Registry {
     tools: BTreeMap<String, Entry>,
 }
 
-/// A tool with its schema, which is compiled when the tool is first called.
+/// A tool with its schema, which is compiled at the tool's first call.
 pub(super) struct Entry {
     pub(super) tool: Box<dyn ServerTool>,
     schema: OnceLock<Option<Schema>>,
 }
 
 impl Entry {
-    /// What its arguments are held to; none where the schema is no usable one.
+    /// Returns the compiled schema of the arguments; none if it is invalid.
     pub(super) fn schema(&self) -> Option<&Schema> {
         let compile = || Schema::compile(&self.tool.definition().parameters).ok();
         self.schema.get_or_init(compile).as_ref()
@@ -30,34 +30,34 @@ impl Entry {
 }
 
 impl Registry {
-    /// Checks the tools.
+    /// Checks the tools and creates the registry.
     ///
     /// # Errors
-    /// All faults: of every definition, of doubled names, of tools that are not the server's, and of a
+    /// Returns all faults: of every definition, of duplicate names, of tools that the client should run, and of a
     /// missing `agent_change_mode`.
     pub fn new(tools: Vec<Box<dyn ServerTool>>) -> Result<Self, Faults> {
-        let mut found = Found::default();
-        let mut known: BTreeMap<String, Entry> = BTreeMap::new();
+        let mut faults = FaultCollector::default();
+        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for tool in tools {
             let name = tool.definition().name.clone();
-            let at = place(&name);
-            let mut add = |why: Why| found.add(at.as_str(), why);
-            if known.contains_key(&name) {
-                add(Why::Doubled);
+            let at = fault_location(&name);
+            let mut add = |fault: DefinitionFault| faults.add(at.as_str(), fault);
+            if entries.contains_key(&name) {
+                add(DefinitionFault::Duplicate);
             }
             if tool.definition().executed_by != ExecutedBy::Server {
-                add(Why::NotRunByServer);
+                add(DefinitionFault::NotRunByServer);
             }
-            check_own(tool.definition()).into_iter().for_each(add);
-            known.entry(name).or_insert(Entry { tool, schema: OnceLock::new() });
+            check_built_in(tool.definition()).into_iter().for_each(add);
+            entries.entry(name).or_insert(Entry { tool, schema: OnceLock::new() });
         }
-        if !known.contains_key(AGENT_CHANGE_MODE) {
-            found.add(place(AGENT_CHANGE_MODE), Why::Missing);
+        if !entries.contains_key(AGENT_CHANGE_MODE) {
+            faults.add(fault_location(AGENT_CHANGE_MODE), DefinitionFault::Missing);
         }
-        found.check().map(|()| Self { tools: known })
+        faults.finish().map(|()| Self { tools: entries })
     }
 
-    /// The tool of this name.
+    /// Returns the tool of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&dyn ServerTool> {
         self.tools.get(name).map(|entry| entry.tool.as_ref())
@@ -67,19 +67,19 @@ impl Registry {
         self.tools.get(name)
     }
 
-    /// What the model can be told of them, by name.
+    /// Returns the definitions, ordered by name.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.tools.values().map(|entry| entry.tool.definition())
     }
 
-    /// Their names, in order.
+    /// Returns the names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)
     }
 }
 
-/// A tool, as faults name it.
-fn place(name: &str) -> String {
+/// Returns a tool's location for faults.
+fn fault_location(name: &str) -> String {
     format!("tool {name:?}")
 }
 
@@ -92,10 +92,10 @@ impl fmt::Debug for Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::{built_in, check, run::tests::Scripted};
+    use crate::tool::{built_in, check, run::tests::FakeTool};
 
     #[test]
-    fn the_built_in_tools_are_good() {
+    fn built_in_tools_are_valid() {
         let registry = Registry::new(built_in()).unwrap();
         let names: Vec<&str> = registry.names().collect();
         assert_eq!(
@@ -113,28 +113,28 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_registry_is_refused_with_all_its_faults() {
-        let mut of_client = Scripted::named("of_client");
+    fn invalid_registry_reports_all_faults() {
+        let mut of_client = FakeTool::named("of_client");
         of_client.definition.executed_by = ExecutedBy::Client;
-        let mut open = Scripted::named("open");
-        open.definition.parameters = serde_json::json!({ "type": "string" });
+        let mut not_object = FakeTool::named("open");
+        not_object.definition.parameters = serde_json::json!({ "type": "string" });
         let tools: Vec<Box<dyn ServerTool>> = vec![
-            Box::new(Scripted::named("twice")),
-            Box::new(Scripted::named("twice")),
+            Box::new(FakeTool::named("twice")),
+            Box::new(FakeTool::named("twice")),
             Box::new(of_client),
-            Box::new(open),
+            Box::new(not_object),
         ];
         let faults = Registry::new(tools).unwrap_err();
-        let told: Vec<(&str, &str)> =
-            faults.as_slice().iter().map(|fault| (fault.at.as_str(), fault.what.as_str())).collect();
+        let actual: Vec<(&str, &str)> =
+            faults.as_slice().iter().map(|fault| (fault.path.as_str(), fault.message.as_str())).collect();
         let expected = [
-            ("tool \"twice\"", "is there more than once"),
-            ("tool \"of_client\"", "is said to be run by the client"),
+            ("tool \"twice\"", "is registered more than once"),
+            ("tool \"of_client\"", "is declared as a client tool"),
             ("tool \"open\"", "needs a schema with"),
             ("tool \"agent_change_mode\"", "is missing"),
         ];
-        assert_eq!(told.len(), expected.len(), "{faults}");
-        for ((at, what), (expected_at, expected_what)) in told.into_iter().zip(expected) {
+        assert_eq!(actual.len(), expected.len(), "{faults}");
+        for ((at, what), (expected_at, expected_what)) in actual.into_iter().zip(expected) {
             assert!(at == expected_at && what.starts_with(expected_what), "{at}: {what}");
         }
     }

@@ -1,31 +1,31 @@
-//! The `[TOOL_RESULTS]` block (AGN-003 §5.3; docs/formats.md): what tools returned, as text.
+//! The `[TOOL_RESULTS]` block: tool results as text (docs/reference/formats.md).
 
 use std::borrow::Cow;
 
 use contracts::response::ToolOutcome;
 
-use crate::{model::ToolOutput, text::indented};
+use crate::{model::ToolOutput, text::indent};
 
-/// A value of more characters than this is told by its beginning.
-const MOST_CHARS: usize = 512;
+/// A longer value, in characters, is truncated.
+const MAX_CHARS: usize = 512;
 
-/// How much of it is told then.
-const SHOWN_CHARS: usize = 256;
+/// The number of characters that a truncated value keeps.
+const EXCERPT_CHARS: usize = 256;
 
-/// The beginning of a long value, and its length: the calls' outputs have the whole.
-fn shortened(value: &str) -> Cow<'_, str> {
-    // No text has more characters than bytes.
-    let long = || value.len() > MOST_CHARS && value.chars().count() > MOST_CHARS;
-    match value.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) if long() => {
-            let (shown, all) = (value.split_at(end).0, value.chars().count());
-            Cow::Owned(format!("{shown}\n[the first {SHOWN_CHARS} of {all} characters]"))
+/// Truncates a long value and notes its full length. The calls' outputs have the complete value.
+fn truncate(value: &str) -> Cow<'_, str> {
+    // Cheap check first: a text never has more characters than bytes.
+    let is_long = || value.len() > MAX_CHARS && value.chars().count() > MAX_CHARS;
+    match value.char_indices().nth(EXCERPT_CHARS) {
+        Some((end, _)) if is_long() => {
+            let (excerpt, all) = (value.split_at(end).0, value.chars().count());
+            Cow::Owned(format!("{excerpt}\n[the first {EXCERPT_CHARS} of {all} characters]"))
         }
         _ => Cow::Borrowed(value),
     }
 }
 
-/// The block; nothing when there are no results.
+/// Renders the block; none without results.
 #[must_use]
 pub fn results_block(outputs: &[ToolOutput]) -> Option<String> {
     if outputs.is_empty() {
@@ -45,8 +45,8 @@ fn entry(output: &ToolOutput) -> String {
         "- CallId: {}\n  Name: {}\n  ArgumentsJson:\n{}\n  {member}:\n{}\n",
         one_line(&call.call_id),
         one_line(&call.name),
-        indented(&shortened(&call.arguments)),
-        indented(&shortened(value)),
+        indent(&truncate(&call.arguments)),
+        indent(&truncate(value)),
     )
 }
 

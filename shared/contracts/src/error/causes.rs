@@ -1,11 +1,11 @@
-//! An error as a log tells it: what happened, and why, down to the first cause.
+//! Formats an error with its chain of causes, for logs.
 
 use std::{error::Error, fmt};
 
-/// What an error and each of its sources say, joined by `: `. What says the same as the one before it is
-/// left out: many errors say what their source says.
+/// Joins the messages of an error and all its sources with `: `. Repeated neighbours are omitted, because many
+/// errors repeat the message of their source.
 ///
-/// An error's Display holds no contents (I14), so neither does this.
+/// The `Display` of an error holds no request or response content (I14), so neither does this.
 pub fn causes<'a>(error: &'a (dyn Error + 'a)) -> impl fmt::Display + 'a {
     Causes(error)
 }
@@ -14,14 +14,14 @@ struct Causes<'a>(&'a (dyn Error + 'a));
 
 impl fmt::Display for Causes<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = self.0.to_string();
-        f.write_str(&said)?;
+        let mut previous = self.0.to_string();
+        f.write_str(&previous)?;
         let mut source = self.0.source();
         while let Some(cause) = source {
-            let says = cause.to_string();
-            if says != said {
-                write!(f, ": {says}")?;
-                said = says;
+            let message = cause.to_string();
+            if message != previous {
+                write!(f, ": {message}")?;
+                previous = message;
             }
             source = cause.source();
         }
@@ -34,34 +34,34 @@ mod tests {
     use super::*;
 
     #[derive(Debug, thiserror::Error)]
-    #[error("{says}")]
+    #[error("{message}")]
     struct Link {
-        says: &'static str,
+        message: &'static str,
         source: Option<Box<dyn Error + Send + Sync>>,
     }
 
-    /// Errors that say this, each the source of the one before.
-    fn chain(says: &[&'static str]) -> Link {
-        let (first, rest) = says.split_first().unwrap();
+    /// Builds a chain of errors with these messages, outermost first.
+    fn chain(messages: &[&'static str]) -> Link {
+        let (first, rest) = messages.split_first().unwrap();
         let source = (!rest.is_empty()).then(|| chain(rest).into());
-        Link { says: first, source }
+        Link { message: first, source }
     }
 
     #[test]
-    fn every_cause_is_told_from_the_outermost_to_the_first() {
+    fn causes_listed_outermost_first() {
         assert_eq!(causes(&chain(&["alone"])).to_string(), "alone");
         let error = chain(&["the table is unavailable", "service error", "refused"]);
         assert_eq!(causes(&error).to_string(), "the table is unavailable: service error: refused");
     }
 
     #[test]
-    fn what_neighbours_say_alike_is_said_once() {
+    fn repeated_neighbouring_messages_omitted() {
         let error = chain(&["a", "a", "a", "b", "b", "a"]);
         assert_eq!(causes(&error).to_string(), "a: b: a");
     }
 
     #[test]
-    fn a_boxed_error_has_causes_too() {
+    fn boxed_error_lists_causes() {
         let boxed: Box<dyn Error + Send + Sync> = chain(&["a", "b"]).into();
         assert_eq!(causes(boxed.as_ref()).to_string(), "a: b");
     }

@@ -1,30 +1,29 @@
-//! The catalogue of error codes: one row each, with its status and what a retry can do.
+//! The catalogue of error codes: one row each, with its HTTP status and retry advice.
 //!
-//! This is the only place that knows a status. `SystemError` follows from it: a 5xx is our fault,
-//! anything else is not.
+//! This is the only place that defines a status. `SystemError` follows from it: true for a 5xx, false for anything
+//! else.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What sending the request again can do. It follows from the code.
+/// Retry advice for an error. It follows from the code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {
-    /// Nothing until somebody changes something: the request, the session or the configuration.
+    /// Don't retry. Change the request, the session or the configuration first.
     #[default]
     Never,
-    /// The very same request, ids included, may succeed later.
+    /// The same request, with the same ids, may succeed later.
     SameRequest,
-    /// The turn ended failed and stays so; the same input under a new `TurnId` may succeed.
+    /// The turn failed for good. The same input under a new `TurnId` may succeed.
     NewTurn,
 }
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $status:literal, $retry:ident;)+) => {
-        /// A stable, machine-readable code, written as its name. Closed: a new one is a change of
-        /// the contract.
+        /// A stable, machine-readable error code. The set is closed: adding one changes the contract.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub enum ErrorCode {
@@ -32,28 +31,28 @@ macro_rules! codes {
         }
 
         impl ErrorCode {
-            /// Every code, in the order of the catalogue.
+            /// Every code, in catalogue order.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// The HTTP status that repeats the outcome for machines.
+            /// The HTTP status of responses with this code.
             #[must_use]
             pub const fn http_status(self) -> u16 {
                 match self { $(Self::$name => $status,)+ }
             }
 
-            /// What sending the request again can do.
+            /// Retry advice for this code.
             #[must_use]
             pub const fn retry(self) -> Retry {
                 match self { $(Self::$name => Retry::$retry,)+ }
             }
 
-            /// The code as it is written on the wire.
+            /// The code as it appears on the wire.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)+ }
             }
 
-            /// What the code means, in one or two sentences.
+            /// The meaning of the code, in one or two sentences.
             #[must_use]
             pub fn summary(self) -> &'static str {
                 match self { $(Self::$name => concat!($($doc),+).trim_start(),)+ }
@@ -63,7 +62,7 @@ macro_rules! codes {
 }
 
 codes! {
-    // The body.
+    // Request body.
 
     /// The request has no body.
     BodyMissing = 400, Never;
@@ -75,18 +74,18 @@ codes! {
     BodyNotMultipart = 400, Never;
     /// The body is larger than a request may be, which is 4 MiB; quotes, backslashes and line ends may count twice.
     PayloadTooLarge = 413, Never;
-    /// The content type is none of the calling shapes.
+    /// The content type is not supported.
     UnsupportedMediaType = 415, Never;
 
-    // The members; `Details` holds the path of the one concerned.
+    // Members. `Details` holds the path of the member.
 
     /// A required member is absent.
     MemberRequired = 400, Never;
     /// The member may not be sent: in this scenario, or ever, because the server owns it.
     MemberForbidden = 400, Never;
-    /// The contract knows no such member.
+    /// The member is not part of the contract.
     MemberUnknown = 400, Never;
-    /// The member is there twice, in one spelling or in two.
+    /// The member is present twice, in one spelling or in two.
     MemberDuplicated = 400, Never;
     /// The member's type or value breaks its rule.
     MemberInvalid = 400, Never;
@@ -97,17 +96,17 @@ codes! {
     /// A parameter of the path or the query breaks its rule.
     ParameterInvalid = 400, Never;
 
-    // Who calls and what for.
+    // Caller and resource.
 
     /// The caller is not authenticated.
     Unauthenticated = 401, Never;
     /// The caller may not do this.
     Forbidden = 403, Never;
-    /// The turn's tools run for the user who asked, so nobody else can hand in their results.
+    /// Only the user who started the turn can submit its tool results.
     TurnOfAnotherUser = 403, Never;
     /// There is no such route.
     RouteNotFound = 404, Never;
-    /// The route does not take this method.
+    /// The route does not support this method.
     MethodNotAllowed = 405, Never;
     /// There is no such session, for this caller.
     SessionNotFound = 404, Never;
@@ -115,30 +114,30 @@ codes! {
     TurnNotFound = 404, Never;
     /// There is no such payload, for this caller.
     PayloadNotFound = 404, Never;
-    /// The payload is larger than what is answered inline, which is 4 MiB: read it by its link.
+    /// The payload is too large to be returned inline (over 4 MiB); use its link.
     InlineTooLarge = 413, Never;
     /// There is no such agent context, for this caller.
     AgentContextNotFound = 404, Never;
     /// There is no such conversation context, for this caller.
     ConversationContextNotFound = 404, Never;
-    /// The caller, or everybody together, sends too many requests.
+    /// Too many requests, from this caller or in total.
     TooManyRequests = 429, SameRequest;
 
-    // The state of the session or turn.
+    // State of the session or turn.
 
-    /// The turn id was used with another request; a new turn takes a new id.
+    /// The turn id was used with a different request; choose a new id.
     TurnIdConflict = 409, Never;
-    /// The session id names a session already; a new one takes a new id.
+    /// The session id is already in use; choose a new id.
     SessionIdConflict = 409, Never;
-    /// The turn has no answer to go on from: it is open, or it failed.
+    /// The turn has no answer to continue from: it is open, or it failed.
     TurnNotCompleted = 409, Never;
-    /// The same request still runs; asking again later returns its outcome.
+    /// The same request is still running; repeating it later returns its outcome.
     TurnInProgress = 409, SameRequest;
-    /// Another turn of the session runs.
+    /// Another turn of the session is running.
     SessionBusy = 409, SameRequest;
-    /// The session was deleted: it takes no turns until it is restored.
+    /// The session is deleted and accepts no turns until it is restored.
     SessionDeleted = 409, Never;
-    /// The session's contexts were fixed by its first turn and are others.
+    /// The contexts differ from those that the session's first turn fixed.
     SessionContextMismatch = 409, Never;
     /// The turn does not wait for tool results.
     TurnNotAwaitingTools = 409, Never;
@@ -146,18 +145,18 @@ codes! {
     ToolResultsMismatch = 409, Never;
     /// The turn was cancelled.
     TurnCancelled = 409, NewTurn;
-    /// A newer turn of the session took the place of this one.
+    /// A newer turn of the session superseded this one.
     TurnSuperseded = 409, NewTurn;
     /// The tool results did not arrive in time.
     ToolDeadlineExpired = 409, NewTurn;
 
-    // How a turn fails.
+    // Failures of a turn.
 
-    /// Every attempt at the turn broke off.
+    /// Every attempt at the turn ended unexpectedly.
     TurnAbandoned = 503, NewTurn;
     /// The turn's outcome could not be stored.
     TurnNotStored = 503, NewTurn;
-    /// The model provider limits the rate of requests.
+    /// The model provider limited the rate of requests.
     ModelRateLimited = 503, NewTurn;
     /// The model provider's account has no budget left; an operator must act.
     ModelQuotaExceeded = 503, Never;
@@ -167,7 +166,7 @@ codes! {
     ModelAttachmentRefused = 400, Never;
     /// The model provider's content filter refused the input or the answer.
     ModelContentFiltered = 400, Never;
-    /// The model provider refuses the service's key; an operator must act.
+    /// The model provider rejected the service's key; an operator must act.
     ModelMisconfigured = 502, Never;
     /// The model provider does not know the model that is configured; an operator must act.
     ModelNotFound = 502, Never;
@@ -177,22 +176,22 @@ codes! {
     ModelUnavailable = 503, NewTurn;
     /// The model did not answer in time.
     ModelTimedOut = 504, NewTurn;
-    /// The model's reply broke off or is not what its API promises.
+    /// The model's reply is truncated or invalid.
     ModelReplyMalformed = 502, NewTurn;
     /// The model stopped before its answer was complete.
     ModelReplyIncomplete = 502, NewTurn;
-    /// The model answered with neither text nor a call, also when it was asked again.
+    /// The model replied with neither text nor a tool call, even after a retry.
     ModelReplyEmpty = 502, NewTurn;
-    /// The model called tools more often than a turn may.
+    /// The model exceeded the limit of tool rounds of a turn.
     ToolRoundsExceeded = 502, NewTurn;
 
-    // Ours.
+    // Failures of the service.
 
-    /// The storage did not answer; nothing was accepted.
+    /// The storage is unavailable; nothing was accepted.
     StorageUnavailable = 503, SameRequest;
-    /// What is stored was written by a newer version of the service; an operator must act.
+    /// The stored data was written by a newer version of the service; an operator must act.
     DataTooNew = 500, Never;
-    /// Something of ours went wrong.
+    /// An internal error occurred.
     Internal = 500, SameRequest;
     /// The function ended without an answer.
     FunctionFailed = 502, SameRequest;
@@ -201,10 +200,9 @@ codes! {
 }
 
 impl ErrorCode {
-    /// Whether the very same request, ids included, may succeed later.
+    /// True if the same request, with the same ids, may succeed later.
     ///
-    /// A failed turn is stored and replayed, so its code is not retryable in this sense; see
-    /// [`Retry::NewTurn`].
+    /// A failed turn is stored and replayed, so its code is not retryable in this sense. See [`Retry::NewTurn`].
     #[must_use]
     pub const fn retryable(self) -> bool {
         match self.retry() {
@@ -213,7 +211,7 @@ impl ErrorCode {
         }
     }
 
-    /// Whether the fault is ours, not the caller's.
+    /// True if the service is at fault, not the caller.
     #[must_use]
     pub const fn system_error(self) -> bool {
         self.http_status() >= 500
@@ -231,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_is_one_that_the_surface_documents() {
+    fn every_status_is_documented() {
         let documented = [400, 401, 403, 404, 405, 409, 413, 415, 429, 500, 502, 503, 504];
         for code in ErrorCode::ALL {
             assert!(documented.contains(&code.http_status()), "{code}");
@@ -239,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_written_as_its_name() {
+    fn code_serializes_as_its_name() {
         for code in ErrorCode::ALL {
             let text = serde_json::to_string(code).unwrap();
             assert_eq!(text, format!("\"{code}\""));
@@ -248,14 +246,14 @@ mod tests {
     }
 
     #[test]
-    fn a_contract_violation_is_never_retryable_nor_ours() {
+    fn bad_requests_are_not_retryable_nor_system_errors() {
         for code in ErrorCode::ALL.iter().filter(|c| c.http_status() == 400) {
             assert!(!code.retryable() && !code.system_error(), "{code}");
         }
     }
 
     #[test]
-    fn a_summary_is_a_sentence() {
+    fn summaries_are_sentences() {
         for code in ErrorCode::ALL {
             let summary = code.summary();
             assert!(summary.ends_with('.') && !summary.starts_with(' '), "{summary}");

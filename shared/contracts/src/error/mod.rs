@@ -1,12 +1,12 @@
-//! Every error a client can see: a closed set of codes and, per error, a message that says what to do.
+//! Errors that a client can see: a closed set of codes, and a message that says how to fix the problem.
 //!
-//! Deliberately absent: the sources of an error. A body never carries a provider's words, a key or
-//! a stack (I14); whoever maps an internal error to one of these logs the original first, with all its
+//! Deliberately absent: the sources of an error. A response body never carries a provider's message, a key or a
+//! stack trace (I14). Code that maps an internal error to one of these logs the original first, with all its
 //! [`causes`].
 
 mod causes;
 mod code;
-mod misread;
+mod json_error;
 
 use std::time::Duration;
 
@@ -14,39 +14,39 @@ use serde::{Deserialize, Serialize};
 
 pub use causes::causes;
 pub use code::{ErrorCode, Retry};
-pub use misread::Misread;
+pub use json_error::JsonError;
 
 /// One error of an [`crate::InvokeResult`]: `{ErrorCode, Message, Details?, SystemError, Retry,
-/// RetryAfterSeconds?}` (ruling: InvokeResult).
+/// RetryAfterSeconds?}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(into = "Wire", from = "Wire")]
 #[error("{error_code}: {message}")]
 pub struct Error {
-    /// What kind of error it is.
+    /// The error code.
     pub error_code: ErrorCode,
-    /// What was wrong and how to fix it.
+    /// A message that says what is wrong and how to fix it.
     pub message: String,
-    /// The member, rule or id concerned.
+    /// The member, rule or id that the error is about.
     pub details: Option<String>,
-    /// In how many seconds to try again, where that helps and the service can tell.
+    /// Seconds to wait before retrying. Set if a retry can help and the service knows the time.
     pub retry_after_seconds: Option<u64>,
 }
 
 impl Error {
-    /// An error with a message that says what was wrong and how to fix it.
+    /// Creates an error with a message that says what is wrong and how to fix it.
     #[must_use]
     pub fn new(error_code: ErrorCode, message: impl Into<String>) -> Self {
         Self { error_code, message: message.into(), details: None, retry_after_seconds: None }
     }
 
-    /// Names the member, rule or id concerned.
+    /// Sets the member, rule or id that the error is about.
     #[must_use]
     pub fn with_details(mut self, details: impl Into<String>) -> Self {
         self.details = Some(details.into());
         self
     }
 
-    /// Says in how long to try again, in whole seconds, at least one.
+    /// Sets the time to wait before a retry, rounded up to whole seconds, at least one.
     #[must_use]
     pub fn with_retry_after(mut self, wait: Duration) -> Self {
         let seconds = wait.as_millis().div_ceil(1_000).max(1);
@@ -54,7 +54,7 @@ impl Error {
         self
     }
 
-    /// True when the fault is ours, not the caller's; follows from the code.
+    /// True if the service is at fault, not the caller. Follows from the code.
     #[must_use]
     pub fn system_error(&self) -> bool {
         self.error_code.system_error()
@@ -62,7 +62,7 @@ impl Error {
 }
 
 impl From<ErrorCode> for Error {
-    /// The general error of a code, for places that know nothing more specific.
+    /// Creates an error with the general message of its code.
     fn from(code: ErrorCode) -> Self {
         Self::new(code, code.summary())
     }
@@ -70,26 +70,26 @@ impl From<ErrorCode> for Error {
 
 /// One error of a failed invocation.
 //
-// `SystemError` and `Retry` are derived from the code when they are written and ignored when they are read: they
-// can't disagree with it, and a client of an older version still reads a code whose side changed.
+// `SystemError` and `Retry` are derived from the code when written and ignored when read. They can't contradict the
+// code, and an old client can still read a code whose side changed.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Error))]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Wire {
     error_code: ErrorCode,
-    /// What was wrong and how to fix it.
+    /// A message that says what is wrong and how to fix it.
     message: String,
-    /// The member, rule or id concerned.
+    /// The member, rule or id that the error is about.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     details: Option<String>,
-    /// True when the fault is ours, not the caller's.
+    /// True if the service is at fault, not the caller.
     system_error: bool,
-    /// What sending the request again can do.
+    /// Retry advice.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     retry: Retry,
-    /// In how many seconds to do so, where the service can tell. As the header `Retry-After`; a stream's `result` has
-    /// no other.
+    /// Seconds to wait before retrying, if the service knows the time. Equals the `Retry-After` header, which the
+    /// `result` event of a stream doesn't have.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     retry_after_seconds: Option<u64>,
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn system_error_is_written_from_the_code_and_never_read() {
+    fn system_error_derived_from_code() {
         let ours = Error::from(ErrorCode::Internal);
         let text = serde_json::to_string(&ours).unwrap();
         assert!(text.contains(r#""SystemError":true"#), "{text}");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_is_written_from_the_code_and_the_wait_in_whole_seconds() {
+    fn retry_derived_from_code_and_wait_rounded_up() {
         let busy = Error::new(ErrorCode::SessionBusy, "busy").with_retry_after(Duration::from_millis(1_200));
         let text = serde_json::to_string(&busy).unwrap();
         assert!(text.ends_with(r#""Retry":"same_request","RetryAfterSeconds":2}"#), "{text}");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn details_are_absent_when_there_are_none() {
+    fn empty_details_are_omitted() {
         let text = serde_json::to_string(&Error::new(ErrorCode::Forbidden, "no")).unwrap();
         assert_eq!(text, r#"{"ErrorCode":"Forbidden","Message":"no","SystemError":false,"Retry":"never"}"#);
     }

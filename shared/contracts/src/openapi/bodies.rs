@@ -1,4 +1,4 @@
-//! Request bodies in the calling shapes (DD-001).
+//! Request bodies in all encodings.
 
 use serde_json::json;
 use utoipa::openapi::{
@@ -9,7 +9,7 @@ use utoipa::openapi::{
 };
 
 use super::{
-    closed::{NOTHING, with_input},
+    closed_schemas::{NO_OTHER_MEMBERS, require_input},
     examples,
     operations::Body,
 };
@@ -24,8 +24,9 @@ const MIB: usize = 1024 * 1024;
 
 pub(super) fn request_body(body: Body) -> RequestBody {
     let all = RequestBodyBuilder::new().required(Some(Required::True)).description(Some(format!(
-        "At most {} MiB, and about 6 MiB once it is written as a JSON string, as gateways hand it on: each quote, \
-         backslash and line end counts twice there. Members may be spelled in camelCase; null counts as absent.",
+        "At most {} MiB, and about 6 MiB when encoded as a JSON string, as gateways pass it on: each quote, \
+        backslash and line ending counts twice there. Members may be written in camelCase. Null counts as \
+        absent.",
         MAX_BODY_BYTES / MIB
     )));
     match body {
@@ -33,8 +34,10 @@ pub(super) fn request_body(body: Body) -> RequestBody {
         Body::Exports => all
             .content("application/json", json("SessionExport", examples::Examples::new()))
             .content("application/jsonl", json("ExportLine", examples::Examples::new())),
-        Body::Results => all.content("application/json", json("ToolContinuation", examples::tool_results())),
-        Body::Asked => {
+        Body::ToolResults => {
+            all.content("application/json", json("ToolContinuation", examples::tool_results()))
+        }
+        Body::Execute => {
             let both = examples::user_turn().into_iter().chain(examples::tool_results()).collect();
             all.content("application/json", json("AgentExecuteRequest", both))
                 .content("multipart/form-data", form())
@@ -48,11 +51,11 @@ fn json(schema: &str, examples: examples::Examples) -> utoipa::openapi::Content 
     ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).examples_from_iter(examples).build()
 }
 
-/// A user turn as a browser's form; see [`crate::shape::multipart`].
+/// A user turn as a browser's form; see [`crate::encoding::multipart`].
 fn form() -> utoipa::openapi::Content {
     let mut form = ObjectBuilder::new().description(Some(
-        "A user turn. Fields have the names of its members; an empty one counts as absent. A file is an \
-         artifact of origin `user` whose path is the file's name, unless its field is `ClipboardImages`.",
+        "A user turn. Fields are named like its members; an empty field counts as absent. A file is an \
+        artifact of origin `user` whose path is the file's name, unless its field is `ClipboardImages`.",
     ));
     for id in IDS {
         form = form.property(id, Ref::from_schema_name(id));
@@ -65,24 +68,23 @@ fn form() -> utoipa::openapi::Content {
         .property("SolutionContextText", text().max_length(Some(MAX_SOLUTION_CONTEXT_CHARS)))
         .property("RagScope", Ref::from_schema_name("RagScope"))
         .property("Streaming", text().enum_values(Some(["true", "false"])))
-        .property("InputArtifacts", files("Files to reason about (AGN-034 §4.2).", MAX_ARTIFACTS))
-        .property("ClipboardImages", files("Pasted images (AGN-034 §4.3).", MAX_IMAGES))
+        .property("InputArtifacts", files("Files to reason about.", MAX_ARTIFACTS))
+        .property("ClipboardImages", files("Pasted images.", MAX_IMAGES))
         .required("SessionId")
         .required("TurnId")
-        .additional_properties(Some(NOTHING));
+        .additional_properties(Some(NO_OTHER_MEMBERS));
     ContentBuilder::new()
-        .schema(Some(with_input(form.build())))
+        .schema(Some(require_input(form.build())))
         .encoding("RagScope", EncodingBuilder::new().content_type(Some("application/json")).build())
         .encoding("ClipboardImages", EncodingBuilder::new().content_type(Some("image/png")).build())
         .build()
 }
 
-/// A user turn's instruction; see [`crate::shape::text`].
+/// A user turn's instruction; see [`crate::encoding::text`].
 fn plain() -> utoipa::openapi::Content {
-    let instruction = text()
-        .max_length(Some(MAX_INSTRUCTION_CHARS))
-        .pattern(Some(r"\S"))
-        .description(Some("`Instruction` of a user turn, whose other members are the `X-Aptix-…` headers."));
+    let instruction = text().max_length(Some(MAX_INSTRUCTION_CHARS)).pattern(Some(r"\S")).description(Some(
+        "The `Instruction` of a user turn. The other members are the `X-Aptix-…` headers.",
+    ));
     ContentBuilder::new()
         .schema(Some(Schema::from(instruction)))
         .example(Some(json!("What is a lease?")))

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, assembled from the table of operations.
+//! The OpenAPI 3.1 document, built from the table of operations.
 
 use utoipa::openapi::{
     Components, ComponentsBuilder, Info, InfoBuilder, License, LicenseBuilder, OpenApi, OpenApiBuilder, Ref,
@@ -10,25 +10,25 @@ use utoipa::openapi::{
 };
 
 use super::{
-    answers, bodies, error_groups,
+    bodies, error_groups,
     operations::{OPERATIONS, Row, TAGS},
-    parameters::{OF_EVERY_REQUEST, Takes},
-    schemas,
+    parameters::{EVERY_OPERATION, Param},
+    responses, schemas,
 };
 
 const BEARER: &str = "bearerAuth";
 
-const DESCRIPTION: &str = "Runs turns of AI agents and reads the sessions they make up.\n\n\
-    Every JSON body is an `InvokeResult`: a `Result`, or `Errors` that name the member, the rule and the fix, \
-    all faults of a request at once (AGN-033 §2.1). The status repeats the outcome. Unknown and not the \
-    caller's are the same 404. Each error says by `Retry` whether the \
-    very same request may be sent again, or its input under a new `TurnId`, and by `RetryAfterSeconds`, as the header \
-    `Retry-After`, when. A turn is run and paid for once, however often its request comes.\n\n\
-    Links (`Url`, `FullAgentAnswerUrl` and the like, and those in an answer's text) are URLs relative to the API's \
-    base: a server's URL as it is listed here, with a slash at its end. `new URL(link, base)` finds them, whatever \
-    the stage. They take the same token as everything else.";
+const DESCRIPTION: &str = "Run turns of AI agents and read their sessions.\n\nEvery JSON response is an \
+    `InvokeResult` with a `Result` or with `Errors`. Each error names the member, the rule and the fix, and \
+    all errors of a request are returned at once. The HTTP status repeats the outcome. A resource that doesn't \
+    exist and one that the caller may not see both return a 404.\n\nEach error has retry advice in `Retry`: \
+    send the same request again, or send its input under a new `TurnId`. `RetryAfterSeconds`, which equals the \
+    `Retry-After` header, says when. A turn is run and paid for once, however often its request is \
+    sent.\n\nLinks (`Url`, `FullAgentAnswerUrl` and the like, and links in an answer's text) are URLs relative \
+    to the API's base URL: a server's URL as listed here, with a slash at its end. `new URL(link, base)` \
+    resolves them on every stage. They require the same token as the rest of the API.";
 
-/// The document of the whole HTTP surface, with the clauses that its words come from.
+/// Builds the document of the whole HTTP API, citations included.
 #[must_use]
 pub fn document() -> OpenApi {
     let mut paths = Paths::new();
@@ -52,7 +52,7 @@ pub fn document() -> OpenApi {
 }
 
 fn operation(row: &Row) -> Operation {
-    let parameters = row.takes.iter().chain([&OF_EVERY_REQUEST]).map(|takes| {
+    let parameters = row.parameters.iter().chain([&EVERY_OPERATION]).map(|takes| {
         RefOr::<Parameter>::Ref(Ref::new(format!("#/components/parameters/{}", takes.parameter().name)))
     });
     let mut operation = OperationBuilder::new()
@@ -61,7 +61,7 @@ fn operation(row: &Row) -> Operation {
         .summary(Some(row.summary))
         .description(Some(row.description))
         .request_body(row.body.map(bodies::request_body))
-        .responses(answers::responses(row))
+        .responses(responses::for_operation(row))
         .build();
     operation.parameters = Some(parameters.collect()).filter(|all: &Vec<_>| !all.is_empty());
     operation
@@ -69,11 +69,11 @@ fn operation(row: &Row) -> Operation {
 
 fn components() -> Components {
     let mut all = ComponentsBuilder::new().schemas_from_iter(schemas()).security_scheme(BEARER, bearer());
-    let takes = OPERATIONS.iter().flat_map(|row| row.takes).copied().chain([OF_EVERY_REQUEST]);
-    for parameter in takes.map(Takes::parameter) {
+    let takes = OPERATIONS.iter().flat_map(|row| row.parameters).copied().chain([EVERY_OPERATION]);
+    for parameter in takes.map(Param::parameter) {
         all = all.parameter(parameter.name.clone(), parameter);
     }
-    for (name, header) in answers::headers() {
+    for (name, header) in responses::headers() {
         all = all.header(name, header);
     }
     let used = |code: &str| {
@@ -82,15 +82,15 @@ fn components() -> Components {
             statuses.values().any(|codes| matches!(codes.as_slice(), [only] if only.as_str() == code))
         })
     };
-    for (name, response) in answers::shared().filter(|(name, _)| used(name)) {
+    for (name, response) in responses::shared_responses().filter(|(name, _)| used(name)) {
         all = all.response(name, response);
     }
     all.build()
 }
 
 fn bearer() -> SecurityScheme {
-    let description = "A signed token that names the tenant and the user: on AWS an ID token of the Cognito \
-        user pool, on the local cloud what `cargo run -p aptix -- token` prints.";
+    let description = "A signed token that names the tenant and the user. On AWS: an ID token of the Cognito \
+        user pool. On a local cloud: the output of `cargo run -p aptix -- token`.";
     SecurityScheme::Http(
         HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
@@ -121,13 +121,13 @@ fn servers() -> [Server; 2] {
         ServerBuilder::new()
             .url("http://127.0.0.1:{port}")
             .description(Some("The local cloud: `cargo run -p aptix`."))
-            .parameter("port", variable("9000", "What `--port` says."))
+            .parameter("port", variable("9000", "Value of `--port`."))
             .build(),
         ServerBuilder::new()
             .url("https://{api}.execute-api.{region}.amazonaws.com/live")
-            .description(Some("A deployment on AWS; the stack's output `ApiUrl`."))
-            .parameter("api", variable("api", "The REST API's id."))
-            .parameter("region", variable("us-east-1", "The region."))
+            .description(Some("A deployment on AWS: the stack's output `ApiUrl`."))
+            .parameter("api", variable("api", "Id of the REST API."))
+            .parameter("region", variable("us-east-1", "AWS region."))
             .build(),
     ]
 }

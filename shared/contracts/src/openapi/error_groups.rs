@@ -1,4 +1,4 @@
-//! What can go wrong, by what an operation does. Statuses and descriptions follow from the codes.
+//! Groups of error codes, by the task of an operation. Statuses and descriptions follow from the codes.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,7 @@ use crate::error::{
     Retry,
 };
 
-/// What the gateway answers for any operation, what goes wrong on our side in any of them, and a query that
-/// holds what its path doesn't take.
+/// Errors of every operation: those of the gateway, failures of the service, and unknown query parameters.
 pub(super) const ANYWHERE: &[ErrorCode] = &[
     ParameterInvalid,
     Unauthenticated,
@@ -22,10 +21,10 @@ pub(super) const ANYWHERE: &[ErrorCode] = &[
     FunctionTimedOut,
 ];
 
-/// What only the gateway answers: always in the envelope, even where the client asked for plain text.
+/// Errors that only the gateway returns. They are always in the envelope, even if the client accepts plain text.
 pub(super) const GATEWAY: &[ErrorCode] = &[Forbidden, TooManyRequests, FunctionFailed, FunctionTimedOut];
 
-/// Reading a JSON body (AGN-034).
+/// Errors of parsing a JSON body.
 pub(super) const BODY: &[ErrorCode] = &[
     BodyMissing,
     BodyNotJson,
@@ -38,22 +37,22 @@ pub(super) const BODY: &[ErrorCode] = &[
     UnsupportedMediaType,
 ];
 
-/// Reading a user turn in any of the calling shapes (AGN-034 §2.1, DD-001).
+/// Errors of parsing a user turn in any encoding.
 pub(super) const USER_TURN: &[ErrorCode] = &[InputRequired, BodyNotText, BodyNotMultipart];
 
-/// A session by its id.
+/// Errors of reading a session.
 pub(super) const SESSION: &[ErrorCode] = &[SessionNotFound];
 
-/// A session that takes no more.
+/// Errors of writing to a deleted session.
 pub(super) const DELETED: &[ErrorCode] = &[SessionDeleted];
 
-/// A turn by its ids; a path that can't be read is answered as a session that is not there.
+/// Errors of reading a turn. An invalid path counts as an unknown session.
 pub(super) const TURN: &[ErrorCode] = &[SessionNotFound, TurnNotFound];
 
-/// A payload by its name.
+/// Errors of reading a payload.
 pub(super) const PAYLOAD: &[ErrorCode] = &[PayloadNotFound, InlineTooLarge];
 
-/// Starting a turn, or finding that it came before (I9).
+/// Errors of starting or replaying a turn (I9).
 pub(super) const START: &[ErrorCode] = &[
     SessionNotFound,
     SessionDeleted,
@@ -66,16 +65,16 @@ pub(super) const START: &[ErrorCode] = &[
     ConversationContextNotFound,
 ];
 
-/// Running a turn again (DD-006).
+/// Errors of rerunning a turn.
 pub(super) const RERUN: &[ErrorCode] = &[SessionNotFound, TurnNotFound, InputRequired];
 
-/// Saying something of a turn, which has to be over.
+/// Errors of submitting feedback. The turn must have ended.
 pub(super) const FEEDBACK: &[ErrorCode] = &[SessionBusy];
 
-/// Making a session from a turn of another one.
+/// Errors of forking a session.
 pub(super) const FORK: &[ErrorCode] = &[SessionNotFound, TurnNotFound, TurnNotCompleted, SessionIdConflict];
 
-/// Making sessions of an export.
+/// Errors of importing sessions.
 pub(super) const IMPORT: &[ErrorCode] = &[
     BodyMissing,
     BodyNotJson,
@@ -86,7 +85,7 @@ pub(super) const IMPORT: &[ErrorCode] = &[
     SessionDeleted,
 ];
 
-/// Handing in tool results (AGN-034 §2.2).
+/// Errors of submitting tool results.
 pub(super) const TOOL_RESULTS: &[ErrorCode] = &[
     TurnNotFound,
     TurnOfAnotherUser,
@@ -96,7 +95,7 @@ pub(super) const TOOL_RESULTS: &[ErrorCode] = &[
     ToolResultsMismatch,
 ];
 
-/// How a turn can fail; a replay answers the same.
+/// Errors of a failed turn. A replay returns the same error.
 pub(super) const FAILED_TURN: &[ErrorCode] = &[
     TurnCancelled,
     TurnSuperseded,
@@ -119,7 +118,7 @@ pub(super) const FAILED_TURN: &[ErrorCode] = &[
     ToolRoundsExceeded,
 ];
 
-/// The codes of several groups by their status, in the order of the catalogue.
+/// Groups the codes by status, in catalogue order.
 pub(super) fn by_status(groups: &[&[ErrorCode]]) -> BTreeMap<u16, Vec<ErrorCode>> {
     let mut statuses: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
     for code in ErrorCode::ALL {
@@ -130,7 +129,7 @@ pub(super) fn by_status(groups: &[&[ErrorCode]]) -> BTreeMap<u16, Vec<ErrorCode>
     statuses
 }
 
-/// The codes of a status, for people: what each means and what a retry can do.
+/// Describes the codes of a status, with their meaning and retry advice.
 pub(super) fn description(codes: &[ErrorCode]) -> String {
     let line = |code: &ErrorCode| format!("- `{code}`: {}{}", code.summary(), advice(*code));
     codes.iter().map(line).collect::<Vec<_>>().join("\n")

@@ -1,5 +1,5 @@
-//! Examples. Those of requests are the bodies of the sample events; those of answers are made by the
-//! contract's own types. So neither can be wrong without a test saying so.
+//! Examples of requests and responses. Requests are the bodies of the sample events, and responses are serialized
+//! from the contract's own types. So a test fails if an example is wrong.
 
 use serde_json::{Value, value::to_raw_value};
 use utoipa::openapi::{
@@ -24,15 +24,15 @@ const USER_TURN: &str = include_str!("../../../../events/execute.json");
 const TOOL_RESULTS: &str = include_str!("../../../../events/tool-continuation.json");
 
 pub(super) fn user_turn() -> Examples {
-    of_event("userTurn", "A user turn with a file", USER_TURN)
+    from_event("userTurn", "A user turn with a file", USER_TURN)
 }
 
 pub(super) fn tool_results() -> Examples {
-    of_event("toolResults", "Results of client tools", TOOL_RESULTS)
+    from_event("toolResults", "Results of client tools", TOOL_RESULTS)
 }
 
-/// The body of an event of API Gateway.
-fn of_event(name: &str, summary: &str, event: &str) -> Examples {
+/// Extracts the body of an API Gateway event.
+fn from_event(name: &str, summary: &str, event: &str) -> Examples {
     let event: Option<Value> = serde_json::from_str(event).ok();
     let body = event.as_ref().and_then(|event| event.get("body")).and_then(Value::as_str);
     body.and_then(|body| serde_json::from_str(body).ok())
@@ -41,9 +41,9 @@ fn of_event(name: &str, summary: &str, event: &str) -> Examples {
         .collect()
 }
 
-/// A stream: the first answer below, in two pieces.
+/// A stream: the first example answer, in two pieces.
 pub(super) fn events() -> Option<Value> {
-    let complete = complete(metadata()?);
+    let complete = final_response(metadata()?);
     let (first, second) = complete.primary_output_text.split_at_checked("It returns ".len())?;
     let delta = |index, text: &str| Kind::Delta(Delta { index, text: text.to_owned() });
     let kinds = [
@@ -52,13 +52,13 @@ pub(super) fn events() -> Option<Value> {
         Kind::Result(to_raw_value(&InvokeResult::ok(AgentExecuteResponse::from(complete.clone()))).ok()?),
     ];
     let event = |(id, kind)| Some(Event { id: Some(EventId::new(id)?), kind }.to_sse());
-    let thinking = Kind::Status(Status::of(Phase::Thinking, 1, Some(1)));
+    let thinking = Kind::Status(Status::new(Phase::Thinking, 1, Some(1)));
     let thinking = Event { id: None, kind: thinking }.to_sse();
     let events: Option<String> = std::iter::once(Some(thinking)).chain((1..).zip(kinds).map(event)).collect();
     events.map(Value::String)
 }
 
-fn complete(metadata: Metadata) -> Final {
+fn final_response(metadata: Metadata) -> Final {
     let usage = Usage { prompt_tokens: 412, completion_tokens: 9, total_tokens: 421, ..Usage::default() };
     Final {
         metadata,
@@ -70,10 +70,10 @@ fn complete(metadata: Metadata) -> Final {
     }
 }
 
-/// One answer of each kind.
-pub(super) fn answers() -> Examples {
+/// One response of each kind.
+pub(super) fn responses() -> Examples {
     let Some(metadata) = metadata() else { return Examples::new() };
-    let complete = complete(metadata.clone());
+    let complete = final_response(metadata.clone());
     let call = ToolCall {
         tool_call_id: "call_1".to_owned(),
         name: "workspace_read_file".to_owned(),
@@ -86,7 +86,7 @@ pub(super) fn answers() -> Examples {
     };
     [
         ("final", "A complete answer", AgentExecuteResponse::from(complete)),
-        ("clientToolContinuation", "The client's tools are asked for", waiting.into()),
+        ("clientToolContinuation", "Tool calls for the client", waiting.into()),
     ]
     .into_iter()
     .filter_map(|(name, summary, response)| {
@@ -95,7 +95,7 @@ pub(super) fn answers() -> Examples {
     .collect()
 }
 
-/// A payload in the answer, and its link.
+/// An inline payload, and a link.
 pub(super) fn payloads() -> Examples {
     let text = b"It returns `0`: the sum of no numbers.";
     let value = PayloadValue::new("answer.md".to_owned(), "text/markdown; charset=utf-8".to_owned(), text);
@@ -104,8 +104,8 @@ pub(super) fn payloads() -> Examples {
         url: "https://bucket.s3.amazonaws.com/key?X-Amz-Signature=…".to_owned(),
         expires_at,
     });
-    let inline = ("inline", "The payload itself", PayloadAnswer::Value(value));
-    [Some(inline), link.map(|link| ("link", "Its link", PayloadAnswer::Link(link)))]
+    let inline = ("inline", "An inline payload", PayloadAnswer::Value(value));
+    [Some(inline), link.map(|link| ("link", "A link to a payload", PayloadAnswer::Link(link)))]
         .into_iter()
         .flatten()
         .filter_map(|(name, summary, answer)| {

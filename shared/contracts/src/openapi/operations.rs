@@ -1,7 +1,7 @@
-//! The HTTP surface as a table: one row per operation.
+//! The HTTP API as a table: one row per operation.
 //!
-//! A row names what the operation takes, what it answers and what can go wrong; everything else in the
-//! document follows from the row.
+//! A row defines an operation's parameters, body, response and errors. Everything else in the document follows from
+//! it.
 
 use utoipa::openapi::path::HttpMethod;
 
@@ -10,7 +10,7 @@ use super::{
         ANYWHERE, BODY, DELETED, FAILED_TURN, FEEDBACK, FORK, IMPORT, PAYLOAD, RERUN, SESSION, START,
         TOOL_RESULTS, TURN, USER_TURN,
     },
-    parameters::{self, Takes},
+    parameters::{self, Param},
 };
 use crate::{error::ErrorCode, paths};
 
@@ -21,62 +21,62 @@ pub(super) struct Row {
     pub(super) tag: &'static str,
     pub(super) summary: &'static str,
     pub(super) description: &'static str,
-    pub(super) takes: &'static [Takes],
+    pub(super) parameters: &'static [Param],
     pub(super) body: Option<Body>,
-    pub(super) answers: Answers,
-    /// Operations that a client can call next, with parameters from the answer.
-    pub(super) leads_to: &'static [Lead],
+    pub(super) response: ResponseKind,
+    /// Operations that a client can call next, with parameters from the response.
+    pub(super) links: &'static [Link],
     pub(super) errors: &'static [&'static [ErrorCode]],
 }
 
-/// What the body is.
+/// The kind of a request body.
 #[derive(Clone, Copy)]
 pub(super) enum Body {
-    /// A request of either scenario in one of the calling shapes.
-    Asked,
+    /// An execute request of either scenario, in any encoding.
+    Execute,
     /// Tool results, as JSON.
-    Results,
-    /// Exported sessions: a document, or one a line.
+    ToolResults,
+    /// Exported sessions: one document, or one per line.
     Exports,
-    /// A request of the schema with this name, as JSON.
+    /// A JSON body with the schema of this name.
     Json(&'static str),
 }
 
-/// What a success looks like.
+/// The kind of a successful response.
 #[derive(Clone, Copy)]
-pub(super) enum Answers {
-    /// An `InvokeResult` of the schema with this name.
+pub(super) enum ResponseKind {
+    /// An `InvokeResult` with the schema of this name.
     Json(&'static str),
-    /// The same, which its client may keep: for ever, or until it asks again.
-    Kept(&'static str),
-    /// An `InvokeResult` of a turn's answer; the answer's events where the turn is streamed; only its text
-    /// where plain text is asked for.
+    /// A cacheable `InvokeResult`, valid for ever or until revalidated.
+    Cacheable(&'static str),
+    /// An `InvokeResult` with a turn's answer, the event stream if the turn is streamed, or only the text for
+    /// `Accept: text/plain`.
     Turn,
-    /// A document of the schema with this name, as a download without the envelope.
+    /// A download without the envelope, with the schema of this name.
     Document(&'static str),
-    /// The same, one on each line, of the schema with this name.
+    /// JSON Lines as a download, each line with the schema of this name.
     Lines(&'static str),
-    /// A turn's events.
+    /// The event stream of a turn.
     Stream,
-    /// A redirect, or the link where JSON is asked for; with `inline` the payload, which its client may keep.
+    /// A redirect, or the link as JSON. With `inline` the payload itself, which is cacheable.
     Link,
 }
 
-/// Another operation, and where in the answer its parameters are.
-pub(super) struct Lead {
-    pub(super) to: &'static str,
-    pub(super) with: &'static [(&'static str, &'static str)],
+/// A link to another operation, with the locations of its parameters in the response.
+pub(super) struct Link {
+    pub(super) operation: &'static str,
+    pub(super) parameters: &'static [(&'static str, &'static str)],
 }
 
 pub(super) const TAGS: &[(&str, &str)] = &[
-    ("Turns", "Run a turn, go on with it, end it."),
-    ("Sessions", "Read sessions and turns (DD-003, DD-007); name, delete and restore sessions."),
-    ("Payloads", "Read what was asked and answered, whole (DD-005)."),
+    ("Turns", "Run, continue and cancel turns, and give feedback on them."),
+    ("Sessions", "Read, search, edit, fork, delete, export and import sessions, and read their turns."),
+    ("Payloads", "Read the full requests, answers and files of turns."),
 ];
 
-const OF_ANSWER: &[(&str, &str)] =
+const ANSWER_IDS: &[(&str, &str)] =
     &[("SessionId", "$response.body#/Result/SessionId"), ("TurnId", "$response.body#/Result/TurnId")];
-const OF_SUMMARY: &[(&str, &str)] =
+const SUMMARY_IDS: &[(&str, &str)] =
     &[("SessionId", "$response.body#/Result/SessionId"), ("TurnId", "$response.body#/Result/Id")];
 
 pub(super) const OPERATIONS: &[Row] = &[
@@ -85,30 +85,36 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Post,
         path: paths::EXECUTE,
         tag: "Turns",
-        summary: "Run a user turn, or hand in tool results",
-        description: "Takes a user turn or the results of its tools, told apart by the presence of `ToolResults`. An \
-            unknown `SessionId` starts a session, a known one goes on with it. `TurnId` makes the request \
-            idempotent: the same request again gets the same answer, byte for byte, and the model is not \
-            asked again; another request under the same `TurnId` is a conflict.\n\nBrowsers may send a form \
-            and thin clients plain text (DD-001). With `Accept: text/plain` the reply is the answer's text \
-            alone, and errors are one line of text; the status says which it is.\n\nWith `Streaming` the answer \
-            comes as server-sent events while it is written (AGN-034 §4.7); what is wrong with the request is \
-            said in JSON all the same. A client that goes away ends nothing: the turn runs on, and the same \
-            request again, or `streamTurn`, takes the stream up where it broke off. Without `Streaming` an answer \
-            that takes longer than four minutes has the status 200 and begins with JSON whitespace, whatever \
-            comes then: `Successful` tells.",
-        takes: parameters::OF_REQUEST,
-        body: Some(Body::Asked),
-        answers: Answers::Turn,
-        leads_to: &[
-            Lead { to: "readTurn", with: OF_ANSWER },
-            Lead { to: "readTurnSummary", with: OF_ANSWER },
-            Lead { to: "readInstruction", with: OF_ANSWER },
-            Lead { to: "readAnswer", with: OF_ANSWER },
-            Lead { to: "cancelTurn", with: OF_ANSWER },
-            Lead { to: "streamTurn", with: OF_ANSWER },
-            Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/SessionId")] },
-            Lead { to: "readLastTurn", with: &[("SessionId", "$response.body#/Result/SessionId")] },
+        summary: "Run a turn or submit tool results",
+        description: "Runs a user turn, or submits tool results if `ToolResults` is present. An unknown \
+            `SessionId` starts a new session, a known one continues it. `TurnId` makes the request idempotent: \
+            repeating the same request returns the same response, byte for byte, without calling the model \
+            again. A different request with the same `TurnId` is a conflict.\n\nBrowsers may send a form, and \
+            thin clients may send plain text. With `Accept: text/plain` the response is the answer's text \
+            only, and errors are one line of text; the status distinguishes them.\n\nWith `Streaming` the \
+            answer is sent as server-sent events while it is written. Errors in the request are still returned \
+            as JSON. Disconnecting does not cancel the turn: send the same request again, or call \
+            `streamTurn`, to resume the stream. Without `Streaming`, an answer that takes longer than four \
+            minutes has the status 200 and begins with JSON whitespace, whatever the outcome; check \
+            `Successful`.",
+        parameters: parameters::EXECUTE_HEADERS,
+        body: Some(Body::Execute),
+        response: ResponseKind::Turn,
+        links: &[
+            Link { operation: "readTurn", parameters: ANSWER_IDS },
+            Link { operation: "readTurnSummary", parameters: ANSWER_IDS },
+            Link { operation: "readInstruction", parameters: ANSWER_IDS },
+            Link { operation: "readAnswer", parameters: ANSWER_IDS },
+            Link { operation: "cancelTurn", parameters: ANSWER_IDS },
+            Link { operation: "streamTurn", parameters: ANSWER_IDS },
+            Link {
+                operation: "readSession",
+                parameters: &[("SessionId", "$response.body#/Result/SessionId")],
+            },
+            Link {
+                operation: "readLastTurn",
+                parameters: &[("SessionId", "$response.body#/Result/SessionId")],
+            },
         ],
         errors: &[ANYWHERE, BODY, USER_TURN, START, TOOL_RESULTS, FAILED_TURN],
     },
@@ -117,14 +123,14 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Post,
         path: paths::TOOL_RESULTS,
         tag: "Turns",
-        summary: "Hand in the results of a turn's client tools",
-        description: "Takes tool continuations alone (AGN-034 §2.2). The results must match the calls in \
-            count, ids and order (AGN-033 §3.3). The answer comes as the turn was started: as events where it \
-            is streamed. With `Accept: text/plain` it is the text alone, as `executeTurn` has it.",
-        takes: &[Takes::LastEventId],
-        body: Some(Body::Results),
-        answers: Answers::Turn,
-        leads_to: &[],
+        summary: "Submit tool results",
+        description: "Submits the results of a turn's client tools and continues the turn. The results must \
+            match the calls in count, ids and order. The answer is delivered the way the turn was started: as \
+            events if it is streamed. With `Accept: text/plain` it is the text only, as in `executeTurn`.",
+        parameters: &[Param::LastEventId],
+        body: Some(Body::ToolResults),
+        response: ResponseKind::Turn,
+        links: &[],
         errors: &[ANYWHERE, BODY, TOOL_RESULTS, FAILED_TURN],
     },
     Row {
@@ -132,13 +138,13 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Post,
         path: paths::CANCEL.template(),
         tag: "Turns",
-        summary: "End an open turn",
-        description: "Ends a turn that is open and answers with what the turn came to. A turn that ended \
-            before keeps its outcome, so this may be repeated. No body is needed.",
-        takes: &[Takes::Session, Takes::Turn],
+        summary: "Cancel a turn",
+        description: "Cancels an open turn and returns its outcome. A turn that has already ended keeps its \
+            outcome, so this request may be repeated. No body is needed.",
+        parameters: &[Param::Session, Param::Turn],
         body: None,
-        answers: Answers::Json("AgentSessionTurnSummary"),
-        leads_to: &[Lead { to: "readTurn", with: OF_SUMMARY }],
+        response: ResponseKind::Json("AgentSessionTurnSummary"),
+        links: &[Link { operation: "readTurn", parameters: SUMMARY_IDS }],
         errors: &[ANYWHERE, TURN],
     },
     Row {
@@ -146,16 +152,16 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Post,
         path: paths::RERUN.template(),
         tag: "Turns",
-        summary: "Run a turn again, as a new one",
-        description: "Asks the same again, or with another instruction, model or mode (DD-006). The new turn is one like \
-            any other: it searches and reads its files anew, `TurnId` makes the request idempotent, and the answer comes as \
-            `executeTurn` has it. It goes on from where the old turn did, so that the model is told neither that one nor \
-            what came after it; once it is completed the session goes on from it. The old turn stays as it is, and must be \
-            over.",
-        takes: &[Takes::Session, Takes::Turn, Takes::LastEventId],
+        summary: "Rerun a turn",
+        description: "Runs a turn again as a new turn, optionally with another instruction, model or mode. The \
+            new turn behaves like any other: it searches and reads its files again, `TurnId` makes the request \
+            idempotent, and the answer is delivered as in `executeTurn`. It continues from the same point as \
+            the original turn, so the model sees neither the original turn nor any later one. Once it is \
+            completed, the session continues from it. The original turn must have ended and stays unchanged.",
+        parameters: &[Param::Session, Param::Turn, Param::LastEventId],
         body: Some(Body::Json("RerunRequest")),
-        answers: Answers::Turn,
-        leads_to: &[Lead { to: "readTurn", with: OF_ANSWER }],
+        response: ResponseKind::Turn,
+        links: &[Link { operation: "readTurn", parameters: ANSWER_IDS }],
         errors: &[ANYWHERE, BODY, RERUN, START, FAILED_TURN],
     },
     Row {
@@ -163,14 +169,15 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Post,
         path: paths::FORK.template(),
         tag: "Sessions",
-        summary: "Make a session that goes on from a turn of this one",
-        description: "The new session's turns go on from a completed turn of this one: the model knows what came up to it, \
-            and the earlier turns stay where they are. Contexts, hints and the solution context are those of this session \
-            by now, the mode is what the turn left. `SessionId` is the client's and makes the request idempotent.",
-        takes: &[Takes::Session],
+        summary: "Fork a session",
+        description: "Creates a session that continues from a completed turn of this session. The model knows \
+            everything up to that turn, and the earlier turns stay in this session. Contexts, hints and the \
+            solution context are copied from this session's current state; the mode is that at the end of the \
+            turn. The client chooses `SessionId`, which makes the request idempotent.",
+        parameters: &[Param::Session],
         body: Some(Body::Json("ForkRequest")),
-        answers: Answers::Json("AgentSession"),
-        leads_to: &[],
+        response: ResponseKind::Json("AgentSession"),
+        links: &[],
         errors: &[ANYWHERE, BODY, FORK, DELETED],
     },
     Row {
@@ -178,23 +185,27 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::SESSIONS,
         tag: "Sessions",
-        summary: "List sessions, newest activity first",
-        description: "The sessions of the caller's org, or those that one user owns or takes part in \
-            (DD-003), narrowed as wanted. Sessions that the caller may not see are left out, deleted ones unless they are asked \
-            for. A session in which something happens between two pages moves to the front.",
-        takes: &[
-            Takes::User,
-            Takes::IncludeDeleted,
-            Takes::Status,
-            Takes::Mode,
-            Takes::From,
-            Takes::To,
-            Takes::PageSize,
-            Takes::ContinuationToken,
+        summary: "List sessions",
+        description: "Returns the sessions of the caller's org, or those that one user owns or takes part in, \
+            newest activity first. Parameters filter the list. Sessions that the caller may not see are \
+            omitted, and deleted sessions are omitted unless requested. A session with activity between two \
+            page requests moves to the front.",
+        parameters: &[
+            Param::User,
+            Param::IncludeDeleted,
+            Param::Status,
+            Param::Mode,
+            Param::From,
+            Param::To,
+            Param::PageSize,
+            Param::ContinuationToken,
         ],
         body: None,
-        answers: Answers::Json("ListResponse"),
-        leads_to: &[Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/Items/0/Id")] }],
+        response: ResponseKind::Json("ListResponse"),
+        links: &[Link {
+            operation: "readSession",
+            parameters: &[("SessionId", "$response.body#/Result/Items/0/Id")],
+        }],
         errors: &[ANYWHERE],
     },
     Row {
@@ -202,30 +213,32 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::SEARCH,
         tag: "Sessions",
-        summary: "Search sessions for words, newest activity first",
-        description: "The sessions of the caller's org, or those of one user, in whose name, description or turns all the \
-            words stand; narrowed as `listSessions` is, and as private. Of a turn the heads of instruction and answer are \
-            searched, which its summaries are. All the words have to stand in one turn, or in the session's own texts, which \
-            count for each of its turns. A call looks at 100 sessions and 500 turns at most: its page may be short or \
-            empty, and `HasMore` tells. A session of very many turns may be found on two pages, with other matches. Where \
-            the deployment indexes sessions, those 100 are ones that the index names, a turn is found once it is over, and a \
-            warning tells of a search that had to do without.",
-        takes: &[
-            Takes::Words,
-            Takes::User,
-            Takes::IncludeDeleted,
-            Takes::Status,
-            Takes::Mode,
-            Takes::From,
-            Takes::To,
-            Takes::PageSize,
-            Takes::ContinuationToken,
+        summary: "Search sessions",
+        description: "Returns sessions of the caller's org, or of one user, whose name, description or turns \
+            contain all the words, newest activity first. The filters and the visibility rules of \
+            `listSessions` apply. Of a turn, the beginnings of the instruction and the answer are searched, as \
+            its summaries show them. All words must occur in one turn, or in the session's name and \
+            description, which count for each of its turns. A request examines at most 100 sessions and 500 \
+            turns, so a page may be short or empty; check `HasMore`. A session with very many turns may appear \
+            on two pages with different matches. If the deployment indexes sessions, the 100 sessions come \
+            from the index, a turn is found once it has ended, and a warning is returned if the index is \
+            unavailable.",
+        parameters: &[
+            Param::Query,
+            Param::User,
+            Param::IncludeDeleted,
+            Param::Status,
+            Param::Mode,
+            Param::From,
+            Param::To,
+            Param::PageSize,
+            Param::ContinuationToken,
         ],
         body: None,
-        answers: Answers::Json("SearchResults"),
-        leads_to: &[Lead {
-            to: "readSession",
-            with: &[("SessionId", "$response.body#/Result/Items/0/Session/Id")],
+        response: ResponseKind::Json("SearchResults"),
+        links: &[Link {
+            operation: "readSession",
+            parameters: &[("SessionId", "$response.body#/Result/Items/0/Session/Id")],
         }],
         errors: &[ANYWHERE],
     },
@@ -234,15 +247,20 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::SESSION.template(),
         tag: "Sessions",
-        summary: "Read a session with its turns",
-        description: "The session with its turns in order, a hundred at a time where the query does not say (DD-002A, \
-            DD-003).",
-        takes: &[Takes::Session, Takes::Order, Takes::PageSize, Takes::ContinuationToken, Takes::IfNoneMatch],
+        summary: "Read a session",
+        description: "Returns a session with its turns in order, 100 per page by default.",
+        parameters: &[
+            Param::Session,
+            Param::Order,
+            Param::PageSize,
+            Param::ContinuationToken,
+            Param::IfNoneMatch,
+        ],
         body: None,
-        answers: Answers::Kept("AgentSession"),
-        leads_to: &[Lead {
-            to: "readTurn",
-            with: &[
+        response: ResponseKind::Cacheable("AgentSession"),
+        links: &[Link {
+            operation: "readTurn",
+            parameters: &[
                 ("SessionId", "$response.body#/Result/Id"),
                 ("TurnId", "$response.body#/Result/Turns/0/Id"),
             ],
@@ -254,13 +272,14 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Patch,
         path: paths::SESSION.template(),
         tag: "Sessions",
-        summary: "Change a session's name, description or visibility",
-        description: "What the body leaves out stays as it is (DD-002A). Whoever sees a session may name and describe \
-            it; who may see it is its owner's to say, or an operator's. Answers with the session as a list shows it.",
-        takes: &[Takes::Session],
+        summary: "Update a session",
+        description: "Changes the name, the description or the visibility of a session. Members that are \
+            absent stay unchanged. Anyone who can see a session may change its name and description; only its \
+            owner and operators may change its visibility. Returns the session's summary.",
+        parameters: &[Param::Session],
         body: Some(Body::Json("SessionEdit")),
-        answers: Answers::Json("AgentSessionSummary"),
-        leads_to: &[],
+        response: ResponseKind::Json("AgentSessionSummary"),
+        links: &[],
         errors: &[ANYWHERE, BODY, SESSION, DELETED],
     },
     Row {
@@ -269,17 +288,20 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::SESSION.template(),
         tag: "Sessions",
         summary: "Delete a session",
-        description: "Ends the session's open turn as cancelled. From then on the session takes no turns and no tool \
-            results, lists leave it out, and only those who took part in it read it, until `KeptUntilDate`; until then \
-            `restoreSession` takes the deletion back. For its owner and for operators. Deleting it again changes nothing.\n\n\
-            With `purge=true`, or when that date has come, everything of it is removed for good, behind the scenes: to every \
-            read there is no such session from then on, its id takes no turns any more, and `readPurge` tells how far \
-            it is. Its items and every version of its objects go; what the model provider keeps of its responses \
-            expires there.",
-        takes: &[Takes::Session, Takes::Purge],
+        description: "Deletes a session and cancels its open turn. From then on the session accepts no turns \
+            and no tool results, lists omit it, and only participants can read it, until `KeptUntilDate`. \
+            Until then `restoreSession` undoes the deletion. Only the owner and operators may delete a \
+            session. Deleting it again changes nothing.\n\nWith `purge=true`, or when that date has passed, \
+            all data of the session is permanently deleted in the background. From then on reads return a 404, \
+            the session's id accepts no more turns, and `readPurge` reports the progress. Database items and \
+            every version of the objects are deleted; responses that the model provider stores expire there.",
+        parameters: &[Param::Session, Param::Purge],
         body: None,
-        answers: Answers::Json("SessionDeletion"),
-        leads_to: &[Lead { to: "restoreSession", with: &[("SessionId", "$response.body#/Result/Id")] }],
+        response: ResponseKind::Json("SessionDeletion"),
+        links: &[Link {
+            operation: "restoreSession",
+            parameters: &[("SessionId", "$response.body#/Result/Id")],
+        }],
         errors: &[ANYWHERE, SESSION],
     },
     Row {
@@ -287,14 +309,15 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::PURGE.template(),
         tag: "Sessions",
-        summary: "Read what the purge of a session came to",
-        description: "What went so far, by kind, and whether anything may be left. For the session's owner and for operators; \
-            a 404 for everybody else, and of a session that was not purged. It is done a quarter of an hour after the purge \
-            began at the earliest, since functions that were at work then may still have written.",
-        takes: &[Takes::Session],
+        summary: "Read the progress of a purge",
+        description: "Reports what has been deleted so far, by kind, and whether data may remain. For the \
+            session's owner and operators; a 404 for other callers, and for a session that was not purged. A \
+            purge takes at least 15 minutes, because functions that were running when it began may still write \
+            data.",
+        parameters: &[Param::Session],
         body: None,
-        answers: Answers::Json("PurgeReport"),
-        leads_to: &[],
+        response: ResponseKind::Json("PurgeReport"),
+        links: &[],
         errors: &[ANYWHERE, SESSION],
     },
     Row {
@@ -302,12 +325,16 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Post,
         path: paths::RESTORE.template(),
         tag: "Sessions",
-        summary: "Take the deletion of a session back",
-        description: "For its owner and for operators. A session that was not deleted stays as it is. No body is needed.",
-        takes: &[Takes::Session],
+        summary: "Restore a deleted session",
+        description: "Undoes the deletion of a session. For its owner and operators. A session that is not \
+            deleted stays unchanged. No body is needed.",
+        parameters: &[Param::Session],
         body: None,
-        answers: Answers::Json("AgentSessionSummary"),
-        leads_to: &[Lead { to: "readSession", with: &[("SessionId", "$response.body#/Result/Id")] }],
+        response: ResponseKind::Json("AgentSessionSummary"),
+        links: &[Link {
+            operation: "readSession",
+            parameters: &[("SessionId", "$response.body#/Result/Id")],
+        }],
         errors: &[ANYWHERE, SESSION],
     },
     Row {
@@ -315,14 +342,15 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::SESSION_EXPORT.template(),
         tag: "Sessions",
-        summary: "Export a session as one document",
-        description: "Everything that reads show of the session: its turns, their feedback, and what was asked and answered, \
-            whole, with its files. It is written while it is read and has no envelope; a document that is no whole JSON was \
-            cut short. An operator's has what an import needs besides.",
-        takes: &[Takes::Session, Takes::Payloads],
+        summary: "Export a session",
+        description: "Exports everything that the API shows of a session as one document: its turns, their \
+            feedback, and the full requests and answers with their files. The document is streamed without an \
+            envelope; if it is not valid JSON, it was truncated. An operator's export also holds the data that \
+            an import needs.",
+        parameters: &[Param::Session, Param::Payloads],
         body: None,
-        answers: Answers::Document("SessionExport"),
-        leads_to: &[],
+        response: ResponseKind::Document("SessionExport"),
+        links: &[],
         errors: &[ANYWHERE, SESSION],
     },
     Row {
@@ -330,24 +358,24 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::EXPORT,
         tag: "Sessions",
-        summary: "Export the org's sessions, a line each",
-        description: "For operators. JSON Lines: each line is the document of a session, as `exportSession` has it, newest \
-            activity first and narrowed as `listSessions` is. The last line says that it is the last, and where the next \
-            export goes on: one ends after 16 MiB or seven minutes, with the session that is begun. Without that line it was cut \
-            short.",
-        takes: &[
-            Takes::Payloads,
-            Takes::User,
-            Takes::IncludeDeleted,
-            Takes::Status,
-            Takes::Mode,
-            Takes::From,
-            Takes::To,
-            Takes::ContinuationToken,
+        summary: "Export the sessions of an org",
+        description: "Exports sessions as JSON Lines. For operators. Each line is the document of one session, \
+            as in `exportSession`, newest activity first, with the filters of `listSessions`. An export ends \
+            after 16 MiB or seven minutes, once the current session is complete. The last line marks the end \
+            and holds the token to continue with. Without that line the export is truncated.",
+        parameters: &[
+            Param::Payloads,
+            Param::User,
+            Param::IncludeDeleted,
+            Param::Status,
+            Param::Mode,
+            Param::From,
+            Param::To,
+            Param::ContinuationToken,
         ],
         body: None,
-        answers: Answers::Lines("ExportLine"),
-        leads_to: &[],
+        response: ResponseKind::Lines("ExportLine"),
+        links: &[],
         errors: &[ANYWHERE],
     },
     Row {
@@ -355,18 +383,18 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Post,
         path: paths::IMPORT,
         tag: "Sessions",
-        summary: "Make the sessions of an export",
-        description: "For operators. Takes what an operator's export wrote, with payloads inline: the document of a session, or \
-            lines of them. The sessions come back as they were, in the caller's org, and every read of them answers as it \
-            did. Everything is checked before anything is written, and no read shows a session before all of it is there. The \
-            same import again changes nothing, and goes on where one broke off. A session of the same id that is there and \
-            is another one is a conflict.",
-        takes: &[Takes::Ids],
+        summary: "Import sessions",
+        description: "Imports an operator's export with inline payloads: the document of one session, or lines \
+            of them. For operators. The sessions are restored in the caller's org, and every read returns what \
+            it returned before. Everything is validated before anything is written, and no read shows a \
+            session before it is complete. Repeating an import changes nothing, and resumes one that was \
+            interrupted. A different session with the same id is a conflict.",
+        parameters: &[Param::Ids],
         body: Some(Body::Exports),
-        answers: Answers::Json("SessionImport"),
-        leads_to: &[Lead {
-            to: "readSession",
-            with: &[("SessionId", "$response.body#/Result/Sessions/0/Id")],
+        response: ResponseKind::Json("SessionImport"),
+        links: &[Link {
+            operation: "readSession",
+            parameters: &[("SessionId", "$response.body#/Result/Sessions/0/Id")],
         }],
         errors: &[ANYWHERE, IMPORT],
     },
@@ -375,12 +403,12 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::MODE_HISTORY.template(),
         tag: "Sessions",
-        summary: "List the changes of a session's mode, newest first",
-        description: "Every change of every completed turn, in order (AGN-011 §3.2).",
-        takes: &[Takes::Session, Takes::PageSize, Takes::ContinuationToken],
+        summary: "List mode changes",
+        description: "Returns the mode changes of all completed turns, newest first.",
+        parameters: &[Param::Session, Param::PageSize, Param::ContinuationToken],
         body: None,
-        answers: Answers::Json("ModeHistory"),
-        leads_to: &[],
+        response: ResponseKind::Json("ModeHistory"),
+        links: &[],
         errors: &[ANYWHERE, SESSION],
     },
     Row {
@@ -388,22 +416,22 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::TURNS.template(),
         tag: "Sessions",
-        summary: "List the turns of a session, in either order",
-        description: "The turns of a session in a few lines each (DD-003), narrowed as wanted.",
-        takes: &[
-            Takes::Session,
-            Takes::User,
-            Takes::Status,
-            Takes::Mode,
-            Takes::From,
-            Takes::To,
-            Takes::Order,
-            Takes::PageSize,
-            Takes::ContinuationToken,
+        summary: "List turns",
+        description: "Returns summaries of a session's turns, in either order. Parameters filter the list.",
+        parameters: &[
+            Param::Session,
+            Param::User,
+            Param::Status,
+            Param::Mode,
+            Param::From,
+            Param::To,
+            Param::Order,
+            Param::PageSize,
+            Param::ContinuationToken,
         ],
         body: None,
-        answers: Answers::Json("TurnList"),
-        leads_to: &[],
+        response: ResponseKind::Json("TurnList"),
+        links: &[],
         errors: &[ANYWHERE, SESSION],
     },
     Row {
@@ -411,13 +439,13 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::LAST_TURN.template(),
         tag: "Sessions",
-        summary: "Read a session's newest turn",
-        description: "The newest turn, whatever its status, or the newest that stands so of the newest thousand \
-            (DD-003).",
-        takes: &[Takes::Session, Takes::Status, Takes::IfNoneMatch],
+        summary: "Read the latest turn",
+        description: "Returns the newest turn of a session, or the newest with the given status among the \
+            latest 1,000.",
+        parameters: &[Param::Session, Param::Status, Param::IfNoneMatch],
         body: None,
-        answers: Answers::Kept("AgentSessionTurn"),
-        leads_to: &[],
+        response: ResponseKind::Cacheable("AgentSessionTurn"),
+        links: &[],
         errors: &[ANYWHERE, TURN],
     },
     Row {
@@ -426,11 +454,11 @@ pub(super) const OPERATIONS: &[Row] = &[
         path: paths::TURN.template(),
         tag: "Sessions",
         summary: "Read a turn",
-        description: "One turn, whole (DD-002B, DD-003). The provider's ids are there for operators alone.",
-        takes: &[Takes::Session, Takes::Turn, Takes::IfNoneMatch],
+        description: "Returns a turn with all its members. The provider's ids are visible to operators only.",
+        parameters: &[Param::Session, Param::Turn, Param::IfNoneMatch],
         body: None,
-        answers: Answers::Kept("AgentSessionTurn"),
-        leads_to: &[],
+        response: ResponseKind::Cacheable("AgentSessionTurn"),
+        links: &[],
         errors: &[ANYWHERE, TURN],
     },
     Row {
@@ -438,12 +466,12 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::SUMMARY.template(),
         tag: "Sessions",
-        summary: "Read a turn's light summary",
-        description: "One turn in a few lines, cheap enough to poll (DD-003).",
-        takes: &[Takes::Session, Takes::Turn, Takes::IfNoneMatch],
+        summary: "Read a turn's summary",
+        description: "Returns the summary of a turn, which is cheap enough to poll.",
+        parameters: &[Param::Session, Param::Turn, Param::IfNoneMatch],
         body: None,
-        answers: Answers::Kept("AgentSessionTurnSummary"),
-        leads_to: &[],
+        response: ResponseKind::Cacheable("AgentSessionTurnSummary"),
+        links: &[],
         errors: &[ANYWHERE, TURN],
     },
     Row {
@@ -451,12 +479,13 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Put,
         path: paths::FEEDBACK.template(),
         tag: "Turns",
-        summary: "Say how good a turn's answer was",
-        description: "What the caller says of a turn that is over, in the place of what the same user said of it before.",
-        takes: &[Takes::Session, Takes::Turn],
+        summary: "Submit feedback",
+        description: "Submits the caller's feedback on a turn that has ended. Replaces the user's earlier \
+            feedback on the turn.",
+        parameters: &[Param::Session, Param::Turn],
         body: Some(Body::Json("FeedbackRequest")),
-        answers: Answers::Json("TurnFeedback"),
-        leads_to: &[],
+        response: ResponseKind::Json("TurnFeedback"),
+        links: &[],
         errors: &[ANYWHERE, BODY, TURN, FEEDBACK],
     },
     Row {
@@ -464,13 +493,13 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::FEEDBACK.template(),
         tag: "Sessions",
-        summary: "Read what users say of a turn",
-        description: "One entry per user at most, in no order that means anything. A turn that is over never changes, so \
-            what is said of it is read apart from it.",
-        takes: &[Takes::Session, Takes::Turn, Takes::PageSize, Takes::ContinuationToken],
+        summary: "Read feedback",
+        description: "Returns the feedback on a turn: at most one entry per user, in no particular order. \
+            Feedback is separate from the turn, because a turn that has ended never changes.",
+        parameters: &[Param::Session, Param::Turn, Param::PageSize, Param::ContinuationToken],
         body: None,
-        answers: Answers::Json("FeedbackList"),
-        leads_to: &[],
+        response: ResponseKind::Json("FeedbackList"),
+        links: &[],
         errors: &[ANYWHERE, TURN],
     },
     Row {
@@ -478,16 +507,16 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::STEPS.template(),
         tag: "Sessions",
-        summary: "Read what a turn did, reply by reply",
-        description: "The model's replies in order: what each wrote, the tools that it called with what came of them, and who \
-            ran them; last the answer, or what there was of it when the turn failed. Of a turn that runs, what is recorded \
-            so far. A page ends early where it would hold more than about 1 MiB. Values are whole, but for those of a turn \
-            whose rounds came to more than 8 MiB: of the oldest of these long ones are cut, which they say, or they are left \
-            out.",
-        takes: &[Takes::Session, Takes::Turn, Takes::PageSize, Takes::ContinuationToken],
+        summary: "Read a turn's steps",
+        description: "Returns the replies of the model in order. Each has its text, its tool calls, their \
+            results and the party that ran them. The last one is the answer, or its partial text if the turn \
+            failed. For a running turn, returns the steps recorded so far. A page ends early if it would \
+            exceed about 1 MiB. Values are complete, unless the rounds of the turn total more than 8 MiB: then \
+            long values of the oldest rounds are truncated and marked as such, or omitted.",
+        parameters: &[Param::Session, Param::Turn, Param::PageSize, Param::ContinuationToken],
         body: None,
-        answers: Answers::Json("StepList"),
-        leads_to: &[],
+        response: ResponseKind::Json("StepList"),
+        links: &[],
         errors: &[ANYWHERE, TURN],
     },
     Row {
@@ -495,15 +524,16 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::STREAM.template(),
         tag: "Turns",
-        summary: "Read a turn's stream, or the rest of it",
-        description: "The events of a turn that was started with `Streaming`, from the first one or after the one \
-            that `Last-Event-ID` names. It waits with the turn; of a turn that ended it has what is left. The \
-            last event is `result`; a stream that ends without one asks its client to come back. Reading takes \
-            no turn over whose function died: sending its request again does, at once.",
-        takes: &[Takes::Session, Takes::Turn, Takes::LastEventId],
+        summary: "Stream a turn",
+        description: "Returns the events of a turn that was started with `Streaming`, from the first one, or \
+            after the one in `Last-Event-ID`. The stream stays open while the turn runs; for a turn that has \
+            ended it returns the remaining events. The last event is `result`. If a stream ends without one, \
+            reconnect. Reading doesn't take over a turn whose function died; sending its request again does, \
+            at once.",
+        parameters: &[Param::Session, Param::Turn, Param::LastEventId],
         body: None,
-        answers: Answers::Stream,
-        leads_to: &[],
+        response: ResponseKind::Stream,
+        links: &[],
         errors: &[ANYWHERE, TURN],
     },
     Row {
@@ -511,12 +541,12 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::INSTRUCTION.template(),
         tag: "Payloads",
-        summary: "Read a turn's whole request",
-        description: "A link to the request in its canonical form (DD-005; RFC 8785).",
-        takes: &[Takes::Session, Takes::Turn, Takes::Inline, Takes::IfNoneMatch],
+        summary: "Read the full request",
+        description: "Returns a link to the request in canonical form (RFC 8785).",
+        parameters: &[Param::Session, Param::Turn, Param::Inline, Param::IfNoneMatch],
         body: None,
-        answers: Answers::Link,
-        leads_to: &[],
+        response: ResponseKind::Link,
+        links: &[],
         errors: &[ANYWHERE, TURN, PAYLOAD],
     },
     Row {
@@ -524,12 +554,12 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::ANSWER.template(),
         tag: "Payloads",
-        summary: "Read a turn's whole answer",
-        description: "A link to the answer's text; there once the turn is completed (DD-005).",
-        takes: &[Takes::Session, Takes::Turn, Takes::Inline, Takes::IfNoneMatch],
+        summary: "Read the full answer",
+        description: "Returns a link to the answer's text. Available once the turn is completed.",
+        parameters: &[Param::Session, Param::Turn, Param::Inline, Param::IfNoneMatch],
         body: None,
-        answers: Answers::Link,
-        leads_to: &[],
+        response: ResponseKind::Link,
+        links: &[],
         errors: &[ANYWHERE, TURN, PAYLOAD],
     },
     Row {
@@ -537,13 +567,13 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::MODEL_REQUEST.template(),
         tag: "Payloads",
-        summary: "Read what the model provider was sent",
-        description: "A link to the body of a model call of the turn, where the conversation context keeps raw \
-                      payloads. For operators alone; a 404 for everyone else.",
-        takes: &[Takes::Session, Takes::Turn, Takes::Inline, Takes::Round, Takes::IfNoneMatch],
+        summary: "Read a raw model request",
+        description: "Returns a link to the request body of a model call. Available if the conversation \
+            context keeps raw payloads. For operators only; a 404 for other callers.",
+        parameters: &[Param::Session, Param::Turn, Param::Inline, Param::Round, Param::IfNoneMatch],
         body: None,
-        answers: Answers::Link,
-        leads_to: &[],
+        response: ResponseKind::Link,
+        links: &[],
         errors: &[ANYWHERE, TURN, PAYLOAD],
     },
     Row {
@@ -551,13 +581,13 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::MODEL_RESPONSE.template(),
         tag: "Payloads",
-        summary: "Read what the model provider answered",
-        description: "A link to the response to a model call of the turn, where the conversation context keeps raw \
-                      payloads. For operators alone; a 404 for everyone else.",
-        takes: &[Takes::Session, Takes::Turn, Takes::Inline, Takes::Round, Takes::IfNoneMatch],
+        summary: "Read a raw model response",
+        description: "Returns a link to the response of a model call. Available if the conversation context \
+            keeps raw payloads. For operators only; a 404 for other callers.",
+        parameters: &[Param::Session, Param::Turn, Param::Inline, Param::Round, Param::IfNoneMatch],
         body: None,
-        answers: Answers::Link,
-        leads_to: &[],
+        response: ResponseKind::Link,
+        links: &[],
         errors: &[ANYWHERE, TURN, PAYLOAD],
     },
     Row {
@@ -565,13 +595,21 @@ pub(super) const OPERATIONS: &[Row] = &[
         method: HttpMethod::Get,
         path: paths::FILE.template(),
         tag: "Payloads",
-        summary: "Read a file of an answer",
-        description: "A link to a file that an answer refers to (AGN-033 §6.3), or to a long value of a step. What it leads to has the file's own media \
-            type and name, and is a download: no browser shows it as a page. A file that is not there is a 404.",
-        takes: &[Takes::Session, Takes::Turn, Takes::Hash, Takes::Name, Takes::Inline, Takes::IfNoneMatch],
+        summary: "Read a file",
+        description: "Returns a link to a file that an answer refers to, or to a long value of a step. The \
+            link has the file's own media type and name, and is a download, so that no browser renders it as a \
+            page. A 404 if the file doesn't exist.",
+        parameters: &[
+            Param::Session,
+            Param::Turn,
+            Param::Hash,
+            Param::Name,
+            Param::Inline,
+            Param::IfNoneMatch,
+        ],
         body: None,
-        answers: Answers::Link,
-        leads_to: &[],
+        response: ResponseKind::Link,
+        links: &[],
         errors: &[ANYWHERE, TURN, PAYLOAD],
     },
 ];

@@ -1,4 +1,4 @@
-//! Parameters of paths and queries, and the headers that stand for members in the text shape.
+//! Path, query and header parameters, including the headers that hold members in the plain text encoding.
 
 use utoipa::openapi::{
     ObjectBuilder, Ref, RefOr, Required, Schema,
@@ -15,14 +15,14 @@ use crate::{
     stream::EventId,
 };
 
-/// A parameter that an operation takes.
+/// A parameter of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum Param {
     Session,
     Turn,
     Hash,
     Name,
-    Words,
+    Query,
     Inline,
     Round,
     Payloads,
@@ -40,50 +40,54 @@ pub(super) enum Takes {
     LastEventId,
     IfNoneMatch,
     CorrelationId,
-    /// `X-Aptix-…`: the header, for the member, of this schema.
-    Header(&'static str, &'static str, Kind),
+    /// An `X-Aptix-…` header: its name, its member, and its schema.
+    Header(&'static str, &'static str, HeaderKind),
 }
 
-/// What a header holds.
+/// The value of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum HeaderKind {
     Named(&'static str),
     Text(usize),
     Flag,
 }
 
-const HINT: Kind = Kind::Named("Hint");
+const HINT: HeaderKind = HeaderKind::Named("Hint");
 
-/// What every operation takes.
-pub(super) const OF_EVERY_REQUEST: Takes = Takes::CorrelationId;
+/// The parameter that every operation takes.
+pub(super) const EVERY_OPERATION: Param = Param::CorrelationId;
 
-/// The headers of a request: where its stream broke off, and those of the text shape, which a test holds
-/// to the shape's own table.
-pub(super) const OF_REQUEST: &[Takes] = &[
-    Takes::LastEventId,
-    Takes::Header("X-Aptix-Session-Id", "SessionId", Kind::Named("SessionId")),
-    Takes::Header("X-Aptix-Turn-Id", "TurnId", Kind::Named("TurnId")),
-    Takes::Header("X-Aptix-Solution-Context", "SolutionContextText", Kind::Text(MAX_SOLUTION_CONTEXT_CHARS)),
-    Takes::Header("X-Aptix-Workspace-Id", "WorkspaceId", HINT),
-    Takes::Header("X-Aptix-Repo", "Repo", HINT),
-    Takes::Header("X-Aptix-Language", "Language", HINT),
-    Takes::Header("X-Aptix-Streaming", "Streaming", Kind::Flag),
-    Takes::Header("X-Aptix-Agent-Context-Id", "AgentContextId", Kind::Named("AgentContextId")),
-    Takes::Header(
+/// The headers of an execute request: the position in its stream, and those of the plain text encoding, which a
+/// test compares with the encoding's own table.
+pub(super) const EXECUTE_HEADERS: &[Param] = &[
+    Param::LastEventId,
+    Param::Header("X-Aptix-Session-Id", "SessionId", HeaderKind::Named("SessionId")),
+    Param::Header("X-Aptix-Turn-Id", "TurnId", HeaderKind::Named("TurnId")),
+    Param::Header(
+        "X-Aptix-Solution-Context",
+        "SolutionContextText",
+        HeaderKind::Text(MAX_SOLUTION_CONTEXT_CHARS),
+    ),
+    Param::Header("X-Aptix-Workspace-Id", "WorkspaceId", HINT),
+    Param::Header("X-Aptix-Repo", "Repo", HINT),
+    Param::Header("X-Aptix-Language", "Language", HINT),
+    Param::Header("X-Aptix-Streaming", "Streaming", HeaderKind::Flag),
+    Param::Header("X-Aptix-Agent-Context-Id", "AgentContextId", HeaderKind::Named("AgentContextId")),
+    Param::Header(
         "X-Aptix-Conversation-Context-Id",
         "ConversationContextId",
-        Kind::Named("ConversationContextId"),
+        HeaderKind::Named("ConversationContextId"),
     ),
 ];
 
-impl Takes {
+impl Param {
     pub(super) fn parameter(self) -> Parameter {
         let (name, place, schema) = match self {
             Self::Session => ("SessionId", ParameterIn::Path, named("SessionId")),
             Self::Turn => ("TurnId", ParameterIn::Path, named("TurnId")),
             Self::Hash => ("Hash", ParameterIn::Path, named("FileAddress")),
             Self::Name => ("Name", ParameterIn::Path, text().min_length(Some(1)).into()),
-            Self::Words => ("q", ParameterIn::Query, words().into()),
+            Self::Query => ("q", ParameterIn::Query, words().into()),
             Self::Inline => ("inline", ParameterIn::Query, flag().into()),
             Self::Payloads => ("payloads", ParameterIn::Query, payloads().into()),
             Self::Ids => ("ids", ParameterIn::Query, ids().into()),
@@ -101,13 +105,13 @@ impl Takes {
             Self::LastEventId => ("Last-Event-ID", ParameterIn::Header, event_id().into()),
             Self::IfNoneMatch => ("If-None-Match", ParameterIn::Header, text().into()),
             Self::CorrelationId => ("X-Correlation-ID", ParameterIn::Header, text().into()),
-            Self::Header(name, _, Kind::Named(schema)) => (name, ParameterIn::Header, named(schema)),
-            Self::Header(name, _, Kind::Text(most)) => {
+            Self::Header(name, _, HeaderKind::Named(schema)) => (name, ParameterIn::Header, named(schema)),
+            Self::Header(name, _, HeaderKind::Text(most)) => {
                 (name, ParameterIn::Header, text().max_length(Some(most)).into())
             }
-            Self::Header(name, _, Kind::Flag) => (name, ParameterIn::Header, flag().into()),
+            Self::Header(name, _, HeaderKind::Flag) => (name, ParameterIn::Header, flag().into()),
         };
-        let is_required = place == ParameterIn::Path || self == Self::Words;
+        let is_required = place == ParameterIn::Path || self == Self::Query;
         let required = if is_required { Required::True } else { Required::False };
         ParameterBuilder::new()
             .name(name)
@@ -120,73 +124,74 @@ impl Takes {
 
     fn description(self) -> String {
         match self {
-            Self::Session => "The session, as its client minted it (AGN-034 §2.1).".into(),
-            Self::Turn => "The turn, as its client minted it; `last` is no turn's id (AGN-033 §3.1).".into(),
-            Self::Hash => "SHA-256 of the file's bytes, as the `Url` of a `FileRef` holds it.".into(),
-            Self::Name => "The file's `Name`, as a `FileRef` holds it.".into(),
-            Self::Words => {
-                "The words to look for, at most eight. Case and accents do not matter; a word is found where a word of the \
-                 text begins with it."
+            Self::Session => "Id of the session, chosen by the client.".into(),
+            Self::Turn => "Id of the turn, chosen by the client. `last` is reserved.".into(),
+            Self::Hash => "SHA-256 of the file's bytes, as in the `Url` of a `FileRef`.".into(),
+            Self::Name => "Name of the file, as in a `FileRef`.".into(),
+            Self::Query => {
+                "Words to search for, at most eight. Case and accents are ignored. A word matches at the \
+                beginning of a word in the text."
                     .into()
             }
             Self::Inline => {
-                "Whether the answer is to hold the payload itself, of at most 4 MiB; `false` when absent or empty.".into()
+                "Set to `true` to return the payload itself, if it is at most 4 MiB. Default: `false`.".into()
             }
             Self::Payloads => {
-                "How payloads are held: `inline`, whole, or `links`, as relative URLs of the API. Only what is inline can be \
-                 imported."
+                "`inline` to embed full payloads, `links` for URLs relative to the API's base URL. Only inline \
+                payloads can be imported."
                     .into()
             }
             Self::Ids => {
-                "Under which ids the sessions are made: `keep` for their own, `new` for others, which follow from the document. \
-                 Turns keep their ids, which mean something within their session alone."
+                "Ids of the imported sessions: `keep` for the original ids, `new` for new ones, which are \
+                derived from the document. Turns keep their ids, which are unique only within their session."
                     .into()
             }
             Self::Round => {
-                "Which of the turn's replies it is about, from 1, as its steps number them; the last model call when absent or \
-                 empty."
+                "Number of the model reply, from 1, as in the turn's steps. Default: the last model call."
                     .into()
             }
             Self::User => {
-                "Only sessions that this user owns or takes part in, or turns that this user asked; all when absent or empty."
+                "Only sessions that this user owns or takes part in, or turns of this user. Default: all."
                     .into()
             }
-            Self::Status => "Only what stands so: a session by its last turn.".into(),
-            Self::Mode => "Only what is in this mode: a session by now, a turn when it began.".into(),
+            Self::Status => "Only turns with this status, or sessions whose last turn has it.".into(),
+            Self::Mode => "Only sessions that are in this mode, or turns that began in it.".into(),
             Self::From => {
-                "Only what is no older: a session by its last activity, with `userId` by that user's own; a turn by its \
-                 creation."
+                "Only items from this time on: a session by its last activity (with `userId`, by that user's \
+                activity), a turn by its creation."
                     .into()
             }
-            Self::To => "Only what is no newer than this instant.".into(),
-            Self::Order => "By sequence number: `asc` from the first turn on, `desc` from the last one back.".into(),
+            Self::To => "Only items up to this time.".into(),
+            Self::Order => "Order by sequence number: `asc` starts with the first turn, `desc` with the last.".into(),
             Self::PageSize => {
-                "How many items a page holds at most. A list that is narrowed looks at ten times as many at most for one \
-                 page, which may then be short or empty: `HasMore` tells."
+                "Maximum number of items on a page. A filtered list examines at most ten times as many items \
+                per page, so a page may be short or empty; check `HasMore`."
                     .into()
             }
             Self::IncludeDeleted => {
-                "Whether deleted sessions are listed too, to those who took part in them; `false` when absent or empty.".into()
+                "Set to `true` to include deleted sessions that the caller took part in. Default: `false`.".into()
             }
-            Self::Purge => "Whether the session is purged, and not kept; `false` when absent or empty.".into(),
+            Self::Purge => "Set to `true` to purge the session instead of keeping it for a while. Default: \
+                `false`.".into(),
             Self::ContinuationToken => {
-                "Where to go on: the `ContinuationToken` of the page before. Absent for the first page."
+                "`ContinuationToken` of the previous page. Omit it for the first page."
                     .into()
             }
             Self::LastEventId => {
-                "The `id` of the last event that the client has: the stream goes on after it. Absent at the \
-                 first connection."
+                "`id` of the last event that the client received. The stream resumes after it. Omit it on the \
+                first connection."
                     .into()
             }
-            Self::IfNoneMatch => "The `ETag`s of what the client has: where one still holds, the answer is a 304.".into(),
+            Self::IfNoneMatch => "`ETag`s of the client's cached responses. If one is still valid, the \
+                response is a 304.".into(),
             Self::CorrelationId => {
-                "What the client calls the request: it stands in every log line about it. 1 to 128 visible ASCII \
-                 characters; anything else counts as absent, and the service names the request itself."
+                "Correlation id of the request, which is added to all its log lines. 1 to 128 visible ASCII \
+                characters. Any other value is ignored, and the service generates an id."
                     .into()
             }
             Self::Header(_, member, _) => {
-                let required = if matches!(member, "SessionId" | "TurnId") { "; required there" } else { "" };
-                format!("`{member}` of a user turn, read with a `text/plain` body alone{required} (DD-001).")
+                let required = if matches!(member, "SessionId" | "TurnId") { ", required" } else { "" };
+                format!("`{member}` of a user turn. Only with a `text/plain` body{required}.")
             }
         }
     }
@@ -204,7 +209,7 @@ fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::Type(Type::String))
 }
 
-/// As the identity provider minted it; empty counts as absent.
+/// A user id, as the identity provider issues it. Empty counts as absent.
 fn user() -> ObjectBuilder {
     text().max_length(Some(MAX_ID_CHARS)).pattern(Some(r"^(?!\.\.?$)[^\x00-\x1f\x7f-\x9f]*$"))
 }
@@ -255,14 +260,14 @@ fn page_size() -> ObjectBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::text::HEADERS;
+    use crate::encoding::text::HEADERS;
 
     #[test]
-    fn the_headers_are_those_of_the_text_shape() {
-        let documented: Vec<(String, &str)> = OF_REQUEST
+    fn headers_match_text_encoding() {
+        let documented: Vec<(String, &str)> = EXECUTE_HEADERS
             .iter()
             .filter_map(|takes| match takes {
-                Takes::Header(name, member, _) => Some((name.to_ascii_lowercase(), *member)),
+                Param::Header(name, member, _) => Some((name.to_ascii_lowercase(), *member)),
                 _ => None,
             })
             .collect();

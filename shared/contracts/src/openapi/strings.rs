@@ -1,4 +1,4 @@
-//! Strings with a rule: ids, hashes, instants, names, paths. A pattern says as much of the rule as a
+//! Schemas of strings with rules: ids, hashes, timestamps, names, paths. A pattern expresses as much of a rule as a
 //! regular expression can.
 
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// Strings that have no type of their own in the contract.
+/// Strings without a type of their own in the contract.
 pub(super) struct Hint;
 pub(super) struct MimeType;
 pub(super) struct ImageId;
@@ -34,7 +34,7 @@ pub(super) struct RagText;
 pub(super) struct SessionName;
 pub(super) struct ToolCallId;
 
-/// Gives a type a named schema that a function builds.
+/// Implements a named schema for a type with a builder function.
 macro_rules! named {
     ($($name:ident: $build:expr;)+) => {$(
         impl PartialSchema for $name {
@@ -80,7 +80,7 @@ const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x
 const MIME_TYPE: &str = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+ *(;[ -~]*)?$";
 /// No drive, no path, no name of only dots and blanks.
 const FILE_NAME: &str = r"^(?![A-Za-z]:)(?![. ]+$)[^/\\\x00-\x1f\x7f-\x9f]+$";
-/// No root, drive, scheme or home folder, no segment of only dots and blanks but `.`, no folder.
+/// No root, drive, scheme or home folder, no folder, and no segment of only dots and blanks except `.`.
 const RELATIVE_PATH: &str = concat!(
     r"^(?![/\\])(?![A-Za-z]:)(?!~([/\\]|$))(?![^/\\]*:[/\\])",
     r"(((?![. ]+([/\\]|$))[^/\\\x00-\x1f\x7f-\x9f]+|\.)?[/\\])*",
@@ -96,12 +96,12 @@ fn line(string: ObjectBuilder, most: usize) -> ObjectBuilder {
     string.min_length(Some(1)).max_length(Some(most)).pattern(Some(LINE))
 }
 
-/// The unreserved characters, and none of the reserved words (see [`crate::id`]).
+/// Unreserved characters only, and no reserved word (see [`crate::id`]).
 fn minted(string: ObjectBuilder) -> ObjectBuilder {
     sized(string).pattern(Some(r"^(?!(\.|\.\.|last)$)[A-Za-z0-9._~-]+$"))
 }
 
-/// What an identity provider minted.
+/// An id issued by an identity provider.
 fn opaque(string: ObjectBuilder) -> ObjectBuilder {
     sized(string).pattern(Some(r"^(?!\.\.?$)[^\x00-\x1f\x7f-\x9f]+$"))
 }

@@ -1,14 +1,14 @@
-//! What tokens cost.
+//! Cost of tokens.
 
 use serde::{Deserialize, Serialize};
 
-/// An amount of money, where the conversation context has prices.
+/// An amount of money. Present if the conversation context has prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct Cost {
-    /// A decimal number with at most six decimals, exact, for example `0.001875`.
+    /// The exact amount, a decimal number with at most six decimals, for example `0.001875`.
     pub amount: String,
-    /// The currency's ISO 4217 code.
+    /// ISO 4217 code of the currency.
     pub currency: String,
 }

@@ -1,4 +1,4 @@
-//! Sessions as documents: what an export writes and an import reads.
+//! Documents that an export writes and an import reads.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{AgentSession, AgentSessionTurn, ModeChange, TurnFeedback};
 use crate::{hash::FileAddress, id::SessionId};
 
-/// The format of an exported session. What this version can't read has another name.
+/// Format of an exported session. An incompatible version has another name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ExportFormat {
@@ -15,30 +15,30 @@ pub enum ExportFormat {
     Session,
 }
 
-/// The format of the last line of an org's export.
+/// Format of the last line of an org's export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ExportEndFormat {
-    /// The end.
+    /// The end of the export.
     #[serde(rename = "aptix-export-end/1")]
     End,
 }
 
-/// A session as one document: everything that reads show of it.
+/// A session as one document, with everything that the API shows of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct SessionExport {
-    /// Names this format.
+    /// The format of this document.
     pub format: ExportFormat,
-    /// The session as it is read, without turns and mode history: they follow.
+    /// The session, without its turns and its mode history, which follow.
     pub session: AgentSession,
-    /// Every change of its mode, newest first.
+    /// Every mode change, newest first.
     pub mode_history: Vec<ModeChange>,
-    /// Its turns, by sequence number.
+    /// The turns, by sequence number.
     pub turns: Vec<ExportedTurn>,
-    /// The session's items as they are kept, for an import alone: each with its sort key as `Key` and its attributes. There
-    /// in an operator's export with payloads inline.
+    /// The session's database items, for imports only: each with its sort key as `Key` and its attributes. Present
+    /// in an operator's export with inline payloads.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Object>>))]
     pub stored: Option<Vec<Map<String, Value>>>,
@@ -49,79 +49,79 @@ pub struct SessionExport {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ExportedTurn {
-    /// The turn as it is read.
+    /// The turn.
     pub turn: AgentSessionTurn,
-    /// What users say of it.
+    /// Feedback of users on the turn.
     pub feedback: Vec<TurnFeedback>,
-    /// What was asked and answered, whole, with its files; for operators also what the work left.
+    /// Full request and answer with their files. For operators also the turn's internal records.
     pub payloads: Vec<ExportedPayload>,
 }
 
-/// A payload of an exported turn. It has `Text` or `Base64`, or in an export with links the `Url`.
+/// A payload of an exported turn. It has `Text` or `Base64`, or `Url` in an export with links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ExportedPayload {
-    /// What it is.
+    /// The kind of payload.
     pub kind: PayloadKind,
-    /// What a file that holds it would be called.
+    /// File name for the payload.
     pub name: String,
-    /// Its place among the turn's objects.
+    /// Key of the object within the turn.
     pub object: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Its media type; absent in an export with links.
+    /// Media type. Absent in an export with links.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mime_type: Option<String>,
-    /// SHA-256 of its bytes; absent in an export with links.
+    /// SHA-256 of the bytes. Absent in an export with links.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sha256: Option<FileAddress>,
-    /// What it holds, where that is text: UTF-8 without NUL.
+    /// The content, if it is text: UTF-8 without NUL.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub text: Option<String>,
-    /// What it holds otherwise.
+    /// The content in Base64, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base64: Option<String>,
-    /// Where to read it, relative to the API's base.
+    /// URL of the payload, relative to the API's base URL.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub url: Option<String>,
 }
 
-/// What a payload is.
+/// Kind of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadKind {
-    /// The whole request.
+    /// The full request.
     Instruction,
-    /// The whole answer.
+    /// The full answer.
     Answer,
-    /// What there was of an answer when the turn was ended.
+    /// The part of an answer that existed when the turn ended.
     PartialAnswer,
-    /// A file of an answer.
+    /// A file that the answer refers to.
     File,
-    /// What the provider was sent in a model call.
+    /// The request of a model call.
     LlmRequest,
-    /// What the provider answered to it.
+    /// The provider's response to a model call.
     LlmResponse,
-    /// What the turn came to, as the work left it.
+    /// The internal record of the turn's outcome.
     Outcome,
-    /// A step of the work.
+    /// The internal record of a step.
     Step,
-    /// The client's tool results.
+    /// Results of client tools.
     ToolResults,
 }
 
-/// The last line of an org's export: one that lacks it was cut short.
+/// The last line of an org's export. An export without it is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ExportEnd {
-    /// Names this format.
+    /// The format of this document.
     pub format: ExportEndFormat,
-    /// How many sessions came before it.
+    /// Number of sessions in this export.
     pub session_count: u64,
-    /// What to ask for the rest with; absent when these were all.
+    /// Token to continue the export. Absent if it is complete.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub continuation_token: Option<String>,
 }
@@ -134,28 +134,28 @@ pub struct ExportEnd {
 pub enum ExportLine {
     /// A session.
     Session(SessionExport),
-    /// The end.
+    /// The end of the export.
     End(ExportEnd),
 }
 
-/// What an import came to.
+/// Result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct SessionImport {
-    /// The sessions, in the order of the body.
+    /// The imported sessions, in the order of the body.
     pub sessions: Vec<ImportedSession>,
 }
 
-/// A session that was imported.
+/// An imported session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct ImportedSession {
-    /// The session.
+    /// Id of the session.
     pub id: SessionId,
-    /// What it was called in the export.
+    /// Id of the session in the export.
     pub exported_id: SessionId,
-    /// How many turns it has.
+    /// Number of turns.
     pub turn_count: u64,
 }

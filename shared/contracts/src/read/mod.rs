@@ -1,8 +1,8 @@
-//! What the read API shows of sessions and turns (DD-002, DD-003, DD-007).
+//! Responses of the read API: sessions, turns, payloads and reports.
 //!
-//! Plain shapes: the code that fills them decides what the caller may see. An absent value is an absent
-//! member, never null. Deliberately absent: everything that only the server needs (phase, owner, lease,
-//! fingerprint), and the `EntityBase` members that have no meaning here (category, ratings).
+//! These types hold data only. The code that fills them decides what the caller may see. An absent value is an
+//! absent member, never null. Deliberately absent: server state (phase, owner, lease, fingerprint), and the
+//! `EntityBase` members that have no meaning here (category, ratings).
 
 mod cost;
 mod export;
@@ -37,19 +37,19 @@ pub use step::{RanBy, StepCall, StepKind, TurnStep};
 pub use turn::{AgentSessionActiveFileRef, AgentSessionChunkRef, AgentSessionTurn, AgentSessionTurnSummary};
 pub use turn_feedback::TurnFeedback;
 
-/// An id with the text that people read.
+/// An id with a display text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct EntityHeader {
     /// The id.
     pub id: String,
-    /// The text.
+    /// The display text.
     pub text: String,
 }
 
 impl EntityHeader {
-    /// A header of an id and its text.
+    /// Creates a header from an id and its display text.
     pub fn new(id: impl Into<String>, text: impl Into<String>) -> Self {
         Self { id: id.into(), text: text.into() }
     }

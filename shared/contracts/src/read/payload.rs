@@ -1,4 +1,4 @@
-//! Payloads: where to read them, or what they hold.
+//! Payloads and links to them.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
@@ -8,51 +8,51 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// Where to read a payload for a few minutes (DD-005).
+/// A link to a payload that expires after a few minutes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct PayloadLink {
-    /// A presigned URL: needs no other authorization, and takes none.
+    /// Presigned URL. Send no `Authorization` header with it.
     pub url: String,
-    /// When it stops working.
+    /// Expiry of the URL.
     pub expires_at: Timestamp,
 }
 
-/// A payload in the answer itself. It has `Text` or `Base64`.
+/// An inline payload. It has `Text` or `Base64`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct PayloadValue {
-    /// What a file that holds it would be called.
+    /// File name for the payload.
     pub name: String,
-    /// Its media type.
+    /// Media type.
     pub mime_type: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// SHA-256 of its bytes.
+    /// SHA-256 of the bytes.
     pub sha256: FileAddress,
-    /// What it holds, where that is text: UTF-8 without NUL.
+    /// The content, if it is text: UTF-8 without NUL.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub text: Option<String>,
-    /// What it holds otherwise.
+    /// The content in Base64, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base64: Option<String>,
 }
 
-/// What a payload is answered with as JSON: a link, or with `inline` the payload itself.
+/// A payload as JSON: a link, or the payload itself if `inline` is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum PayloadAnswer {
     /// The payload.
     Value(PayloadValue),
-    /// Where it is.
+    /// A link to the payload.
     Link(PayloadLink),
 }
 
 impl PayloadValue {
-    /// A payload of this name, type and contents.
+    /// Creates an inline payload.
     #[must_use]
     pub fn new(name: String, mime_type: String, bytes: &[u8]) -> Self {
         let text = as_text(bytes).map(str::to_owned);
@@ -60,7 +60,7 @@ impl PayloadValue {
             name,
             mime_type,
             size_bytes: bytes.len() as u64,
-            sha256: FileAddress::of_bytes(bytes),
+            sha256: FileAddress::hash_bytes(bytes),
             base64: text.is_none().then(|| STANDARD.encode(bytes)),
             text,
         }

@@ -1,4 +1,4 @@
-//! What the purge of a session came to.
+//! Reports of session purges.
 
 use std::collections::BTreeMap;
 
@@ -11,99 +11,99 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// What the purge of a session came to so far.
+/// Progress of a session's purge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct PurgeReport {
-    /// The session.
+    /// Id of the session.
     pub id: SessionId,
-    /// How far it is.
+    /// State of the purge.
     pub state: PurgeState,
-    /// Who deleted the session.
+    /// User who deleted the session.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub deleted_by_user_id: Option<UserId>,
-    /// When the purge began.
+    /// Start of the purge.
     pub started_date: Timestamp,
-    /// When it was done; absent while it runs.
+    /// End of the purge. Absent while it runs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub done_date: Option<Timestamp>,
-    /// How many items of the table went, by kind.
+    /// Number of deleted database items, by kind.
     pub items: BTreeMap<String, u64>,
-    /// How many versions of objects went, by kind.
+    /// Number of deleted object versions, by kind.
     pub objects: BTreeMap<String, u64>,
-    /// How many bytes those had.
+    /// Total size of the deleted object versions, in bytes.
     pub object_bytes: u64,
-    /// What model providers kept of the session's turns.
+    /// Responses of the session's turns that model providers store.
     pub upstream_responses: UpstreamResponses,
-    /// Whether the session is gone from the index that searches ask; absent where there is none, and before it was asked.
+    /// State of the session in the search index. Absent if there is no index, or before the deletion was requested.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub search_index: Option<IndexedSession>,
-    /// The hash over the keys of all that went, each with the hash before; absent while nothing did.
+    /// Chained hash over the keys of everything deleted. Absent while nothing is deleted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub manifest_hash: Option<Fingerprint>,
 }
 
-/// What became of the responses that model providers kept.
+/// Deletion of the responses that model providers store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct UpstreamResponses {
-    /// How many were removed, or were gone.
+    /// Number of responses that were deleted or no longer existed.
     pub removed: u64,
-    /// How many are still to be removed.
+    /// Number of responses that are still to be deleted.
     pub pending: u64,
-    /// How many their provider did not remove, however often it was asked: they expire there.
+    /// Number of responses that the provider did not delete after all retries. They expire at the provider.
     pub not_removed: u64,
-    /// The first of those; for operators.
+    /// The first of the responses that were not deleted. Visible to operators only.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     pub not_removed_ids: Vec<UpstreamResponse>,
 }
 
-/// A response that a model provider keeps.
+/// A response that a model provider stores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct UpstreamResponse {
-    /// Which provider: its host, after its name where the deployment gave it one; absent of old ones.
+    /// Provider: its name, if the deployment gives it one, and its host. Absent for old responses.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub provider: Option<String>,
     /// The provider's id of the response.
     pub response_id: String,
 }
 
-/// What became of a purged session in the index that searches ask.
+/// State of a purged session in the search index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IndexedSession {
-    /// It is gone.
+    /// The session is deleted from the index.
     Removed,
-    /// The index could not be reached yet, and is asked again.
+    /// The index can't be reached. The deletion is retried.
     Pending,
-    /// The index did not remove it, however often it was asked. Nothing shows it there, and it holds no text.
+    /// The index did not delete the session after all retries. Its entry holds no text and is never shown.
     NotRemoved,
 }
 
-/// How far a purge is.
+/// State of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PurgeState {
-    /// Something may be left.
+    /// Data may remain.
     Running,
-    /// Nothing is left.
+    /// All data is deleted.
     Done,
 }
 
-/// What a deletion came to.
+/// Result of a deletion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum SessionDeletion {
-    /// The session is kept for a while.
-    Kept(AgentSessionSummary),
-    /// The session is purged.
+    /// The session is deleted but can be restored until `KeptUntilDate`.
+    Retained(AgentSessionSummary),
+    /// The session is being purged.
     Purged(PurgeReport),
 }

@@ -1,17 +1,17 @@
-//! How near a chunk is to a question.
+//! Similarity scores of chunks.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A score with six decimals, so that it is the same whenever it is read. On the wire it is a number.
+/// A score with six decimals, so that it reads back unchanged. On the wire it is a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score {
     millionths: i64,
 }
 
 impl Score {
-    /// A score, rounded. What is no number is 0.
+    /// Creates a rounded score. NaN becomes 0.
     #[must_use]
-    pub fn of(score: f32) -> Self {
+    pub fn new(score: f32) -> Self {
         Self::rounded(f64::from(score))
     }
 
@@ -42,13 +42,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_score_is_a_number_with_six_decimals_and_read_as_it_was_written() {
+    fn score_round_trips_with_six_decimals() {
         for (score, written) in
             [(0.75_f32, "0.75"), (0.1, "0.1"), (-0.5, "-0.5"), (f32::NAN, "0.0"), (1.0, "1.0")]
         {
-            let json = serde_json::to_string(&Score::of(score)).unwrap();
+            let json = serde_json::to_string(&Score::new(score)).unwrap();
             assert_eq!(json, written);
-            assert_eq!(serde_json::from_str::<Score>(&json).unwrap(), Score::of(score));
+            assert_eq!(serde_json::from_str::<Score>(&json).unwrap(), Score::new(score));
         }
     }
 }

@@ -1,62 +1,62 @@
-//! What a search finds.
+//! Search results.
 
 use serde::{Deserialize, Serialize};
 
 use super::AgentSessionSummary;
 use crate::id::TurnId;
 
-/// A session in which the words of a search stand.
+/// A session that matches a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct FoundSession {
-    /// The session, as a list shows it.
+    /// Summary of the session.
     pub session: AgentSessionSummary,
-    /// Where the words stand: in its name and description first, then in its turns, newest first; at most ten.
+    /// Matches in the session: name and description first, then turns, newest first. At most ten.
     pub matches: Vec<SearchMatch>,
 }
 
-/// A text in which words of a search stand.
+/// A text that matches a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct SearchMatch {
-    /// Which text it is.
+    /// The text that matches.
     pub matched_in: MatchedIn,
-    /// Whose; absent for the session's own texts.
+    /// Id of the turn. Absent for the session's name and description.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub turn_id: Option<TurnId>,
-    /// That turn's place in the session.
+    /// Sequence number of the turn.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sequence_number: Option<u64>,
-    /// The part of the text around the first word, on one line.
+    /// Excerpt around the first match, on one line.
     pub snippet: String,
-    /// Where the words stand in the snippet, in order.
+    /// Positions of the matched words in the snippet, in order.
     pub marks: Vec<SearchMark>,
 }
 
-/// A text that is searched.
+/// A searchable text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MatchedIn {
-    /// The session's name.
+    /// Name of the session.
     Name,
-    /// The session's description.
+    /// Description of the session.
     Description,
-    /// The head of a turn's instruction.
+    /// Beginning of a turn's instruction.
     Instruction,
-    /// The head of a turn's answer.
+    /// Beginning of a turn's answer.
     Answer,
 }
 
-/// A word in a snippet.
+/// Position of a matched word in a snippet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct SearchMark {
-    /// Where it begins, in UTF-16 code units.
+    /// Start, in UTF-16 code units.
     pub start: u64,
-    /// How long it is, in UTF-16 code units.
+    /// Length, in UTF-16 code units.
     pub length: u64,
 }

@@ -1,4 +1,4 @@
-//! Sessions: the whole of one, and a line of a list.
+//! Sessions and their summaries.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,199 +9,199 @@ use crate::{
     usage::Usage,
 };
 
-/// Who may see a session (DD-003).
+/// Visibility of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// Every member of its org.
+    /// Visible to every member of the org.
     #[default]
     Org,
-    /// Its owner, whoever took a turn in it, and operators. To everybody else there is no such session.
+    /// Visible to the owner, to users who took a turn in it, and to operators. Other callers get a 404.
     Participants,
 }
 
 impl Visibility {
-    /// Every one, with its word.
+    /// Every value with its wire name.
     pub const ALL: [(&str, Self); 2] = [("org", Self::Org), ("participants", Self::Participants)];
 }
 
-/// A durable thread of turns, owned by an org and a user (DD-002A).
+/// A durable conversation: a series of turns, owned by an org and a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct AgentSession {
-    /// The session.
+    /// Id of the session.
     pub id: SessionId,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// What machines call it.
+    /// Machine-readable key.
     pub key: String,
-    /// What it is about.
+    /// Description.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub description: Option<String>,
-    /// Whether others than the org may see it.
+    /// True if users outside the org may see it.
     pub is_public: bool,
-    /// Who of the org may see it.
+    /// Visibility within the org.
     pub visibility: Visibility,
-    /// The tenant.
+    /// The tenant that owns the session.
     pub owner_organization: EntityHeader,
-    /// Who started it.
+    /// The user who started the session.
     pub owner_user: EntityHeader,
-    /// When it was started.
+    /// Creation time.
     pub creation_date: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     pub last_updated_date: Timestamp,
-    /// Whether it was deleted.
+    /// True if the session is deleted.
     pub is_deleted: bool,
-    /// When it was deleted; absent unless it was.
+    /// Time of the deletion. Absent unless the session is deleted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub deleted_date: Option<Timestamp>,
-    /// Until when it is kept and can be restored; absent unless it was deleted.
+    /// Time until which the session can be restored. Absent unless it is deleted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kept_until_date: Option<Timestamp>,
-    /// Whether it is a draft.
+    /// True if the session is a draft.
     pub is_draft: bool,
-    /// The agent context, fixed by the first turn.
+    /// Id of the agent context, fixed by the first turn.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agent_context_id: Option<AgentContextId>,
-    /// Its name (DD-007).
+    /// Name of the context.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agent_context_name: Option<String>,
-    /// The conversation context, fixed by the first turn.
+    /// Id of the conversation context, fixed by the first turn.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub conversation_context_id: Option<ConversationContextId>,
-    /// Its name (DD-007).
+    /// Name of the context.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub conversation_context_name: Option<String>,
-    /// The logical workspace.
+    /// Id of the logical workspace.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub workspace_id: Option<String>,
-    /// The repository for retrieval.
+    /// Repository for retrieval.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub repo: Option<String>,
-    /// The language hint for retrieval.
+    /// Language hint for retrieval.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub default_language: Option<String>,
-    /// The turn of another session that this one goes on from; absent where it is no fork.
+    /// The turn that this session was forked from. Absent unless the session is a fork.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub forked_from: Option<ForkedFrom>,
-    /// The current mode's key (AGN-011 §3.2).
+    /// Key of the current mode.
     pub mode: String,
-    /// The changes of the mode, newest first, at most a hundred (AGN-011 §3.2).
+    /// Mode changes, newest first, at most 100.
     pub mode_history: Vec<ModeChange>,
-    /// What to ask for earlier changes with, at the session's mode history; absent when these are all.
+    /// Token to read earlier changes from the session's mode history. Absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mode_history_continuation_token: Option<String>,
-    /// Tokens of all turns together.
+    /// Total token usage of all turns.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub total_usage: Option<Usage>,
-    /// What all finished turns cost, one entry per currency; absent without prices.
+    /// Total cost of all finished turns, one entry per currency. Absent without prices.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub total_costs: Vec<Cost>,
-    /// Who took part, at most a hundred.
+    /// Users who took part, at most 100.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub participants: Vec<Participant>,
-    /// How many turns there are, on all pages.
+    /// Total number of turns.
     pub turn_count: u64,
-    /// The turns of this page, by sequence number, or from the last one back where the query says so.
+    /// Turns of this page, by sequence number in the requested order.
     pub turns: Vec<AgentSessionTurn>,
-    /// What to ask for the next turns with; absent on the last page.
+    /// Token for the next page of turns. Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub continuation_token: Option<String>,
 }
 
-/// The turn that a session was forked from. What came before is read there.
+/// The turn that a session was forked from. Earlier turns are in that session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct ForkedFrom {
-    /// Its session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// The turn.
+    /// Id of the turn.
     pub turn_id: TurnId,
 }
 
-/// A user who took part in a session (DD-003).
+/// A user who took part in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct Participant {
-    /// Who.
+    /// The user.
     pub user: EntityHeader,
-    /// That user's own last turn, once it is finalized, or the first.
+    /// Time of the user's last finalized turn, or of the first turn.
     pub last_activity_date: Timestamp,
 }
 
-/// An entry of a session's mode history (AGN-011 §3.2).
+/// A change of a session's mode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct ModeChange {
-    /// The mode before.
+    /// Key of the previous mode.
     pub previous_mode: String,
-    /// The mode from then on.
+    /// Key of the new mode.
     pub new_mode: String,
-    /// When it changed.
+    /// Time of the change.
     pub time_stamp: Timestamp,
-    /// Why, in the model's words.
+    /// Reason, in the model's words.
     pub reason: String,
-    /// Whether the model suggested a session of its own (AGN-011 §5.6).
+    /// True if the model suggested a separate session.
     pub branch: bool,
-    /// The turn that changed it.
+    /// Id of the turn that changed the mode.
     pub turn_id: TurnId,
-    /// Whose turn that was.
+    /// User of that turn.
     pub changed_by_user: EntityHeader,
-    /// The org that the session belongs to.
+    /// Org of the session.
     pub changed_by_organization: EntityHeader,
 }
 
-/// A session as a line of a list (DD-003, DD-007).
+/// Summary of a session, as in lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct AgentSessionSummary {
-    /// The session.
+    /// Id of the session.
     pub id: SessionId,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// What machines call it.
+    /// Machine-readable key.
     pub key: String,
-    /// What it is about.
+    /// Description.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub description: Option<String>,
-    /// Whether others than the org may see it.
+    /// True if users outside the org may see it.
     pub is_public: bool,
-    /// Who of the org may see it.
+    /// Visibility within the org.
     pub visibility: Visibility,
-    /// Whether it was deleted.
+    /// True if the session is deleted.
     pub is_deleted: bool,
-    /// When it was deleted; absent unless it was.
+    /// Time of the deletion. Absent unless the session is deleted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub deleted_date: Option<Timestamp>,
-    /// Until when it is kept and can be restored; absent unless it was deleted.
+    /// Time until which the session can be restored. Absent unless it is deleted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kept_until_date: Option<Timestamp>,
-    /// When it last changed.
+    /// Time of the last change.
     pub last_updated_date: Timestamp,
-    /// The agent context.
+    /// Id of the agent context.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agent_context_id: Option<AgentContextId>,
-    /// Its name.
+    /// Name of the context.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agent_context_name: Option<String>,
-    /// The conversation context.
+    /// Id of the conversation context.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub conversation_context_id: Option<ConversationContextId>,
-    /// Its name.
+    /// Name of the context.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub conversation_context_name: Option<String>,
-    /// Where the last turn stands; absent while there is none.
+    /// Status of the last turn. Absent if there are no turns.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_turn_status: Option<TurnStatus>,
-    /// When the last turn's status changed, or when it was created.
+    /// Time of the last turn's latest status change, or of its creation.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_turn_date: Option<Timestamp>,
-    /// How many turns there are.
+    /// Number of turns.
     pub turn_count: u64,
 }

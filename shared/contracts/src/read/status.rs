@@ -1,20 +1,20 @@
-//! A turn's public status and its two spellings.
+//! Public status of a turn and its two wire forms.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a turn stands: pending once, then one of the others for good (DD-002B).
+/// Status of a turn: `pending` until it ends, then `completed` or `failed` for good.
 ///
-/// On its own it is written as its id, `"pending"`; within a turn as an
-/// [`EntityHeader`](super::EntityHeader), `{"Id":"pending","Text":"Pending"}`.
+/// On its own it is written as its id, `"pending"`. Within a turn it is an [`EntityHeader`](super::EntityHeader),
+/// `{"Id":"pending","Text":"Pending"}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TurnStatus {
-    /// The instruction is captured, the answer is not complete.
+    /// The turn is accepted and has no answer yet.
     Pending,
-    /// The answer is stored.
+    /// The turn has its answer.
     Completed,
     /// The turn failed for good.
     Failed,
@@ -24,7 +24,7 @@ impl TurnStatus {
     /// Every status.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Completed, Self::Failed];
 
-    /// The label constant of DD-002B.
+    /// The id of the status, as it appears on the wire.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl TurnStatus {
         }
     }
 
-    /// The text that people read.
+    /// The display text.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -51,38 +51,38 @@ impl fmt::Display for TurnStatus {
     }
 }
 
-/// Why a turn stands where it does. More may be added.
+/// Reason for a turn's status. More values may be added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StatusReason {
-    /// It is worked on.
+    /// An attempt is running the turn.
     Running,
-    /// The client's tools are waited for.
+    /// The turn waits for the results of client tools.
     WaitingForTools,
-    /// It has its answer.
+    /// The turn has its answer.
     Completed,
-    /// Its work came to an error: `ErrorCode` says which.
+    /// The turn ended with an error. See `ErrorCode`.
     Failed,
-    /// A user cancelled it, or deleted its session.
+    /// A user cancelled the turn or deleted its session.
     Cancelled,
-    /// A newer turn took its place while it waited for tools.
+    /// A newer turn superseded it while it waited for tools.
     Superseded,
-    /// The results of its tools did not come in time.
+    /// The results of client tools did not arrive in time.
     ToolDeadline,
-    /// Every attempt at it broke off.
+    /// Every attempt at the turn ended unexpectedly.
     Abandoned,
-    /// Its outcome could not be stored.
+    /// The turn's outcome could not be stored.
     NotStored,
 }
 
-/// Writes and reads a status as the entity header it is within a turn.
+/// Serializes a status as an entity header, its form within a turn.
 pub(super) mod header {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::TurnStatus;
 
-    /// A turn's status as an entity header (DD-002B).
+    /// Status of a turn with its display text.
     #[derive(Serialize, Deserialize)]
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     #[serde(rename_all = "PascalCase")]

@@ -1,27 +1,27 @@
-//! What users say of a turn.
+//! Feedback on a turn.
 
 use serde::{Deserialize, Serialize};
 
 use super::EntityHeader;
 use crate::timestamp::Timestamp;
 
-/// What a user says of a turn.
+/// A user's feedback on a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "PascalCase")]
 pub struct TurnFeedback {
-    /// Who says it.
+    /// User who gave the feedback.
     pub user: EntityHeader,
-    /// How good the answer was: 1 is worst, 5 best.
+    /// Rating of the answer from 1 (worst) to 5 (best).
     pub rating: u8,
-    /// A word for why, of the client's own choice.
+    /// Short label for the reason, chosen by the client.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub label: Option<String>,
-    /// The user's own words.
+    /// Comment in the user's words.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
-    /// When that user first said something of the turn.
+    /// Time of the user's first feedback on the turn.
     pub creation_date: Timestamp,
-    /// When this was said.
+    /// Time of the latest change.
     pub last_updated_date: Timestamp,
 }

@@ -1,32 +1,32 @@
-//! Files that a client sends along (AGN-034 §4.2).
+//! Files that a client sends with a turn.
 
 use super::{
+    field_table::{Field, Scenario, peek, read_object},
     json::Json,
     relative_path::{FileName, InvalidPath, RelativePath},
-    report::{At, Report},
-    table::{Member, Scenario, peek, read_object},
     value::{hint, mime_type, text, word},
+    violations::{Location, Violations},
 };
 use crate::hash::{ContentHash, as_text};
 
-/// A file for the agent to reason about; advisory (AGN-034 §4.2).
+/// A file for the agent to reason about. Advisory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Artifact {
-    /// Where it lies, relative to the folder that is open in the client.
+    /// The path, relative to the folder that is open in the client.
     pub relative_path: RelativePath,
-    /// Its bare name.
+    /// The file's bare name.
     pub file_name: FileName,
-    /// What it holds, decoded.
+    /// The decoded contents.
     pub contents: Contents,
-    /// Where it comes from.
+    /// The origin of the file.
     pub origin: Origin,
-    /// Its media type, when the client knows.
+    /// The media type, if the client knows it.
     pub mime_type: Option<String>,
-    /// Its language, when the client knows.
+    /// The language, if the client knows it.
     pub language: Option<String>,
 }
 
-/// Where an artifact comes from (AGN-034 §4.2).
+/// The origin of an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The editor attached it.
@@ -38,7 +38,7 @@ pub enum Origin {
 impl Origin {
     const WORDS: &[(&str, Self)] = &[("ide", Self::Ide), ("user", Self::User)];
 
-    /// The origin as it is written on the wire.
+    /// The origin as it appears on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,8 +50,8 @@ impl Origin {
 
 /// The decoded contents of a file.
 ///
-/// Whether a file is text follows from its bytes ([`as_text`]), not from how they were sent. So a file has
-/// one form and one hash, in whatever `Encoding` it came.
+/// The bytes decide if a file is text ([`as_text`]), not the encoding of the upload. So a file has one form and one
+/// hash, whatever its `Encoding`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents {
     /// UTF-8 without NUL.
@@ -61,7 +61,7 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// Tells text from binary.
+    /// Classifies bytes as text or binary.
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         match as_text(&bytes) {
@@ -79,10 +79,10 @@ impl Contents {
         }
     }
 
-    /// The file's content hash (IDX-016).
+    /// The file's content hash.
     #[must_use]
     pub fn hash(&self) -> ContentHash {
-        ContentHash::of_file(self.as_bytes())
+        ContentHash::hash_file(self.as_bytes())
     }
 }
 
@@ -97,35 +97,35 @@ struct Draft {
     language: Option<String>,
 }
 
-const MEMBERS: &[Member<Draft>] = &[
-    Member::required("RelativePath", |json, at, draft, report| {
-        draft.relative_path = path(json, RelativePath::new, at, report);
+const FIELDS: &[Field<Draft>] = &[
+    Field::required("RelativePath", |json, at, draft, violations| {
+        draft.relative_path = path(json, RelativePath::new, at, violations);
     }),
-    Member::required("FileName", |json, at, draft, report| {
-        draft.file_name = path(json, FileName::new, at, report);
+    Field::required("FileName", |json, at, draft, violations| {
+        draft.file_name = path(json, FileName::new, at, violations);
     }),
-    Member::required("Contents", |json, at, draft, report| {
-        draft.contents = contents(json, draft.base64, at, report);
+    Field::required("Contents", |json, at, draft, violations| {
+        draft.contents = contents(json, draft.base64, at, violations);
     }),
-    Member::required("Origin", |json, at, draft, report| {
-        draft.origin = word(json, Origin::WORDS, at, report);
+    Field::required("Origin", |json, at, draft, violations| {
+        draft.origin = word(json, Origin::WORDS, at, violations);
     }),
-    Member::optional("MimeType", |json, at, draft, report| {
-        draft.mime_type = mime_type(json, at, report);
+    Field::optional("MimeType", |json, at, draft, violations| {
+        draft.mime_type = mime_type(json, at, violations);
     }),
-    Member::optional("Language", |json, at, draft, report| {
-        draft.language = hint(json, at, report);
+    Field::optional("Language", |json, at, draft, violations| {
+        draft.language = hint(json, at, violations);
     }),
-    Member::optional("Encoding", |json, at, _, report| {
-        // The value was looked at before, since Contents may come first; here it is checked.
-        word(json, &[("utf8", ()), ("base64", ())], at, report);
+    Field::optional("Encoding", |json, at, _, violations| {
+        // `Contents` may come first, so the value was already peeked at. Here it is validated.
+        word(json, &[("utf8", ()), ("base64", ())], at, violations);
     }),
 ];
 
-/// Reads one item of `InputArtifacts`.
-pub(super) fn read(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<Artifact> {
-    let mut draft = Draft { base64: says_base64(json), ..Draft::default() };
-    read_object(json, MEMBERS, Scenario::UserTurn, at, &mut draft, report);
+/// Reads an item of `InputArtifacts`.
+pub(super) fn read(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<Artifact> {
+    let mut draft = Draft { base64: is_base64(json), ..Draft::default() };
+    read_object(json, FIELDS, Scenario::UserTurn, at, &mut draft, violations);
     Some(Artifact {
         relative_path: draft.relative_path?,
         file_name: draft.file_name?,
@@ -136,31 +136,36 @@ pub(super) fn read(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<
     })
 }
 
-fn says_base64(json: &Json<'_>) -> bool {
+fn is_base64(json: &Json<'_>) -> bool {
     peek(json, "Encoding").any(|value| matches!(value, Json::Text(text) if text == "base64"))
 }
 
 fn path<T>(
     json: &Json<'_>,
     new: fn(&str) -> Result<T, InvalidPath>,
-    at: &At<'_>,
-    report: &mut Report,
+    at: &Location<'_>,
+    violations: &mut Violations,
 ) -> Option<T> {
-    match new(text(json, usize::MAX, at, report)?) {
+    match new(text(json, usize::MAX, at, violations)?) {
         Ok(path) => Some(path),
         Err(too_long @ InvalidPath::TooLong(_)) => {
-            report.too_large(at, too_long);
+            violations.too_large(at, too_long);
             None
         }
         Err(other) => {
-            report.invalid(at, other);
+            violations.invalid(at, other);
             None
         }
     }
 }
 
-fn contents(json: &Json<'_>, base64: bool, at: &At<'_>, report: &mut Report) -> Option<Contents> {
-    let text = text(json, usize::MAX, at, report)?;
-    let bytes = if base64 { super::base64::decode(text, at, report)? } else { text.as_bytes().to_vec() };
+fn contents(
+    json: &Json<'_>,
+    base64: bool,
+    at: &Location<'_>,
+    violations: &mut Violations,
+) -> Option<Contents> {
+    let text = text(json, usize::MAX, at, violations)?;
+    let bytes = if base64 { super::base64::decode(text, at, violations)? } else { text.as_bytes().to_vec() };
     Some(Contents::from_bytes(bytes))
 }

@@ -1,8 +1,8 @@
-//! The canonical form of a request (RFC 8785), its fingerprint, and what is stored of it.
+//! The canonical form of a request (RFC 8785) and its fingerprint.
 //!
-//! The form is written from the checked value, so what can't matter can't show: the order and
-//! spelling of members, null and absent, the encoding of an artifact, the slashes of a path. `Streaming`
-//! is left out, since it is delivery and not meaning (AGN-034 §4.7).
+//! The form is written from the validated value, so irrelevant differences disappear: the order and spelling of
+//! members, null and absent, the encoding of an artifact, the slashes of a path. `Streaming` is left out, because
+//! it affects delivery only.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,8 @@ use crate::{
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
 };
 
-/// The members of a user turn as they are written. What is absent, empty or false is left out, so that it
-/// has one spelling.
+/// The serialized form of a user turn. Absent, empty and false members are omitted, so that each request has one
+/// form.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct UserTurnForm<'a> {
@@ -32,7 +32,7 @@ struct UserTurnForm<'a> {
     clipboard_images: Vec<ImageForm<'a>>,
     #[serde(skip_serializing_if = "ScopeForm::is_empty")]
     rag_scope: ScopeForm<'a>,
-    // Empty is not absent here: it clears the session's context (AGN-034 §4.5).
+    // An empty text differs from an absent one: it clears the session's solution context.
     #[serde(skip_serializing_if = "Option::is_none")]
     solution_context_text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,8 +163,8 @@ impl<'a> ConditionForm<'a> {
     }
 }
 
-/// RFC 8785 knows numbers as doubles alone: those of a request are exact as such, since none is over
-/// [`MAX_SAFE_INTEGER`](super::limits::MAX_SAFE_INTEGER).
+/// Serializes a form as RFC 8785. That format writes numbers as doubles, which is exact here, since no number in a
+/// request is over [`MAX_SAFE_INTEGER`](super::limits::MAX_SAFE_INTEGER).
 #[expect(
     clippy::expect_used,
     reason = "a form has no fractions, no maps and no name twice, which is all that can't be written; and \
@@ -175,35 +175,35 @@ fn canonical(form: &impl Serialize) -> Vec<u8> {
 }
 
 impl UserTurn {
-    /// The canonical form: what is fingerprinted, and what is stored as `instruction.json`.
+    /// The canonical form, which is fingerprinted and stored as `instruction.json`.
     #[must_use]
     pub fn canonical_json(&self) -> Vec<u8> {
         canonical(&UserTurnForm::new(self, false))
     }
 
-    /// What tells a retry from a conflict (I9).
+    /// The fingerprint, which distinguishes a retry from a conflict (I9).
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of_bytes(&self.canonical_json())
+        Fingerprint::hash_bytes(&self.canonical_json())
     }
 }
 
 impl ToolContinuation {
-    /// The canonical form: what is fingerprinted and stored.
+    /// The canonical form, which is fingerprinted and stored.
     #[must_use]
     pub fn canonical_json(&self) -> Vec<u8> {
         canonical(self)
     }
 
-    /// What tells a resubmission from other results.
+    /// The fingerprint, which distinguishes a resubmission from different results.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of_bytes(&self.canonical_json())
+        Fingerprint::hash_bytes(&self.canonical_json())
     }
 }
 
 impl AgentExecuteRequest {
-    /// What tells a retry from a conflict (I9).
+    /// The fingerprint, which distinguishes a retry from a conflict (I9).
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         match self {
@@ -213,7 +213,7 @@ impl AgentExecuteRequest {
     }
 }
 
-/// For clients: the canonical form's members and, where it is asked for, `Streaming`.
+/// Serializes the members of the canonical form, and `Streaming` if it is set. For clients.
 impl Serialize for UserTurn {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         UserTurnForm::new(self, self.streaming).serialize(serializer)

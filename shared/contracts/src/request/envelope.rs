@@ -1,20 +1,20 @@
-//! The envelope of AGN-034 §2 and §3, as a table: what each scenario requires, allows and forbids.
+//! The top-level members of a request, as a table: the members that each scenario requires, allows and forbids.
 
 use super::{
     ToolContinuation, UserTurn,
     artifact::{self, Artifact},
+    field_table::{
+        Field,
+        Presence::{Forbidden, Optional, Required},
+        Scenario, peek, read_object,
+    },
     image::{self, ClipboardImage},
     json::Json,
     limits::{MAX_ARTIFACTS, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS},
     rag::{self, RagCondition},
-    report::{At, Report},
-    table::{
-        Member,
-        Presence::{Forbidden, Optional, Required},
-        Scenario, peek, read_object,
-    },
     tool_results,
     value::{boolean, hint, id, list, text},
+    violations::{Location, Violations},
 };
 use crate::{
     error::ErrorCode,
@@ -30,7 +30,7 @@ pub(crate) struct Draft {
     instruction: Option<String>,
     input_artifacts: Vec<Artifact>,
     clipboard_images: Vec<ClipboardImage>,
-    // Some input was there and refused, so that its absence is not what has to be mended.
+    // Set if an input was present but invalid, so that it isn't also reported as missing.
     input_refused: bool,
     rag_scope: Vec<RagCondition>,
     solution_context_text: Option<String>,
@@ -45,83 +45,83 @@ pub(crate) struct Draft {
 
 /// Every member that a client may send.
 ///
-/// The columns: name, presence in a user turn (§2.1), presence in a tool continuation (§2.2), how the value is read.
+/// The columns: name, presence in a user turn, presence in a tool continuation, reader of the value.
 #[rustfmt::skip]
-pub(crate) const MEMBERS: &[Member<Draft>] = &[
-    Member::new("SessionId", Required, Required, |json, at, draft, report| {
-        draft.session_id = id(json, at, report);
+pub(crate) const FIELDS: &[Field<Draft>] = &[
+    Field::new("SessionId", Required, Required, |json, at, draft, violations| {
+        draft.session_id = id(json, at, violations);
     }),
-    Member::new("TurnId", Required, Required, |json, at, draft, report| {
-        draft.turn_id = id(json, at, report);
+    Field::new("TurnId", Required, Required, |json, at, draft, violations| {
+        draft.turn_id = id(json, at, violations);
     }),
-    Member::new("Instruction", Optional, Forbidden, |json, at, draft, report| {
-        match text(json, MAX_INSTRUCTION_CHARS, at, report) {
-            Some(text) => draft.instruction = says_something(text),
+    Field::new("Instruction", Optional, Forbidden, |json, at, draft, violations| {
+        match text(json, MAX_INSTRUCTION_CHARS, at, violations) {
+            Some(text) => draft.instruction = non_blank(text),
             None => draft.input_refused = true,
         }
     }),
-    Member::new("InputArtifacts", Optional, Forbidden, |json, at, draft, report| {
-        match list(json, MAX_ARTIFACTS, at, report, artifact::read) {
+    Field::new("InputArtifacts", Optional, Forbidden, |json, at, draft, violations| {
+        match list(json, MAX_ARTIFACTS, at, violations, artifact::read) {
             Some(artifacts) => draft.input_artifacts = artifacts,
             None => draft.input_refused = true,
         }
     }),
-    Member::new("ClipboardImages", Optional, Forbidden, |json, at, draft, report| {
-        match list(json, MAX_IMAGES, at, report, image::read) {
+    Field::new("ClipboardImages", Optional, Forbidden, |json, at, draft, violations| {
+        match list(json, MAX_IMAGES, at, violations, image::read) {
             Some(images) => draft.clipboard_images = images,
             None => draft.input_refused = true,
         }
     }),
-    Member::new("RagScope", Optional, Forbidden, |json, at, draft, report| {
-        draft.rag_scope = rag::read(json, at, report).unwrap_or_default();
+    Field::new("RagScope", Optional, Forbidden, |json, at, draft, violations| {
+        draft.rag_scope = rag::read(json, at, violations).unwrap_or_default();
     }),
-    Member::new("SolutionContextText", Optional, Forbidden, |json, at, draft, report| {
-        draft.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, report).map(str::to_owned);
+    Field::new("SolutionContextText", Optional, Forbidden, |json, at, draft, violations| {
+        draft.solution_context_text = text(json, MAX_SOLUTION_CONTEXT_CHARS, at, violations).map(str::to_owned);
     }),
-    Member::new("WorkspaceId", Optional, Forbidden, |json, at, draft, report| {
-        draft.workspace_id = hint(json, at, report);
+    Field::new("WorkspaceId", Optional, Forbidden, |json, at, draft, violations| {
+        draft.workspace_id = hint(json, at, violations);
     }),
-    Member::new("Repo", Optional, Forbidden, |json, at, draft, report| {
-        draft.repo = hint(json, at, report);
+    Field::new("Repo", Optional, Forbidden, |json, at, draft, violations| {
+        draft.repo = hint(json, at, violations);
     }),
-    Member::new("Language", Optional, Forbidden, |json, at, draft, report| {
-        draft.language = hint(json, at, report);
+    Field::new("Language", Optional, Forbidden, |json, at, draft, violations| {
+        draft.language = hint(json, at, violations);
     }),
-    Member::new("Streaming", Optional, Forbidden, |json, at, draft, report| {
-        draft.streaming = boolean(json, at, report).unwrap_or_default();
+    Field::new("Streaming", Optional, Forbidden, |json, at, draft, violations| {
+        draft.streaming = boolean(json, at, violations).unwrap_or_default();
     }),
-    Member::new("AgentContextId", Optional, Forbidden, |json, at, draft, report| {
-        draft.agent_context_id = id(json, at, report);
+    Field::new("AgentContextId", Optional, Forbidden, |json, at, draft, violations| {
+        draft.agent_context_id = id(json, at, violations);
     }),
-    Member::new("ConversationContextId", Optional, Forbidden, |json, at, draft, report| {
-        draft.conversation_context_id = id(json, at, report);
+    Field::new("ConversationContextId", Optional, Forbidden, |json, at, draft, violations| {
+        draft.conversation_context_id = id(json, at, violations);
     }),
-    Member::new("ToolResults", Forbidden, Required, |json, at, draft, report| {
-        draft.tool_results = tool_results::read(json, at, report);
+    Field::new("ToolResults", Forbidden, Required, |json, at, draft, violations| {
+        draft.tool_results = tool_results::read(json, at, violations);
     }),
 ];
 
-/// A blank instruction counts as absent (AGN-034 §4.1): it conveys no intent.
-pub(super) fn says_something(text: &str) -> Option<String> {
+/// Returns the instruction unless it is blank. A blank instruction conveys no intent, so it counts as absent.
+pub(super) fn non_blank(text: &str) -> Option<String> {
     (!text.trim().is_empty()).then(|| text.to_owned())
 }
 
-/// Whether a body is a tool continuation: exactly when `ToolResults` is there (AGN-034 §3).
+/// True if a body is a tool continuation, which is the case exactly if `ToolResults` is present.
 pub(super) fn is_continuation(json: &Json<'_>) -> bool {
     peek(json, "ToolResults").any(|value| !matches!(value, Json::Null))
 }
 
-/// Reads a user turn (AGN-034 §2.1).
-pub(crate) fn user_turn(json: &Json<'_>, report: &mut Report) -> Option<UserTurn> {
+/// Reads a user turn.
+pub(crate) fn user_turn(json: &Json<'_>, violations: &mut Violations) -> Option<UserTurn> {
     let mut draft = Draft::default();
-    read_object(json, MEMBERS, Scenario::UserTurn, &At::ROOT, &mut draft, report);
+    read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut draft, violations);
     let has_input = draft.instruction.is_some()
         || !draft.input_artifacts.is_empty()
         || !draft.clipboard_images.is_empty();
     if !has_input && !draft.input_refused && matches!(json, Json::Object(_)) {
-        report.add(
+        violations.add(
             ErrorCode::InputRequired,
-            &At::ROOT,
+            &Location::ROOT,
             "must hold at least one of Instruction, InputArtifacts and ClipboardImages, not blank \
              or empty",
         );
@@ -143,10 +143,10 @@ pub(crate) fn user_turn(json: &Json<'_>, report: &mut Report) -> Option<UserTurn
     })
 }
 
-/// Reads a tool continuation (AGN-034 §2.2).
-pub(crate) fn tool_continuation(json: &Json<'_>, report: &mut Report) -> Option<ToolContinuation> {
+/// Reads a tool continuation.
+pub(crate) fn tool_continuation(json: &Json<'_>, violations: &mut Violations) -> Option<ToolContinuation> {
     let mut draft = Draft::default();
-    read_object(json, MEMBERS, Scenario::ToolContinuation, &At::ROOT, &mut draft, report);
+    read_object(json, FIELDS, Scenario::ToolContinuation, &Location::ROOT, &mut draft, violations);
     Some(ToolContinuation {
         session_id: draft.session_id?,
         turn_id: draft.turn_id?,

@@ -1,23 +1,23 @@
-//! What a user says of a turn.
+//! Feedback on a turn.
 
 use super::{
+    field_table::{Field, Scenario, read_object},
     json::Json,
     limits::{MAX_LABEL_CHARS, MAX_NOTE_CHARS, MAX_RATING},
-    report::{At, Report},
-    table::{Member, Scenario, read_object},
     value::{line, text},
+    violations::{Location, Violations},
 };
 use crate::error::Error;
 
-/// What a user says of a turn, in the place of what that user said before. Only parsing makes one.
+/// A user's feedback on a turn. Replaces the user's earlier feedback. Created only by parsing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedbackRequest {
-    /// How good the answer was: 1 is worst, [`MAX_RATING`] best.
+    /// The rating of the answer, from 1 (worst) to [`MAX_RATING`] (best).
     pub rating: u8,
-    /// A word for why, of the client's own choice.
+    /// A short label for the reason, chosen by the client.
     pub label: Option<String>,
-    /// The user's own words.
+    /// A comment in the user's words.
     pub note: Option<String>,
 }
 
@@ -29,44 +29,44 @@ struct Draft {
 }
 
 #[rustfmt::skip]
-const MEMBERS: &[Member<Draft>] = &[
-    Member::required("Rating", |json, at, draft, report| {
-        draft.rating = rating(json, at, report);
+const FIELDS: &[Field<Draft>] = &[
+    Field::required("Rating", |json, at, draft, violations| {
+        draft.rating = rating(json, at, violations);
     }),
-    Member::optional("Label", |json, at, draft, report| {
-        draft.label = line(json, MAX_LABEL_CHARS, at, report).map(str::to_owned);
+    Field::optional("Label", |json, at, draft, violations| {
+        draft.label = line(json, MAX_LABEL_CHARS, at, violations).map(str::to_owned);
     }),
-    Member::optional("Note", |json, at, draft, report| {
-        draft.note = text(json, MAX_NOTE_CHARS, at, report).map(str::to_owned).filter(|note| !note.trim().is_empty());
+    Field::optional("Note", |json, at, draft, violations| {
+        draft.note = text(json, MAX_NOTE_CHARS, at, violations).map(str::to_owned).filter(|note| !note.trim().is_empty());
     }),
 ];
 
 impl FeedbackRequest {
-    /// Reads a JSON body.
+    /// Parses a JSON body.
     ///
     /// # Errors
-    /// Every violation, in document order; never none.
+    /// Every violation, in document order. Never empty.
     ///
     /// # Examples
     /// ```
     /// use contracts::request::FeedbackRequest;
     ///
-    /// let said = FeedbackRequest::parse(br#"{"Rating": 5, "Label": "right"}"#).expect("a feedback");
-    /// assert_eq!((said.rating, said.label.as_deref()), (5, Some("right")));
+    /// let feedback = FeedbackRequest::parse(br#"{"Rating": 5, "Label": "right"}"#).expect("a feedback");
+    /// assert_eq!((feedback.rating, feedback.label.as_deref()), (5, Some("right")));
     /// assert!(FeedbackRequest::parse(br#"{"Rating": 6}"#).is_err());
     /// ```
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        super::checked(&super::within_limit(body)?, feedback)
+        super::validate(&super::parse_body(body)?, feedback)
     }
 }
 
-fn feedback(json: &Json<'_>, report: &mut Report) -> Option<FeedbackRequest> {
+fn feedback(json: &Json<'_>, violations: &mut Violations) -> Option<FeedbackRequest> {
     let mut draft = Draft::default();
-    read_object(json, MEMBERS, Scenario::Feedback, &At::ROOT, &mut draft, report);
+    read_object(json, FIELDS, Scenario::Feedback, &Location::ROOT, &mut draft, violations);
     Some(FeedbackRequest { rating: draft.rating?, label: draft.label, note: draft.note })
 }
 
-fn rating(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<u8> {
+fn rating(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<u8> {
     let rating = match json {
         Json::Integer(number) => {
             u8::try_from(*number).ok().filter(|number| (1..=MAX_RATING).contains(number))
@@ -74,7 +74,7 @@ fn rating(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<u8> {
         _ => None,
     };
     if rating.is_none() {
-        report.invalid(at, format_args!("must be a whole number from 1, the worst, to {MAX_RATING}"));
+        violations.invalid(at, format_args!("must be a whole number from 1, the worst, to {MAX_RATING}"));
     }
     rating
 }

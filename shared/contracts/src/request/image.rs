@@ -1,26 +1,26 @@
-//! Images pasted from the clipboard (AGN-034 §4.3).
+//! Images pasted from the clipboard.
 
 use super::{
     base64,
+    field_table::{Field, Scenario, peek, read_object},
     json::Json,
     limits::MAX_IMAGE_ID_CHARS,
-    report::{At, Report},
-    table::{Member, Scenario, peek, read_object},
     value::{line, text, word},
+    violations::{Location, Violations},
 };
 
-/// An image without provenance (AGN-034 §4.3).
+/// An image pasted from the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClipboardImage {
-    /// The client's name for it; its place among the images, as `clipboard-1`, where the client gave none.
+    /// The client's id for the image. Without one it is numbered by its position: `clipboard-1` and so on.
     pub id: String,
-    /// Its kind; the bytes were checked against it.
+    /// The image type. Matches the signature of the bytes.
     pub image_type: ImageType,
-    /// Its bytes.
+    /// The bytes of the image.
     pub bytes: Vec<u8>,
 }
 
-/// The kinds of image that are accepted.
+/// The accepted image types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ImageType {
     /// `image/png`
@@ -52,9 +52,9 @@ impl ImageType {
         }
     }
 
-    /// The kind that the bytes have, by their signature.
+    /// Detects the image type from the signature of the bytes.
     #[must_use]
-    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+    pub fn from_signature(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some(Self::Png),
             [0xFF, 0xD8, 0xFF, ..] => Some(Self::Jpeg),
@@ -72,27 +72,32 @@ struct Draft {
     bytes: Option<Vec<u8>>,
 }
 
-const MEMBERS: &[Member<Draft>] = &[
-    Member::optional("Id", |json, at, draft, report| {
-        draft.id = line(json, MAX_IMAGE_ID_CHARS, at, report).map(str::to_owned);
+const FIELDS: &[Field<Draft>] = &[
+    Field::optional("Id", |json, at, draft, violations| {
+        draft.id = line(json, MAX_IMAGE_ID_CHARS, at, violations).map(str::to_owned);
     }),
-    Member::required("MimeType", |json, at, draft, report| {
-        draft.image_type = word(json, ImageType::WORDS, at, report);
+    Field::required("MimeType", |json, at, draft, violations| {
+        draft.image_type = word(json, ImageType::WORDS, at, violations);
     }),
-    Member::required("DataBase64", |json, at, draft, report| {
-        draft.bytes = text(json, usize::MAX, at, report).and_then(|text| base64::decode(text, at, report));
+    Field::required("DataBase64", |json, at, draft, violations| {
+        draft.bytes =
+            text(json, usize::MAX, at, violations).and_then(|text| base64::decode(text, at, violations));
     }),
 ];
 
-/// Reads one item of `ClipboardImages`.
-pub(super) fn read(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<ClipboardImage> {
+/// Reads an item of `ClipboardImages`.
+pub(super) fn read(
+    json: &Json<'_>,
+    at: &Location<'_>,
+    violations: &mut Violations,
+) -> Option<ClipboardImage> {
     let mut draft = Draft::default();
-    read_object(json, MEMBERS, Scenario::UserTurn, at, &mut draft, report);
+    read_object(json, FIELDS, Scenario::UserTurn, at, &mut draft, violations);
     let (image_type, bytes) = (draft.image_type?, draft.bytes?);
-    let found = ImageType::of_bytes(&bytes);
+    let found = ImageType::from_signature(&bytes);
     if found != Some(image_type) {
         let found = found.map_or("no image that is accepted", ImageType::mime_type);
-        report.invalid(
+        violations.invalid(
             &at.member("DataBase64"),
             format_args!("must be what MimeType says, {}; its bytes are {found}", image_type.mime_type()),
         );

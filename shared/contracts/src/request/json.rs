@@ -1,8 +1,8 @@
-//! A request's JSON as it was written: members in their order, doubled ones kept.
+//! The JSON of a request as written: members in order, duplicates included.
 //!
-//! The contract has to see what a map would hide: that a member is there twice, in which spelling,
-//! and in which order. Reading is strict (RFC 8259, UTF-8, no byte order mark, nothing after the
-//! value) and bounded in depth and count, so a hostile body costs no more than an error.
+//! Validation needs details that a map would hide: duplicate members, their spelling and their order. Parsing is
+//! strict (RFC 8259, UTF-8, no byte order mark, nothing after the value) and bounded in depth and count, so a
+//! hostile body costs no more than an error.
 
 use std::{borrow::Cow, cell::Cell, fmt};
 
@@ -10,25 +10,25 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 
 use super::limits::{MAX_JSON_DEPTH, MAX_JSON_VALUES, MAX_SAFE_INTEGER};
 
-/// One JSON value.
+/// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Json<'a> {
     Null,
     Bool(bool),
-    /// A whole number within ±(2^53 − 1), however it is spelled: `1`, `1.0` and `1e0` are one.
+    /// A whole number within ±(2^53 − 1). `1`, `1.0` and `1e0` are equal.
     Integer(i64),
     /// A fraction within ±(2^53 − 1).
     Fraction(f64),
-    /// A number too large to be exact. No member takes one, so its value is not kept.
-    OtherNumber,
+    /// A number too large to be exact. No member accepts one, so its value is dropped.
+    InexactNumber,
     Text(Cow<'a, str>),
     List(Vec<Json<'a>>),
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
-/// Why a body can't be read as JSON, or may not.
+/// The reason why a body is rejected as JSON.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unreadable {
+pub(crate) enum ParseError {
     #[error("is empty")]
     Empty,
     #[error("begins with a byte order mark; send UTF-8 without one")]
@@ -44,34 +44,34 @@ pub(crate) enum Unreadable {
 }
 
 impl<'a> Json<'a> {
-    /// Reads one JSON text.
-    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, Unreadable> {
+    /// Parses one JSON text.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         if bytes.starts_with(b"\xEF\xBB\xBF") {
-            return Err(Unreadable::ByteOrderMark);
+            return Err(ParseError::ByteOrderMark);
         }
-        let text = std::str::from_utf8(bytes).map_err(|e| Unreadable::NotUtf8(e.valid_up_to()))?;
+        let text = std::str::from_utf8(bytes).map_err(|e| ParseError::NotUtf8(e.valid_up_to()))?;
         if text.trim().is_empty() {
-            return Err(Unreadable::Empty);
+            return Err(ParseError::Empty);
         }
         let bounds = Bounds::default();
         let mut source = serde_json::Deserializer::from_str(text);
         let seed = Level { depth: 0, bounds: &bounds };
         seed.deserialize(&mut source).and_then(|json| source.end().map(|()| json)).map_err(|e| {
-            match bounds.passed.take() {
+            match bounds.exceeded.take() {
                 Some(limit) => limit,
-                None => Unreadable::NotJson(e.to_string()),
+                None => ParseError::NotJson(e.to_string()),
             }
         })
     }
 
-    /// What kind of value it is, for a message.
+    /// The kind of the value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "a boolean",
             Self::Integer(_) => "a number",
             Self::Fraction(_) => "a fraction",
-            Self::OtherNumber => "too large a number",
+            Self::InexactNumber => "too large a number",
             Self::Text(_) => "a string",
             Self::List(_) => "an array",
             Self::Object(_) => "an object",
@@ -81,13 +81,13 @@ impl<'a> Json<'a> {
 
 struct Bounds {
     values_left: Cell<usize>,
-    // Which bound ended the reading; serde's own error can carry only text.
-    passed: Cell<Option<Unreadable>>,
+    // The bound that was exceeded. An error of serde can carry only text.
+    exceeded: Cell<Option<ParseError>>,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { values_left: Cell::new(MAX_JSON_VALUES), passed: Cell::new(None) }
+        Self { values_left: Cell::new(MAX_JSON_VALUES), exceeded: Cell::new(None) }
     }
 }
 
@@ -99,21 +99,21 @@ struct Level<'b> {
 }
 
 impl Level<'_> {
-    fn pass<E: de::Error>(self, bound: Unreadable) -> E {
-        self.bounds.passed.set(Some(bound));
-        E::custom("a bound was passed")
+    fn exceed<E: de::Error>(self, bound: ParseError) -> E {
+        self.bounds.exceeded.set(Some(bound));
+        E::custom("a bound was exceeded")
     }
 
     fn deeper<E: de::Error>(self) -> Result<Self, E> {
         if self.depth == MAX_JSON_DEPTH {
-            return Err(self.pass(Unreadable::TooDeep));
+            return Err(self.exceed(ParseError::TooDeep));
         }
         Ok(Self { depth: self.depth + 1, bounds: self.bounds })
     }
 
     fn count<E: de::Error>(self) -> Result<(), E> {
         let Some(left) = self.bounds.values_left.get().checked_sub(1) else {
-            return Err(self.pass(Unreadable::TooMany));
+            return Err(self.exceed(ParseError::TooMany));
         };
         self.bounds.values_left.set(left);
         Ok(())
@@ -145,11 +145,11 @@ impl<'de> Visitor<'de> for Level<'_> {
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<Json<'de>, E> {
         let exact = (-MAX_SAFE_INTEGER..=MAX_SAFE_INTEGER).contains(&value);
-        Ok(if exact { Json::Integer(value) } else { Json::OtherNumber })
+        Ok(if exact { Json::Integer(value) } else { Json::InexactNumber })
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<Json<'de>, E> {
-        i64::try_from(value).map_or(Ok(Json::OtherNumber), |value| self.visit_i64(value))
+        i64::try_from(value).map_or(Ok(Json::InexactNumber), |value| self.visit_i64(value))
     }
 
     #[expect(
@@ -161,7 +161,7 @@ impl<'de> Visitor<'de> for Level<'_> {
         Ok(match value.abs() <= MAX_SAFE_INTEGER as f64 {
             true if value.fract() == 0.0 => Json::Integer(value as i64),
             true => Json::Fraction(value),
-            false => Json::OtherNumber,
+            false => Json::InexactNumber,
         })
     }
 
@@ -192,7 +192,7 @@ impl<'de> Visitor<'de> for Level<'_> {
     }
 }
 
-/// Reads a member's name, borrowed where it holds no escapes.
+/// Reads a member's name. Borrows it if it has no escapes.
 struct Name;
 
 impl<'de> DeserializeSeed<'de> for Name {
@@ -223,8 +223,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_order_and_doubled_members() {
-        let json = Json::read(br#"{"b":1,"a":null,"b":"\u00e9"}"#).unwrap();
+    fn order_and_duplicates_kept() {
+        let json = Json::parse(br#"{"b":1,"a":null,"b":"\u00e9"}"#).unwrap();
         let Json::Object(members) = json else { panic!("{json:?}") };
         let names: Vec<&str> = members.iter().map(|(name, _)| name.as_ref()).collect();
         assert_eq!(names, ["b", "a", "b"]);
@@ -232,35 +232,35 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_one_however_they_are_spelled() {
+    fn equal_integers_parse_alike() {
         for text in ["1", "1.0", "1e0", "10e-1"] {
-            assert_eq!(Json::read(text.as_bytes()), Ok(Json::Integer(1)), "{text}");
+            assert_eq!(Json::parse(text.as_bytes()), Ok(Json::Integer(1)), "{text}");
         }
-        assert_eq!(Json::read(b"1.5"), Ok(Json::Fraction(1.5)));
+        assert_eq!(Json::parse(b"1.5"), Ok(Json::Fraction(1.5)));
         for text in ["9007199254740992", "-9007199254740992", "1e300", "18446744073709551615"] {
-            assert_eq!(Json::read(text.as_bytes()), Ok(Json::OtherNumber), "{text}");
+            assert_eq!(Json::parse(text.as_bytes()), Ok(Json::InexactNumber), "{text}");
         }
-        assert_eq!(Json::read(b"-0"), Ok(Json::Integer(0)));
+        assert_eq!(Json::parse(b"-0"), Ok(Json::Integer(0)));
     }
 
     #[test]
     fn depth_and_count_are_bounded() {
         let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
-        assert!(Json::read(deep(MAX_JSON_DEPTH).as_bytes()).is_ok());
+        assert!(Json::parse(deep(MAX_JSON_DEPTH).as_bytes()).is_ok());
         for n in [MAX_JSON_DEPTH + 1, 127, 128, 129, 1_000_000] {
-            assert_eq!(Json::read(deep(n).as_bytes()), Err(Unreadable::TooDeep), "{n}");
+            assert_eq!(Json::parse(deep(n).as_bytes()), Err(ParseError::TooDeep), "{n}");
         }
         let wide = |n: usize| format!("[{}0]", "0,".repeat(n - 2));
-        assert!(Json::read(wide(MAX_JSON_VALUES).as_bytes()).is_ok());
-        assert_eq!(Json::read(wide(MAX_JSON_VALUES + 1).as_bytes()), Err(Unreadable::TooMany));
+        assert!(Json::parse(wide(MAX_JSON_VALUES).as_bytes()).is_ok());
+        assert_eq!(Json::parse(wide(MAX_JSON_VALUES + 1).as_bytes()), Err(ParseError::TooMany));
     }
 
     #[test]
-    fn anything_but_one_json_text_in_utf8_is_refused() {
-        assert_eq!(Json::read(b""), Err(Unreadable::Empty));
-        assert_eq!(Json::read(b" \n"), Err(Unreadable::Empty));
-        assert_eq!(Json::read(b"\xEF\xBB\xBF{}"), Err(Unreadable::ByteOrderMark));
-        assert_eq!(Json::read(b"\"a\xFF\""), Err(Unreadable::NotUtf8(2)));
+    fn only_one_utf8_json_text_accepted() {
+        assert_eq!(Json::parse(b""), Err(ParseError::Empty));
+        assert_eq!(Json::parse(b" \n"), Err(ParseError::Empty));
+        assert_eq!(Json::parse(b"\xEF\xBB\xBF{}"), Err(ParseError::ByteOrderMark));
+        assert_eq!(Json::parse(b"\"a\xFF\""), Err(ParseError::NotUtf8(2)));
         for text in [
             "{} x",
             "{}{}",
@@ -275,7 +275,7 @@ mod tests {
             "{",
             "NaN",
         ] {
-            assert!(matches!(Json::read(text.as_bytes()), Err(Unreadable::NotJson(_))), "{text}");
+            assert!(matches!(Json::parse(text.as_bytes()), Err(ParseError::NotJson(_))), "{text}");
         }
     }
 }

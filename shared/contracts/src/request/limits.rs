@@ -1,22 +1,22 @@
-//! How large a request may be (I13): every limit that a refusal can name, but for that of ids
-//! ([`crate::id::MAX_ID_CHARS`]). The OpenAPI document takes its bounds from here.
+//! Limits of requests (I13): every limit that an error can name, except that of ids ([`crate::id::MAX_ID_CHARS`]).
+//! The OpenAPI document takes its bounds from here.
 //!
-//! Lengths of text are counted in Unicode scalar values, as JSON Schema counts `maxLength`.
-//! Contents of artifacts and images have no limit of their own: the body's holds for them.
+//! Lengths of text are counted in Unicode scalar values, as JSON Schema counts `maxLength`. Contents of artifacts
+//! and images are limited only by the size of the body.
 
-/// The whole body, in bytes: Lambda's limit of 6 MB is for the serialized event, and base64 adds a third.
+/// The whole body, in bytes. Lambda limits the serialized event to 6 MB, and base64 adds a third.
 pub const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
-/// The parts of a form: every member once, every artifact and every image come to fewer.
+/// The parts of a form. More than all members, artifacts and images together.
 pub const MAX_FORM_PARTS: usize = 128;
 
-/// How deep a body may nest; the contract itself needs five levels.
+/// The nesting depth of a body. The contract itself needs five levels.
 pub const MAX_JSON_DEPTH: usize = 32;
 
-/// How many JSON values a body may hold, so that `[0,0,…` does not cost forty times its size.
+/// The number of JSON values in a body, so that `[0,0,…` doesn't take forty times its size in memory.
 pub const MAX_JSON_VALUES: usize = 50_000;
 
-/// How many violations of one request are reported; the first ones in document order.
+/// The number of violations reported for one request, the first ones in document order.
 pub const MAX_REPORTED_VIOLATIONS: usize = 50;
 
 /// `Instruction`.
@@ -76,7 +76,7 @@ pub const MAX_MODEL_CHARS: usize = 256;
 /// A rerun's `Mode`.
 pub const MAX_MODE_CHARS: usize = 128;
 
-/// A feedback's greatest `Rating`; the least is 1.
+/// The highest `Rating` of a feedback. The lowest is 1.
 pub const MAX_RATING: u8 = 5;
 
 /// A feedback's `Label`.
@@ -88,10 +88,11 @@ pub const MAX_NOTE_CHARS: usize = 4_096;
 /// A session's `Name`.
 pub const MAX_SESSION_NAME_CHARS: usize = 256;
 
-/// A session's `Description`: every start and end of a turn writes it.
+/// A session's `Description`. Short, because it is written at every start and end of a turn.
 pub const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
-/// A payload that is answered inline, in bytes: as large as a body may be, and in base64 less than a buffered answer.
+/// A payload that is returned inline, in bytes. As large as a request body, and in base64 below the limit of a
+/// buffered response.
 pub const MAX_INLINE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// `q` of a search.
@@ -100,11 +101,11 @@ pub const MAX_QUERY_CHARS: usize = 256;
 /// The words of a search.
 pub const MAX_QUERY_WORDS: usize = 8;
 
-/// `pageSize` of a list, where the query does not say.
+/// The default `pageSize` of a list.
 pub const DEFAULT_PAGE_SIZE: u32 = 50;
 
 /// `pageSize` of a list.
 pub const MAX_PAGE_SIZE: u32 = 100;
 
-/// The largest integer of either sign that every JSON reader keeps exactly: 2^53 − 1.
+/// The largest absolute value of an integer that every JSON reader keeps exactly: 2^53 − 1.
 pub const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;

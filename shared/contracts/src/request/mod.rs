@@ -1,50 +1,49 @@
-//! `AgentExecuteRequest` (AGN-034): what a client may send, checked to the letter.
+//! Requests: parsing and validation of everything that a client may send.
 //!
-//! A body is read into a tree that keeps what was written, the tree is read by the tables of the
-//! contract (`envelope.rs` and one per object), and what comes out is a value that can't be wrong, or
-//! every violation at once, in document order. The other calling shapes ([`crate::shape`]) make
-//! the same tree, so there is one set of rules.
+//! A body is parsed into a tree that keeps its exact spelling. The field tables of the contract (`envelope.rs`, and
+//! one per object) read the tree. The result is a valid value, or every violation at once, in document order. The
+//! other request encodings ([`crate::encoding`]) build the same tree, so there is one set of rules.
 //!
-//! - Members are PascalCase or camelCase; a member that is there twice is refused.
-//! - Null counts as absent, for every member the contract knows.
-//! - A name the contract does not know, or that the server owns, is refused whatever its value.
+//! - Members are PascalCase or camelCase. A duplicate member is rejected.
+//! - Null counts as absent, for every member of the contract.
+//! - An unknown or server-owned name is rejected, whatever its value.
 //!
-//! Deliberately absent: who calls, what a turn's state allows, and anything about a model.
+//! Deliberately absent: the caller, the state of turns, and anything about models.
 
-mod again;
 mod artifact;
 pub(crate) mod base64;
 mod canonical;
 pub(crate) mod envelope;
 mod exports;
 mod feedback;
+pub(crate) mod field_table;
 mod image;
 pub(crate) mod json;
 pub mod limits;
 mod rag;
 mod relative_path;
-pub(crate) mod report;
+mod rerun_and_fork;
 mod server_owned;
 mod session_edit;
-pub(crate) mod table;
 mod tool_results;
 pub(crate) mod value;
+pub(crate) mod violations;
 
-pub use again::{ForkRequest, RerunRequest};
 pub use artifact::{Artifact, Contents, Origin};
-pub use exports::exports;
+pub use exports::parse_exports;
 pub use feedback::FeedbackRequest;
 pub use image::{ClipboardImage, ImageType};
 pub use rag::{RagCondition, RagOperator, RagValue};
 pub use relative_path::{FileName, InvalidPath, RelativePath};
+pub use rerun_and_fork::{ForkRequest, RerunRequest};
 pub use session_edit::SessionEdit;
 pub use value::is_mime_type;
 
 use serde::Serialize;
 
 use self::{
-    json::{Json, Unreadable},
-    report::Report,
+    json::{Json, ParseError},
+    violations::Violations,
 };
 use crate::{
     error::{Error, ErrorCode},
@@ -53,61 +52,61 @@ use crate::{
     response::ToolResult,
 };
 
-/// Exactly one of the two scenarios (AGN-034 §2).
+/// A request in one of the two scenarios.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one per request, and the common variant is the large one"
 )]
 pub enum AgentExecuteRequest {
-    /// A new turn (AGN-034 §2.1).
+    /// A new turn.
     UserTurn(UserTurn),
-    /// Results for a turn that waits for them (AGN-034 §2.2).
+    /// Tool results for a waiting turn.
     ToolContinuation(ToolContinuation),
 }
 
-/// A new turn (AGN-034 §2.1). Only parsing makes one, so there is always some input.
+/// A new turn. Created only by parsing, so it always has some input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UserTurn {
-    /// The session, minted by the client.
+    /// The id of the session, chosen by the client.
     pub session_id: SessionId,
-    /// The turn, minted by the client.
+    /// The id of the turn, chosen by the client.
     pub turn_id: TurnId,
-    /// What the user says, Markdown; absent rather than blank (AGN-034 §4.1).
+    /// The instruction, as Markdown. Never blank.
     pub instruction: Option<String>,
-    /// Files to reason about (AGN-034 §4.2).
+    /// Files to reason about.
     pub input_artifacts: Vec<Artifact>,
-    /// Pasted images (AGN-034 §4.3).
+    /// Pasted images.
     pub clipboard_images: Vec<ClipboardImage>,
-    /// What retrieval may look at; all conditions hold (AGN-034 §4.4).
+    /// Conditions that limit retrieval. All of them must hold.
     pub rag_scope: Vec<RagCondition>,
-    /// Replaces the session's solution context; an empty text removes it (AGN-034 §4.5).
+    /// The new solution context of the session. An empty text removes it.
     pub solution_context_text: Option<String>,
-    /// The workspace; advisory (AGN-034 §4.6).
+    /// The workspace. Advisory.
     pub workspace_id: Option<String>,
-    /// The repository; advisory (AGN-034 §4.6).
+    /// The repository. Advisory.
     pub repo: Option<String>,
-    /// The language; advisory (AGN-034 §4.6).
+    /// The language. Advisory.
     pub language: Option<String>,
-    /// Whether the answer is streamed; delivery only (AGN-034 §4.7).
+    /// True if the answer is streamed. Affects delivery only.
     pub streaming: bool,
-    /// The agent context, by id.
+    /// The id of the agent context.
     pub agent_context_id: Option<AgentContextId>,
-    /// The conversation context, by id.
+    /// The id of the conversation context.
     pub conversation_context_id: Option<ConversationContextId>,
 }
 
-/// Results for a turn that waits for them (AGN-034 §2.2). Only parsing makes one.
+/// Tool results for a waiting turn. Created only by parsing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 #[non_exhaustive]
 pub struct ToolContinuation {
     /// The session.
     pub session_id: SessionId,
-    /// The turn that waits.
+    /// The waiting turn.
     pub turn_id: TurnId,
-    /// The results, in the order in which the client sent them (AGN-034 §5).
+    /// The results, in the client's order.
     pub tool_results: NonEmpty<ToolResult>,
 }
 
@@ -118,10 +117,10 @@ impl From<ToolContinuation> for AgentExecuteRequest {
 }
 
 impl AgentExecuteRequest {
-    /// Reads a JSON body of either scenario.
+    /// Parses a JSON body of either scenario.
     ///
     /// # Errors
-    /// Every violation, in document order, at most [`limits::MAX_REPORTED_VIOLATIONS`]; never none.
+    /// Every violation, in document order, at most [`limits::MAX_REPORTED_VIOLATIONS`]. Never empty.
     ///
     /// # Examples
     ///
@@ -147,10 +146,10 @@ impl AgentExecuteRequest {
     /// );
     /// ```
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        let json = within_limit(body)?;
+        let json = parse_body(body)?;
         match envelope::is_continuation(&json) {
-            false => checked(&json, envelope::user_turn).map(Self::UserTurn),
-            true => checked(&json, envelope::tool_continuation).map(Self::ToolContinuation),
+            false => validate(&json, envelope::user_turn).map(Self::UserTurn),
+            true => validate(&json, envelope::tool_continuation).map(Self::ToolContinuation),
         }
     }
 
@@ -174,41 +173,41 @@ impl AgentExecuteRequest {
 }
 
 impl UserTurn {
-    /// Reads what [`UserTurn::canonical_json`] wrote. The body's limit does not apply: the request
-    /// was within it when it came in, and its canonical form may be longer.
+    /// Parses the output of [`UserTurn::canonical_json`]. The size limit of a body doesn't apply, because the
+    /// canonical form may be longer than the original request.
     ///
     /// # Errors
-    /// Every violation; a text that this contract wrote has none.
+    /// Every violation. Text that this crate wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
-        checked(&readable(json)?, envelope::user_turn)
+        validate(&parse_json(json)?, envelope::user_turn)
     }
 }
 
 impl ToolContinuation {
-    /// Reads a JSON body where nothing but a tool continuation is accepted.
+    /// Parses a JSON body that must be a tool continuation.
     ///
     /// # Errors
-    /// Every violation, in document order, at most [`limits::MAX_REPORTED_VIOLATIONS`]; never none.
+    /// Every violation, in document order, at most [`limits::MAX_REPORTED_VIOLATIONS`]. Never empty.
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        checked(&within_limit(body)?, envelope::tool_continuation)
+        validate(&parse_body(body)?, envelope::tool_continuation)
     }
 
-    /// Reads what [`ToolContinuation::canonical_json`] wrote.
+    /// Parses the output of [`ToolContinuation::canonical_json`].
     ///
     /// # Errors
-    /// Every violation; a text that this contract wrote has none.
+    /// Every violation. Text that this crate wrote has none.
     pub fn from_canonical(json: &[u8]) -> Result<Self, Vec<Error>> {
-        checked(&readable(json)?, envelope::tool_continuation)
+        validate(&parse_json(json)?, envelope::tool_continuation)
     }
 }
 
-fn within_limit(body: &[u8]) -> Result<Json<'_>, Vec<Error>> {
-    body_size(body.len())?;
-    readable(body)
+fn parse_body(body: &[u8]) -> Result<Json<'_>, Vec<Error>> {
+    check_body_size(body.len())?;
+    parse_json(body)
 }
 
-/// Refuses a body of more than [`limits::MAX_BODY_BYTES`].
-pub(crate) fn body_size(bytes: usize) -> Result<(), Vec<Error>> {
+/// Rejects a body of more than [`limits::MAX_BODY_BYTES`].
+pub(crate) fn check_body_size(bytes: usize) -> Result<(), Vec<Error>> {
     if bytes > limits::MAX_BODY_BYTES {
         let limit = limits::MAX_BODY_BYTES;
         return Err(vec![Error::new(
@@ -219,12 +218,12 @@ pub(crate) fn body_size(bytes: usize) -> Result<(), Vec<Error>> {
     Ok(())
 }
 
-fn readable(body: &[u8]) -> Result<Json<'_>, Vec<Error>> {
-    Json::read(body).map_err(|why| {
+fn parse_json(body: &[u8]) -> Result<Json<'_>, Vec<Error>> {
+    Json::parse(body).map_err(|why| {
         let code = match why {
-            Unreadable::Empty => ErrorCode::BodyMissing,
-            Unreadable::TooDeep | Unreadable::TooMany => ErrorCode::MemberTooLarge,
-            Unreadable::ByteOrderMark | Unreadable::NotUtf8(_) | Unreadable::NotJson(_) => {
+            ParseError::Empty => ErrorCode::BodyMissing,
+            ParseError::TooDeep | ParseError::TooMany => ErrorCode::MemberTooLarge,
+            ParseError::ByteOrderMark | ParseError::NotUtf8(_) | ParseError::NotJson(_) => {
                 ErrorCode::BodyNotJson
             }
         };
@@ -232,16 +231,16 @@ fn readable(body: &[u8]) -> Result<Json<'_>, Vec<Error>> {
     })
 }
 
-/// Reads a tree by a scenario's table; a value counts only when nothing was wrong.
-pub(crate) fn checked<T>(
+/// Validates a tree with a reader. Returns the value only if there are no violations.
+pub(crate) fn validate<T>(
     json: &Json<'_>,
-    read: fn(&Json<'_>, &mut Report) -> Option<T>,
+    read: fn(&Json<'_>, &mut Violations) -> Option<T>,
 ) -> Result<T, Vec<Error>> {
-    let mut report = Report::default();
-    match read(json, &mut report) {
-        Some(value) if report.is_clean() => Ok(value),
-        // No value and nothing reported: a bug of ours.
-        _ if report.is_clean() => Err(vec![Error::from(ErrorCode::Internal)]),
-        _ => Err(report.into_errors()),
+    let mut violations = Violations::default();
+    match read(json, &mut violations) {
+        Some(value) if violations.is_clean() => Ok(value),
+        // No value and no violation: a bug of the service.
+        _ if violations.is_clean() => Err(vec![Error::from(ErrorCode::Internal)]),
+        _ => Err(violations.into_errors()),
     }
 }

@@ -1,26 +1,26 @@
-//! What retrieval may look at (AGN-034 §4.4): conditions that all have to hold, advisory.
+//! Conditions that limit retrieval. All of them must hold. Advisory.
 
 use super::{
+    field_table::{Field, Scenario, read_object},
     json::Json,
     limits::{MAX_CONDITIONS, MAX_KEY_CHARS, MAX_VALUE_CHARS, MAX_VALUES},
-    report::{At, Report},
-    table::{Member, Scenario, read_object},
     value::{line, list, text, word},
+    violations::{Location, Violations},
 };
 use crate::non_empty::NonEmpty;
 
-/// One condition of the scope (AGN-034 §4.4).
+/// A condition of the retrieval scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RagCondition {
-    /// The payload key it looks at.
+    /// The payload key to compare.
     pub key: String,
-    /// How it compares.
+    /// The comparison operator.
     pub operator: RagOperator,
-    /// What it compares with: any of them, or none of them, as the operator says.
+    /// The values to compare with: any of them or none of them, depending on the operator.
     pub values: NonEmpty<RagValue>,
 }
 
-/// How a condition compares (AGN-034 §4.4; ruling: RAG operators).
+/// The operator of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RagOperator {
     /// `==`: equals any of the values.
@@ -41,7 +41,7 @@ impl RagOperator {
         ("does_not_contain", Self::DoesNotContain),
     ];
 
-    /// The operator as it is written on the wire.
+    /// The operator as it appears on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,11 +53,11 @@ impl RagOperator {
     }
 }
 
-/// A value that a payload can be compared with: what an index can hold as a keyword, a count or a
-/// flag. Fractions are left out, since comparing them for equality is unreliable.
+/// A value of a condition: a keyword, an integer or a flag, as an index stores them. Fractions are excluded,
+/// because comparing them for equality is unreliable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RagValue {
-    /// A keyword or a piece of text; not blank.
+    /// A keyword or a text. Not blank.
     Text(String),
     /// A whole number within ±(2^53 − 1).
     Integer(i64),
@@ -70,8 +70,8 @@ struct Scope {
     conditions: Option<Vec<RagCondition>>,
 }
 
-const SCOPE: &[Member<Scope>] = &[Member::required("Conditions", |json, at, scope, report| {
-    scope.conditions = list(json, MAX_CONDITIONS, at, report, condition);
+const SCOPE_FIELDS: &[Field<Scope>] = &[Field::required("Conditions", |json, at, scope, violations| {
+    scope.conditions = list(json, MAX_CONDITIONS, at, violations, condition);
 })];
 
 #[derive(Default)]
@@ -81,49 +81,53 @@ struct Draft {
     values: Option<NonEmpty<RagValue>>,
 }
 
-const CONDITION: &[Member<Draft>] = &[
-    Member::required("Key", |json, at, draft, report| {
-        draft.key = line(json, MAX_KEY_CHARS, at, report).map(str::to_owned);
+const CONDITION_FIELDS: &[Field<Draft>] = &[
+    Field::required("Key", |json, at, draft, violations| {
+        draft.key = line(json, MAX_KEY_CHARS, at, violations).map(str::to_owned);
     }),
-    Member::required("Operator", |json, at, draft, report| {
-        draft.operator = word(json, RagOperator::WORDS, at, report);
+    Field::required("Operator", |json, at, draft, violations| {
+        draft.operator = word(json, RagOperator::WORDS, at, violations);
     }),
-    Member::required("Values", |json, at, draft, report| {
-        let values = list(json, MAX_VALUES, at, report, value).map(NonEmpty::new);
+    Field::required("Values", |json, at, draft, violations| {
+        let values = list(json, MAX_VALUES, at, violations, value).map(NonEmpty::new);
         if let Some(Err(empty)) = values {
-            report.invalid(at, empty);
+            violations.invalid(at, empty);
         }
         draft.values = values.and_then(Result::ok);
     }),
 ];
 
-/// Reads `RagScope`. A scope without conditions is no scope.
-pub(super) fn read(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<Vec<RagCondition>> {
+/// Reads `RagScope`. A scope without conditions equals no scope.
+pub(super) fn read(
+    json: &Json<'_>,
+    at: &Location<'_>,
+    violations: &mut Violations,
+) -> Option<Vec<RagCondition>> {
     let mut scope = Scope::default();
-    read_object(json, SCOPE, Scenario::UserTurn, at, &mut scope, report);
+    read_object(json, SCOPE_FIELDS, Scenario::UserTurn, at, &mut scope, violations);
     scope.conditions
 }
 
-fn condition(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<RagCondition> {
+fn condition(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<RagCondition> {
     let mut draft = Draft::default();
-    read_object(json, CONDITION, Scenario::UserTurn, at, &mut draft, report);
+    read_object(json, CONDITION_FIELDS, Scenario::UserTurn, at, &mut draft, violations);
     Some(RagCondition { key: draft.key?, operator: draft.operator?, values: draft.values? })
 }
 
-fn value(json: &Json<'_>, at: &At<'_>, report: &mut Report) -> Option<RagValue> {
+fn value(json: &Json<'_>, at: &Location<'_>, violations: &mut Violations) -> Option<RagValue> {
     match json {
         Json::Text(_) => {
-            let value = text(json, MAX_VALUE_CHARS, at, report)?;
+            let value = text(json, MAX_VALUE_CHARS, at, violations)?;
             if value.trim().is_empty() {
-                report.invalid(at, "must not be blank");
+                violations.invalid(at, "must not be blank");
                 return None;
             }
             Some(RagValue::Text(value.to_owned()))
         }
         Json::Integer(value) => Some(RagValue::Integer(*value)),
         Json::Bool(value) => Some(RagValue::Flag(*value)),
-        Json::Null | Json::Fraction(_) | Json::OtherNumber | Json::List(_) | Json::Object(_) => {
-            report.invalid(
+        Json::Null | Json::Fraction(_) | Json::InexactNumber | Json::List(_) | Json::Object(_) => {
+            violations.invalid(
                 at,
                 format_args!("must be a string, a whole number or a boolean, not {}", json.kind()),
             );

@@ -1,6 +1,6 @@
-//! Paths and names of files that a client may name (AGN-034 §4.2, relative paths only).
+//! Relative paths and file names that a client may send.
 //!
-//! A path is a label for reasoning and display. Nothing here opens a file, and nothing may.
+//! A path is a label for reasoning and display. No code may open a file by it.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::{MAX_FILE_NAME_CHARS, MAX_PATH_CHARS};
 
-/// Why a string is no relative path or file name.
+/// The reason why a string is not a relative path or a file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPath {
-    /// Nothing is named.
+    /// The string is empty.
     #[error("must name a file, it is empty")]
     Empty,
-    /// Longer than the limit.
+    /// The string is longer than the limit.
     #[error("has too many characters, at most {0} are allowed")]
     TooLong(usize),
-    /// NUL or another control character.
+    /// The string holds NUL or another control character.
     #[error("must not contain NUL or other control characters")]
     Control,
     /// A leading slash or backslash: a root, or a UNC share.
@@ -37,19 +37,19 @@ pub enum InvalidPath {
     Slash,
 }
 
-/// A path relative to the folder that is open in the client, in one spelling: slashes forward, no
-/// `.` segments, no doubled slashes. So `src\a.rs`, `./src/a.rs` and `src/a.rs` are one path.
+/// A path relative to the folder that is open in the client, normalized: forward slashes, no `.` segments, no
+/// doubled slashes. So `src\a.rs`, `./src/a.rs` and `src/a.rs` are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RelativePath(String);
 
 impl RelativePath {
-    /// Checks a path and puts it into its one spelling.
+    /// Validates and normalizes a path.
     ///
     /// # Errors
-    /// When the path is absolute in any system's sense, leaves its folder, or names no file.
+    /// If the path is absolute on any system, leaves its folder, or names no file.
     pub fn new(path: &str) -> Result<Self, InvalidPath> {
-        plain(path, MAX_PATH_CHARS)?;
+        check_text(path, MAX_PATH_CHARS)?;
         if path.starts_with(SLASHES) {
             return Err(InvalidPath::Rooted);
         }
@@ -98,18 +98,18 @@ impl fmt::Display for RelativePath {
     }
 }
 
-/// A file's bare name.
+/// A bare file name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FileName(String);
 
 impl FileName {
-    /// Checks a name.
+    /// Validates a name.
     ///
     /// # Errors
-    /// When the name is empty, a path, or one that names a folder.
+    /// If the name is empty, is a path, or names a folder.
     pub fn new(name: &str) -> Result<Self, InvalidPath> {
-        plain(name, MAX_FILE_NAME_CHARS)?;
+        check_text(name, MAX_FILE_NAME_CHARS)?;
         if name.contains(SLASHES) {
             return Err(InvalidPath::Slash);
         }
@@ -150,7 +150,7 @@ impl fmt::Display for FileName {
 
 const SLASHES: [char; 2] = ['/', '\\'];
 
-fn plain(text: &str, max_chars: usize) -> Result<(), InvalidPath> {
+fn check_text(text: &str, max_chars: usize) -> Result<(), InvalidPath> {
     if text.trim().is_empty() {
         return Err(InvalidPath::Empty);
     }
@@ -163,7 +163,7 @@ fn plain(text: &str, max_chars: usize) -> Result<(), InvalidPath> {
     Ok(())
 }
 
-/// `C:`, also without a slash behind it: that is relative to another drive's folder.
+/// True for `C:`, also without a slash after it: that is relative to the current folder of another drive.
 fn has_drive(path: &str) -> bool {
     let mut chars = path.chars();
     matches!((chars.next(), chars.next()), (Some(letter), Some(':')) if letter.is_ascii_alphabetic())
@@ -177,7 +177,7 @@ fn is_home(path: &str) -> bool {
     path.strip_prefix('~').is_some_and(|rest| rest.is_empty() || rest.starts_with(SLASHES))
 }
 
-/// `..` and what Windows takes for it, since it ignores dots and blanks at a segment's end.
+/// True for `..` and what Windows reads as such. It ignores dots and blanks at the end of a segment.
 fn is_dots(segment: &str) -> bool {
     segment.trim_end_matches(['.', ' ']).is_empty()
 }
@@ -187,14 +187,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_file_has_one_spelling() {
+    fn spellings_of_a_path_normalize() {
         for path in ["src/a.rs", r"src\a.rs", "./src/a.rs", "src//a.rs", r".\src\.\a.rs"] {
             assert_eq!(RelativePath::new(path).unwrap().as_str(), "src/a.rs", "{path}");
         }
     }
 
     #[test]
-    fn ordinary_names_are_paths() {
+    fn ordinary_names_accepted() {
         for path in [".gitignore", "a..b", "...a", "file~", "~a/b", "a b/c", "c", "é/ü.txt", "ab:c", "x/C:"]
         {
             assert!(RelativePath::new(path).is_ok(), "{path}");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn absolute_paths_of_every_system_are_refused() {
+    fn absolute_paths_rejected() {
         use InvalidPath::{Drive, Rooted};
         for (path, why) in [
             ("/etc/passwd", Rooted),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_stays_in_its_folder_and_names_a_file() {
+    fn escaping_and_folder_paths_rejected() {
         use InvalidPath::{Control, Empty, Folder, Parent, TooLong};
         for (path, why) in [
             ("..", Parent),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_name_is_no_path() {
+    fn file_names_with_slashes_rejected() {
         for name in ["a/b", r"a\b", "", "..", ".", "C:", "a\0"] {
             assert!(FileName::new(name).is_err(), "{name}");
         }

@@ -1,6 +1,6 @@
-//! The names that only the server may set (AGN-034 §2.1, §3; ruling: request envelope).
+//! Names that only the server may set.
 //!
-//! Any unknown member is refused; these are refused with the reason, because older clients and the
+//! Every unknown member is rejected. These are rejected with a specific reason, because older clients and the
 //! internal turn request use them.
 
 /// Mode, provider state, tool schemas, prompts, identity, diagnostics and the response's own members.
@@ -50,14 +50,14 @@ const NAMES: &[&str] = &[
     "Status",
 ];
 
-/// Whether the server owns this name, in any spelling: `previous_response_id` counts too.
-pub(super) fn owns(spelling: &str) -> bool {
-    let alike = letters(spelling);
-    NAMES.iter().any(|name| letters(name) == alike)
+/// True if the server owns this name, in any spelling, for example `previous_response_id`.
+pub(super) fn is_server_owned(spelling: &str) -> bool {
+    let normalized = normalize(spelling);
+    NAMES.iter().any(|name| normalize(name) == normalized)
 }
 
-/// A name without case and separators, to recognize it in another style of spelling. It is cut at a
-/// length that no name of the contract has, so that a name of a megabyte costs no more than a short one.
-pub(super) fn letters(name: &str) -> String {
+/// Removes case and separators from a name, to recognize it in another naming style. Truncates it beyond any name
+/// of the contract, so that a name of a megabyte costs no more than a short one.
+pub(super) fn normalize(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).map(|c| c.to_ascii_lowercase()).take(64).collect()
 }

@@ -1,48 +1,48 @@
-//! A change of what a session is called, and of who may see it (DD-002A, DD-003).
+//! Changes to a session's name, description or visibility.
 
 use super::{
-    checked,
+    field_table::{Field, Scenario, read_object},
     json::Json,
     limits::{MAX_DESCRIPTION_CHARS, MAX_SESSION_NAME_CHARS},
-    report::{At, Report},
-    table::{Member, Scenario, read_object},
+    parse_body, validate,
     value::{line, text, word},
-    within_limit,
+    violations::{Location, Violations},
 };
 use crate::{
     error::{Error, ErrorCode},
     read::Visibility,
 };
 
-/// What is to be changed of a session. Only parsing makes one, so there is always something.
+/// Changes to a session. Created only by parsing, so there is at least one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionEdit {
-    /// What people call it.
+    /// The new name.
     pub name: Option<String>,
-    /// What it is about; an empty text removes it.
+    /// The new description. An empty text removes it.
     pub description: Option<String>,
-    /// Who may see it.
+    /// The new visibility.
     pub visibility: Option<Visibility>,
 }
 
-const MEMBERS: &[Member<SessionEdit>] = &[
-    Member::optional("Name", |json, at, edit, report| {
-        edit.name = line(json, MAX_SESSION_NAME_CHARS, at, report).map(|name| name.trim().to_owned());
+const FIELDS: &[Field<SessionEdit>] = &[
+    Field::optional("Name", |json, at, edit, violations| {
+        edit.name = line(json, MAX_SESSION_NAME_CHARS, at, violations).map(|name| name.trim().to_owned());
     }),
-    Member::optional("Description", |json, at, edit, report| {
-        edit.description = text(json, MAX_DESCRIPTION_CHARS, at, report).map(|text| text.trim().to_owned());
+    Field::optional("Description", |json, at, edit, violations| {
+        edit.description =
+            text(json, MAX_DESCRIPTION_CHARS, at, violations).map(|text| text.trim().to_owned());
     }),
-    Member::optional("Visibility", |json, at, edit, report| {
-        edit.visibility = word(json, &Visibility::ALL, at, report);
+    Field::optional("Visibility", |json, at, edit, violations| {
+        edit.visibility = word(json, &Visibility::ALL, at, violations);
     }),
 ];
 
 impl SessionEdit {
-    /// Reads a JSON body.
+    /// Parses a JSON body.
     ///
     /// # Errors
-    /// Every violation, in document order; never none.
+    /// Every violation, in document order. Never empty.
     ///
     /// # Examples
     ///
@@ -57,16 +57,16 @@ impl SessionEdit {
     /// assert!(errors[0].message.contains("Name, Description and Visibility"));
     /// ```
     pub fn parse(body: &[u8]) -> Result<Self, Vec<Error>> {
-        checked(&within_limit(body)?, edit)
+        validate(&parse_body(body)?, edit)
     }
 }
 
-fn edit(json: &Json<'_>, report: &mut Report) -> Option<SessionEdit> {
+fn edit(json: &Json<'_>, violations: &mut Violations) -> Option<SessionEdit> {
     let mut edit = SessionEdit::default();
-    read_object(json, MEMBERS, Scenario::UserTurn, &At::ROOT, &mut edit, report);
-    if report.is_clean() && edit == SessionEdit::default() {
+    read_object(json, FIELDS, Scenario::UserTurn, &Location::ROOT, &mut edit, violations);
+    if violations.is_clean() && edit == SessionEdit::default() {
         let rule = "must hold at least one of Name, Description and Visibility";
-        report.add(ErrorCode::MemberRequired, &At::ROOT, rule);
+        violations.add(ErrorCode::MemberRequired, &Location::ROOT, rule);
     }
     Some(edit)
 }

@@ -1,4 +1,4 @@
-//! AGN-034, clause by clause: what is accepted, what is refused, and what the refusal says.
+//! AGN-034, clause by clause: accepted requests, rejected requests, and the error messages.
 
 #![allow(
     clippy::expect_used,
@@ -61,7 +61,7 @@ fn result(members: Value) -> Value {
     continuation(json!({"ToolResults": [merged(plain, members)]}))
 }
 
-/// Members whose new value is the string "absent" are taken out.
+/// Merges members into an object. Removes members whose new value is the string "absent".
 fn merged(mut base: Value, members: Value) -> Value {
     let into = base.as_object_mut().unwrap();
     for (name, value) in members.as_object().unwrap() {
@@ -92,7 +92,7 @@ fn accepted_continuation(body: &Value) -> ToolContinuation {
     }
 }
 
-/// Asserts that a body is refused for exactly this reason.
+/// Asserts that a body is rejected with exactly this error.
 fn refused(body: &Value, code: ErrorCode, path: &str) {
     refused_text(&body.to_string(), code, path);
 }
@@ -106,5 +106,5 @@ fn refused_text(body: &str, code: ErrorCode, path: &str) {
     let message = &errors[0].message;
     let subject = if path.is_empty() { "The body" } else { path };
     assert!(message.starts_with(subject), "{message}");
-    assert!(!message.contains(['§', '(']), "it cites what its reader can't open: {message}");
+    assert!(!message.contains(['§', '(']), "the message has a citation: {message}");
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_ids_are_required() {
+fn ids_are_required() {
     for id in ["SessionId", "TurnId"] {
         for nothing in [json!("absent"), json!(null)] {
             refused(&user_turn(json!({id: nothing})), ErrorCode::MemberRequired, id);
@@ -10,7 +10,7 @@ fn the_ids_are_required() {
 }
 
 #[test]
-fn the_ids_are_held_to_what_can_stand_in_a_path() {
+fn ids_hold_only_url_safe_characters() {
     for id in ["SessionId", "TurnId", "AgentContextId", "ConversationContextId"] {
         for wrong in ["", "a b", "a/b", "..", ".", "last", "é", "a\u{0}b", "a#b"] {
             refused(&user_turn(json!({id: wrong})), ErrorCode::MemberInvalid, id);
@@ -37,7 +37,7 @@ fn at_least_one_input_is_required() {
 }
 
 #[test]
-fn any_one_input_is_enough() {
+fn any_single_input_suffices() {
     let instruction = user_turn(json!({}));
     let file = merged(artifact(json!({})), json!({"Instruction": "absent"}));
     let picture = merged(image(json!({})), json!({"Instruction": "\n"}));
@@ -47,20 +47,20 @@ fn any_one_input_is_enough() {
 }
 
 #[test]
-fn input_that_is_refused_is_not_also_reported_as_absent() {
+fn invalid_input_not_also_reported_missing() {
     refused(&user_turn(json!({"Instruction": 5})), ErrorCode::MemberInvalid, "Instruction");
 }
 
 #[test]
-fn tool_results_are_forbidden_where_only_a_user_turn_can_be_meant() {
-    // Their presence makes a body a continuation, so it is the other members that are refused.
+fn instruction_with_tool_results_rejected() {
+    // Their presence makes a body a continuation, so the other members are rejected.
     let errors = parse(&continuation(json!({"Instruction": "Go on."}))).unwrap_err();
     assert_eq!(errors[0].error_code, ErrorCode::MemberForbidden);
     assert_eq!(errors[0].message, "Instruction is forbidden in a tool continuation; leave it out");
 }
 
 #[test]
-fn mode_and_provider_identifiers_are_refused_by_name_whatever_their_value() {
+fn server_owned_members_rejected_by_name() {
     for name in [
         "Mode",
         "mode",

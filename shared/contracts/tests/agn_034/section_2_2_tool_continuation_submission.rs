@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn ids_and_results_are_all_there_is() {
+fn continuation_holds_ids_and_results() {
     let continuation = accepted_continuation(&continuation(json!({})));
     assert_eq!(continuation.session_id.as_str(), "s1");
     assert_eq!(continuation.turn_id.as_str(), "t1");
@@ -9,14 +9,14 @@ fn ids_and_results_are_all_there_is() {
 }
 
 #[test]
-fn the_ids_are_required() {
+fn ids_are_required() {
     for id in ["SessionId", "TurnId"] {
         refused(&continuation(json!({id: "absent"})), ErrorCode::MemberRequired, id);
     }
 }
 
 #[test]
-fn every_other_member_is_forbidden() {
+fn other_members_are_forbidden() {
     for (name, value) in [
         ("Instruction", json!("")),
         ("InputArtifacts", json!([])),
@@ -40,13 +40,13 @@ fn every_other_member_is_forbidden() {
 }
 
 #[test]
-fn a_member_that_is_null_is_absent() {
+fn null_member_counts_as_absent() {
     accepted_continuation(&continuation(json!({"Instruction": null, "Streaming": null})));
     accepted_turn(&user_turn(json!({"ToolResults": null})));
 }
 
 #[test]
-fn where_nothing_else_is_accepted_results_are_required() {
+fn continuation_endpoint_requires_tool_results() {
     let body = user_turn(json!({"Instruction": "absent"})).to_string();
     let errors = ToolContinuation::parse(body.as_bytes()).unwrap_err();
     assert_eq!(errors.len(), 1);

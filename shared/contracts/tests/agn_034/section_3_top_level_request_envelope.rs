@@ -1,14 +1,14 @@
 use super::*;
 
 #[test]
-fn presence_of_tool_results_decides_the_scenario() {
+fn tool_results_decide_scenario() {
     accepted_turn(&user_turn(json!({})));
     accepted_continuation(&continuation(json!({})));
     refused(&continuation(json!({"ToolResults": []})), ErrorCode::MemberInvalid, "ToolResults");
 }
 
 #[test]
-fn pascal_and_camel_case_are_the_same_members() {
+fn pascal_and_camel_case_are_equivalent() {
     let camel = json!({
         "sessionId": "s1", "turnId": "t1", "instruction": "Explain.",
         "inputArtifacts": [{"relativePath": "a", "fileName": "a", "contents": "", "origin": "ide"}],
@@ -25,7 +25,7 @@ fn pascal_and_camel_case_are_the_same_members() {
 }
 
 #[test]
-fn a_member_twice_is_refused_in_one_spelling_or_two() {
+fn duplicate_member_rejected_in_any_spelling() {
     for body in [
         r#"{"SessionId":"s1","TurnId":"t1","Instruction":"a","Instruction":"a"}"#,
         r#"{"SessionId":"s1","TurnId":"t1","Instruction":"a","instruction":"a"}"#,
@@ -37,7 +37,7 @@ fn a_member_twice_is_refused_in_one_spelling_or_two() {
 }
 
 #[test]
-fn an_unknown_member_is_refused_by_name() {
+fn unknown_member_rejected_by_name() {
     for name in ["Prompt", "SESSIONID", "session_id", "sessionid", "", "Ünbekannt"] {
         let errors = parse(&user_turn(json!({name: 1}))).unwrap_err();
         assert_eq!(errors[0].error_code, ErrorCode::MemberUnknown, "{name}");
@@ -48,7 +48,7 @@ fn an_unknown_member_is_refused_by_name() {
 }
 
 #[test]
-fn an_unknown_name_is_shown_short_and_printable() {
+fn unknown_name_is_truncated_and_printable() {
     let name = format!("\u{1b}[31m\n{}", "x".repeat(100_000));
     let errors = parse(&user_turn(json!({name: 1}))).unwrap_err();
     assert!(errors[0].message.chars().count() < 200);
@@ -56,7 +56,7 @@ fn an_unknown_name_is_shown_short_and_printable() {
 }
 
 #[test]
-fn a_body_is_one_json_object_in_utf8() {
+fn body_must_be_one_utf8_json_object() {
     for (body, code) in [
         (&b""[..], ErrorCode::BodyMissing),
         (b" \r\n", ErrorCode::BodyMissing),
@@ -78,7 +78,7 @@ fn a_body_is_one_json_object_in_utf8() {
 }
 
 #[test]
-fn size_depth_and_count_have_limits() {
+fn size_depth_and_count_are_limited() {
     let code = |body: &str| AgentExecuteRequest::parse(body.as_bytes()).unwrap_err()[0].error_code;
     assert_eq!(code(&" ".repeat(limits::MAX_BODY_BYTES + 1)), ErrorCode::PayloadTooLarge);
     assert_eq!(code(&"[".repeat(100_000)), ErrorCode::MemberTooLarge);
@@ -87,7 +87,7 @@ fn size_depth_and_count_have_limits() {
 }
 
 #[test]
-fn all_violations_are_reported_at_once_in_document_order() {
+fn violations_reported_in_document_order() {
     let body = r#"{
         "Mode": "general",
         "TurnId": "a b",
@@ -117,14 +117,14 @@ fn all_violations_are_reported_at_once_in_document_order() {
 }
 
 #[test]
-fn the_number_of_reported_violations_has_a_limit() {
+fn reported_violations_are_limited() {
     let unknown: Value = (0..1_000).map(|n| (format!("x{n}"), json!(0))).collect();
     let errors = parse(&user_turn(unknown)).unwrap_err();
     assert_eq!(errors.len(), limits::MAX_REPORTED_VIOLATIONS);
 }
 
 #[test]
-fn a_typo_is_told_the_member_that_was_meant() {
+fn typo_error_suggests_member() {
     for (typo, meant) in [
         ("Instructon", "Instruction"),
         ("input_artefacts", "InputArtifacts"),

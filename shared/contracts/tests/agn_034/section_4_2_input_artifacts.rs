@@ -3,14 +3,14 @@ use super::*;
 const AT: &str = "InputArtifacts[0]";
 
 #[test]
-fn the_four_members_are_required() {
+fn four_members_are_required() {
     for name in ["RelativePath", "FileName", "Contents", "Origin"] {
         refused(&artifact(json!({name: null})), ErrorCode::MemberRequired, &format!("{AT}.{name}"));
     }
 }
 
 #[test]
-fn the_optional_members_are_read() {
+fn optional_members_are_read() {
     let members = json!({"MimeType": "text/x-rust; charset=utf-8", "Language": "rust", "Encoding": "utf8", "Origin": "user"});
     let turn = accepted_turn(&artifact(members));
     let file = &turn.input_artifacts[0];
@@ -23,7 +23,7 @@ fn the_optional_members_are_read() {
 }
 
 #[test]
-fn no_absolute_or_escaping_path_is_permitted() {
+fn absolute_and_escaping_paths_rejected() {
     for path in [
         "/etc/passwd",
         r"\x",
@@ -56,7 +56,7 @@ fn no_absolute_or_escaping_path_is_permitted() {
 }
 
 #[test]
-fn a_file_name_is_a_bare_name() {
+fn file_name_must_be_bare() {
     for name in ["a/b", r"a\b", "..", "", "C:"] {
         let at = format!("{AT}.FileName");
         refused(&artifact(json!({"FileName": name})), ErrorCode::MemberInvalid, &at);
@@ -82,7 +82,7 @@ fn encoding_is_utf8_or_base64() {
 }
 
 #[test]
-fn base64_is_decoded_and_checked_wherever_encoding_stands() {
+fn base64_decoded_in_any_member_order() {
     let binary = artifact(json!({"Encoding": "base64", "Contents": "AP8="}));
     assert_eq!(accepted_turn(&binary).input_artifacts[0].contents, Contents::Binary(vec![0, 255]));
     let unpadded = artifact(json!({"Encoding": "base64", "Contents": "AP8"}));
@@ -102,20 +102,20 @@ fn base64_is_decoded_and_checked_wherever_encoding_stands() {
 }
 
 #[test]
-fn an_empty_file_is_a_file() {
+fn empty_file_accepted() {
     let turn = accepted_turn(&artifact(json!({"Contents": ""})));
     assert_eq!(turn.input_artifacts[0].contents, Contents::Text(String::new()));
 }
 
 #[test]
-fn a_mime_type_is_one() {
+fn invalid_mime_type_rejected() {
     for wrong in ["text", "text/", "/plain", "text/pl ain", "text/plain\n", ""] {
         refused(&artifact(json!({"MimeType": wrong})), ErrorCode::MemberInvalid, &format!("{AT}.MimeType"));
     }
 }
 
 #[test]
-fn there_are_at_most_64() {
+fn more_than_64_artifacts_rejected() {
     let file = artifact(json!({}))["InputArtifacts"][0].clone();
     let files = |n: usize| user_turn(json!({"InputArtifacts": vec![file.clone(); n]}));
     assert_eq!(accepted_turn(&files(64)).input_artifacts.len(), 64);
@@ -123,6 +123,6 @@ fn there_are_at_most_64() {
 }
 
 #[test]
-fn an_unknown_member_is_refused() {
+fn unknown_member_rejected() {
     refused(&artifact(json!({"Path": "a"})), ErrorCode::MemberUnknown, &format!("{AT}.Path"));
 }

@@ -3,7 +3,7 @@ use super::*;
 const AT: &str = "ClipboardImages[0]";
 
 #[test]
-fn an_image_without_an_id_is_named_by_its_place() {
+fn image_without_id_is_numbered() {
     let named = image(json!({}))["ClipboardImages"][0].clone();
     let unnamed = image(json!({"Id": "absent"}))["ClipboardImages"][0].clone();
     let turn = accepted_turn(&user_turn(json!({"ClipboardImages": [named, unnamed]})));
@@ -14,14 +14,14 @@ fn an_image_without_an_id_is_named_by_its_place() {
 }
 
 #[test]
-fn kind_and_data_are_required() {
+fn mime_type_and_data_are_required() {
     for name in ["MimeType", "DataBase64"] {
         refused(&image(json!({name: null})), ErrorCode::MemberRequired, &format!("{AT}.{name}"));
     }
 }
 
 #[test]
-fn the_declared_type_matches_the_signature() {
+fn declared_type_must_match_signature() {
     for (mime_type, data, image_type) in [
         ("image/png", PNG, ImageType::Png),
         ("image/jpeg", "/9j/4AAQ", ImageType::Jpeg),
@@ -38,28 +38,28 @@ fn the_declared_type_matches_the_signature() {
 }
 
 #[test]
-fn bytes_that_are_no_image_are_refused() {
+fn non_image_bytes_rejected() {
     for data in ["", "aGVsbG8=", "PHN2Zz48L3N2Zz4=", "UklGRgAAAABXQVZF"] {
         refused(&image(json!({"DataBase64": data})), ErrorCode::MemberInvalid, &format!("{AT}.DataBase64"));
     }
 }
 
 #[test]
-fn data_is_bare_base64() {
+fn data_must_be_bare_base64() {
     for data in [&format!("data:image/png;base64,{PNG}"), "***", "iVBORw0K\n"] {
         refused(&image(json!({"DataBase64": data})), ErrorCode::MemberInvalid, &format!("{AT}.DataBase64"));
     }
 }
 
 #[test]
-fn other_types_are_refused() {
+fn other_mime_types_rejected() {
     for mime_type in ["image/svg+xml", "image/bmp", "IMAGE/PNG", "text/plain", ""] {
         refused(&image(json!({"MimeType": mime_type})), ErrorCode::MemberInvalid, &format!("{AT}.MimeType"));
     }
 }
 
 #[test]
-fn there_are_at_most_16() {
+fn more_than_16_images_rejected() {
     let picture = image(json!({}))["ClipboardImages"][0].clone();
     let pictures = |n: usize| user_turn(json!({"ClipboardImages": vec![picture.clone(); n]}));
     assert_eq!(accepted_turn(&pictures(16)).clipboard_images.len(), 16);

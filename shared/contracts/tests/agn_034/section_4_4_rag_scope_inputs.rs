@@ -3,14 +3,14 @@ use super::*;
 const AT: &str = "RagScope.Conditions[0]";
 
 #[test]
-fn the_three_members_are_required() {
+fn three_members_are_required() {
     for name in ["Key", "Operator", "Values"] {
         refused(&condition(json!({name: null})), ErrorCode::MemberRequired, &format!("{AT}.{name}"));
     }
 }
 
 #[test]
-fn the_four_operators_are_all() {
+fn only_four_operators_accepted() {
     for (word, operator) in [
         ("==", RagOperator::Equals),
         ("!=", RagOperator::NotEquals),
@@ -26,7 +26,7 @@ fn the_four_operators_are_all() {
 }
 
 #[test]
-fn values_are_strings_whole_numbers_and_booleans() {
+fn values_are_strings_integers_and_booleans() {
     let turn = accepted_turn(&condition(json!({"Values": ["a", 3, -3, 2.0, true]})));
     let expected = [
         RagValue::Text("a".to_owned()),
@@ -43,7 +43,7 @@ fn values_are_strings_whole_numbers_and_booleans() {
 }
 
 #[test]
-fn values_are_one_or_more() {
+fn at_least_one_value_required() {
     for wrong in [json!([]), json!("core"), json!({})] {
         refused(&condition(json!({"Values": wrong})), ErrorCode::MemberInvalid, &format!("{AT}.Values"));
     }
@@ -52,14 +52,14 @@ fn values_are_one_or_more() {
 }
 
 #[test]
-fn a_key_says_something() {
+fn key_must_not_be_blank() {
     for wrong in [json!(""), json!(" "), json!("a\n"), json!(1)] {
         refused(&condition(json!({"Key": wrong})), ErrorCode::MemberInvalid, &format!("{AT}.Key"));
     }
 }
 
 #[test]
-fn a_scope_holds_conditions_and_none_of_them_is_no_scope() {
+fn empty_scope_equals_no_scope() {
     refused(&user_turn(json!({"RagScope": {}})), ErrorCode::MemberRequired, "RagScope.Conditions");
     refused(&user_turn(json!({"RagScope": []})), ErrorCode::MemberInvalid, "RagScope");
     refused(

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn present_absent_and_present_but_empty_are_three_things() {
+fn empty_solution_context_differs_from_absent() {
     let of = |members| accepted_turn(&user_turn(members)).solution_context_text;
     assert_eq!(of(json!({})), None);
     assert_eq!(of(json!({"SolutionContextText": ""})), Some(String::new()));
@@ -9,7 +9,7 @@ fn present_absent_and_present_but_empty_are_three_things() {
 }
 
 #[test]
-fn has_a_length_limit() {
+fn solution_context_length_is_limited() {
     let more = "x".repeat(limits::MAX_SOLUTION_CONTEXT_CHARS + 1);
     let body = user_turn(json!({"SolutionContextText": more}));
     refused(&body, ErrorCode::MemberTooLarge, "SolutionContextText");

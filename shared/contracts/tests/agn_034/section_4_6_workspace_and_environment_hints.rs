@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn are_lines_of_text() {
+fn hints_must_be_single_lines() {
     for name in ["WorkspaceId", "Repo", "Language"] {
         accepted_turn(&user_turn(json!({name: "NuvOS.Design Playground/Kevin's"})));
         for wrong in [json!(""), json!(" "), json!("a\nb"), json!("a\u{0}"), json!(1), json!([])] {

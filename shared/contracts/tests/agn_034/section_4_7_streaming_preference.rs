@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn is_a_boolean_and_false_by_default() {
+fn streaming_is_boolean_and_defaults_to_false() {
     assert!(!accepted_turn(&user_turn(json!({}))).streaming);
     assert!(!accepted_turn(&user_turn(json!({"Streaming": false}))).streaming);
     assert!(accepted_turn(&user_turn(json!({"Streaming": true}))).streaming);
@@ -11,7 +11,7 @@ fn is_a_boolean_and_false_by_default() {
 }
 
 #[test]
-fn affects_delivery_and_not_the_request() {
+fn streaming_does_not_change_fingerprint() {
     let streamed = accepted_turn(&user_turn(json!({"Streaming": true})));
     let whole = accepted_turn(&user_turn(json!({"Streaming": false})));
     assert_eq!(streamed.fingerprint(), whole.fingerprint());

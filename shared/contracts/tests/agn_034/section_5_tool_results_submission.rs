@@ -3,7 +3,7 @@ use super::*;
 const AT: &str = "ToolResults[0]";
 
 #[test]
-fn call_id_and_time_are_required() {
+fn call_id_and_execution_ms_are_required() {
     for name in ["ToolCallId", "ExecutionMs"] {
         let body = result(json!({name: null, "ResultJson": "1"}));
         refused(&body, ErrorCode::MemberRequired, &format!("{AT}.{name}"));
@@ -11,7 +11,7 @@ fn call_id_and_time_are_required() {
 }
 
 #[test]
-fn exactly_one_outcome_is_required() {
+fn exactly_one_outcome_required() {
     refused(&result(json!({})), ErrorCode::MemberRequired, AT);
     refused(&result(json!({"ResultJson": null, "ErrorMessage": null})), ErrorCode::MemberRequired, AT);
     let both = result(json!({"ResultJson": "1", "ErrorMessage": "no"}));
@@ -28,7 +28,7 @@ fn either_outcome_is_valid() {
 }
 
 #[test]
-fn result_json_is_json_text() {
+fn result_json_must_be_json_text() {
     for wrong in [json!(""), json!("{"), json!("not json"), json!("{} {}"), json!({}), json!(1), json!("NaN")]
     {
         refused(&result(json!({"ResultJson": wrong})), ErrorCode::MemberInvalid, &format!("{AT}.ResultJson"));
@@ -40,7 +40,7 @@ fn result_json_is_json_text() {
 }
 
 #[test]
-fn an_error_message_says_something() {
+fn error_message_must_not_be_blank() {
     for wrong in [json!(""), json!(" "), json!(1)] {
         refused(
             &result(json!({"ErrorMessage": wrong})),
@@ -51,7 +51,7 @@ fn an_error_message_says_something() {
 }
 
 #[test]
-fn execution_ms_is_zero_or_more_and_a_fraction_is_rounded() {
+fn execution_ms_is_non_negative_and_rounded() {
     for (sent, kept) in [(json!(12.4), 12), (json!(12.5), 13), (json!(0.2), 0), (json!(3e-7), 0)] {
         let taken = accepted_continuation(&result(json!({"ExecutionMs": sent, "ResultJson": "1"})));
         assert_eq!(taken.tool_results[0].execution_ms, kept, "{sent}");
@@ -68,7 +68,7 @@ fn execution_ms_is_zero_or_more_and_a_fraction_is_rounded() {
 }
 
 #[test]
-fn the_order_is_kept() {
+fn result_order_is_kept() {
     let results = json!([
         {"ToolCallId": "b", "ExecutionMs": 1, "ResultJson": "1"},
         {"ToolCallId": "a", "ExecutionMs": 2, "ErrorMessage": "no"},
@@ -79,7 +79,7 @@ fn the_order_is_kept() {
 }
 
 #[test]
-fn results_are_objects_of_known_members() {
+fn unknown_result_members_rejected() {
     refused(&continuation(json!({"ToolResults": [1]})), ErrorCode::MemberInvalid, AT);
     refused(&continuation(json!({"ToolResults": {}})), ErrorCode::MemberInvalid, "ToolResults");
     let named = result(json!({"ResultJson": "1", "Name": "read_file"}));

@@ -1,59 +1,59 @@
-//! What changed: the files of the folder against what the database has of them.
+//! Compares the files of the folder with the database.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use contracts::hash::ContentHash;
 
-use super::known::Expected;
-use crate::walk::{Found, Rules, Skip, read};
+use super::indexed_state::Baseline;
+use crate::walk::{Rules, SkipReason, SourceFile, read};
 
-/// A file that is to be indexed.
+/// A file to index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Changed {
-    pub(super) found: Found,
+pub(super) struct ChangedFile {
+    pub(super) file: SourceFile,
     pub(super) bytes: u64,
 }
 
-/// The folder against the database.
+/// The difference between the folder and the database.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
-    pub(super) changed: Vec<Changed>,
+pub(super) struct Comparison {
+    pub(super) changed: Vec<ChangedFile>,
     pub(super) unchanged: usize,
-    /// Paths of which there are points and no file that is worth it.
-    pub(super) gone: Vec<String>,
-    pub(super) skipped: BTreeMap<Skip, Vec<String>>,
+    /// Paths that have points but no indexable file.
+    pub(super) removed: Vec<String>,
+    pub(super) skipped: BTreeMap<SkipReason, Vec<String>>,
 }
 
-impl Compared {
-    /// The size of what is to be indexed.
+impl Comparison {
+    /// Returns the size of the files to index.
     pub(super) fn bytes(&self) -> u64 {
         self.changed.iter().map(|changed| changed.bytes).sum()
     }
 }
 
-/// Reads every file, one at a time, and keeps none.
-pub(super) fn compare(found: Vec<Found>, rules: &Rules, expected: &Expected) -> Compared {
-    let mut compared = Compared::default();
-    let mut here = BTreeSet::new();
-    for found in found {
-        match read(&found, rules) {
-            Err(reason) => compared.skipped.entry(reason).or_default().push(found.path),
+/// Reads every file, one at a time, and holds none in memory.
+pub(super) fn compare(files: Vec<SourceFile>, rules: &Rules, baseline: &Baseline) -> Comparison {
+    let mut comparison = Comparison::default();
+    let mut present = BTreeSet::new();
+    for file in files {
+        match read(&file, rules) {
+            Err(reason) => comparison.skipped.entry(reason).or_default().push(file.path),
             Ok(text) => {
-                here.insert(found.path.clone());
-                if expected.whole.get(&found.path) == Some(&sha256(&text)) {
-                    compared.unchanged += 1;
+                present.insert(file.path.clone());
+                if baseline.complete.get(&file.path) == Some(&sha256(&text)) {
+                    comparison.unchanged += 1;
                 } else {
                     let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-                    compared.changed.push(Changed { found, bytes });
+                    comparison.changed.push(ChangedFile { file, bytes });
                 }
             }
         }
     }
-    compared.gone = expected.paths.difference(&here).cloned().collect();
-    compared
+    comparison.removed = baseline.paths.difference(&present).cloned().collect();
+    comparison
 }
 
-/// SHA-256 of the whole file's bytes.
+/// Returns the SHA-256 of the whole file's bytes.
 pub(super) fn sha256(text: &str) -> String {
-    ContentHash::of_bytes(text.as_bytes()).to_string()
+    ContentHash::hash_bytes(text.as_bytes()).to_string()
 }

@@ -1,7 +1,7 @@
-//! A run: what the folder has is compared with what the database has, and the difference is made up.
+//! A run compares the folder with the database and applies the difference.
 
 mod compare;
-mod known;
+mod indexed_state;
 mod point;
 mod store;
 mod summary;
@@ -15,108 +15,108 @@ use std::time::{Duration, Instant};
 use agent::model::Error as ModelError;
 use contracts::id::OrgId;
 use llm::embeddings::{EmbeddingModel, Embeddings, batches};
-use llm::key::{ApiKey, Keys};
-use retrieval::connection::{Connection, Failure};
+use llm::key::{ApiKey, KeySource};
+use retrieval::connection::{Connection, QdrantError};
 use tokio::task::JoinSet;
 
-use crate::split::{Length, split};
+use crate::split::{ChunkLength, split};
 use crate::walk::{Rules, read};
 use crate::{language, walk};
-use compare::{Changed, Compared};
-pub use known::Known;
-use point::{Piece, Prepared};
+use compare::{ChangedFile, Comparison};
+pub use indexed_state::IndexedState;
+use point::{FilePoints, PendingPoint};
 use store::Store;
 pub use summary::Summary;
 
-/// How long one request for embeddings may take, with all that is tried again.
-const PATIENCE: Duration = Duration::from_secs(840);
+/// The timeout of one embedding request, retries included.
+const EMBED_TIMEOUT: Duration = Duration::from_secs(840);
 
-/// Whose sources these are, and which.
+/// The sources to index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The tenant.
     pub org: OrgId,
     /// The repository's name.
     pub repo: String,
-    /// The workspace that it belongs to.
+    /// The workspace of the repository.
     pub project: Option<String>,
 }
 
-/// Where to, with which model, and how.
+/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The collection; made when it is missing.
+    /// The collection, which is created if it doesn't exist.
     pub collection: String,
-    /// What makes the vectors.
+    /// The embedding model.
     pub model: EmbeddingModel,
-    /// Requests for embeddings side by side.
-    pub parallel: usize,
-    /// Whether to index also what is there already.
-    pub again: bool,
-    /// How long a chunk is.
-    pub length: Length,
-    /// What to leave out.
+    /// The number of concurrent embedding requests.
+    pub concurrency: usize,
+    /// Set to index unchanged files too.
+    pub force: bool,
+    /// The length of a chunk.
+    pub chunk_length: ChunkLength,
+    /// The rules for files to skip.
     pub rules: Rules,
 }
 
-/// What happens during a run, for whoever shows it.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// The folder was compared with the database: so many files are to be indexed, so many bytes in all.
+    /// The folder was compared with the database.
     Compared {
-        /// Files to be indexed.
+        /// The number of files to index.
         files: usize,
-        /// Their size.
+        /// Their size in bytes.
         bytes: u64,
     },
-    /// A file was read and cut, this many bytes.
-    Cut {
-        /// Its size.
+    /// A file was read and split.
+    Split {
+        /// Its size in bytes.
         bytes: u64,
     },
-    /// So many chunks are in the database.
+    /// Chunks were stored.
     Stored {
-        /// Chunks.
+        /// The number of chunks.
         chunks: usize,
     },
 }
 
-/// Why a run ended early. What was stored until then stays, and the next run goes on from there.
+/// The reason a run ended early. Stored chunks remain, and the next run continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The folder can't be read.
-    #[error("cannot read the folder: {0}")]
+    /// The folder is unreadable.
+    #[error("can't read the folder: {0}")]
     Folder(#[from] io::Error),
-    /// The database does not do what it is asked.
-    #[error("{0}; what was stored stays: run it again to go on")]
-    Database(#[from] Failure),
-    /// The provider makes no vectors.
-    #[error("the provider made no embeddings: {0}; what was stored stays: run it again to go on")]
+    /// The database call failed.
+    #[error("{0}. Stored chunks are kept; run it again to continue")]
+    Database(#[from] QdrantError),
+    /// The embedding provider failed.
+    #[error("the provider returned no embeddings: {0}. Stored chunks are kept; run it again to continue")]
     Embeddings(#[from] ModelError),
-    /// The collection is laid out for something else.
-    #[error("the collection {0} has no dense vector that could be meant; name another with --collection")]
-    Layout(String),
-    /// The collection was made for another model.
+    /// The collection has no dense vector that could be used.
+    #[error("the collection {0} has no usable dense vector; name another one with --collection")]
+    NoDenseVector(String),
+    /// The collection's vectors have other dimensions than the model's.
     #[error(
-        "the collection {collection} holds vectors of {has} dimensions and the model {model} makes {makes}: name another \
-         collection, delete this one to index it anew, or ask the model for {has} dimensions"
+        "the collection {collection} has vectors of {expected} dimensions, but the model {model} makes {actual}: name another \
+         collection, delete this one and index again, or request {expected} dimensions from the model"
     )]
-    Dimensions {
+    DimensionMismatch {
         /// The collection.
         collection: String,
-        /// What it has.
-        has: u64,
+        /// The collection's dimensions.
+        expected: u64,
         /// The model.
         model: String,
-        /// What it makes.
-        makes: u64,
+        /// The model's dimensions.
+        actual: u64,
     },
-    /// A part of the work ended without a word.
-    #[error("a part of the work ended early: {0}")]
-    CutShort(#[from] tokio::task::JoinError),
+    /// A background task panicked or was cancelled.
+    #[error("a background task failed: {0}")]
+    TaskFailed(#[from] tokio::task::JoinError),
 }
 
-/// What brings a folder into the database.
+/// Indexes a folder into the database.
 #[derive(Debug)]
 pub struct Indexer<K = ApiKey> {
     store: Arc<Store<K>>,
@@ -125,8 +125,8 @@ pub struct Indexer<K = ApiKey> {
     options: Options,
 }
 
-impl<K: Keys + Clone + 'static> Indexer<K> {
-    /// An indexer that has not asked anybody yet.
+impl<K: KeySource + Clone + 'static> Indexer<K> {
+    /// Creates an indexer. Nothing is sent before the first run.
     #[must_use]
     pub fn new(
         connection: Connection<K>,
@@ -138,81 +138,82 @@ impl<K: Keys + Clone + 'static> Indexer<K> {
         Self { store, embeddings: Arc::new(embeddings), source, options }
     }
 
-    /// Makes the database hold what the folder holds, and nothing else of this repository. `known` is what an earlier
-    /// run left, so that the database need not be asked again; with none it is asked.
+    /// Makes the database match the folder for this repository. `state` is the state that an earlier run left, which
+    /// saves reading it from the database; with none it is read.
     ///
     /// # Errors
-    /// [`Error`]; `known` then says nothing.
+    /// Returns [`Error`]; the state is then none.
     pub async fn run(
         &self,
         folder: &Path,
-        known: &mut Option<Known>,
-        mut tell: impl FnMut(Progress) + Send,
+        state: &mut Option<IndexedState>,
+        mut report: impl FnMut(Progress) + Send,
     ) -> Result<Summary, Error> {
-        let began = Instant::now();
-        let mut here = match known.take() {
-            Some(known) => known,
-            None => self.store.known(&self.source).await?,
+        let started = Instant::now();
+        let mut current = match state.take() {
+            Some(state) => state,
+            None => self.store.load_state(&self.source).await?,
         };
-        let compared = self.compare(folder, &here).await?;
-        let mut summary = Summary::of(&compared);
-        tell(Progress::Compared { files: compared.changed.len(), bytes: compared.bytes() });
+        let comparison = self.compare(folder, &current).await?;
+        let mut summary = Summary::from_comparison(&comparison);
+        report(Progress::Compared { files: comparison.changed.len(), bytes: comparison.bytes() });
 
-        if !compared.changed.is_empty() {
-            self.make_ready(&mut here).await?;
+        if !comparison.changed.is_empty() {
+            self.ensure_collection(&mut current).await?;
         }
-        let mut work = Work::new(self, here.dense_length());
-        for changed in &compared.changed {
-            let Some(prepared) = self.cut(changed).await? else { continue };
-            tell(Progress::Cut { bytes: changed.bytes });
-            here.replace(&prepared);
-            work.pieces.extend(prepared.pieces);
-            work.send_full(&mut summary, &mut tell).await?;
+        let mut pipeline = Pipeline::new(self, current.dense_dimensions());
+        for changed in &comparison.changed {
+            let Some(file) = self.split_file(changed).await? else { continue };
+            report(Progress::Split { bytes: changed.bytes });
+            current.record(&file);
+            pipeline.points.extend(file.points);
+            pipeline.send_full_batches(&mut summary, &mut report).await?;
         }
-        work.send_rest(&mut summary, &mut tell).await?;
-        // Only now: until then a search finds the old chunks or the new ones, and never none.
-        summary.removed = self.remove(&mut here, &compared.gone).await?;
-        summary.took = began.elapsed();
-        *known = Some(here);
+        pipeline.flush(&mut summary, &mut report).await?;
+        // Delete old points last, so that a search always finds either the old chunks or the new ones.
+        summary.removed_points = self.delete_stale(&mut current, &comparison.removed).await?;
+        summary.elapsed = started.elapsed();
+        *state = Some(current);
         Ok(summary)
     }
 
-    async fn compare(&self, folder: &Path, known: &Known) -> Result<Compared, Error> {
+    async fn compare(&self, folder: &Path, state: &IndexedState) -> Result<Comparison, Error> {
         let (folder, rules) = (folder.to_owned(), self.options.rules.clone());
-        let expected = known.clone().for_run(&self.source, &self.options);
-        let compared = tokio::task::spawn_blocking(move || {
-            walk::walk(&folder).map(|found| compare::compare(found, &rules, &expected))
+        let baseline = state.clone().baseline(&self.source, &self.options);
+        let comparison = tokio::task::spawn_blocking(move || {
+            walk::walk(&folder).map(|files| compare::compare(files, &rules, &baseline))
         });
-        Ok(compared.await??)
+        Ok(comparison.await??)
     }
 
-    /// Makes the collection where there is none, which needs to know how long the model's vectors are.
-    async fn make_ready(&self, known: &mut Known) -> Result<(), Error> {
-        if known.layout.is_none() {
+    /// Creates the collection if it doesn't exist, which requires the dimensions of the model's vectors.
+    async fn ensure_collection(&self, state: &mut IndexedState) -> Result<(), Error> {
+        if state.layout.is_none() {
             let length = match self.options.model.dimensions {
                 Some(dimensions) => u64::from(dimensions),
                 None => {
-                    let probe = self.embeddings.embed(&self.options.model, &["length"], PATIENCE).await?;
-                    probe.vectors.first().map_or(0, |vector| number(vector.len()))
+                    let probe =
+                        self.embeddings.embed(&self.options.model, &["length"], EMBED_TIMEOUT).await?;
+                    probe.vectors.first().map_or(0, |vector| to_u64(vector.len()))
                 }
             };
-            known.layout = Some(self.store.create(length).await?);
+            state.layout = Some(self.store.create_collection(length).await?);
         }
-        Ok(self.store.index_fields().await?)
+        Ok(self.store.create_indexes().await?)
     }
 
-    /// None for a file that is gone by now, or not worth it any more: the next run sees to it.
-    async fn cut(&self, changed: &Changed) -> Result<Option<Prepared>, Error> {
-        let (found, rules) = (changed.found.clone(), self.options.rules.clone());
+    /// Splits a file. None if it was removed or is no longer indexable; the next run handles it.
+    async fn split_file(&self, changed: &ChangedFile) -> Result<Option<FilePoints>, Error> {
+        let (file, rules) = (changed.file.clone(), self.options.rules.clone());
         let (source, model) = (self.source.clone(), self.options.model.name.clone());
-        let length = self.options.length;
+        let length = self.options.chunk_length;
         let cut = tokio::task::spawn_blocking(move || {
-            let text = read(&found, &rules).ok()?;
-            let language = language::of(Path::new(&found.path));
-            Some(point::prepare(
+            let text = read(&file, &rules).ok()?;
+            let language = language::detect(Path::new(&file.path));
+            Some(point::build_points(
                 &source,
                 &model,
-                &found.path,
+                &file.path,
                 &text,
                 language,
                 split(&text, language, length),
@@ -221,100 +222,96 @@ impl<K: Keys + Clone + 'static> Indexer<K> {
         Ok(cut.await?)
     }
 
-    async fn remove(&self, known: &mut Known, gone: &[String]) -> Result<usize, Error> {
-        let ids: BTreeSet<String> = known.take_stale(gone);
-        self.store.remove(&ids).await?;
+    async fn delete_stale(&self, state: &mut IndexedState, removed: &[String]) -> Result<usize, Error> {
+        let ids: BTreeSet<String> = state.take_stale_ids(removed);
+        self.store.delete(&ids).await?;
         Ok(ids.len())
     }
 }
 
-/// Pieces on their way: some waiting to fill a request, some requests under way.
-struct Work<'a, K> {
+/// Points being processed: some wait to fill a batch, some are in requests in flight.
+struct Pipeline<'a, K> {
     indexer: &'a Indexer<K>,
     length: Option<u64>,
-    pieces: Vec<Piece>,
-    under_way: JoinSet<Result<(usize, u64), Error>>,
+    points: Vec<PendingPoint>,
+    in_flight: JoinSet<Result<(usize, u64), Error>>,
 }
 
-impl<'a, K: Keys + Clone + 'static> Work<'a, K> {
+impl<'a, K: KeySource + Clone + 'static> Pipeline<'a, K> {
     fn new(indexer: &'a Indexer<K>, length: Option<u64>) -> Self {
-        Self { indexer, length, pieces: Vec::new(), under_way: JoinSet::new() }
+        Self { indexer, length, points: Vec::new(), in_flight: JoinSet::new() }
     }
 
-    /// Sends what fills a request; the last one may be filled further.
-    async fn send_full(
+    /// Sends all full batches; the last one may still grow.
+    async fn send_full_batches(
         &mut self,
         summary: &mut Summary,
-        tell: &mut impl FnMut(Progress),
+        report: &mut impl FnMut(Progress),
     ) -> Result<(), Error> {
-        let cut = batches(&self.pieces, self.indexer.embeddings.limits());
+        let cut = batches(&self.points, self.indexer.embeddings.limits());
         let Some((last, full)) = cut.split_last() else { return Ok(()) };
-        let last = self.pieces.split_off(last.start);
-        let mut rest = std::mem::replace(&mut self.pieces, last);
+        let last = self.points.split_off(last.start);
+        let mut rest = std::mem::replace(&mut self.points, last);
         for range in full {
             let later = rest.split_off(range.len());
-            self.send(std::mem::replace(&mut rest, later), summary, tell).await?;
+            self.send_batch(std::mem::replace(&mut rest, later), summary, report).await?;
         }
         Ok(())
     }
 
-    async fn send_rest(
-        &mut self,
-        summary: &mut Summary,
-        tell: &mut impl FnMut(Progress),
-    ) -> Result<(), Error> {
-        self.send_full(summary, tell).await?;
-        let last = std::mem::take(&mut self.pieces);
+    async fn flush(&mut self, summary: &mut Summary, report: &mut impl FnMut(Progress)) -> Result<(), Error> {
+        self.send_full_batches(summary, report).await?;
+        let last = std::mem::take(&mut self.points);
         if !last.is_empty() {
-            self.send(last, summary, tell).await?;
+            self.send_batch(last, summary, report).await?;
         }
-        while !self.under_way.is_empty() {
-            self.wait_for_one(summary, tell).await?;
+        while !self.in_flight.is_empty() {
+            self.wait_for_batch(summary, report).await?;
         }
         Ok(())
     }
 
-    async fn send(
+    async fn send_batch(
         &mut self,
-        pieces: Vec<Piece>,
+        points: Vec<PendingPoint>,
         summary: &mut Summary,
-        tell: &mut impl FnMut(Progress),
+        report: &mut impl FnMut(Progress),
     ) -> Result<(), Error> {
-        while self.under_way.len() >= self.indexer.options.parallel.max(1) {
-            self.wait_for_one(summary, tell).await?;
+        while self.in_flight.len() >= self.indexer.options.concurrency.max(1) {
+            self.wait_for_batch(summary, report).await?;
         }
         let (store, embeddings) = (Arc::clone(&self.indexer.store), Arc::clone(&self.indexer.embeddings));
         let (model, length) = (self.indexer.options.model.clone(), self.length);
-        self.under_way.spawn(async move {
-            let embedded = embeddings.embed(&model, &pieces, PATIENCE).await?;
-            let makes = embedded.vectors.first().map_or(0, |vector| number(vector.len()));
-            if let Some(has) = length.filter(|has| *has != makes) {
+        self.in_flight.spawn(async move {
+            let embedded = embeddings.embed(&model, &points, EMBED_TIMEOUT).await?;
+            let actual = embedded.vectors.first().map_or(0, |vector| to_u64(vector.len()));
+            if let Some(expected) = length.filter(|expected| *expected != actual) {
                 let collection = store.collection().to_owned();
-                return Err(Error::Dimensions { collection, has, model: model.name, makes });
+                return Err(Error::DimensionMismatch { collection, expected, model: model.name, actual });
             }
-            let chunks = pieces.len();
-            store.put(pieces, embedded.vectors).await?;
+            let chunks = points.len();
+            store.upsert(points, embedded.vectors).await?;
             Ok((chunks, embedded.tokens))
         });
         Ok(())
     }
 
-    async fn wait_for_one(
+    async fn wait_for_batch(
         &mut self,
         summary: &mut Summary,
-        tell: &mut impl FnMut(Progress),
+        report: &mut impl FnMut(Progress),
     ) -> Result<(), Error> {
-        if let Some(done) = self.under_way.join_next().await {
+        if let Some(done) = self.in_flight.join_next().await {
             let (chunks, tokens) = done??;
             summary.chunks += chunks;
             summary.tokens += tokens;
             summary.requests += 1;
-            tell(Progress::Stored { chunks });
+            report(Progress::Stored { chunks });
         }
         Ok(())
     }
 }
 
-fn number(count: usize) -> u64 {
+fn to_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }

@@ -1,58 +1,62 @@
-//! A chunk as a point: its id, its payload, and the text that its vectors are made of.
+//! Converts chunks into points: the id, the payload, and the texts for the vectors.
 
 use contracts::hash::ContentHash;
 use retrieval::{Payload, point};
 
 use super::Source;
 use super::compare::sha256;
-use super::known::State;
-use crate::language::{Kind, Language};
+use super::indexed_state::FileVersion;
+use crate::language::{Language, SourceKind};
 use crate::split::{Chunk, Split};
 
-/// How often a title counts among the terms.
-const TITLE_COUNTS: usize = 3;
+/// The weight of a heading's terms in the sparse vector.
+const HEADING_WEIGHT: usize = 3;
 
-/// A file in points.
+/// The points of a file.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(super) struct FilePoints {
     pub(super) path: String,
-    pub(super) state: State,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) version: FileVersion,
+    pub(super) points: Vec<PendingPoint>,
 }
 
-/// A point without its vectors.
+/// A point whose vectors aren't computed yet.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct PendingPoint {
     pub(super) id: String,
     pub(super) payload: Payload,
-    /// What its vector is made of: the chunk, below words that say where it stands.
-    pub(super) embedded: String,
-    /// What its terms are: the same, where those words count as often as a title's should.
-    pub(super) weighed: String,
+    /// The text for the dense vector: a heading with the chunk's location, then the chunk.
+    pub(super) dense_text: String,
+    /// The text for the sparse vector: the same, with the heading repeated for its weight.
+    pub(super) sparse_text: String,
 }
 
-impl AsRef<str> for Piece {
+impl AsRef<str> for PendingPoint {
     fn as_ref(&self) -> &str {
-        &self.embedded
+        &self.dense_text
     }
 }
 
-pub(super) fn prepare(
+pub(super) fn build_points(
     source: &Source,
     model: &str,
     path: &str,
     text: &str,
     language: Language,
     split: Split,
-) -> Prepared {
-    let parts = u32::try_from(split.chunks.len()).unwrap_or(u32::MAX);
-    let state =
-        State { sha256: sha256(text), model: model.to_owned(), project: source.project.clone(), parts };
+) -> FilePoints {
+    let part_total = u32::try_from(split.chunks.len()).unwrap_or(u32::MAX);
+    let version = FileVersion {
+        sha256: sha256(text),
+        model: model.to_owned(),
+        project: source.project.clone(),
+        part_total,
+    };
     let title = split.title;
-    let pieces = split.chunks.into_iter().zip(0..parts).map(|(chunk, part)| {
-        let above = above(path, title.as_deref(), &chunk);
-        let embedded = format!("{above}\n{}", chunk.text);
-        let weighed = format!("{}\n{}", above.repeat(TITLE_COUNTS), chunk.text);
+    let points = split.chunks.into_iter().zip(0..part_total).map(|(chunk, part)| {
+        let heading = heading(path, title.as_deref(), &chunk);
+        let dense_text = format!("{heading}\n{}", chunk.text);
+        let sparse_text = format!("{}\n{}", heading.repeat(HEADING_WEIGHT), chunk.text);
         let (symbol, symbol_type) = chunk.symbol.map(|symbol| (symbol.name, symbol.kind.to_owned())).unzip();
         let payload = Payload {
             org_id: source.org.clone(),
@@ -63,9 +67,9 @@ pub(super) fn prepare(
             subtype: Some(language.name.to_owned()),
             section_key: chunk.section,
             part_index: part,
-            part_total: parts,
+            part_total,
             title: title.clone(),
-            language: (language.kind == Kind::Code).then(|| language.name.to_owned()),
+            language: (language.kind == SourceKind::Code).then(|| language.name.to_owned()),
             repo: Some(source.repo.clone()),
             path: path.to_owned(),
             line_start: chunk.line_start,
@@ -73,23 +77,24 @@ pub(super) fn prepare(
             symbol,
             symbol_type,
             label_slugs: Vec::new(),
-            source_sha256: Some(state.sha256.clone()),
-            content_hash: ContentHash::of_text(&chunk.text),
+            source_sha256: Some(version.sha256.clone()),
+            content_hash: ContentHash::hash_text(&chunk.text),
             embedding_model: model.to_owned(),
             text: chunk.text,
         };
-        let id = point::id(&source.org, &source.repo, path, part).to_string();
-        Piece { id, payload, embedded, weighed }
+        let id = point::point_id(&source.org, &source.repo, path, part).to_string();
+        PendingPoint { id, payload, dense_text, sparse_text }
     });
-    let pieces = pieces.collect();
-    Prepared { path: path.to_owned(), state, pieces }
+    let points = points.collect();
+    FilePoints { path: path.to_owned(), version, points }
 }
 
-/// Where a chunk stands, a line each. Most of what a question asks for by name is said there and not in the chunk.
-fn above(path: &str, title: Option<&str>, chunk: &Chunk) -> String {
+/// Returns the heading: path, title, section and symbol, a line each. Most names that a question asks for are in it
+/// and not in the chunk.
+fn heading(path: &str, title: Option<&str>, chunk: &Chunk) -> String {
     let symbol = chunk.symbol.as_ref().map(|symbol| {
-        let within = symbol.within.iter().map(|name| format!(" in {name}")).collect::<String>();
-        format!("{} {}{within}", symbol.kind, symbol.name)
+        let enclosing = symbol.within.iter().map(|name| format!(" in {name}")).collect::<String>();
+        format!("{} {}{enclosing}", symbol.kind, symbol.name)
     });
     let lines = [Some(path), title, chunk.section.as_deref(), symbol.as_deref()];
     lines.into_iter().flatten().map(|line| format!("{line}\n")).collect()

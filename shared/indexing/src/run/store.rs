@@ -1,38 +1,38 @@
-//! The collection: made, read, written to.
+//! Access to the collection: creates, reads and writes it.
 
 use std::collections::{BTreeSet, HashMap};
 
 use agent::retrieval::key;
 use contracts::NonEmpty;
 use contracts::request::{RagCondition, RagOperator, RagValue};
-use llm::key::Keys;
+use llm::key::KeySource;
 use qdrant_client::qdrant::{
     DeletePointsBuilder, Filter, NamedVectors, PayloadIncludeSelector, PointId, PointStruct, PointsIdsList,
     RetrievedPoint, ScrollPointsBuilder, ScrollResponse, UpsertPointsBuilder, Value, Vector, Vectors,
     point_id::PointIdOptions, value::Kind, with_payload_selector::SelectorOptions,
 };
-use retrieval::collection::{self, Layout, TERMS};
-use retrieval::connection::{Connection, Failure};
+use retrieval::collection::{self, Layout, SPARSE};
+use retrieval::connection::{Connection, QdrantError};
 use retrieval::filter::filters;
-use retrieval::terms::Terms;
+use retrieval::sparse_vector::SparseVector;
 
-use super::known::{Known, State};
-use super::point::Piece;
+use super::indexed_state::{FileVersion, IndexedState};
+use super::point::PendingPoint;
 use super::{Error, Source};
 
-/// Points that are read or removed at once.
-const PAGE: u32 = 1_000;
+/// The number of points per request to read or delete.
+const PAGE_SIZE: u32 = 1_000;
 
 /// One collection.
 #[derive(Debug)]
 pub(super) struct Store<K> {
     connection: Connection<K>,
     collection: String,
-    /// Once it is known.
+    /// Set once it was read or created.
     layout: tokio::sync::OnceCell<Layout>,
 }
 
-impl<K: Keys> Store<K> {
+impl<K: KeySource> Store<K> {
     pub(super) fn new(connection: Connection<K>, collection: String) -> Self {
         Self { connection, collection, layout: tokio::sync::OnceCell::new() }
     }
@@ -41,28 +41,28 @@ impl<K: Keys> Store<K> {
         &self.collection
     }
 
-    /// What there is of a repository: nothing, where there is no collection.
-    pub(super) async fn known(&self, source: &Source) -> Result<Known, Error> {
+    /// Reads the indexed state of a repository; empty if the collection doesn't exist.
+    pub(super) async fn load_state(&self, source: &Source) -> Result<IndexedState, Error> {
         let info = match self.connection.collection(&self.collection).await {
             Ok(info) => info,
-            Err(Failure::NoCollection) => return Ok(Known::default()),
-            Err(failure) => return Err(failure.into()),
+            Err(QdrantError::CollectionNotFound) => return Ok(IndexedState::default()),
+            Err(error) => return Err(error.into()),
         };
-        let layout = Layout::of(info).ok_or_else(|| Error::Layout(self.collection.clone()))?;
+        let layout = Layout::from_info(info).ok_or_else(|| Error::NoDenseVector(self.collection.clone()))?;
         let layout = self.layout.get_or_init(|| async { layout }).await;
-        let mut known = Known { layout: Some(layout.clone()), ..Known::default() };
-        let mut from: Option<PointId> = None;
+        let mut state = IndexedState { layout: Some(layout.clone()), ..IndexedState::default() };
+        let mut offset: Option<PointId> = None;
         loop {
-            let page = self.page(source, from).await?;
-            page.result.into_iter().for_each(|point| note(&mut known, source, point));
-            from = page.next_page_offset;
-            if from.is_none() {
-                return Ok(known);
+            let page = self.page(source, offset).await?;
+            page.result.into_iter().for_each(|point| record_point(&mut state, source, point));
+            offset = page.next_page_offset;
+            if offset.is_none() {
+                return Ok(state);
             }
         }
     }
 
-    async fn page(&self, source: &Source, from: Option<PointId>) -> Result<ScrollResponse, Failure> {
+    async fn page(&self, source: &Source, offset: Option<PointId>) -> Result<ScrollResponse, QdrantError> {
         let members = [
             key::ORG_ID,
             key::REPO,
@@ -74,136 +74,140 @@ impl<K: Keys> Store<K> {
         ];
         let members = PayloadIncludeSelector { fields: members.map(str::to_owned).to_vec() };
         let mut scroll = ScrollPointsBuilder::new(&self.collection)
-            .filter(of(source))
-            .limit(PAGE)
+            .filter(repo_filter(source))
+            .limit(PAGE_SIZE)
             .with_payload(SelectorOptions::Include(members));
-        if let Some(from) = from {
-            scroll = scroll.offset(from);
+        if let Some(offset) = offset {
+            scroll = scroll.offset(offset);
         }
         let scroll = scroll.build();
-        let asked = self.connection.ask(|qdrant| {
+        let request = self.connection.call(|qdrant| {
             let scroll = scroll.clone();
             async move { qdrant.points().scroll(scroll).await }
         });
-        asked.await
+        request.await
     }
 
-    /// Makes the collection.
-    pub(super) async fn create(&self, length: u64) -> Result<Layout, Error> {
-        let create = collection::create(&self.collection, length);
+    /// Creates the collection.
+    pub(super) async fn create_collection(&self, length: u64) -> Result<Layout, Error> {
+        let create = collection::create_request(&self.collection, length);
         let layout = Layout {
             dense: (Some(collection::DENSE.to_owned()), length),
-            has_terms: true,
-            texts: BTreeSet::new(),
+            has_sparse: true,
+            text_keys: BTreeSet::new(),
         };
-        let asked = self.connection.ask(|qdrant| {
+        let request = self.connection.call(|qdrant| {
             let create = create.clone();
             async move { qdrant.collections().create(create).await }
         });
-        asked.await?;
+        request.await?;
         Ok(self.layout.get_or_init(|| async { layout }).await.clone())
     }
 
-    /// Makes the indexes of payload fields that are not there yet.
-    pub(super) async fn index_fields(&self) -> Result<(), Failure> {
-        let there = self.connection.collection(&self.collection).await?.payload_schema;
-        let missing = collection::indexes(&self.collection).into_iter();
-        for index in missing.filter(|index| !there.contains_key(&index.field_name)) {
-            let make = self.connection.ask(|qdrant| {
+    /// Creates the missing payload indexes.
+    pub(super) async fn create_indexes(&self) -> Result<(), QdrantError> {
+        let existing = self.connection.collection(&self.collection).await?.payload_schema;
+        let missing = collection::index_requests(&self.collection).into_iter();
+        for index in missing.filter(|index| !existing.contains_key(&index.field_name)) {
+            let create = self.connection.call(|qdrant| {
                 let index = index.clone();
                 async move { qdrant.points().create_field_index(index).await }
             });
-            make.await?;
+            create.await?;
         }
         Ok(())
     }
 
-    /// Writes points, over those that have their ids.
-    pub(super) async fn put(&self, pieces: Vec<Piece>, vectors: Vec<Vec<f32>>) -> Result<(), Failure> {
-        let Some(layout) = self.layout.get() else { return Err(Failure::NoCollection) };
-        let points = pieces.into_iter().zip(vectors).map(|(piece, dense)| {
-            let vectors = vectors_of(layout, dense, &piece.weighed);
-            PointStruct::new(piece.id, vectors, piece.payload.into_map())
+    /// Writes points and replaces those with the same ids.
+    pub(super) async fn upsert(
+        &self,
+        points: Vec<PendingPoint>,
+        vectors: Vec<Vec<f32>>,
+    ) -> Result<(), QdrantError> {
+        let Some(layout) = self.layout.get() else { return Err(QdrantError::CollectionNotFound) };
+        let point_structs = points.into_iter().zip(vectors).map(|(point, dense)| {
+            let vectors = build_vectors(layout, dense, &point.sparse_text);
+            PointStruct::new(point.id, vectors, point.payload.into_map())
         });
         let upsert =
-            UpsertPointsBuilder::new(&self.collection, points.collect::<Vec<_>>()).wait(true).build();
-        let put = self.connection.ask(|qdrant| {
+            UpsertPointsBuilder::new(&self.collection, point_structs.collect::<Vec<_>>()).wait(true).build();
+        let request = self.connection.call(|qdrant| {
             let upsert = upsert.clone();
             async move { qdrant.points().upsert(upsert).await }
         });
-        put.await.map(drop)
+        request.await.map(drop)
     }
 
-    /// Removes points by their ids.
-    pub(super) async fn remove(&self, ids: &BTreeSet<String>) -> Result<(), Failure> {
+    /// Deletes points by their ids.
+    pub(super) async fn delete(&self, ids: &BTreeSet<String>) -> Result<(), QdrantError> {
         let ids: Vec<PointId> = ids.iter().map(|id| id.clone().into()).collect();
-        for page in ids.chunks(usize::try_from(PAGE).unwrap_or(usize::MAX)) {
+        for page in ids.chunks(usize::try_from(PAGE_SIZE).unwrap_or(usize::MAX)) {
             let list = PointsIdsList { ids: page.to_vec() };
             let delete = DeletePointsBuilder::new(&self.collection).points(list).wait(true).build();
-            let removed = self.connection.ask(|qdrant| {
+            let request = self.connection.call(|qdrant| {
                 let delete = delete.clone();
                 async move { qdrant.points().delete(delete).await }
             });
-            removed.await?;
+            request.await?;
         }
         Ok(())
     }
 }
 
-/// The points of a repository: of its org alone, by the one filter that keeps orgs apart.
-fn of(source: &Source) -> Filter {
+/// Returns the filter for a repository's points, built with the tenant filter that searches use.
+fn repo_filter(source: &Source) -> Filter {
     let repo = RagCondition {
         key: key::REPO.to_owned(),
         operator: RagOperator::Equals,
         values: NonEmpty::one(RagValue::Text(source.repo.clone())),
     };
-    filters(&source.org, &[repo], &[], &BTreeSet::new()).plain
+    filters(&source.org, &[repo], &[], &BTreeSet::new()).base
 }
 
-fn vectors_of(layout: &Layout, dense: Vec<f32>, text: &str) -> Vectors {
+fn build_vectors(layout: &Layout, dense: Vec<f32>, text: &str) -> Vectors {
     let Some(name) = &layout.dense.0 else { return dense.into() };
     let mut named = HashMap::from([(name.clone(), Vector::from(dense))]);
-    if layout.has_terms {
-        let terms = Terms::of_chunk(text);
-        named.insert(TERMS.to_owned(), Vector::new_sparse(terms.indices, terms.values));
+    if layout.has_sparse {
+        let terms = SparseVector::from_chunk(text);
+        named.insert(SPARSE.to_owned(), Vector::new_sparse(terms.indices, terms.values));
     }
     NamedVectors { vectors: named }.into()
 }
 
-fn note(known: &mut Known, source: &Source, point: RetrievedPoint) {
-    let Some(id) = point.id.and_then(text_of) else { return };
+fn record_point(state: &mut IndexedState, source: &Source, point: RetrievedPoint) {
+    let Some(id) = point.id.and_then(uuid_from_id) else { return };
     let mut members = point.payload;
     let mut text = |key: &str| match members.remove(key).and_then(|value| value.kind) {
         Some(Kind::StringValue(text)) => Some(text),
         _ => None,
     };
-    // What is known may be removed: whatever else the database came up with is not ours to.
+    // Recorded points may be deleted later, so ignore any that aren't of this org and repository.
     let is_ours = text(key::ORG_ID).as_deref() == Some(source.org.as_str())
         && text(key::REPO).as_ref() == Some(&source.repo);
     if !is_ours {
         return;
     }
     let path = text(key::PATH);
-    let state = State {
+    let version = FileVersion {
         sha256: text(key::SOURCE_SHA256).unwrap_or_default(),
         model: text(key::EMBEDDING_MODEL).unwrap_or_default(),
         project: text(key::PROJECT_ID),
-        parts: members.remove(key::PART_TOTAL).and_then(number_of).unwrap_or_default(),
+        part_total: members.remove(key::PART_TOTAL).and_then(as_u32).unwrap_or_default(),
     };
-    let file = known.files.entry(path.unwrap_or_default()).or_default();
-    file.states.insert(state);
+    let file = state.files.entry(path.unwrap_or_default()).or_default();
+    file.versions.insert(version);
     file.ids.insert(id);
 }
 
-fn text_of(id: PointId) -> Option<String> {
+fn uuid_from_id(id: PointId) -> Option<String> {
     match id.point_id_options? {
         PointIdOptions::Uuid(uuid) => Some(uuid),
-        // Another indexer's: it is told apart by not being a UUID.
+        // Another indexer's: this one's ids are UUIDs.
         PointIdOptions::Num(_) => None,
     }
 }
 
-fn number_of(value: Value) -> Option<u32> {
+fn as_u32(value: Value) -> Option<u32> {
     match value.kind? {
         Kind::IntegerValue(number) => u32::try_from(number).ok(),
         _ => None,

@@ -1,52 +1,52 @@
-//! What a run came to.
+//! The summary of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::compare::Compared;
-use crate::walk::Skip;
+use super::compare::Comparison;
+use crate::walk::SkipReason;
 
-/// What a run came to.
+/// The summary of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Files that were indexed.
+    /// The number of files indexed.
     pub indexed: usize,
-    /// Files that were there as they are.
+    /// The number of unchanged files.
     pub unchanged: usize,
-    /// Files that were there and are gone.
-    pub gone: usize,
-    /// Files that were left out, by reason.
-    pub skipped: BTreeMap<Skip, Vec<String>>,
-    /// Chunks that were stored.
+    /// The number of files removed since the last run.
+    pub removed_files: usize,
+    /// The skipped files by reason.
+    pub skipped: BTreeMap<SkipReason, Vec<String>>,
+    /// The number of chunks stored.
     pub chunks: usize,
-    /// Points that were removed.
-    pub removed: usize,
-    /// Tokens used, as the provider tells.
+    /// The number of points deleted.
+    pub removed_points: usize,
+    /// The number of tokens used, as the provider reports.
     pub tokens: u64,
-    /// Requests for embeddings of chunks.
+    /// The number of embedding requests.
     pub requests: usize,
-    /// How long it took.
-    pub took: Duration,
+    /// The duration of the run.
+    pub elapsed: Duration,
 }
 
 impl Summary {
-    pub(super) fn of(compared: &Compared) -> Self {
+    pub(super) fn from_comparison(comparison: &Comparison) -> Self {
         Self {
-            indexed: compared.changed.len(),
-            unchanged: compared.unchanged,
-            gone: compared.gone.len(),
-            skipped: compared.skipped.clone(),
+            indexed: comparison.changed.len(),
+            unchanged: comparison.unchanged,
+            removed_files: comparison.removed.len(),
+            skipped: comparison.skipped.clone(),
             ..Self::default()
         }
     }
 
-    /// Files that were left out.
+    /// Returns the number of skipped files.
     #[must_use]
     pub fn skipped_files(&self) -> usize {
         self.skipped.values().map(Vec::len).sum()
     }
 
-    /// What the tokens cost, at so many dollars a million.
+    /// Returns the cost of the tokens in dollars.
     #[must_use]
     pub fn cost(&self, dollars_per_million: f64) -> f64 {
         #[allow(clippy::cast_precision_loss, reason = "a price is shown with a few digits")]

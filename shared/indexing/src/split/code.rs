@@ -1,52 +1,55 @@
-//! Programs: cut by their syntax tree, each chunk with the name of what it declares or stands in.
+//! Splits programs by their syntax tree. Each chunk has the symbol that it declares or is part of.
 
 use std::ops::Range;
 
 use text_splitter::CodeSplitter;
 use tree_sitter::{Node, Parser, TreeCursor};
 
-use super::position::Lines;
-use super::{Length, Split, Symbol, chunk};
+use super::line_index::LineIndex;
+use super::{ChunkLength, Split, Symbol, chunk};
 use crate::language::Syntax;
 
-/// How deep declarations are looked for, in levels of the tree.
-const DEEPEST: usize = 64;
-/// A title is cut there.
-const LONGEST_TITLE: usize = 200;
+/// The maximum depth of the tree in which declarations are collected.
+const MAX_DEPTH: usize = 64;
+/// The maximum length of a title, in bytes.
+const MAX_TITLE_BYTES: usize = 200;
 
-/// A declaration, and where it is.
-struct Declared {
+/// A declaration and its position.
+struct Declaration {
     symbol: Symbol,
     bytes: Range<usize>,
 }
 
-/// None where the text can't be read as this language at all.
-pub(super) fn split(text: &str, syntax: Syntax, lines: &Lines, length: Length) -> Option<Split> {
+/// Splits a text; none if it can't be parsed as this language at all.
+pub(super) fn split(text: &str, syntax: Syntax, lines: &LineIndex, length: ChunkLength) -> Option<Split> {
     let grammar = syntax.grammar()?;
     let mut parser = Parser::new();
     parser.set_language(&grammar).ok()?;
     let tree = parser.parse(text, None)?;
-    let mut declared = Vec::new();
-    collect(&mut tree.walk(), text, &mut Vec::new(), 0, &mut declared);
+    let mut declarations = Vec::new();
+    collect(&mut tree.walk(), text, &mut Vec::new(), 0, &mut declarations);
 
     let splitter = CodeSplitter::new(grammar, length.config()).ok()?;
     let chunks = splitter.chunk_indices(text).filter_map(|(begin, part)| {
         let mut chunk = chunk(text, begin..begin + part.len(), lines)?;
         let begins = begin + (part.len() - part.trim_start().len());
-        chunk.symbol = symbol_of(&(begins..begin + part.trim_end().len()), &declared);
+        chunk.symbol = symbol_of(&(begins..begin + part.trim_end().len()), &declarations);
         Some(chunk)
     });
     let chunks = chunks.collect();
     Some(Split { title: title(tree.root_node(), text), chunks })
 }
 
-/// The innermost declaration that the chunk stands in, or else the first one that begins in it.
-fn symbol_of(chunk: &Range<usize>, declared: &[Declared]) -> Option<Symbol> {
-    let around = |found: &&Declared| found.bytes.start <= chunk.start && chunk.end <= found.bytes.end;
-    let within = |found: &&Declared| chunk.contains(&found.bytes.start);
-    let found = declared.iter().filter(around).max_by_key(|found| found.symbol.within.len());
-    let found = found.or_else(|| declared.iter().find(within))?;
-    Some(found.symbol.clone())
+/// Returns the innermost declaration that contains the chunk, or else the first one that begins in it.
+fn symbol_of(chunk: &Range<usize>, declarations: &[Declaration]) -> Option<Symbol> {
+    let encloses = |declaration: &&Declaration| {
+        declaration.bytes.start <= chunk.start && chunk.end <= declaration.bytes.end
+    };
+    let begins_in = |declaration: &&Declaration| chunk.contains(&declaration.bytes.start);
+    let declaration =
+        declarations.iter().filter(encloses).max_by_key(|declaration| declaration.symbol.within.len());
+    let declaration = declaration.or_else(|| declarations.iter().find(begins_in))?;
+    Some(declaration.symbol.clone())
 }
 
 fn collect(
@@ -54,19 +57,19 @@ fn collect(
     text: &str,
     within: &mut Vec<String>,
     depth: usize,
-    declared: &mut Vec<Declared>,
+    declarations: &mut Vec<Declaration>,
 ) {
     let node = cursor.node();
     let symbol = symbol(node, text);
     let is_declaration = symbol.is_some();
     if let Some((name, kind)) = symbol {
         let symbol = Symbol { name: name.clone(), kind, within: within.clone() };
-        declared.push(Declared { symbol, bytes: node.byte_range() });
+        declarations.push(Declaration { symbol, bytes: node.byte_range() });
         within.push(name);
     }
-    if depth < DEEPEST && cursor.goto_first_child() {
+    if depth < MAX_DEPTH && cursor.goto_first_child() {
         loop {
-            collect(cursor, text, within, depth + 1, declared);
+            collect(cursor, text, within, depth + 1, declarations);
             if !cursor.goto_next_sibling() {
                 break;
             }
@@ -78,8 +81,8 @@ fn collect(
     }
 }
 
-/// The name of a declaration, and what it is. The kinds of nodes are the grammars' own; no two of them mean different
-/// things by one.
+/// Returns the name and the kind of a declaration. The node kinds are the grammars' own; no two grammars use one
+/// with different meanings.
 fn symbol(node: Node<'_>, text: &str) -> Option<(String, &'static str)> {
     let kind = match node.kind() {
         "function_item"
@@ -104,16 +107,16 @@ fn symbol(node: Node<'_>, text: &str) -> Option<(String, &'static str)> {
         "variable_declarator" if holds_function(node) => "function",
         _ => return None,
     };
-    let named = node.child_by_field_name("name").or_else(|| match node.kind() {
+    let name_node = node.child_by_field_name("name").or_else(|| match node.kind() {
         "impl_item" => node.child_by_field_name("type"),
         "function_definition" => node.child_by_field_name("declarator").and_then(innermost_declarator),
         _ => None,
     })?;
-    // Declared elsewhere, where it has no body of its own: `struct a b;`.
+    // A use and not a declaration if it has no body: `struct a b;`.
     if node.kind().ends_with("_specifier") && node.child_by_field_name("body").is_none() {
         return None;
     }
-    let name = named.utf8_text(text.as_bytes()).ok()?;
+    let name = name_node.utf8_text(text.as_bytes()).ok()?;
     Some((name.split('<').next().unwrap_or(name).trim().to_owned(), kind))
         .filter(|(name, _)| !name.is_empty())
 }
@@ -123,7 +126,7 @@ fn holds_function(node: Node<'_>) -> bool {
     value.is_some_and(|value| matches!(value.kind(), "arrow_function" | "function_expression" | "function"))
 }
 
-/// In C a name stands within what is said of its type: `char *(*name)(int)`.
+/// In C the name is nested within its declarators: `char *(*name)(int)`.
 fn innermost_declarator(node: Node<'_>) -> Option<Node<'_>> {
     let mut node = node;
     while let Some(inner) = node.child_by_field_name("declarator") {
@@ -132,7 +135,7 @@ fn innermost_declarator(node: Node<'_>) -> Option<Node<'_>> {
     Some(node)
 }
 
-/// The first sentence of the comment or docstring that the file begins with, if it says what the file is.
+/// Returns the first sentence of the comment or docstring at the beginning of the file, unless it is a licence.
 fn title(root: Node<'_>, text: &str) -> Option<String> {
     let first = root.child(0)?;
     let is_comment = first.kind().contains("comment");
@@ -141,23 +144,23 @@ fn title(root: Node<'_>, text: &str) -> Option<String> {
     if !is_comment && !is_docstring {
         return None;
     }
-    // Line comments are nodes of their own.
+    // Each line comment is a separate node.
     let mut comment = String::new();
     let mut cursor = root.walk();
     for node in root.children(&mut cursor).take_while(|node| node.kind() == first.kind()) {
         let line = node.utf8_text(text.as_bytes()).unwrap_or_default();
-        let said = line.trim().trim_matches(|c: char| "/*!#\"'".contains(c) || c.is_whitespace());
-        if said.is_empty() && !comment.is_empty() {
+        let text_of_line = line.trim().trim_matches(|c: char| "/*!#\"'".contains(c) || c.is_whitespace());
+        if text_of_line.is_empty() && !comment.is_empty() {
             break;
         }
-        comment.push_str(said);
+        comment.push_str(text_of_line);
         comment.push(' ');
     }
     let paragraph = comment.split("\n\n").next().unwrap_or_default();
     let words: Vec<&str> = paragraph.split_whitespace().filter(|word| *word != "*").collect();
-    let said = words.join(" ");
-    let sentence = said.split_inclusive(". ").next().unwrap_or(&said).trim();
-    let cut = sentence.floor_char_boundary(LONGEST_TITLE);
+    let title_text = words.join(" ");
+    let sentence = title_text.split_inclusive(". ").next().unwrap_or(&title_text).trim();
+    let cut = sentence.floor_char_boundary(MAX_TITLE_BYTES);
     let title = sentence.get(..cut).unwrap_or(sentence).trim_end_matches('.');
     let is_licence =
         ["copyright", "license", "licence", "spdx"].iter().any(|word| title.to_lowercase().contains(word));

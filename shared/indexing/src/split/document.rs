@@ -1,22 +1,22 @@
-//! Markdown: at its headings first. Each chunk knows the heading that it stands below.
+//! Splits Markdown, preferably at headings. Each chunk has the heading above it.
 
 use text_splitter::MarkdownSplitter;
 
-use super::position::Lines;
-use super::{Length, Split, chunk};
+use super::line_index::LineIndex;
+use super::{ChunkLength, Split, chunk};
 
-/// A heading, with those above it: `Set-up > On Linux`.
+/// A heading with its parents: `Set-up > On Linux`.
 struct Heading {
     line: u32,
     path: String,
 }
 
-pub(super) fn split(text: &str, lines: &Lines, length: Length) -> Split {
+pub(super) fn split(text: &str, lines: &LineIndex, length: ChunkLength) -> Split {
     let headings = headings(text);
     let splitter = MarkdownSplitter::new(length.config());
     let chunks = splitter.chunk_indices(text).filter_map(|(begin, part)| {
         let mut chunk = chunk(text, begin..begin + part.len(), lines)?;
-        // One that begins with a heading stands below that one.
+        // A chunk that begins with a heading belongs to that heading.
         let above = headings.partition_point(|heading| heading.line <= chunk.line_start);
         let above = above.checked_sub(1).and_then(|above| headings.get(above));
         chunk.section = above.map(|heading| heading.path.clone());
@@ -27,13 +27,13 @@ pub(super) fn split(text: &str, lines: &Lines, length: Length) -> Split {
 }
 
 fn headings(text: &str) -> Vec<Heading> {
-    let mut found = Vec::new();
-    // The heading of each depth that is open.
+    let mut headings = Vec::new();
+    // The current heading of each depth.
     let mut open: Vec<(usize, &str)> = Vec::new();
     let mut fence: Option<&str> = None;
     for (line, number) in text.lines().zip(1_u32..) {
-        let begins = line.trim_start();
-        let marker = ["```", "~~~"].into_iter().find(|marker| begins.starts_with(marker));
+        let trimmed = line.trim_start();
+        let marker = ["```", "~~~"].into_iter().find(|marker| trimmed.starts_with(marker));
         match (fence, marker) {
             (None, Some(marker)) => fence = Some(marker),
             (Some(open), Some(marker)) if open == marker => fence = None,
@@ -47,8 +47,8 @@ fn headings(text: &str) -> Vec<Heading> {
             open.retain(|(above, _)| *above < depth);
             open.push((depth, title.trim().trim_end_matches('#').trim_end()));
             let path: Vec<&str> = open.iter().map(|(_, title)| *title).collect();
-            found.push(Heading { line: number, path: path.join(" > ") });
+            headings.push(Heading { line: number, path: path.join(" > ") });
         }
     }
-    found
+    headings
 }

@@ -1,106 +1,105 @@
-//! Cutting a file into chunks: where its syntax says so, with the names of what is declared; at its headings; or by
-//! its lines.
+//! Splits a file into chunks: by syntax, with the names of declarations; by headings; or by lines.
 
 mod code;
 mod document;
-mod plain;
-mod position;
+mod line_index;
+mod lines;
 
 use std::ops::Range;
 
 use text_splitter::{ChunkCapacity, ChunkConfig};
 
 use crate::language::{Language, Syntax};
-use position::Lines;
+use line_index::LineIndex;
 
-/// A piece of a file.
+/// A chunk of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// As it stands in the file, without the white space around it.
+    /// The text as in the file, without surrounding whitespace.
     pub text: String,
     /// Its first line, from 1.
     pub line_start: u32,
     /// Its last line.
     pub line_end: u32,
-    /// What is declared around it, or else first in it.
+    /// The declaration around it, or else the first one in it.
     pub symbol: Option<Symbol>,
-    /// Of a document, the heading above it.
+    /// The heading above it, in a document.
     pub section: Option<String>,
 }
 
-/// Something that has a name.
+/// A named declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
     /// Its name.
     pub name: String,
-    /// What it is: `function`, `struct`, ….
+    /// The kind: `function`, `struct`, ….
     pub kind: &'static str,
-    /// The names of what it stands in, outermost first.
+    /// The names of the enclosing declarations, outermost first.
     pub within: Vec<String>,
 }
 
-/// How long a chunk is, in characters. It may be half as long again where that keeps together what belongs together.
+/// The target length of a chunk, in characters. A chunk may be half as long again to keep related code together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Length(usize);
+pub struct ChunkLength(usize);
 
-impl Length {
-    /// About so many characters, at least 100.
+impl ChunkLength {
+    /// Creates a target length, at least 100 characters.
     #[must_use]
-    pub fn of(characters: usize) -> Self {
+    pub fn new(characters: usize) -> Self {
         Self(characters.max(100))
     }
 
-    fn most(self) -> usize {
+    fn max(self) -> usize {
         self.0.saturating_add(self.0 / 2)
     }
 
     fn config(self) -> ChunkConfig<text_splitter::Characters> {
         let capacity = ChunkCapacity::new(self.0);
-        ChunkConfig::new(capacity.with_max(self.most()).unwrap_or(capacity))
+        ChunkConfig::new(capacity.with_max(self.max()).unwrap_or(capacity))
     }
 }
 
-impl Default for Length {
+impl Default for ChunkLength {
     /// About 500 tokens: a function of sixty lines.
     fn default() -> Self {
         Self(2_000)
     }
 }
 
-/// A file in pieces.
+/// A split file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
-    /// What a reader would call it: a document's first heading, or what the comment at the beginning says.
+    /// The title: a document's first heading, or the first sentence of a file's opening comment.
     pub title: Option<String>,
-    /// In order. Together they are the file, but for white space between them.
+    /// The chunks in order. Together they are the file, except for whitespace between them.
     pub chunks: Vec<Chunk>,
 }
 
-/// Cuts a text that is written in this language.
+/// Splits a text of this language.
 #[must_use]
-pub fn split(text: &str, language: Language, length: Length) -> Split {
-    let lines = Lines::of(text);
+pub fn split(text: &str, language: Language, length: ChunkLength) -> Split {
+    let lines = LineIndex::new(text);
     match language.syntax {
         Syntax::Markdown => document::split(text, &lines, length),
-        Syntax::None => plain::split(text, &lines, length),
-        code => code::split(text, code, &lines, length).unwrap_or_else(|| plain::split(text, &lines, length)),
+        Syntax::None => lines::split(text, &lines, length),
+        code => code::split(text, code, &lines, length).unwrap_or_else(|| lines::split(text, &lines, length)),
     }
 }
 
-/// The chunk at these bytes of the text; none where there is nothing but white space.
-fn chunk(text: &str, range: Range<usize>, lines: &Lines) -> Option<Chunk> {
+/// Returns the chunk at these bytes of the text; none if it is only whitespace.
+fn chunk(text: &str, range: Range<usize>, lines: &LineIndex) -> Option<Chunk> {
     let part = text.get(range.clone())?;
     let begins = range.start + (part.len() - part.trim_start().len());
     let part = part.trim();
-    // The indentation of the first line belongs to it.
-    let line_begins = lines.begin_of(begins);
+    // Include the indentation of the first line.
+    let line_begins = lines.line_start(begins);
     let indented = text.get(line_begins..begins).is_some_and(|before| before.trim().is_empty());
     let from = if indented && line_begins >= range.start { line_begins } else { begins };
     let end = begins + part.len();
     (!part.is_empty()).then(|| Chunk {
         text: text.get(from..end).unwrap_or(part).to_owned(),
-        line_start: lines.at(begins),
-        line_end: lines.at(end - 1),
+        line_start: lines.line_of(begins),
+        line_end: lines.line_of(end - 1),
         symbol: None,
         section: None,
     })

@@ -6,21 +6,21 @@ use super::*;
 use crate::language;
 
 fn split_as(name: &str, text: &str) -> Split {
-    split(text, language::of(Path::new(name)), Length::of(1_200))
+    split(text, language::detect(Path::new(name)), ChunkLength::new(1_200))
 }
 
-/// What a chunk says of its lines is where it stands.
+/// Asserts that each chunk is in the lines that it claims.
 fn assert_lines(text: &str, split: &Split) {
     let lines: Vec<&str> = text.split('\n').collect();
     for chunk in &split.chunks {
         let (first, last) = (chunk.line_start as usize, chunk.line_end as usize);
-        let there = lines[first - 1..last].join("\n");
-        assert!(there.contains(&chunk.text), "{first}-{last}: {:?} in {there:?}", chunk.text);
+        let excerpt = lines[first - 1..last].join("\n");
+        assert!(excerpt.contains(&chunk.text), "{first}-{last}: {:?} in {excerpt:?}", chunk.text);
     }
 }
 
 #[test]
-fn code_is_cut_between_declarations_and_knows_their_names() {
+fn code_is_split_between_declarations_with_their_names() {
     let body = "    let a = 1;\n".repeat(200);
     let text = format!(
         "//! Keeps turns.\n//! And more.\n\nuse std::fmt;\n\nstruct Turn {{\n{}}}\n\nimpl Turn {{\n    fn settle(&self) {{\n{body}    }}\n\n    fn renew(&self) {{\n{body}    }}\n}}\n",
@@ -39,7 +39,7 @@ fn code_is_cut_between_declarations_and_knows_their_names() {
 }
 
 #[test]
-fn every_language_names_what_it_declares() {
+fn every_language_names_its_declarations() {
     let sources = [
         ("a.ts", "export class Store { load(): void {} }", "Store", "class"),
         ("a.tsx", "export const View = () => <p>hello</p>;", "View", "function"),
@@ -59,7 +59,7 @@ fn every_language_names_what_it_declares() {
 }
 
 #[test]
-fn a_document_is_cut_at_its_headings_and_knows_them() {
+fn document_is_split_at_headings() {
     let words = "Some words that say a thing. ".repeat(45);
     let text = format!(
         "# Guide\n\n{words}\n\n## Set-up\n\n```sh\n# no heading\n```\n\n{words}\n\n## Use\n\n{words}\n"
@@ -72,7 +72,7 @@ fn a_document_is_cut_at_its_headings_and_knows_them() {
 }
 
 #[test]
-fn text_is_cut_by_its_lines_and_shares_a_few() {
+fn text_is_split_by_lines_with_overlap() {
     let text: String = (1..=100).map(|n| format!("line {n} of a list of things\n")).collect();
     let split = split_as("list.txt", &text);
     assert_lines(&text, &split);
@@ -84,13 +84,13 @@ fn text_is_cut_by_its_lines_and_shares_a_few() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn any_text_is_cut_into_pieces_within_bounds_that_stand_where_they_say(
+    fn any_text_is_split_within_bounds_at_the_stated_lines(
         text in "([ -~äß会]{0,80}\n){0,60}|[a-z]{0,5000}", file in "a\\.(rs|py|md|txt|cs)",
     ) {
         let split = split_as(&file, &text);
         assert_lines(&text, &split);
         for chunk in &split.chunks {
-            // Indentation of the first line comes on top.
+            // The first line's indentation comes in addition.
             prop_assert!(chunk.text.trim().chars().count() <= 1_800, "{}", chunk.text.len());
         }
         let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();

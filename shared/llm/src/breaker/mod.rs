@@ -1,8 +1,8 @@
-//! A circuit breaker: once a provider failed so often in a row, it is not asked for a while, and then one call finds
-//! out whether it is back.
+//! A circuit breaker. Opens after a number of consecutive failures, rejects calls for a while, and then lets one probe
+//! call decide whether to close again.
 //!
-//! Of one process and one provider, and only in memory: each process finds out by itself, and a new one starts
-//! without prejudice. Time comes in as a value.
+//! The state is in memory, per process and provider: each process has its own view, and a new process starts closed.
+//! Time is an argument.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,12 +10,12 @@ use std::time::Duration;
 use agent::model::Error;
 use tokio::time::Instant;
 
-/// When a provider is not asked.
+/// The thresholds of a circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// After so many failures in a row; 0 is never.
+    /// The number of consecutive failures that opens the breaker. 0 disables it.
     pub failures: u32,
-    /// For so long.
+    /// The time for which the breaker stays open.
     pub pause: Duration,
 }
 
@@ -25,70 +25,70 @@ impl Default for Policy {
     }
 }
 
-/// What is known of a provider.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It is asked. So many calls in a row failed.
+    /// Calls are let through. Counts the consecutive failures.
     Closed { failed: u32 },
-    /// It is not asked until then.
+    /// Calls are rejected until then.
     Open { until: Instant },
-    /// One call finds out whether it is back.
-    Probed,
+    /// One probe call is running, and all others are rejected.
+    HalfOpen,
 }
 
 /// A circuit breaker.
 #[derive(Debug)]
 pub struct Breaker {
-    who: &'static str,
+    service: &'static str,
     policy: Policy,
     state: Mutex<State>,
 }
 
-/// Leave to ask. Dropped before [`Admission::ended`], the call has shown nothing.
+/// A permit for one call. Dropping it before [`Permit::record`] discards the outcome.
 #[derive(Debug)]
-pub struct Admission<'a> {
+pub struct Permit<'a> {
     breaker: &'a Breaker,
-    /// When leave was given, to a call that finds out whether the provider is back.
-    probes: Option<Instant>,
+    /// The time of the permit, if the call is a probe.
+    probe_at: Option<Instant>,
 }
 
 impl Breaker {
-    /// A breaker that knows of no failure.
+    /// Creates a closed breaker.
     pub fn new(policy: Policy) -> Self {
-        Self { who: "the model provider", policy, state: Mutex::new(State::Closed { failed: 0 }) }
+        Self { service: "the model provider", policy, state: Mutex::new(State::Closed { failed: 0 }) }
     }
 
-    /// The same around another service, which the log calls so.
+    /// Sets the name of the service for the log.
     #[must_use]
-    pub fn around(self, who: &'static str) -> Self {
-        Self { who, ..self }
+    pub fn with_name(self, service: &'static str) -> Self {
+        Self { service, ..self }
     }
 
-    /// Whether nobody is let through at this instant.
+    /// True if all calls are rejected at `now`.
     pub fn is_open(&self, now: Instant) -> bool {
         match *self.state() {
             State::Open { until } => now < until,
-            State::Closed { .. } | State::Probed => false,
+            State::Closed { .. } | State::HalfOpen => false,
         }
     }
 
-    /// Leave to ask.
+    /// Acquires a permit for a call.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`], with what is left of the pause.
-    pub fn admit(&self, now: Instant) -> Result<Admission<'_>, Error> {
+    /// [`Error::Unavailable`], with the time until the next probe.
+    pub fn acquire(&self, now: Instant) -> Result<Permit<'_>, Error> {
         let mut state = self.state();
-        let probes = match *state {
+        let probe_at = match *state {
             State::Closed { .. } => None,
             State::Open { until } if now >= until => Some(now),
-            State::Open { until } => return Err(closed_for(until.saturating_duration_since(now))),
-            State::Probed => return Err(closed_for(self.policy.pause)),
+            State::Open { until } => return Err(unavailable_for(until.saturating_duration_since(now))),
+            State::HalfOpen => return Err(unavailable_for(self.policy.pause)),
         };
-        if probes.is_some() {
-            *state = State::Probed;
+        if probe_at.is_some() {
+            *state = State::HalfOpen;
         }
-        Ok(Admission { breaker: self, probes })
+        Ok(Permit { breaker: self, probe_at })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -96,10 +96,10 @@ impl Breaker {
     }
 }
 
-impl Admission<'_> {
-    /// What the call has shown. An answer of whatever kind shows that the provider is there.
-    pub fn ended(mut self, was_outage: bool, now: Instant) {
-        let (who, probed) = (self.breaker.who, self.probes.take().is_some());
+impl Permit<'_> {
+    /// Records the outcome of the call. Any response other than an outage closes the breaker.
+    pub fn record(mut self, was_outage: bool, now: Instant) {
+        let (who, probed) = (self.breaker.service, self.probe_at.take().is_some());
         let Policy { failures, pause } = self.breaker.policy;
         let mut state = self.breaker.state();
         let failed = match *state {
@@ -110,9 +110,9 @@ impl Admission<'_> {
                 *state = State::Closed { failed: 0 };
                 return;
             }
-            // A call that began before the breaker opened shows nothing new.
-            State::Open { .. } | State::Probed if !probed => return,
-            State::Open { .. } | State::Probed => failures,
+            // A call that started before the breaker opened adds no information.
+            State::Open { .. } | State::HalfOpen if !probed => return,
+            State::Open { .. } | State::HalfOpen => failures,
             State::Closed { failed } => failed.saturating_add(1),
         };
         *state = match failed >= failures && failures > 0 {
@@ -126,22 +126,22 @@ impl Admission<'_> {
     }
 }
 
-impl Drop for Admission<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        // The next call may find out instead.
-        if let Some(until) = self.probes {
+        // Lets the next call probe instead.
+        if let Some(until) = self.probe_at {
             *self.breaker.state() = State::Open { until };
         }
     }
 }
 
-/// Whether it is the provider that is overloaded or out, and not the request that is wrong.
+/// True if the provider is overloaded or down. False if the request is at fault.
 pub fn is_outage(error: &Error) -> bool {
     matches!(error, Error::Unavailable { .. } | Error::TimedOut | Error::RateLimited { .. })
 }
 
-fn closed_for(left: Duration) -> Error {
-    Error::Unavailable { retry_after: Some(left) }
+fn unavailable_for(remaining: Duration) -> Error {
+    Error::Unavailable { retry_after: Some(remaining) }
 }
 
 #[cfg(test)]

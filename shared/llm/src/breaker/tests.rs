@@ -7,7 +7,7 @@ fn breaker(failures: u32) -> Breaker {
 }
 
 fn call(breaker: &Breaker, reply: Result<(), Error>, now: Instant) -> Result<(), Error> {
-    breaker.admit(now).map(|admission| admission.ended(reply.is_err_and(|error| is_outage(&error)), now))
+    breaker.acquire(now).map(|permit| permit.record(reply.is_err_and(|error| is_outage(&error)), now))
 }
 
 fn failing(breaker: &Breaker, now: Instant) -> Result<(), Error> {
@@ -15,18 +15,18 @@ fn failing(breaker: &Breaker, now: Instant) -> Result<(), Error> {
 }
 
 #[test]
-fn after_so_many_failures_in_a_row_nobody_is_let_through_and_is_told_when() {
+fn consecutive_failures_open_the_breaker_with_retry_after() {
     let (breaker, now) = (breaker(3), Instant::now());
     for error in [Error::UNAVAILABLE, Error::TimedOut, Error::RateLimited { retry_after: None }] {
         call(&breaker, Err(error), now).unwrap();
     }
-    let soon = now + Duration::from_secs(4);
-    let left = Some(Duration::from_secs(6));
-    assert_eq!(breaker.admit(soon).unwrap_err(), Error::Unavailable { retry_after: left });
+    let during_pause = now + Duration::from_secs(4);
+    let remaining = Some(Duration::from_secs(6));
+    assert_eq!(breaker.acquire(during_pause).unwrap_err(), Error::Unavailable { retry_after: remaining });
 }
 
 #[test]
-fn an_answer_of_whatever_kind_starts_the_count_again() {
+fn any_response_resets_the_failure_count() {
     let (breaker, now) = (breaker(2), Instant::now());
     for _ in 0..5 {
         failing(&breaker, now).unwrap();
@@ -35,39 +35,39 @@ fn an_answer_of_whatever_kind_starts_the_count_again() {
 }
 
 #[test]
-fn after_the_pause_one_call_finds_out_and_decides() {
+fn half_open_breaker_lets_one_probe_decide() {
     let (breaker, now) = (breaker(1), Instant::now());
     failing(&breaker, now).unwrap();
     let later = now + PAUSE;
-    let probe = breaker.admit(later).unwrap();
-    assert!(breaker.admit(later).is_err(), "one at a time");
-    probe.ended(true, later);
-    assert!(breaker.admit(later).is_err(), "it is not back");
+    let probe = breaker.acquire(later).unwrap();
+    assert!(breaker.acquire(later).is_err(), "one at a time");
+    probe.record(true, later);
+    assert!(breaker.acquire(later).is_err(), "it is not back");
     let last = later + PAUSE;
     call(&breaker, Err(Error::ContextTooLong), last).unwrap();
     failing(&breaker, last).unwrap();
-    assert!(breaker.admit(last).is_err());
+    assert!(breaker.acquire(last).is_err());
 }
 
 #[test]
-fn a_call_that_was_given_up_leaves_it_to_the_next_to_find_out() {
+fn dropped_probe_leaves_the_breaker_to_the_next_call() {
     let (breaker, now) = (breaker(1), Instant::now());
     failing(&breaker, now).unwrap();
-    drop(breaker.admit(now + PAUSE).unwrap());
-    breaker.admit(now + PAUSE).unwrap();
+    drop(breaker.acquire(now + PAUSE).unwrap());
+    breaker.acquire(now + PAUSE).unwrap();
 }
 
 #[test]
-fn calls_that_began_before_do_not_lengthen_the_pause() {
+fn calls_started_earlier_do_not_extend_the_pause() {
     let (breaker, now) = (breaker(1), Instant::now());
-    let slow = breaker.admit(now).unwrap();
+    let slow = breaker.acquire(now).unwrap();
     failing(&breaker, now).unwrap();
-    slow.ended(true, now + PAUSE);
-    breaker.admit(now + PAUSE).unwrap();
+    slow.record(true, now + PAUSE);
+    breaker.acquire(now + PAUSE).unwrap();
 }
 
 #[test]
-fn without_a_number_everybody_is_let_through() {
+fn zero_failures_disables_the_breaker() {
     let (breaker, now) = (breaker(0), Instant::now());
     for _ in 0..100 {
         failing(&breaker, now).unwrap();

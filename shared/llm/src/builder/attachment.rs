@@ -1,4 +1,4 @@
-//! Files and images within the message, as `data:` URLs.
+//! Files and images of a message, as `data:` URLs.
 
 use agent::model::Attachment;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -16,7 +16,7 @@ pub(super) fn part(attachment: &Attachment) -> wire::Part<'_> {
     }
 }
 
-/// RFC 2397.
+/// Encodes a `data:` URL (RFC 2397).
 fn data_url(media_type: &str, bytes: &[u8]) -> String {
     let mut url = format!("data:{media_type};base64,");
     STANDARD.encode_string(bytes, &mut url);

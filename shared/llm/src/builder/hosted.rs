@@ -1,11 +1,11 @@
-//! The provider's own tools as a request offers them.
+//! The hosted tools of a request.
 
-use agent::hosted::HostedTool;
+use agent::hosted_tools::HostedTool;
 
 use crate::wire::request as wire;
 
-pub(super) fn tool(tool: &HostedTool) -> wire::Offered<'_> {
-    wire::Offered::Hosted(match tool {
+pub(super) fn tool(tool: &HostedTool) -> wire::ToolSpec<'_> {
+    wire::ToolSpec::Hosted(match tool {
         HostedTool::WebSearch { search_context_size, allowed_domains } => wire::Hosted::WebSearch {
             filters: some(allowed_domains).map(|allowed_domains| wire::Domains { allowed_domains }),
             search_context_size: *search_context_size,

@@ -1,16 +1,17 @@
-//! Lays out a model request: AGN-003's structure on the published wire.
+//! Builds the body of a model request.
 //!
-//! Pure. The input is, in this order: the system message of an initial request and the conversation so far,
-//! message by message and reply by reply; then what this call says, which is an output per answered function
-//! call and one user message. Its parts, in this order: mode and instruction, earlier turns that are left out, context, active files,
-//! attachments, tool results, and what the model has to be told anew. A message that is told again is laid out
-//! as it was the first time, so a conversation's next request begins with the one before. Deliberately absent: what the parts say. The orchestrator decides on prompts, tools and the
-//! chain; only the fixed sentences under `[INSTRUCTION]` live here.
+//! Pure. The input starts with the system message and the history, unless the request continues a chain. Then follow the
+//! output of each function call and one user message. The parts of the user message are, in order: mode and instruction,
+//! omitted earlier turns, context, active files, attachments, tool results and updates.
+//!
+//! A replayed message is built as it was the first time, so each request of a conversation starts with the bytes of the
+//! one before. This lets providers cache the prompt. The orchestrator decides on prompts, tools and the chain; only the
+//! fixed sentences under `[INSTRUCTION]` are defined here.
 
 use std::borrow::Cow;
 
-use agent::model::{Chain, Instruction, Item, Message, Request, Told, Tool, ToolOutput};
-use agent::settings::Settings;
+use agent::model::{Chain, HistoryItem, Instruction, Message, ReplyItem, Request, Tool, ToolOutput};
+use agent::model_settings::ModelSettings;
 use contracts::response::ToolOutcome;
 
 use crate::wire::request as wire;
@@ -19,26 +20,26 @@ mod attachment;
 mod hosted;
 pub mod tool_results;
 
-/// Stands under `[INSTRUCTION]` when the user sent files or images alone (AGN-034 §4.1).
-pub const FILES_ALONE: &str =
+/// The text under `[INSTRUCTION]` if the user sent only files or images.
+pub const FILES_ONLY: &str =
     "The user wrote no instruction. Work from the files and images that came with this message.";
 
-/// Stands under `[INSTRUCTION]` when a turn goes on after tool calls.
+/// The text under `[INSTRUCTION]` if a turn continues after tool calls.
 pub const TOOL_RESULTS: &str =
     "Go on with the current turn from the tool results that came with this message.";
 
-/// The body of the request (AGN-003 §3).
+/// Builds the body of a request.
 pub fn build(request: &Request) -> wire::Request<'_> {
     let mut input = Vec::new();
     let previous_response_id = match &request.chain {
-        Chain::Initial { system, parts, told } => {
+        Chain::Initial { system, parts, history } => {
             input.push(wire::Item::Message(system_message(system, parts)));
-            input.extend(told.iter().flat_map(again));
+            input.extend(history.iter().flat_map(history_items));
             None
         }
         Chain::Continues { previous_response_id } => Some(previous_response_id.as_str()),
     };
-    input.extend(said(&request.message));
+    input.extend(message_items(&request.message));
     let (settings, identifiers) = (&request.settings, request.identifiers.as_ref());
     wire::Request {
         model: &request.model,
@@ -52,7 +53,7 @@ pub fn build(request: &Request) -> wire::Request<'_> {
         prompt_cache_key: identifiers.map(|ids| ids.session.as_str()),
         safety_identifier: identifiers.map(|ids| ids.user.as_str()),
         store: (!request.store).then_some(false),
-        include: request.reasoning_wanted.then_some(["reasoning.encrypted_content"]),
+        include: request.wants_reasoning.then_some(["reasoning.encrypted_content"]),
         stream: true,
         tools: request.tools.iter().map(tool).chain(settings.hosted_tools.iter().map(hosted::tool)).collect(),
         previous_response_id,
@@ -61,8 +62,8 @@ pub fn build(request: &Request) -> wire::Request<'_> {
     }
 }
 
-/// What the text of the reply has to be like, where the context says so.
-fn text_config(settings: &Settings) -> Option<wire::Text<'_>> {
+/// Builds the text settings, if the context has any.
+fn text_config(settings: &ModelSettings) -> Option<wire::Text<'_>> {
     let format = settings.text_format.as_ref().map(|format| wire::Format {
         name: &format.name,
         description: format.description.as_deref(),
@@ -73,36 +74,36 @@ fn text_config(settings: &Settings) -> Option<wire::Text<'_>> {
     (config.format.is_some() || config.verbosity.is_some()).then_some(config)
 }
 
-/// The base prompt always, then what else there is (AGN-003 §4).
+/// Builds the system message: the base prompt, which may be empty, and the non-blank parts.
 fn system_message<'a>(system: &'a str, parts: &'a [String]) -> wire::Message<'a> {
-    let rest = parts.iter().filter_map(|part| stated(part));
+    let rest = parts.iter().filter_map(|part| non_blank(part));
     wire::Message {
         role: wire::Role::System,
         content: wire::Content::Parts(std::iter::once(system).chain(rest).map(text).collect()),
     }
 }
 
-/// What was said before, in the words it was said in.
-fn again(told: &Told) -> Vec<wire::Item<'_>> {
-    match told {
-        Told::Said(message) => said(message).collect(),
-        Told::Replied(items) => items.iter().map(replied).collect(),
+/// Builds the input items of one history entry.
+fn history_items(entry: &HistoryItem) -> Vec<wire::Item<'_>> {
+    match entry {
+        HistoryItem::Message(message) => message_items(message).collect(),
+        HistoryItem::Reply(items) => items.iter().map(reply_item).collect(),
     }
 }
 
-fn replied(item: &Item) -> wire::Item<'_> {
+fn reply_item(item: &ReplyItem) -> wire::Item<'_> {
     match item {
-        Item::Text(text) => wire::Item::Message(wire::Message {
+        ReplyItem::Text(text) => wire::Item::Message(wire::Message {
             role: wire::Role::Assistant,
             content: wire::Content::Text(text),
         }),
-        Item::Reasoning(reasoning) => wire::Item::Reasoned(wire::Reasoned {
+        ReplyItem::Reasoning(reasoning) => wire::Item::Reasoning(wire::ReasoningItem {
             id: &reasoning.id,
             summary: &reasoning.summary,
             encrypted_content: &reasoning.encrypted,
         }),
-        Item::Hosted(call) => wire::Item::Hosted(&call.item),
-        Item::Call(call) => wire::Item::Call(wire::Call {
+        ReplyItem::Hosted(call) => wire::Item::Hosted(&call.item),
+        ReplyItem::Call(call) => wire::Item::Call(wire::Call {
             call_id: &call.call_id,
             name: &call.name,
             arguments: &call.arguments,
@@ -110,29 +111,28 @@ fn replied(item: &Item) -> wire::Item<'_> {
     }
 }
 
-/// What one call says: an answer to each call of the reply before, then the user message.
-fn said(message: &Message) -> impl Iterator<Item = wire::Item<'_>> {
+/// Builds the input items of a message: the outputs of the previous calls, then the user message.
+fn message_items(message: &Message) -> impl Iterator<Item = wire::Item<'_>> {
     let answers = message.tool_outputs.iter().map(call_output);
     answers.chain(std::iter::once(wire::Item::Message(user_message(message))))
 }
 
-/// The one user message of a call (AGN-003 §5); what the model has to be told anew comes last, so that
-/// the order of AGN-003's own parts stays as it is.
+/// Builds the user message. Updates come last, so that the order of the other parts doesn't change.
 fn user_message(message: &Message) -> wire::Message<'_> {
     let mut content = vec![text(mode_and_instruction(message))];
-    let blocks = [&message.earlier_block, &message.context_block, &message.files_block];
-    content.extend(blocks.into_iter().filter_map(|block| stated(block.as_deref()?)).map(text));
+    let blocks = [&message.earlier_turns_block, &message.context_block, &message.files_block];
+    content.extend(blocks.into_iter().filter_map(|block| non_blank(block.as_deref()?)).map(text));
     content.extend(message.attachments.iter().map(attachment::part));
     content.extend(tool_results::block(&message.tool_outputs).map(text));
-    content.extend(message.update.as_deref().and_then(stated).map(text));
+    content.extend(message.update.as_deref().and_then(non_blank).map(text));
     wire::Message { role: wire::Role::User, content: wire::Content::Parts(content) }
 }
 
-/// AGN-003 §5.1.
+/// Builds the first part: the mode and the instruction.
 fn mode_and_instruction(message: &Message) -> String {
     let instruction = match &message.instruction {
         Instruction::User(words) => words,
-        Instruction::FilesAlone => FILES_ALONE,
+        Instruction::FilesAlone => FILES_ONLY,
         Instruction::ToolResults => TOOL_RESULTS,
     };
     format!("[MODE: {}]\n\n[INSTRUCTION]\n{instruction}", message.mode)
@@ -150,8 +150,8 @@ fn call_output(output: &ToolOutput) -> wire::Item<'_> {
     })
 }
 
-fn tool(tool: &Tool) -> wire::Offered<'_> {
-    wire::Offered::Function(wire::Tool {
+fn tool(tool: &Tool) -> wire::ToolSpec<'_> {
+    wire::ToolSpec::Function(wire::Tool {
         name: &tool.name,
         description: &tool.description,
         parameters: &tool.parameters,
@@ -159,7 +159,7 @@ fn tool(tool: &Tool) -> wire::Offered<'_> {
     })
 }
 
-fn stated(part: &str) -> Option<&str> {
+fn non_blank(part: &str) -> Option<&str> {
     (!part.trim().is_empty()).then_some(part)
 }
 

@@ -1,3 +1,3 @@
-//! The `[TOOL_RESULTS]` block; its home is with the tools.
+//! The `[TOOL_RESULTS]` block, which the `agent` crate builds.
 
 pub use agent::tool::results_block as block;

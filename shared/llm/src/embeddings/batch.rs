@@ -1,25 +1,24 @@
-//! How texts are cut into requests that a provider takes.
+//! Splits texts into batches within the limits of a provider.
 
 use std::ops::Range;
 
-/// What one request may hold.
+/// The limits of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Texts.
+    /// The most texts.
     pub texts: usize,
-    /// Bytes of all texts together. A text that is larger goes alone.
+    /// The most bytes of all texts together. A larger text gets its own batch.
     pub bytes: usize,
 }
 
 impl Default for Limits {
-    /// Well within what the providers that publish a limit take: 2,048 texts and 300,000 tokens, of which one has
-    /// at least a byte.
+    /// Well below the published limits of providers: 2,048 texts and 300,000 tokens, of at least one byte each.
     fn default() -> Self {
         Self { texts: 128, bytes: 256 << 10 }
     }
 }
 
-/// The batches of `texts`, in order: together all of them, each as full as `limits` let it be.
+/// Splits `texts` into consecutive batches, each as large as `limits` allows.
 pub fn batches<T: AsRef<str>>(texts: &[T], limits: Limits) -> Vec<Range<usize>> {
     let mut batches = Vec::new();
     let (mut from, mut bytes) = (0, 0);
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_over_the_limit_goes_alone_and_no_text_is_no_batch() {
+    fn oversized_text_gets_its_own_batch() {
         let limits = Limits { texts: 3, bytes: 4 };
         assert_eq!(
             batches(&["ab", "cd", "e", "toolong", "f", "g", "h", "i"], limits),
@@ -56,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_is_in_one_batch_and_no_batch_is_over_the_limits(
+        fn batches_cover_all_texts_within_the_limits(
             texts in proptest::collection::vec("[a-z]{0,9}", 0..40), most in 1_usize..6, bytes in 1_usize..20,
         ) {
             let cut = batches(&texts, Limits { texts: most, bytes });

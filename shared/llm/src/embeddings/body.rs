@@ -1,19 +1,19 @@
-//! The request for embeddings and its reply, as the API spells them.
+//! The wire types of the embeddings API.
 
 use agent::model::Error;
 use contracts::json_bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Embedded, EmbeddingModel};
+use super::{EmbeddingBatch, EmbeddingModel};
 
-/// The longest vector that is taken. The longest of a known model has 4,096 numbers.
-const MOST_DIMENSIONS: usize = 8_192;
+/// The most dimensions of a vector. The largest known model has 4,096.
+const MAX_DIMENSIONS: usize = 8_192;
 
-/// What a number of a vector takes as JSON, at most, with room for white space.
+/// The most bytes of a number in JSON, including white space.
 const BYTES_PER_NUMBER: usize = 32;
 
-/// No reply may be larger, whatever was asked for.
-const MOST_BYTES: usize = 64 << 20;
+/// The most bytes of a reply, whatever the request.
+const MAX_BYTES: usize = 64 << 20;
 
 #[derive(Serialize)]
 struct Request<'a> {
@@ -33,7 +33,7 @@ struct Reply {
 
 #[derive(Deserialize)]
 struct Entry {
-    /// Which text it is of; by its place where the provider does not say.
+    /// The index of the text. The position in the list, if absent.
     #[serde(default)]
     index: Option<usize>,
     embedding: Vec<f32>,
@@ -57,33 +57,33 @@ pub(super) fn request<T: AsRef<str>>(model: &EmbeddingModel, texts: &[T]) -> Res
     serde_json::to_vec(&request).map_err(|_| Error::Malformed)
 }
 
-/// The most bytes that a reply with vectors of so many texts may have.
-pub(super) fn most_bytes(texts: usize) -> usize {
-    texts.saturating_add(1).saturating_mul(MOST_DIMENSIONS * BYTES_PER_NUMBER).min(MOST_BYTES)
+/// Returns the most bytes of a reply with the vectors of `texts` texts.
+pub(super) fn max_bytes(texts: usize) -> usize {
+    texts.saturating_add(1).saturating_mul(MAX_DIMENSIONS * BYTES_PER_NUMBER).min(MAX_BYTES)
 }
 
-/// A vector for each of so many texts, in their order.
-pub(super) fn read(body: &[u8], texts: usize) -> Result<Embedded, Error> {
-    let reply: Reply = json_bytes::read(body).map_err(|_| Error::Malformed)?;
+/// Parses the vectors of `texts` texts, in order.
+pub(super) fn read(body: &[u8], texts: usize) -> Result<EmbeddingBatch, Error> {
+    let reply: Reply = json_bytes::from_slice(body).map_err(|_| Error::Malformed)?;
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; texts];
-    for (place, entry) in reply.data.into_iter().enumerate() {
-        let slot = vectors.get_mut(entry.index.unwrap_or(place)).ok_or(Error::Malformed)?;
+    for (position, entry) in reply.data.into_iter().enumerate() {
+        let slot = vectors.get_mut(entry.index.unwrap_or(position)).ok_or(Error::Malformed)?;
         if slot.replace(entry.embedding).is_some() {
             return Err(Error::Malformed);
         }
     }
     let vectors: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
     let vectors = vectors.ok_or(Error::Malformed)?;
-    of_one_length(&vectors)?;
+    check_vectors(&vectors)?;
     let usage = reply.usage;
     let tokens = usage.and_then(|usage| usage.prompt_tokens.or(usage.total_tokens)).unwrap_or(0);
-    Ok(Embedded { vectors, tokens })
+    Ok(EmbeddingBatch { vectors, tokens })
 }
 
-/// Vectors of one model have one length, and numbers that can be compared.
-pub(super) fn of_one_length(vectors: &[Vec<f32>]) -> Result<(), Error> {
+/// Checks that all vectors have the same length and only finite numbers.
+pub(super) fn check_vectors(vectors: &[Vec<f32>]) -> Result<(), Error> {
     let length = vectors.first().map_or(1, Vec::len);
-    let fits = (1..=MOST_DIMENSIONS).contains(&length)
+    let fits = (1..=MAX_DIMENSIONS).contains(&length)
         && vectors
             .iter()
             .all(|vector| vector.len() == length && vector.iter().all(|value| value.is_finite()));
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_request_is_the_apis() {
+    fn request_matches_the_api() {
         let model = EmbeddingModel { name: "m".to_owned(), dimensions: Some(3) };
         let body = String::from_utf8(request(&model, &["a", "b"]).unwrap()).unwrap();
         assert_eq!(body, r#"{"model":"m","dimensions":3,"encoding_format":"float","input":["a","b"]}"#);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_are_put_in_the_texts_order_and_tokens_are_told() {
+    fn vectors_follow_the_order_of_texts() {
         let body =
             br#"{"object":"list","data":[{"index":1,"embedding":[2,0.5]},{"index":0,"embedding":[1,0]}],
             "usage":{"prompt_tokens":7,"total_tokens":7}}"#;
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_that_tells_no_places_and_no_usage_is_read_in_order() {
+    fn missing_index_and_usage_are_tolerated() {
         let read = read(br#"{"data":[{"embedding":[1]},{"embedding":[2]}]}"#, 2).unwrap();
         assert_eq!((read.vectors, read.tokens), (vec![vec![1.0], vec![2.0]], 0));
     }
 
     #[test]
-    fn other_vectors_than_were_asked_for_are_none() {
+    fn mismatched_vectors_are_malformed() {
         for body in [
             r#"{"data":[]}"#,
             r#"{"data":[{"index":0,"embedding":[1]}]}"#,

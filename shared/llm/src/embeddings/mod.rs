@@ -1,8 +1,7 @@
-//! Vectors of texts: `POST {base}/embeddings` of an OpenAI-compatible provider.
+//! Embeds texts: `POST {base_url}/embeddings` of an OpenAI-compatible provider.
 //!
-//! Texts go in batches that a provider takes; a batch that failed is asked for again as a model call is. What comes
-//! back is held to what was asked: one vector per text, all of one length, finite. Deliberately absent: which model
-//! is asked, and what the vectors are for.
+//! Sends texts in batches and retries a failed batch like a model call. Checks the reply: one vector per text, all of the
+//! same length, with finite numbers. The caller chooses the model and the use of the vectors.
 
 mod batch;
 mod body;
@@ -18,102 +17,103 @@ use tracing::Instrument;
 use agent::model::Error;
 use contracts::error::causes;
 
-use crate::config::{Config, Unusable};
-use crate::key::{ApiKey, Keys};
-use crate::refusal::Refusal;
-use crate::retry::Attempt;
-use crate::retrying::Retrying;
+use crate::clock::{Clock, SystemClock};
+use crate::config::{Config, ConfigError};
+use crate::error_response::ErrorResponse;
+use crate::key::{ApiKey, KeySource};
+use crate::retry::FailedAttempt;
+use crate::retry_loop::RetryLoop;
 use crate::trace;
-use crate::wait::{Real, Wait};
 
 pub use agent::retrieval::EmbeddingModel;
 pub use batch::{Limits, batches};
 
-/// What texts came to.
+/// The vectors of a number of texts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Embedded {
-    /// A vector per text, in the texts' order.
+pub struct EmbeddingBatch {
+    /// One vector per text, in the order of the texts.
     pub vectors: Vec<Vec<f32>>,
-    /// Tokens used, as the provider tells; 0 when it does not.
+    /// The tokens used. 0 if the provider doesn't report them.
     pub tokens: u64,
 }
 
-/// Embeddings of one provider. One client keeps one pool of connections.
+/// A client of the embeddings API. Each client has its own connection pool.
 #[derive(Debug)]
-pub struct Embeddings<K = ApiKey, W = Real> {
+pub struct Embeddings<K = ApiKey, W = SystemClock> {
     http: reqwest::Client,
     url: Url,
     keys: K,
     config: Config,
     limits: Limits,
-    wait: W,
+    clock: W,
 }
 
-impl<K: Keys> Embeddings<K> {
-    /// A client that has not connected yet. Of the configuration count the base, key and headers, the waits and the retries.
+impl<K: KeySource> Embeddings<K> {
+    /// Creates a client without connecting. Uses the base URL, key, headers, timeouts and retry policy of `config`.
     ///
     /// # Errors
     ///
-    /// [`Unusable`], which names the setting at fault.
-    pub fn new(config: Config, limits: Limits, keys: K) -> Result<Self, Unusable> {
-        let (url, http) = (config.endpoint("embeddings")?, config.http()?);
-        Ok(Self { http, url, keys, config, limits, wait: Real })
+    /// [`ConfigError`], which names the invalid setting.
+    pub fn new(config: Config, limits: Limits, keys: K) -> Result<Self, ConfigError> {
+        let (url, http) = (config.endpoint_url("embeddings")?, config.http_client()?);
+        Ok(Self { http, url, keys, config, limits, clock: SystemClock })
     }
 
-    /// The same client with another way to wait.
-    pub fn waiting<W: Wait>(self, wait: W) -> Embeddings<K, W> {
-        let Self { http, url, keys, config, limits, wait: Real } = self;
-        Embeddings { http, url, keys, config, limits, wait }
+    /// Replaces the clock, for tests.
+    pub fn with_clock<W: Clock>(self, clock: W) -> Embeddings<K, W> {
+        let Self { http, url, keys, config, limits, clock: SystemClock } = self;
+        Embeddings { http, url, keys, config, limits, clock }
     }
 }
 
-impl<K: Keys, W: Wait> Embeddings<K, W> {
-    /// What one request may hold; whoever sends batches side by side cuts them with [`batches`].
+impl<K: KeySource, W: Clock> Embeddings<K, W> {
+    /// Returns the limits of one request. Use them with [`batches`] to send batches concurrently.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// A vector per text, batch after batch, all within `deadline`.
+    /// Embeds the texts, one batch after the other, within `deadline`.
     ///
     /// # Errors
     ///
-    /// What the provider said, by its name: [`Error::Malformed`] also where it sent other vectors than were asked
-    /// for.
+    /// The classified error of the provider, or [`Error::Malformed`] if the vectors don't match the request.
     pub async fn embed<T: AsRef<str> + Sync>(
         &self,
         model: &EmbeddingModel,
         texts: &[T],
         deadline: Duration,
-    ) -> Result<Embedded, Error> {
-        let until = self.wait.now() + deadline.min(self.config.timeouts.total);
-        let span = trace::of_call("embeddings", &model.name, self.url.host_str());
-        let mut embedded = Embedded { vectors: Vec::with_capacity(texts.len()), tokens: 0 };
+    ) -> Result<EmbeddingBatch, Error> {
+        let deadline = self.clock.now() + deadline.min(self.config.timeouts.total);
+        let span = trace::call_span("embeddings", &model.name, self.url.host_str());
+        let mut embedded = EmbeddingBatch { vectors: Vec::with_capacity(texts.len()), tokens: 0 };
         for range in batches(texts, self.limits) {
             let Some(batch) = texts.get(range) else { continue };
             let request = Bytes::from(body::request(model, batch)?);
-            let asked = timeout_at(until, self.ask(&request, batch.len(), until)).instrument(span.clone());
-            let part = asked.await.unwrap_or(Err(Error::TimedOut));
-            let part = part.inspect_err(|error| trace::failed(&span, error))?;
+            let outcome = timeout_at(deadline, self.embed_batch(&request, batch.len(), deadline))
+                .instrument(span.clone());
+            let part = outcome.await.unwrap_or(Err(Error::TimedOut));
+            let part = part.inspect_err(|error| trace::record_error(&span, error))?;
             embedded.vectors.extend(part.vectors);
             embedded.tokens = embedded.tokens.saturating_add(part.tokens);
         }
-        body::of_one_length(&embedded.vectors)?;
+        body::check_vectors(&embedded.vectors)?;
         Ok(embedded)
     }
 
-    /// Asks until the vectors are there, the policy gives up, or the key is refused twice.
-    async fn ask(
+    /// Embeds one batch. Retries until there are vectors, the retry policy gives up, or the key is rejected twice.
+    async fn embed_batch(
         &self,
         request: &Bytes,
         texts: usize,
-        until: tokio::time::Instant,
-    ) -> Result<Embedded, Error> {
-        let Self { keys, wait, config, .. } = self;
-        let mut retrying = Retrying::begin(keys, wait, config, until, "a call for embeddings failed").await?;
+        deadline: tokio::time::Instant,
+    ) -> Result<EmbeddingBatch, Error> {
+        let Self { keys, clock, config, .. } = self;
+        let mut retries =
+            RetryLoop::start(keys, clock, config, deadline, "a call for embeddings failed").await?;
         loop {
-            match self.attempt(request, texts, &retrying.key, retrying.before).await {
+            match self.attempt(request, texts, &retries.key, retries.prior_attempts).await {
                 Ok(embedded) => return Ok(embedded),
-                Err(failed) => retrying.after(failed, |_| {}).await?,
+                Err(failed) => retries.wait_for_next(failed, |_| {}).await?,
             }
         }
     }
@@ -123,16 +123,16 @@ impl<K: Keys, W: Wait> Embeddings<K, W> {
         request: &Bytes,
         texts: usize,
         key: &ApiKey,
-        before: u32,
-    ) -> Result<Embedded, Attempt> {
-        let failed = |error| Attempt::without_response(before, error);
+        prior_attempts: u32,
+    ) -> Result<EmbeddingBatch, FailedAttempt> {
+        let failed = |error| FailedAttempt::without_response(prior_attempts, error);
         let request = self
             .http
             .post(self.url.clone())
             .headers(self.config.headers(key).map_err(failed)?)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json")
-            .headers(trace::headers())
+            .headers(trace::propagation_headers())
             .body(request.clone());
         let sent = timeout(self.config.timeouts.first_byte, request.send()).await;
         let sent = sent.map_err(|_| failed(Error::TimedOut))?;
@@ -141,26 +141,26 @@ impl<K: Keys, W: Wait> Embeddings<K, W> {
             failed(Error::UNAVAILABLE)
         })?;
         if !response.status().is_success() {
-            return Err(Refusal::read(response).await.attempt(before, false));
+            return Err(ErrorResponse::read(response).await.into_attempt(prior_attempts, false));
         }
-        let whole = self.whole(response, body::most_bytes(texts)).await.map_err(failed)?;
-        // What can't be used was paid for all the same: asking again would most likely bring the same.
-        body::read(&whole, texts).map_err(|error| Attempt { has_output: true, ..failed(error) })
+        let body = self.read_body(response, body::max_bytes(texts)).await.map_err(failed)?;
+        // Unusable vectors are billed too, and a retry would most likely return the same.
+        body::read(&body, texts).map_err(|error| FailedAttempt { has_output: true, ..failed(error) })
     }
 
-    async fn whole(&self, mut response: Response, most: usize) -> Result<Vec<u8>, Error> {
-        let mut whole = Vec::new();
+    async fn read_body(&self, mut response: Response, max: usize) -> Result<Vec<u8>, Error> {
+        let mut body = Vec::new();
         loop {
             let piece = timeout(self.config.timeouts.idle, response.chunk()).await;
             let piece = piece.map_err(|_| Error::TimedOut)?.map_err(|error| {
                 tracing::warn!(error = %causes(&error.without_url()), "a reply with embeddings broke off");
                 Error::Malformed
             })?;
-            let Some(piece) = piece else { return Ok(whole) };
-            if whole.len().saturating_add(piece.len()) > most {
+            let Some(piece) = piece else { return Ok(body) };
+            if body.len().saturating_add(piece.len()) > max {
                 return Err(Error::Malformed);
             }
-            whole.extend_from_slice(&piece);
+            body.extend_from_slice(&piece);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! What the codes of providers mean, one by one.
+//! The providers' error codes.
 
 use std::time::Duration;
 
 use agent::model::Error;
 
-/// The error that a code, or a type, stands for; none for one that says nothing by itself. A number is the status
-/// that the error would have had as an answer of its own.
-pub(super) fn of_code(code: &str, retry_after: Option<Duration>) -> Option<Error> {
+/// Classifies an error code or type. Returns `None` if it isn't specific enough. A numeric code is the HTTP status that
+/// the error would have had on its own.
+pub(super) fn classify_code(code: &str, retry_after: Option<Duration>) -> Option<Error> {
     Some(match code {
         "insufficient_quota" | "billing_hard_limit_reached" | "billing_not_active" => Error::QuotaExceeded,
         "rate_limit_exceeded" | "rate_limit_error" | "too_many_requests" | "RESOURCE_EXHAUSTED" => {
@@ -51,15 +51,15 @@ pub(super) fn of_code(code: &str, retry_after: Option<Duration>) -> Option<Error
         | "InternalServerError" => Error::Unavailable { retry_after },
         number => match number.parse() {
             Ok(status @ (401 | 402 | 403 | 408 | 409 | 413 | 429 | 500..600)) => {
-                of_status(status, retry_after)
+                classify_status(status, retry_after)
             }
             _ => return None,
         },
     })
 }
 
-/// The error that a status alone stands for.
-pub(super) fn of_status(status: u16, retry_after: Option<Duration>) -> Error {
+/// Classifies a status without an error code.
+pub(super) fn classify_status(status: u16, retry_after: Option<Duration>) -> Error {
     match status {
         401 | 403 => Error::Unauthenticated,
         402 => Error::QuotaExceeded,

@@ -2,18 +2,18 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What a body comes to.
-fn of_body(status: u16, chained: bool, body: &str) -> Error {
-    let error = &ErrorObject::of_body(body.as_bytes());
-    of_refused(Refused { status, error, retry_after: None, chained })
+/// Classifies an error body.
+fn classify_body(status: u16, chained: bool, body: &str) -> Error {
+    let error = &ErrorObject::from_body(body.as_bytes());
+    classify_response(FailedResponse { status, error, retry_after: None, chained })
 }
 
-fn of(status: u16, error: Value) -> Error {
-    of_body(status, false, &json!({ "error": error }).to_string())
+fn classify(status: u16, error: Value) -> Error {
+    classify_body(status, false, &json!({ "error": error }).to_string())
 }
 
 #[test]
-fn a_status_alone_is_enough() {
+fn status_alone_maps_to_an_error() {
     for (status, expected) in [
         (400, Error::Rejected { status: 400 }),
         (401, Error::Unauthenticated),
@@ -31,14 +31,15 @@ fn a_status_alone_is_enough() {
     ] {
         for body in ["", "<html>", "{}", "[]", r#"{"error":"words"}"#, r#"{"error":{}}"#, r#"{"error":[1]}"#]
         {
-            assert_eq!(of_body(status, false, body), expected, "{status} {body}");
+            assert_eq!(classify_body(status, false, body), expected, "{status} {body}");
         }
     }
 }
 
 #[test]
-fn a_code_tells_more_than_the_status() {
-    let code = |status, code: &str| of(status, json!({ "code": code, "type": "invalid_request_error" }));
+fn code_takes_precedence_over_the_status() {
+    let code =
+        |status, code: &str| classify(status, json!({ "code": code, "type": "invalid_request_error" }));
     for (status, name, expected) in [
         (429, "insufficient_quota", Error::QuotaExceeded),
         (400, "context_length_exceeded", Error::ContextTooLong),
@@ -57,7 +58,7 @@ fn a_code_tells_more_than_the_status() {
 }
 
 #[test]
-fn a_full_context_is_known_in_every_wording() {
+fn context_overflow_is_recognized_in_every_wording() {
     for body in [
         // OpenAI.
         r#"{"error":{"message":"Your input exceeds the context window of this model.","type":"invalid_request_error","param":"input","code":"context_length_exceeded"}}"#,
@@ -84,20 +85,20 @@ fn a_full_context_is_known_in_every_wording() {
         r#"{"message":"Input is too long for requested model."}"#,
     ] {
         for chained in [false, true] {
-            assert_eq!(of_body(400, chained, body), Error::ContextTooLong, "{body}");
+            assert_eq!(classify_body(400, chained, body), Error::ContextTooLong, "{body}");
         }
     }
     // A limit of tokens by the minute is no limit of the context.
     let limited = r#"{"error":{"message":"Limit 30000 tokens. Please reduce the length of the messages.","code":"rate_limit_exceeded"}}"#;
-    assert_eq!(of_body(429, false, limited), Error::RateLimited { retry_after: None });
+    assert_eq!(classify_body(429, false, limited), Error::RateLimited { retry_after: None });
     assert_eq!(
-        of_body(429, false, r#"{"error":"maximum context length"}"#),
+        classify_body(429, false, r#"{"error":"maximum context length"}"#),
         Error::RateLimited { retry_after: None }
     );
 }
 
 #[test]
-fn a_chained_request_is_refused_in_many_ways_and_each_is_a_lost_chain() {
+fn every_rejection_of_a_chain_is_chain_lost() {
     for (status, body) in [
         (400, r#"{"error":{"code":"previous_response_not_found","param":"previous_response_id"}}"#),
         (404, r#"{"error":{"code":"previous_response_not_found"}}"#),
@@ -125,8 +126,8 @@ fn a_chained_request_is_refused_in_many_ways_and_each_is_a_lost_chain() {
         (501, r#"{"error":{"message":"previous_response_id is not implemented"}}"#),
         (400, ""),
     ] {
-        assert_eq!(of_body(status, true, body), Error::ChainLost, "{body}");
-        let alone = of_body(status, false, body);
+        assert_eq!(classify_body(status, true, body), Error::ChainLost, "{body}");
+        let alone = classify_body(status, false, body);
         assert!(matches!(alone, Error::Rejected { .. }), "{body}: {alone}");
     }
     for (status, body, expected) in [
@@ -138,12 +139,12 @@ fn a_chained_request_is_refused_in_many_ways_and_each_is_a_lost_chain() {
         (404, r#"{"error":{"code":"model_not_found"}}"#, Error::ModelNotFound),
         (400, r#"{"error":{"code":"content_filter"}}"#, Error::ContentFiltered),
     ] {
-        assert_eq!(of_body(status, true, body), expected, "{status} {body}");
+        assert_eq!(classify_body(status, true, body), expected, "{status} {body}");
     }
 }
 
 #[test]
-fn a_moderator_and_a_filter_are_told_from_a_refused_key_and_a_refused_request() {
+fn moderation_is_distinguished_from_auth_and_bad_requests() {
     for (status, body) in [
         (
             403,
@@ -159,14 +160,14 @@ fn a_moderator_and_a_filter_are_told_from_a_refused_key_and_a_refused_request() 
             r#"{"error":{"code":null,"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","param":"prompt"}}"#,
         ),
     ] {
-        assert_eq!(of_body(status, false, body), Error::ContentFiltered, "{body}");
+        assert_eq!(classify_body(status, false, body), Error::ContentFiltered, "{body}");
     }
     let forbidden = r#"{"error":{"code":403,"message":"The key has no access to this project."}}"#;
-    assert_eq!(of_body(403, false, forbidden), Error::Unauthenticated);
+    assert_eq!(classify_body(403, false, forbidden), Error::Unauthenticated);
 }
 
 #[test]
-fn a_model_that_there_is_not_is_known_in_every_wording() {
+fn unknown_model_is_recognized_in_every_wording() {
     for (status, body) in [
         (
             404,
@@ -184,27 +185,27 @@ fn a_model_that_there_is_not_is_known_in_every_wording() {
         ),
     ] {
         for chained in [false, true] {
-            assert_eq!(of_body(status, chained, body), Error::ModelNotFound, "{body}");
+            assert_eq!(classify_body(status, chained, body), Error::ModelNotFound, "{body}");
         }
     }
 }
 
 #[test]
-fn an_image_or_a_file_at_fault_is_the_requests_fault() {
+fn invalid_attachment_is_attachment_refused() {
     for body in [
         r#"{"error":{"code":"invalid_image_url","message":"…"}}"#,
         r#"{"error":{"code":"invalid_value","param":"input[0].content[1].image_url"}}"#,
         r#"{"error":{"code":400,"message":"'input_file' is not supported by llamacpp at this moment"}}"#,
     ] {
-        assert_eq!(of_body(400, true, body), Error::AttachmentRefused, "{body}");
+        assert_eq!(classify_body(400, true, body), Error::AttachmentRefused, "{body}");
     }
 }
 
 #[test]
-fn every_code_of_a_failed_response_is_known() {
+fn failed_response_codes_map_to_errors() {
     let failed = |code: &str| {
-        let error = ErrorObject::of(&json!({ "code": code, "message": "Words." }));
-        of_failed(Some(&error))
+        let error = ErrorObject::from_value(&json!({ "code": code, "message": "Words." }));
+        classify_failed(Some(&error))
     };
     for (codes, expected) in [
         (["server_error", "vector_store_timeout", "a_new_code"].as_slice(), Error::UNAVAILABLE),
@@ -237,24 +238,25 @@ fn every_code_of_a_failed_response_is_known() {
             assert_eq!(failed(code), expected, "{code}");
         }
     }
-    assert_eq!(of_failed(None), Error::UNAVAILABLE);
+    assert_eq!(classify_failed(None), Error::UNAVAILABLE);
 }
 
 #[test]
-fn the_wait_is_kept_for_the_caller() {
+fn retry_after_is_preserved() {
     let retry_after = Some(Duration::from_secs(7));
     let error = &ErrorObject::default();
     for status in [429, 500, 503, 529] {
-        let refused = of_refused(Refused { status, error, retry_after, chained: false });
+        let refused = classify_response(FailedResponse { status, error, retry_after, chained: false });
         assert_eq!(refused.retry_after(), retry_after, "{status}");
     }
 }
 
 #[test]
-fn the_providers_words_never_show() {
+fn provider_text_never_leaks() {
     let secret = "sk-secret and the whole prompt";
     for status in [400, 401, 404, 429, 500] {
-        let error = of(status, json!({ "code": secret, "type": secret, "param": secret, "message": secret }));
+        let error =
+            classify(status, json!({ "code": secret, "type": secret, "param": secret, "message": secret }));
         assert!(!format!("{error} {error:?}").contains("secret"));
     }
 }

@@ -1,91 +1,90 @@
-//! From the bytes of a stream to a reply: the decoder and the fold, one after the other. Pure.
+//! Turns the bytes of a stream into a reply: decodes events and accumulates them. Pure.
 
 use agent::model::{Error, Observer, Reply};
 
-use crate::fold::{Fold, Memory, Progress};
+use crate::accumulator::{Accumulator, Progress, StateOptions};
 use crate::sse::{self, Decoder};
 use crate::wire::error::ErrorObject;
 
-/// What a whole stream may have. Many times the longest answer, since each word of it comes in an
-/// event of its own and the terminal event repeats it.
-const MOST_BYTES: usize = 256 << 20;
+/// The most bytes of a stream. Many times the longest answer, since every word has its own event and the terminal event
+/// repeats the text.
+const MAX_BYTES: usize = 256 << 20;
 
-/// A stream that is being read.
+/// The reader of a response stream.
 #[derive(Debug)]
 pub struct Reader {
     decoder: Decoder,
-    fold: Fold,
+    accumulator: Accumulator,
     bytes: usize,
 }
 
 impl Reader {
-    /// A reader at the start of the response to a request that asks this of the provider's memory. The nonce is
-    /// another one for each response.
-    pub fn new(limits: sse::Limits, memory: Memory, nonce: u64) -> Self {
-        Self { decoder: Decoder::new(limits), fold: Fold::of(memory, nonce), bytes: 0 }
+    /// Creates a reader for the response to a request with this `state`. Pass a different nonce for each response.
+    pub fn new(limits: sse::Limits, state: StateOptions, nonce: u64) -> Self {
+        Self { decoder: Decoder::new(limits), accumulator: Accumulator::new(state, nonce), bytes: 0 }
     }
 
-    /// Whether any text was handed on.
+    /// True if any text was emitted.
     pub fn has_text(&self) -> bool {
-        self.fold.has_text()
+        self.accumulator.has_text()
     }
 
-    /// Whether anything of the output was there.
+    /// True if any output arrived.
     pub fn has_output(&self) -> bool {
-        self.fold.has_output()
+        self.accumulator.has_output()
     }
 
-    /// What the stream said that went wrong.
+    /// Returns the error that the stream reported.
     pub fn error(&self) -> Option<&ErrorObject> {
-        self.fold.error()
+        self.accumulator.error()
     }
 
-    /// Reads a piece and hands the text in it on. What follows the terminal event is ignored. A stream
-    /// that ends before [`Progress::Done`] has no reply.
+    /// Reads a chunk and emits its text. Ignores data after the terminal event. A stream that ends before
+    /// [`Progress::Complete`] has no reply.
     ///
     /// # Errors
     ///
-    /// What the stream says went wrong; [`Error::Malformed`] when it can't be read.
+    /// The error that the stream reports, or [`Error::Malformed`] if it can't be read.
     pub fn push(&mut self, piece: &[u8], observer: &mut Observer<'_>) -> Result<Progress, Error> {
         self.bytes = self.bytes.saturating_add(piece.len());
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_BYTES {
             return Err(Error::Malformed);
         }
-        let fold = &mut self.fold;
-        let mut progress = Ok(Progress::More);
+        let accumulator = &mut self.accumulator;
+        let mut progress = Ok(Progress::Pending);
         let decoded = self.decoder.push(piece, &mut |event| {
-            if progress == Ok(Progress::More) {
-                progress = fold.push(&event.kind, &event.data, observer);
+            if progress == Ok(Progress::Pending) {
+                progress = accumulator.push(&event.kind, &event.data, observer);
             }
         });
         match (progress, decoded) {
-            (Ok(Progress::More), Err(sse::TooLong)) => Err(Error::Malformed),
+            (Ok(Progress::Pending), Err(sse::TooLong)) => Err(Error::Malformed),
             (progress, _) => progress,
         }
     }
 
-    /// The stream ended. Its last event may lack the blank line that would have ended it.
+    /// Ends the stream. The last event may lack its blank line.
     ///
     /// # Errors
     ///
-    /// As of [`Reader::push`]; [`Error::Malformed`] when the response is not whole.
-    pub fn end(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
+    /// As in [`Reader::push`], or [`Error::Malformed`] if the response is incomplete.
+    pub fn finish(&mut self, observer: &mut Observer<'_>) -> Result<Reply, Error> {
         match self.push(b"\n\n", observer)? {
-            Progress::Done(reply) => Ok(reply),
-            Progress::More => Err(Error::Malformed),
+            Progress::Complete(reply) => Ok(reply),
+            Progress::Pending => Err(Error::Malformed),
         }
     }
 
-    /// Reads a response that came whole, where a stream was asked for.
+    /// Reads a response that was sent as one JSON document instead of a stream.
     ///
     /// # Errors
     ///
-    /// As of [`Reader::end`].
-    pub fn whole(&mut self, body: &[u8], observer: &mut Observer<'_>) -> Result<Reply, Error> {
+    /// As in [`Reader::finish`].
+    pub fn read_buffered(&mut self, body: &[u8], observer: &mut Observer<'_>) -> Result<Reply, Error> {
         let body = std::str::from_utf8(body).map_err(|_| Error::Malformed)?;
-        match self.fold.push("", body, observer)? {
-            Progress::Done(reply) => Ok(reply),
-            Progress::More => Err(Error::Malformed),
+        match self.accumulator.push("", body, observer)? {
+            Progress::Complete(reply) => Ok(reply),
+            Progress::Pending => Err(Error::Malformed),
         }
     }
 }

@@ -1,5 +1,4 @@
-//! What a response's headers say about asking again: `retry-after-ms`, `retry-after`,
-//! `x-should-retry`.
+//! The retry headers of a response: `retry-after-ms`, `retry-after` and `x-should-retry`.
 
 use std::time::Duration;
 
@@ -7,17 +6,17 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::HeaderMap;
 
-/// The provider's advice.
+/// The provider's advice on retries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Advice {
-    /// How long to wait.
+    /// The delay before a retry.
     pub retry_after: Option<Duration>,
-    /// Whether to ask again at all.
+    /// True to retry, false not to, `None` if the provider doesn't say.
     pub should_retry: Option<bool>,
 }
 
 impl Advice {
-    /// Reads the headers; what can't be read counts as not said.
+    /// Reads the headers. Ignores invalid values.
     pub fn read(headers: &HeaderMap, now: Timestamp) -> Self {
         let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
         let in_milliseconds = || text("retry-after-ms").and_then(|value| decimal(value, 1_000.0));
@@ -55,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_is_read_in_every_form() {
+    fn retry_after_is_read_in_every_form() {
         assert_eq!(after(&[]), None);
         assert_eq!(after(&[("retry-after", "2")]), Some(Duration::from_secs(2)));
         assert_eq!(after(&[("retry-after", "0.5")]), Some(Duration::from_millis(500)));
@@ -66,13 +65,13 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_win_over_seconds() {
+    fn retry_after_ms_takes_precedence() {
         let both = [("retry-after", "2"), ("retry-after-ms", "70")];
         assert_eq!(after(&both), Some(Duration::from_millis(70)));
     }
 
     #[test]
-    fn nonsense_counts_as_not_said() {
+    fn invalid_headers_are_ignored() {
         for value in ["soon", "-1", "NaN", "1e300", ""] {
             assert_eq!(after(&[("retry-after", value)]), None, "{value}");
         }
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_provider_may_say_whether() {
+    fn should_retry_header_is_read() {
         assert_eq!(read(&[("x-should-retry", "true")]).should_retry, Some(true));
         assert_eq!(read(&[("x-should-retry", "false")]).should_retry, Some(false));
     }

@@ -1,99 +1,99 @@
-//! Whether to ask again, and when.
+//! The retry policy.
 //!
-//! Pure: time and chance come in as values. Only what failed before anything of its output was there may be
-//! asked again, since there is no idempotency key upstream and output is paid for.
+//! Pure: time and jitter are arguments. Retries only calls that failed before any output arrived, since the API has no
+//! idempotency keys and output is billed.
 
 use std::time::Duration;
 
 use agent::model::Error;
 
-use crate::told::Told;
+use crate::error_info::ErrorInfo;
 
 pub mod headers;
 
-/// The longest that a provider's own wish to wait is granted; past it the turn had better fail.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// The longest `retry-after` that is honoured. Beyond it, the turn had better fail.
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// How often and how patiently.
+/// The number of retries and their backoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Attempts after the first.
+    /// The number of attempts after the first.
     pub retries: u32,
-    /// The wait before the first retry; it doubles with each.
-    pub shortest: Duration,
-    /// What the doubling stops at.
-    pub longest: Duration,
+    /// The delay before the first retry. It doubles with each retry.
+    pub initial_backoff: Duration,
+    /// The upper bound of the delay.
+    pub max_backoff: Duration,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { retries: 2, shortest: Duration::from_millis(500), longest: Duration::from_secs(8) }
+        Self { retries: 2, initial_backoff: Duration::from_millis(500), max_backoff: Duration::from_secs(8) }
     }
 }
 
-/// An attempt that came to no reply.
+/// An attempt without a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
-    /// How many attempts came before it.
-    pub before: u32,
-    /// The status it ended with; none when there was no response at all.
+pub struct FailedAttempt {
+    /// The number of attempts before this one.
+    pub prior_attempts: u32,
+    /// The HTTP status. `None` if there was no response.
     pub status: Option<u16>,
-    /// What the failure is called.
+    /// The classified error.
     pub error: Error,
-    /// What the response's headers ask for.
+    /// The response's retry headers.
     pub advice: headers::Advice,
-    /// Whether anything of the output was there: then it was paid for, and may have been shown.
+    /// True if any output arrived. It is billed, and may have been shown.
     pub has_output: bool,
-    /// What an operator is told of it.
-    pub told: Told,
+    /// Details for the log.
+    pub info: ErrorInfo,
 }
 
-impl Attempt {
-    /// One that got no response, or none that it could use.
+impl FailedAttempt {
+    /// Creates an attempt without a response, or without a usable one.
     #[must_use]
-    pub fn without_response(before: u32, error: Error) -> Self {
+    pub fn without_response(prior_attempts: u32, error: Error) -> Self {
         Self {
-            before,
+            prior_attempts,
             status: None,
             error,
             advice: headers::Advice::default(),
             has_output: false,
-            told: Told::default(),
+            info: ErrorInfo::default(),
         }
     }
 }
 
 impl Policy {
-    /// How long to wait before the next attempt; nothing when the failure stands.
+    /// Returns the delay before the next attempt, or `None` if the failure is final.
     ///
-    /// `left` is what remains until the deadline: a wait that would use it up is not begun. `chance`
-    /// from 0 to 1 takes up to a quarter off the wait, so that many callers don't return at once.
-    pub fn wait(&self, attempt: &Attempt, left: Duration, chance: f64) -> Option<Duration> {
-        if attempt.before >= self.retries || !may_pass(attempt) {
+    /// `remaining` is the time until the deadline: a delay that would use it up is not started. `jitter`, from 0 to 1,
+    /// takes up to a quarter off the delay, so that many callers don't retry at once.
+    pub fn next_delay(&self, attempt: &FailedAttempt, remaining: Duration, jitter: f64) -> Option<Duration> {
+        if attempt.prior_attempts >= self.retries || !is_retryable(attempt) {
             return None;
         }
-        let wait = match attempt.advice.retry_after {
-            Some(wait) if wait > LONGEST_WAIT => return None,
-            Some(wait) => wait,
-            None => self.backoff(attempt.before, chance),
+        let delay = match attempt.advice.retry_after {
+            Some(delay) if delay > MAX_RETRY_AFTER => return None,
+            Some(delay) => delay,
+            None => self.backoff(attempt.prior_attempts, jitter),
         };
-        (wait < left).then_some(wait)
+        (delay < remaining).then_some(delay)
     }
 
-    fn backoff(&self, before: u32, chance: f64) -> Duration {
-        let doubled = self.shortest.saturating_mul(2_u32.saturating_pow(before));
-        let share = 1.0 - 0.25 * chance.clamp(0.0, 1.0);
-        doubled.min(self.longest).mul_f64(share)
+    fn backoff(&self, prior_attempts: u32, jitter: f64) -> Duration {
+        let doubled = self.initial_backoff.saturating_mul(2_u32.saturating_pow(prior_attempts));
+        let share = 1.0 - 0.25 * jitter.clamp(0.0, 1.0);
+        doubled.min(self.max_backoff).mul_f64(share)
     }
 }
 
-/// Whether another attempt could end differently. An empty account stays empty whatever is advised.
-fn may_pass(attempt: &Attempt) -> bool {
+/// True if another attempt could succeed. An exhausted quota is final, whatever the headers say.
+fn is_retryable(attempt: &FailedAttempt) -> bool {
     if attempt.error == Error::QuotaExceeded || attempt.has_output {
         return false;
     }
     let by_status = match attempt.status {
-        // A response that failed or broke off before any output is as good as none.
+        // A response that failed or broke off before any output counts as no response.
         None => {
             matches!(attempt.error, Error::Unavailable { .. } | Error::RateLimited { .. } | Error::Malformed)
         }

@@ -1,80 +1,78 @@
-//! Reads an event stream as the WHATWG HTML standard says, in whatever pieces it arrives.
+//! Decodes an event stream as specified by the WHATWG HTML standard, in chunks of any size.
 //!
-//! Written here because of its bounds: of the small crates that decode event streams, the established
-//! ones buffer a line or an event without a limit, and one that has a limit drops what exceeds it and
-//! goes on, where this adapter has to fail: an event that silently disappears could be half an answer.
+//! Written here for its limits. The established crates buffer a line or an event without a limit, and one with a limit
+//! silently drops longer events. This adapter must fail instead: a missing event could be half an answer.
 //!
-//! Deliberately absent: `id` and `retry`, since a response's stream can't be resumed, and any idea of
-//! what the data means.
+//! Ignores `id` and `retry`, since the stream of a response can't be resumed. Doesn't interpret the data.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// The largest line and event, in bytes.
+/// The size limits of a line and of an event, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// A line without its end.
+    /// The most bytes of a line, without its line ending.
     pub line: usize,
-    /// All data of one event.
+    /// The most bytes of the data of an event.
     pub event: usize,
 }
 
 impl Default for Limits {
-    /// The terminal event repeats the whole answer and the tools in one line, hence the megabytes.
+    /// 8 MiB each, since the terminal event repeats the whole answer and the tools in one line.
     fn default() -> Self {
         Self { line: 8 << 20, event: 8 << 20 }
     }
 }
 
-/// One event that had a `data` line, an empty one included.
+/// An event with at least one `data` line, which may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its `event` field; `message` when there was none.
+    /// The `event` field. `message` if there is none.
     pub kind: String,
-    /// Its `data` lines, joined with LF.
+    /// The `data` lines, joined with LF.
     pub data: String,
 }
 
-/// A line or an event exceeds the limits; nothing more can be read.
+/// A line or an event exceeds the limits. The stream can't be read further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a line or an event of the stream is too long")]
+#[error("a line or an event of the stream exceeds the size limit")]
 pub struct TooLong;
 
-/// The state between two pieces of a stream.
+/// The decoder of a stream.
 #[derive(Debug)]
 pub struct Decoder {
     limits: Limits,
-    /// The unfinished line.
+    /// The start of an unfinished line.
     line: Vec<u8>,
-    /// The last piece ended a line with CR; an LF that comes next belongs to it.
+    /// Set if the last chunk ended with CR. A following LF belongs to it.
     after_cr: bool,
-    /// A byte order mark may only lead the first line.
+    /// Set until the first line is read, which alone may start with a byte order mark.
     first_line: bool,
     kind: String,
     data: Option<String>,
 }
 
 impl Decoder {
-    /// A decoder at the start of a stream.
+    /// Creates a decoder for a new stream.
     pub fn new(limits: Limits) -> Self {
         Self { limits, line: Vec::new(), after_cr: false, first_line: true, kind: String::new(), data: None }
     }
 
-    /// Reads a piece and hands each event that it finishes to `sink`. What a stream leaves unfinished
-    /// at its end is no event.
+    /// Reads a chunk and passes each completed event to `sink`. An event that is unfinished at the end of the stream is
+    /// never emitted.
     ///
     /// # Errors
     ///
-    /// [`TooLong`], after the events that came before it.
-    pub fn push(&mut self, mut piece: &[u8], sink: &mut impl FnMut(Event)) -> Result<(), TooLong> {
-        while let Some(first) = piece.first() {
+    /// [`TooLong`], after passing on the events before it.
+    pub fn push(&mut self, mut chunk: &[u8], sink: &mut impl FnMut(Event)) -> Result<(), TooLong> {
+        while let Some(first) = chunk.first() {
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
-                piece = piece.get(1..).unwrap_or_default();
+                chunk = chunk.get(1..).unwrap_or_default();
                 continue;
             }
-            let end = memchr2(b'\r', b'\n', piece);
-            let (part, rest) = piece.split_at_checked(end.unwrap_or(piece.len())).ok_or(TooLong)?;
+            let end = memchr2(b'\r', b'\n', chunk);
+            let (part, rest) = chunk.split_at_checked(end.unwrap_or(chunk.len())).ok_or(TooLong)?;
             if self.line.len().saturating_add(part.len()) > self.limits.line {
                 return Err(TooLong);
             }
@@ -83,7 +81,7 @@ impl Decoder {
                 return Ok(());
             };
             self.after_cr = *end == b'\r';
-            piece = rest;
+            chunk = rest;
             let line = std::mem::take(&mut self.line);
             self.read_line(&line, sink)?;
             self.line = line;
@@ -105,8 +103,8 @@ impl Decoder {
         let field = halves.next().unwrap_or_default();
         let value = halves.next().unwrap_or_default();
         let value = value.strip_prefix(b" ").unwrap_or(value);
-        // No byte of a longer UTF-8 sequence looks like a line end, so decoding by line is the same as
-        // decoding the whole stream.
+        // No byte of a multi-byte UTF-8 sequence looks like a line ending, so decoding line by line equals decoding the
+        // whole stream.
         let value = str::from_utf8(value).map_or_else(|_| String::from_utf8_lossy(value), Cow::Borrowed);
         match field {
             b"event" => value.as_ref().clone_into(&mut self.kind),
@@ -117,8 +115,8 @@ impl Decoder {
     }
 
     fn append(&mut self, value: &str) -> Result<(), TooLong> {
-        let held = self.data.as_ref().map_or(0, |data| data.len() + 1);
-        if held.saturating_add(value.len()) > self.limits.event {
+        let length = self.data.as_ref().map_or(0, |data| data.len() + 1);
+        if length.saturating_add(value.len()) > self.limits.event {
             return Err(TooLong);
         }
         match &mut self.data {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a decoder makes of these pieces: the events, and whether it stopped at something too long.
+/// Decodes these chunks. Returns the events, and true if a size limit was exceeded.
 fn decoded<'a>(limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<(String, String)>, bool) {
     let mut decoder = Decoder::new(limits);
     let mut events = Vec::new();
@@ -22,7 +22,7 @@ fn data(stream: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_line_end_ends_a_line() {
+fn every_line_ending_is_accepted() {
     for stream in [
         "data: a\n\ndata: b\n\n",
         "data: a\r\rdata: b\r\r",
@@ -34,7 +34,7 @@ fn every_line_end_ends_a_line() {
 }
 
 #[test]
-fn a_line_end_split_between_pieces_is_one() {
+fn crlf_split_across_chunks_is_one_line_ending() {
     let pieces = ["data: a\r", "\ndata: b\r", "\n\r", "\ndata: c\n\n"];
     let (events, _) = decoded(Limits::default(), pieces.map(str::as_bytes));
     let data: Vec<&str> = events.iter().map(|(_, data)| data.as_str()).collect();
@@ -42,18 +42,18 @@ fn a_line_end_split_between_pieces_is_one() {
 }
 
 #[test]
-fn lines_of_data_are_joined_and_one_space_is_dropped() {
+fn data_lines_are_joined_and_one_space_is_stripped() {
     assert_eq!(data("data: YHOO\ndata:+2\ndata:  10\n\n"), ["YHOO\n+2\n 10"]);
 }
 
 #[test]
-fn empty_data_is_an_event_and_none_is_not() {
+fn empty_data_is_an_event_and_missing_data_is_not() {
     assert_eq!(data("data\n\ndata\ndata\n\ndata:"), ["", "\n"]);
     assert_eq!(data("event: quiet\n\n: comment\n\n\n"), Vec::<String>::new());
 }
 
 #[test]
-fn a_kind_lasts_for_one_event() {
+fn event_field_applies_to_one_event() {
     let stream = b"event: a\nevent: b\ndata: 1\n\ndata: 2\n\nevent: c\n\ndata: 3\n\n";
     let (events, _) = decoded(Limits::default(), [stream.as_slice()]);
     let kinds: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
@@ -66,25 +66,25 @@ fn comments_and_unknown_fields_are_skipped() {
 }
 
 #[test]
-fn a_byte_order_mark_may_lead_the_stream_only() {
+fn byte_order_mark_is_skipped_only_at_the_start() {
     assert_eq!(data("\u{feff}data: a\n\n\u{feff}data: b\n\n"), ["a"]);
     let pieces: [&[u8]; 3] = [b"\xEF", b"\xBB", b"\xBFdata: a\n\n"];
     assert_eq!(decoded(Limits::default(), pieces).0.len(), 1);
 }
 
 #[test]
-fn what_is_left_unfinished_is_no_event() {
+fn unfinished_event_is_not_emitted() {
     assert_eq!(data("data: a\n\ndata: b\n"), ["a"]);
 }
 
 #[test]
-fn what_is_not_utf_8_is_replaced() {
+fn invalid_utf_8_is_replaced() {
     let (events, _) = decoded(Limits::default(), [b"data: a\xFFb\n\n".as_slice()]);
     assert_eq!(events[0].1, "a\u{fffd}b");
 }
 
 #[test]
-fn a_line_and_an_event_are_bounded() {
+fn line_and_event_size_are_limited() {
     let limits = Limits { line: 10, event: 8 };
     let at = |stream: &str| decoded(limits, [stream.as_bytes()]);
     assert_eq!(at("data: 1234\n\n").0.len(), 1);
@@ -95,9 +95,9 @@ fn a_line_and_an_event_are_bounded() {
     assert_eq!(at("data: 1\n\ndata: 12345").0.len(), 1);
 }
 
-/// What the standard says of each field, of a colon and of the space after it.
+/// Covers the standard's rules for each field, the colon and the space after it.
 #[test]
-fn fields_are_read_to_the_letter() {
+fn fields_follow_the_standard_exactly() {
     for (stream, expected) in [
         ("data:a\n\n", &["a"] as &[_]),
         ("data: a\n\n", &["a"]),
@@ -126,9 +126,9 @@ fn fields_are_read_to_the_letter() {
     }
 }
 
-/// They are no data and end no event, whatever they hold: a NUL in an id, a retry that is no number.
+/// `id` and `retry` carry no data and end no event, whatever their value: a NUL in an id, a retry that is not a number.
 #[test]
-fn ids_and_retries_are_no_data() {
+fn id_and_retry_fields_are_ignored() {
     for field in ["id", "id:", "id: 7", "id: a\0b", "retry: 10", "retry: soon", "retry", "event"] {
         assert_eq!(data(&format!("data: a\n{field}\ndata: b\n\n")), ["a\nb"], "{field:?}");
         assert_eq!(data(&format!("{field}\n\n")), Vec::<String>::new(), "{field:?}");
@@ -136,14 +136,14 @@ fn ids_and_retries_are_no_data() {
 }
 
 #[test]
-fn a_kind_that_is_empty_is_a_message() {
+fn empty_event_field_means_message() {
     for stream in ["event\ndata: a\n\n", "event:\ndata: a\n\n", "event: x\nevent:\ndata: a\n\n"] {
         let (events, _) = decoded(Limits::default(), [stream.as_bytes()]);
         assert_eq!(events, [("message".to_owned(), "a".to_owned())], "{stream:?}");
     }
 }
 
-/// Streams of the bytes that matter to a decoder, with some that don't.
+/// Generates streams of the bytes that matter to a decoder, and a few others.
 fn streams() -> impl Strategy<Value = Vec<u8>> {
     let token = prop::sample::select(vec![
         "data: some",
@@ -168,15 +168,15 @@ fn streams() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn pieces_of_any_size_decode_the_same(
+    fn chunk_size_does_not_change_the_events(
         stream in streams(),
         sizes in prop::collection::vec(1_usize..9, 1..20),
         line in 4_usize..40,
     ) {
         let limits = Limits { line, event: 24 };
-        let whole = decoded(limits, [stream.as_slice()]);
+        let expected = decoded(limits, [stream.as_slice()]);
         let bytewise = decoded(limits, stream.chunks(1));
-        prop_assert_eq!(&whole, &bytewise);
+        prop_assert_eq!(&expected, &bytewise);
         let mut pieces = Vec::new();
         let mut rest = stream.as_slice();
         for size in sizes.iter().cycle() {
@@ -187,22 +187,22 @@ proptest! {
             pieces.push(piece);
             rest = later;
         }
-        prop_assert_eq!(&whole, &decoded(limits, pieces));
+        prop_assert_eq!(&expected, &decoded(limits, pieces));
     }
 
-    /// Whatever the text of our own events is, a reader of any pieces gets it back.
+    /// Events that `contracts` writes are decoded unchanged in chunks of any size.
     #[test]
-    fn what_the_contract_writes_is_read_back(
+    fn contract_events_round_trip(
         texts in prop::collection::vec("(?s).{0,40}", 1..6),
         size in 1_usize..30,
     ) {
-        use contracts::stream::{Delta, Event as Written, EventId, Kind};
+        use contracts::stream::{Delta, Event as StreamEvent, EventId, Kind};
         let mut stream = String::new();
         let mut expected = Vec::new();
         for (at, text) in texts.into_iter().enumerate() {
             let id = EventId::new(at as u64);
             let delta = Delta { index: at as u64, text };
-            stream.push_str(&Written { id, kind: Kind::Delta(delta.clone()) }.to_sse());
+            stream.push_str(&StreamEvent { id, kind: Kind::Delta(delta.clone()) }.to_sse());
             stream.push_str(":\n\n");
             expected.push(delta);
         }
@@ -214,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_can_break_it(stream in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_never_panic(stream in prop::collection::vec(any::<u8>(), 0..400)) {
         let limits = Limits { line: 64, event: 64 };
         prop_assert_eq!(decoded(limits, [stream.as_slice()]), decoded(limits, stream.chunks(1)));
     }

@@ -1,42 +1,42 @@
-//! What an error says of itself, however its provider lays it out.
+//! Error objects, in the layouts of all providers.
 
 use contracts::json_bytes;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// What an error is about. Its `message` is read to classify it and goes nowhere else (I14).
+/// An error object. Its `message` is only used for classification and goes nowhere else (I14).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorObject {
-    /// The most telling member, when it is there.
+    /// The error code.
     pub code: Option<String>,
-    /// A broader class.
+    /// The error type, which is broader than the code.
     pub kind: Option<String>,
-    /// The parameter at fault.
+    /// The invalid parameter.
     pub param: Option<String>,
-    /// The provider's own words.
+    /// The provider's message.
     pub message: Option<String>,
-    /// Whether it tells why a moderator refused the input.
+    /// Set if the error has the reasons of a moderation.
     pub moderated: bool,
 }
 
 impl ErrorObject {
-    /// Reads the body of an error: `{"error": {…}}`, `{"error": "…"}`, the members themselves, or a list of one of
-    /// these. What can't be read says nothing: it would hide the error that it describes.
-    pub fn of_body(body: &[u8]) -> Self {
-        json_bytes::read(body).map(|body| Self::of(&body)).unwrap_or_default()
+    /// Parses an error body: `{"error": {…}}`, `{"error": "…"}`, the members themselves, or a list of one of these.
+    /// Returns an empty error if the body is invalid, so that the status still counts.
+    pub fn from_body(body: &[u8]) -> Self {
+        json_bytes::from_slice(body).map(|body| Self::from_value(&body)).unwrap_or_default()
     }
 
-    /// The same of what was parsed already.
-    pub fn of(value: &Value) -> Self {
+    /// Reads an error from parsed JSON.
+    pub fn from_value(value: &Value) -> Self {
         match value {
-            Value::Array(list) => list.first().map(Self::of).unwrap_or_default(),
+            Value::Array(list) => list.first().map(Self::from_value).unwrap_or_default(),
             Value::String(message) => Self { message: Some(message.clone()), ..Self::default() },
-            Value::Object(members) => Self::of_members(members),
+            Value::Object(members) => Self::from_members(members),
             _ => Self::default(),
         }
     }
 
-    fn of_members(members: &Map<String, Value>) -> Self {
+    fn from_members(members: &Map<String, Value>) -> Self {
         let flat = Self {
             code: text(members, &["code"]),
             kind: text(members, &["type", "status"]),
@@ -45,20 +45,20 @@ impl ErrorObject {
             moderated: false,
         };
         let inner = match members.get("error") {
-            Some(inner @ (Value::Object(_) | Value::String(_))) => Self::of(inner),
+            Some(inner @ (Value::Object(_) | Value::String(_))) => Self::from_value(inner),
             _ => Self::default(),
         };
         let metadata = members.get("metadata").and_then(Value::as_object);
-        // What the provider behind a gateway said.
-        let behind = metadata.and_then(|metadata| text(metadata, &["raw"]));
+        // The error of the provider behind a gateway.
+        let upstream = metadata.and_then(|metadata| text(metadata, &["raw"]));
         let message = inner.message.or(flat.message);
         Self {
             code: inner.code.or(flat.code),
             kind: inner.kind.or(flat.kind),
             param: inner.param.or(flat.param),
-            message: match (message, behind) {
-                (Some(message), Some(behind)) => Some(format!("{message}\n{behind}")),
-                (message, behind) => message.or(behind),
+            message: match (message, upstream) {
+                (Some(message), Some(upstream)) => Some(format!("{message}\n{upstream}")),
+                (message, upstream) => message.or(upstream),
             },
             moderated: inner.moderated || metadata.is_some_and(|metadata| metadata.contains_key("reasons")),
         }
@@ -67,11 +67,11 @@ impl ErrorObject {
 
 impl<'de> Deserialize<'de> for ErrorObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::of(&Value::deserialize(deserializer)?))
+        Ok(Self::from_value(&Value::deserialize(deserializer)?))
     }
 }
 
-/// The first of these members that is a text or a number.
+/// Returns the first of these members that is a string or a number.
 fn text(members: &Map<String, Value>, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| match members.get(*name)? {
         Value::String(text) => Some(text.clone()),

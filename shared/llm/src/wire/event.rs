@@ -1,6 +1,6 @@
-//! The events of a streamed response, and the response they end with.
+//! The events of a streamed response, and the final response.
 //!
-//! Read tolerantly, since a response is paid for once it is there: a member that can't be read counts as absent.
+//! Parsed leniently, since a response is billed even if a detail is malformed: an invalid member counts as absent.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -10,68 +10,68 @@ use super::error::ErrorObject;
 use super::item::Item;
 use super::usage::Usage;
 
-/// One event, told apart by its data's `type`.
+/// An event, distinguished by the `type` of its data.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type")]
 pub enum Event {
     /// The response begins.
     #[serde(rename = "response.created")]
     Created {
-        /// What it goes on from.
-        #[serde(default, deserialize_with = "readable")]
-        response: Begun,
+        /// The start of the response.
+        #[serde(default, deserialize_with = "lenient")]
+        response: CreatedResponse,
     },
     /// An item begins.
     #[serde(rename = "response.output_item.added")]
     ItemAdded,
-    /// Some text was written.
+    /// A piece of text.
     #[serde(rename = "response.output_text.delta")]
     TextDelta(Delta),
-    /// Some of a refusal was written.
+    /// A piece of a refusal.
     #[serde(rename = "response.refusal.delta")]
     RefusalDelta(Delta),
-    /// An item is whole.
+    /// An item is complete.
     #[serde(rename = "response.output_item.done")]
     ItemDone {
         /// The item.
         #[serde(default)]
         item: Item,
     },
-    /// The response is whole.
+    /// The response is complete.
     #[serde(rename = "response.completed")]
     Completed {
-        /// All of it.
+        /// The complete response.
         response: Response,
     },
     /// The response failed.
     #[serde(rename = "response.failed")]
     Failed {
-        /// What there is of it, with the error.
+        /// The partial response, with the error.
         response: Response,
     },
     /// The response stopped early.
     #[serde(rename = "response.incomplete")]
     Incomplete {
-        /// What there is of it, with the reason.
+        /// The partial response, with the reason.
         response: Response,
     },
-    /// The stream failed. The published shape is flat, some servers nest it.
+    /// The stream failed. The published shape is flat; some servers nest it.
     #[serde(rename = "error")]
     Error(ErrorObject),
-    /// Anything else, types that do not exist yet included.
+    /// Any other type, including future ones.
     #[serde(other)]
     Other,
 }
 
 impl Event {
-    /// Reads an event's data. Where that has no `type`, the stream's `event` field tells, and else what the data
-    /// looks like: a whole response, as it comes where no stream was understood, or an error.
+    /// Parses the data of an event. If it has no `type`, the stream's `event` field decides, or else the shape of the
+    /// data: either an error, or a complete response from a server without streaming.
     ///
     /// # Errors
     ///
-    /// When the data is no JSON object.
+    /// If the data is not a JSON object.
     pub fn read(kind: &str, data: &str) -> serde_json::Result<Self> {
-        if let Ok(Piece { kind: "response.output_text.delta", output_index, content_index, delta }) =
+        if let Ok(TextDelta { kind: "response.output_text.delta", output_index, content_index, delta }) =
             serde_json::from_str(data)
         {
             return Ok(Self::TextDelta(Delta { output_index, content_index, delta }));
@@ -79,7 +79,7 @@ impl Event {
         let mut data: serde_json::Map<String, Value> = serde_json::from_str(data)?;
         if !data.get("type").is_some_and(Value::is_string) {
             let kind = match kind {
-                "" | "message" => kind_of(&data),
+                "" | "message" => infer_kind(&data),
                 kind => kind,
             };
             if data.get("object").is_some_and(|object| object == "response") {
@@ -91,7 +91,7 @@ impl Event {
     }
 }
 
-fn kind_of(data: &serde_json::Map<String, Value>) -> &'static str {
+fn infer_kind(data: &serde_json::Map<String, Value>) -> &'static str {
     let named = |name: &str| data.get(name).and_then(Value::as_str);
     match (named("object"), named("status")) {
         (Some("response"), Some("failed" | "cancelled")) => "response.failed",
@@ -104,10 +104,10 @@ fn kind_of(data: &serde_json::Map<String, Value>) -> &'static str {
     }
 }
 
-/// What nearly every event of a stream is, read without a tree of its members. What is not just so is read as the
-/// others are.
+/// A text delta in the published shape, which nearly all events have. Parsed without an intermediate tree; everything
+/// else takes the lenient path.
 #[derive(Deserialize)]
-struct Piece<'a> {
+struct TextDelta<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     output_index: u32,
@@ -115,77 +115,75 @@ struct Piece<'a> {
     delta: String,
 }
 
-/// A piece of a part's text.
+/// A piece of the text of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Delta {
-    /// Which item.
-    #[serde(default, deserialize_with = "readable")]
+    /// The index of the item.
+    #[serde(default, deserialize_with = "lenient")]
     pub output_index: u32,
-    /// Which part of the item.
-    #[serde(default, deserialize_with = "readable")]
+    /// The index of the part within the item.
+    #[serde(default, deserialize_with = "lenient")]
     pub content_index: u32,
-    /// The piece.
-    #[serde(default, deserialize_with = "readable")]
+    /// The text.
+    #[serde(default, deserialize_with = "lenient")]
     pub delta: String,
 }
 
-/// A response as its first event shows it.
+/// The response in its first event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct Begun {
-    /// The response that it goes on from; null when it goes on from none.
-    #[serde(default, deserialize_with = "present")]
+pub struct CreatedResponse {
+    /// The response that it continues from. Null if it continues from none.
+    #[serde(default, deserialize_with = "nullable")]
     pub previous_response_id: Option<Option<String>>,
 }
 
-/// A response as its terminal event shows it.
+/// The response in its terminal event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Response {
-    /// Its id, to continue from.
-    #[serde(default, deserialize_with = "readable")]
+    /// The id, to continue from.
+    #[serde(default, deserialize_with = "lenient")]
     pub id: Option<String>,
     /// The model that answered.
-    #[serde(default, deserialize_with = "readable")]
+    #[serde(default, deserialize_with = "lenient")]
     pub model: Option<String>,
-    /// Whether it is whole; the event's type says so too.
-    #[serde(default, deserialize_with = "readable")]
+    /// The status, which the event's type repeats.
+    #[serde(default, deserialize_with = "lenient")]
     pub status: Option<String>,
-    /// Whether it is kept, to go on from.
-    #[serde(default, deserialize_with = "readable")]
+    /// True if the response is stored, so that a request can continue from it.
+    #[serde(default, deserialize_with = "lenient")]
     pub store: Option<bool>,
-    /// The response that it went on from; null when it went on from none.
-    #[serde(default, deserialize_with = "present")]
+    /// The response that it continued from. Null if it continued from none.
+    #[serde(default, deserialize_with = "nullable")]
     pub previous_response_id: Option<Option<String>>,
-    /// What was written.
-    #[serde(default, deserialize_with = "readable")]
+    /// The output items.
+    #[serde(default, deserialize_with = "lenient")]
     pub output: Vec<Item>,
-    /// Tokens used.
+    /// The token usage.
     #[serde(default)]
     pub usage: Usage,
-    /// Why it failed.
+    /// The error, if the response failed.
     #[serde(default)]
     pub error: Option<ErrorObject>,
-    /// Why it stopped early.
-    #[serde(default, deserialize_with = "readable")]
+    /// The reason, if the response is incomplete.
+    #[serde(default, deserialize_with = "lenient")]
     pub incomplete_details: Option<IncompleteDetails>,
 }
 
-/// Why a response stopped early.
+/// The reason of an incomplete response.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct IncompleteDetails {
     /// `max_output_tokens`, `content_filter`, …
-    #[serde(default, deserialize_with = "readable")]
+    #[serde(default, deserialize_with = "lenient")]
     pub reason: Option<String>,
 }
 
-/// What can be read as it should be, and the default in place of anything else.
-fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
-    deserializer: D,
-) -> Result<T, D::Error> {
+/// Deserializes a member, or returns the default if it is invalid.
+fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(deserializer: D) -> Result<T, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
-/// Tells a member that is null from one that is not there, or can't be read.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+/// Deserializes a nullable member: `Some(None)` for null, and `None` if it is absent or invalid.
+fn nullable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Null => Some(None),
         Value::String(id) => Some(Some(id)),
@@ -202,18 +200,18 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_is_read_alike_whether_it_is_just_so_or_not() {
-        let whole = r#"{"type":"response.output_text.delta","sequence_number":4,"item_id":"m","output_index":1,"content_index":2,"delta":"a\"\u00e9","logprobs":[{"a":1}]}"#;
-        let of = |data: &str| Event::read("", data).unwrap();
-        assert_eq!(of(whole), delta(1, 2, "a\"é"));
-        // An escaped type, a member twice, numbers that are none, members that are not there.
-        assert_eq!(of(&whole.replace("output_text", "output\\u005ftext")), delta(1, 2, "a\"é"));
-        assert_eq!(of(&whole.replace("\"logprobs\"", "\"delta\":\"b\",\"logprobs\"")), delta(1, 2, "b"));
-        assert_eq!(of(&whole.replace(":1,", ":\"1\",")), delta(0, 2, "a\"é"));
-        assert_eq!(of(r#"{"type":"response.output_text.delta"}"#), delta(0, 0, ""));
-        assert_eq!(of(&whole.replace("output_text.delta", "output_text.done")), Event::Other);
+    fn fast_and_lenient_paths_read_the_same_delta() {
+        let event = r#"{"type":"response.output_text.delta","sequence_number":4,"item_id":"m","output_index":1,"content_index":2,"delta":"a\"\u00e9","logprobs":[{"a":1}]}"#;
+        let read = |data: &str| Event::read("", data).unwrap();
+        assert_eq!(read(event), delta(1, 2, "a\"é"));
+        // An escaped type, a duplicate member, invalid numbers, missing members.
+        assert_eq!(read(&event.replace("output_text", "output\\u005ftext")), delta(1, 2, "a\"é"));
+        assert_eq!(read(&event.replace("\"logprobs\"", "\"delta\":\"b\",\"logprobs\"")), delta(1, 2, "b"));
+        assert_eq!(read(&event.replace(":1,", ":\"1\",")), delta(0, 2, "a\"é"));
+        assert_eq!(read(r#"{"type":"response.output_text.delta"}"#), delta(0, 0, ""));
+        assert_eq!(read(&event.replace("output_text.delta", "output_text.done")), Event::Other);
         let named = Event::read("response.output_text.delta", r#"{"delta":"a"}"#).unwrap();
         assert_eq!(named, delta(0, 0, "a"));
-        assert!(Event::read("", &format!("{whole}}}")).is_err() && Event::read("", "[]").is_err());
+        assert!(Event::read("", &format!("{event}}}")).is_err() && Event::read("", "[]").is_err());
     }
 }

@@ -3,68 +3,68 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// What the provider's own tools are told as.
+/// The item types of hosted tools.
 const HOSTED: [&str; 5] =
     ["web_search_call", "file_search_call", "code_interpreter_call", "mcp_list_tools", "mcp_call"];
 
-/// One item of the output.
+/// An item of the output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Item {
-    /// Something said: its texts and refusals, in order, and the annotations beside them.
+    /// A message: its texts and refusals, in order, and their annotations.
     Message(Vec<String>, Vec<Value>),
-    /// A function to call.
+    /// A function call.
     FunctionCall(Call),
-    /// How the model came to what follows, where it can be told again.
+    /// Reasoning that can be replayed.
     Reasoning(Reasoning),
-    /// What a tool of the provider's did, as it came.
+    /// A call of a hosted tool, unchanged.
     Hosted(Value),
-    /// What does not exist yet.
+    /// Any other type, including future ones.
     #[default]
     Other,
 }
 
-/// A function to call.
+/// A function call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The id to answer with, where there is one.
+    /// The call id that the output refers to, if there is one.
     pub call_id: Option<String>,
-    /// The item's own id.
+    /// The item's id.
     pub id: Option<String>,
-    /// The function; empty where it is not named.
+    /// The function name. Empty if it is missing.
     pub name: String,
-    /// A JSON text, as the model wrote it.
+    /// The arguments as JSON text, as the model wrote it.
     pub arguments: String,
 }
 
-/// Reasoning that its provider alone can read.
+/// Reasoning, encrypted by its provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reasoning {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// What is told of it in words.
+    /// The summary.
     pub summary: Vec<Value>,
-    /// All of it.
+    /// The encrypted content.
     pub encrypted: String,
 }
 
 impl<'de> Deserialize<'de> for Item {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(match Value::deserialize(deserializer)? {
-            Value::Object(members) => Self::of(&members),
+            Value::Object(members) => Self::from_members(&members),
             _ => Self::Other,
         })
     }
 }
 
 impl Item {
-    fn of(members: &Map<String, Value>) -> Self {
+    fn from_members(members: &Map<String, Value>) -> Self {
         match members.get("type").and_then(Value::as_str) {
             Some("message") => match members.get("content") {
                 Some(Value::String(text)) => Self::Message(vec![text.clone()], Vec::new()),
                 Some(Value::Array(parts)) => {
                     let annotations = parts.iter().filter_map(|part| part.get("annotations")?.as_array());
                     Self::Message(
-                        parts.iter().filter_map(said).map(str::to_owned).collect(),
+                        parts.iter().filter_map(part_text).map(str::to_owned).collect(),
                         annotations.flatten().cloned().collect(),
                     )
                 }
@@ -95,8 +95,8 @@ impl Item {
     }
 }
 
-/// What a part says; the model may decline, and says so.
-fn said(part: &Value) -> Option<&str> {
+/// Returns the text of a part, or the refusal.
+fn part_text(part: &Value) -> Option<&str> {
     let name = match part.get("type")?.as_str()? {
         "output_text" | "text" => "text",
         "refusal" => "refusal",
@@ -105,7 +105,7 @@ fn said(part: &Value) -> Option<&str> {
     part.get(name)?.as_str()
 }
 
-/// A member that says something.
+/// Returns a member that is a non-empty string.
 fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
     members.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }

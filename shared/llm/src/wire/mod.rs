@@ -1,8 +1,7 @@
-//! The Responses API on the wire, as far as this adapter speaks it.
+//! The wire types of the Responses API, as far as this adapter uses them.
 //!
-//! Requests are only written and events are only read. What is read is read tolerantly: an event,
-//! item or part of a type that is not listed here is skipped, and members that nobody reads are not
-//! named.
+//! Requests are only serialized and events only deserialized. Deserialization is lenient: unknown types of events, items
+//! and parts are skipped, and unused members are not listed.
 
 pub mod error;
 pub mod event;

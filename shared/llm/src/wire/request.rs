@@ -1,58 +1,58 @@
 //! A request to `POST {base}/responses`.
 
-use agent::hosted::{MemoryLimit, SearchContextSize};
-use agent::settings::{Effort, ServiceTier, Verbosity};
+use agent::hosted_tools::{MemoryLimit, SearchContextSize};
+use agent::model_settings::{Effort, ServiceTier, Verbosity};
 use serde::Serialize;
 use serde_json::Value;
 
-/// The whole body (AGN-003 §3).
+/// The request body.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Request<'a> {
     /// The provider's model id.
     pub model: &'a str,
-    /// Absent when the context sets none, since some models refuse it.
+    /// The sampling temperature. Absent if the context sets none, since some models reject it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// From which share of the likeliest words the model chooses.
+    /// The nucleus sampling threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// The most tokens the reply may have.
+    /// The most tokens of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
-    /// How much a reasoning model may think.
+    /// The reasoning settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
-    /// How the text of the reply is to be.
+    /// The text settings of the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<Text<'a>>,
-    /// The provider's tier of service.
+    /// The service tier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_tier: Option<ServiceTier>,
-    /// Whether one reply may call several tools.
+    /// True if one reply may call several tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
-    /// Requests with one key share a cache.
+    /// The cache key. Requests with the same key share a prompt cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_cache_key: Option<&'a str>,
-    /// Whose request it is, as a hash.
+    /// A hash that identifies the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safety_identifier: Option<&'a str>,
-    /// False when the provider may not keep the reply; absent otherwise, since keeping is the default.
+    /// False if the provider may not store the reply. Absent otherwise, since storing is the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<bool>,
-    /// What the response shall hold besides.
+    /// Additional data of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<[&'static str; 1]>,
-    /// Always true: only a stream can be watched, forwarded and ended early.
+    /// Always true: only a stream can be monitored, forwarded and cancelled.
     pub stream: bool,
-    /// The tools that the model may call. They stand before the input, whose end changes with every call: so
-    /// the beginning of a request is that of the one before.
+    /// The tools that the model may call. Serialized before the input, which grows with every call, so that successive
+    /// requests share a prefix.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<Offered<'a>>,
-    /// The response that this request continues from (AGN-003 §4.4).
+    pub tools: Vec<ToolSpec<'a>>,
+    /// The response that this request continues from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_response_id: Option<&'a str>,
-    /// Messages and replies of the conversation, answers to calls, and the message of this call.
+    /// The history, the outputs of calls, and the user message.
     pub input: Vec<Item<'a>>,
     /// The tool that the model must call.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,17 +62,17 @@ pub struct Request<'a> {
 /// `{"effort": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Reasoning {
-    /// The provider's word for it.
+    /// The reasoning effort.
     pub effort: Effort,
 }
 
 /// `{"format": …, "verbosity": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Text<'a> {
-    /// The JSON that it has to be.
+    /// The JSON schema of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format<'a>>,
-    /// How many words it makes.
+    /// The verbosity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<Verbosity>,
 }
@@ -81,28 +81,28 @@ pub struct Text<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "json_schema")]
 pub struct Format<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// What it is for.
+    /// The description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<&'a str>,
     /// The JSON schema.
     pub schema: &'a Value,
-    /// Whether the provider holds the model to it.
+    /// True if the provider enforces the schema.
     pub strict: bool,
 }
 
-/// One item of the input.
+/// An item of the input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Item<'a> {
-    /// The answer to a function call.
+    /// The output of a function call.
     CallOutput(CallOutput<'a>),
     /// A function call of an earlier reply.
     Call(Call<'a>),
-    /// How the model came to it.
-    Reasoned(Reasoned<'a>),
-    /// What a tool of the provider's did on the way, as it came.
+    /// Reasoning of an earlier reply.
+    Reasoning(ReasoningItem<'a>),
+    /// A hosted tool call of an earlier reply, unchanged.
     Hosted(&'a Value),
     /// A message.
     Message(Message<'a>),
@@ -112,9 +112,9 @@ pub enum Item<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "function_call_output")]
 pub struct CallOutput<'a> {
-    /// The call that is answered.
+    /// The id of the call.
     pub call_id: &'a str,
-    /// JSON as text.
+    /// The output, as JSON text.
     pub output: std::borrow::Cow<'a, str>,
 }
 
@@ -122,63 +122,62 @@ pub struct CallOutput<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "function_call")]
 pub struct Call<'a> {
-    /// What its output names.
+    /// The id that the output refers to.
     pub call_id: &'a str,
-    /// The function.
+    /// The function name.
     pub name: &'a str,
-    /// JSON as text.
+    /// The arguments, as JSON text.
     pub arguments: &'a str,
 }
 
 /// `{"type": "reasoning", …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "reasoning")]
-pub struct Reasoned<'a> {
-    /// The provider's id of it.
+pub struct ReasoningItem<'a> {
+    /// The provider's id.
     pub id: &'a str,
-    /// Its summary, as it came.
+    /// The summary, unchanged.
     pub summary: &'a [Value],
-    /// The reasoning itself.
+    /// The encrypted reasoning.
     pub encrypted_content: &'a str,
 }
 
-/// `{"role": …, "content": […]}`, as AGN-003 prints it.
+/// `{"role": …, "content": […]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message<'a> {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: Content<'a>,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Content<'a> {
     /// Parts, in order.
     Parts(Vec<Part<'a>>),
-    /// Text alone. The model's own earlier words go so: as an `output_text` part they would need the id of a
-    /// message that the provider has stored.
+    /// Plain text, for earlier replies of the model: an `output_text` part would need the id of a stored message.
     Text(&'a str),
 }
 
-/// Who speaks.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The orchestrator.
     System,
-    /// The user's side.
+    /// The user.
     User,
-    /// The model, in an earlier turn that is told again.
+    /// The model, in a replayed turn.
     Assistant,
 }
 
-/// One part of a message.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Part<'a> {
-    /// Text; the API refuses the type `text` of older documents.
+    /// Text. The API rejects the older type `text`.
     InputText {
         /// The text.
         text: std::borrow::Cow<'a, str>,
@@ -187,12 +186,12 @@ pub enum Part<'a> {
     InputImage {
         /// A `data:` URL.
         image_url: String,
-        /// How closely the model looks; `auto` leaves it to the provider.
+        /// The level of detail. `auto` leaves it to the provider.
         detail: &'static str,
     },
     /// A document.
     InputFile {
-        /// Its name; the provider takes the kind of document from it too.
+        /// The file name, from which the provider also derives the document type.
         filename: &'a str,
         /// A `data:` URL.
         file_data: String,
@@ -202,8 +201,8 @@ pub enum Part<'a> {
 /// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Offered<'a> {
-    /// Answered by whoever asks.
+pub enum ToolSpec<'a> {
+    /// Run by the caller.
     Function(Tool<'a>),
     /// Run by the provider.
     Hosted(Hosted<'a>),
@@ -215,39 +214,39 @@ pub enum Offered<'a> {
 pub enum Hosted<'a> {
     /// Searches the web.
     WebSearch {
-        /// Where it may.
+        /// The domains to search.
         #[serde(skip_serializing_if = "Option::is_none")]
         filters: Option<Domains<'a>>,
-        /// How much of what it finds the model reads.
+        /// The share of the results that the model reads.
         #[serde(skip_serializing_if = "Option::is_none")]
         search_context_size: Option<SearchContextSize>,
     },
-    /// Searches the provider's stores.
+    /// Searches the provider's vector stores.
     FileSearch {
-        /// Which.
+        /// The vector stores.
         vector_store_ids: &'a [String],
-        /// How many results the model reads at most.
+        /// The most results that the model reads.
         #[serde(skip_serializing_if = "Option::is_none")]
         max_num_results: Option<u32>,
     },
     /// Runs code.
     CodeInterpreter {
-        /// Where.
+        /// The container.
         container: Container<'a>,
     },
     /// The tools of a remote server.
     Mcp {
-        /// What the model calls it.
+        /// The label of the server.
         server_label: &'a str,
-        /// Where it is.
+        /// The URL of the server.
         server_url: &'a str,
-        /// What it is for.
+        /// The description of the server.
         #[serde(skip_serializing_if = "Option::is_none")]
         server_description: Option<&'a str>,
-        /// Which of its tools.
+        /// The tools that the model may use.
         #[serde(skip_serializing_if = "Option::is_none")]
         allowed_tools: Option<&'a [String]>,
-        /// `never`: there is nobody to ask.
+        /// Always `never`, since nobody could approve.
         require_approval: &'static str,
     },
 }
@@ -259,14 +258,14 @@ pub struct Domains<'a> {
     pub allowed_domains: &'a [String],
 }
 
-/// `{"type": "auto", …}`: the provider makes one, or goes on with the conversation's.
+/// `{"type": "auto", …}`: the provider creates a container, or reuses that of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "auto")]
 pub struct Container<'a> {
-    /// Files that are there.
+    /// The files in the container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_ids: Option<&'a [String]>,
-    /// How much memory it has.
+    /// The memory limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<MemoryLimit>,
 }
@@ -275,20 +274,20 @@ pub struct Container<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "function")]
 pub struct Tool<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// What it does.
+    /// The description.
     pub description: &'a str,
-    /// JSON schema of its arguments.
+    /// The JSON schema of the arguments.
     pub parameters: &'a Value,
-    /// Whether the provider holds the model to the schema.
+    /// True if the provider enforces the schema.
     pub strict: bool,
 }
 
-/// `{"type": "function", "name": …}` (AGN-003 §6.2 on the API's wire).
+/// `{"type": "function", "name": …}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "function")]
 pub struct ToolChoice<'a> {
-    /// The tool that must be called.
+    /// The tool that the model must call.
     pub name: &'a str,
 }

@@ -1,27 +1,27 @@
-//! Tokens used, as a response tells them.
+//! The token usage of a response.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// Where providers tell the tokens that they wrote to their cache: the published place first, then that of servers
-/// that hand on what Anthropic's models say.
+/// JSON Pointers to the tokens written to the cache: first the published one, then those of servers that pass on the
+/// usage of Anthropic's models.
 const CACHE_WRITES: [&str; 3] = [
     "/input_tokens_details/cache_write_tokens",
     "/input_tokens_details/cache_creation_tokens",
     "/cache_creation_input_tokens",
 ];
 
-/// Tokens used. What is not told, or not as a number, is zero, or unknown where it is a part of another.
+/// The token usage. A missing or invalid count is zero, or `None` if it is part of another count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The counts, where any were told.
-    pub told: Option<contracts::Usage>,
+    /// The counts, if the response has any.
+    pub counts: Option<contracts::Usage>,
 }
 
 impl<'de> Deserialize<'de> for Usage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let usage = Value::deserialize(deserializer)?;
-        Ok(Self { told: usage.is_object().then(|| read(&usage)) })
+        Ok(Self { counts: usage.is_object().then(|| read(&usage)) })
     }
 }
 
@@ -40,11 +40,11 @@ fn read(usage: &Value) -> contracts::Usage {
     }
 }
 
-/// A count, however it is written: some servers count in floating point.
+/// Reads a count. Some servers send floating-point numbers.
 fn count(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let rounded = value.as_f64()?.round();
-        // Beyond this a count is none, and no whole number that is written so differs from it.
+        // A larger number is no plausible count. Below this, rounding is exact.
         (0.0..1e15).contains(&rounded).then(|| format!("{rounded:.0}").parse().ok())?
     })
 }

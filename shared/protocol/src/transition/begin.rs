@@ -1,4 +1,4 @@
-//! Begin: a user turn meets what is stored.
+//! Begin: decides on a user turn from the stored state, and starts it.
 
 use std::time::Duration;
 
@@ -10,115 +10,114 @@ use contracts::{
 };
 
 use super::{
-    finalize::{self, Finalized},
-    settle, take, wait,
+    finalize::{self, Finalization},
+    settle, take_over, wait,
 };
 use crate::{
-    chain::{self, Rebuild, Start, Target, Upstream},
+    ancestry::{ParentRef, RerunOf},
+    chain::{self, ChainStart, ReplayReason, Target, Upstream},
     change::{Commit, Condition, SessionChange, TurnChange},
-    detail::{Findings, Participant, RequestDetail, Summary},
+    detail::{Excerpt, OutcomeSummary, Participant, RequestDetail},
     id::{AttemptId, TurnKey},
-    line::{After, Repeats},
     payload::StoredRequest,
     session::{ChainHead, Contexts, Hints, LastTurn, Session, SolutionChange},
     timing::Timing,
-    turn::{Reason, Stage, State, Turn},
+    turn::{EndReason, Stage, State, Turn},
 };
 
-/// A user turn as it was submitted, as far as its fate depends on it.
+/// The part of a submitted user turn that the decision depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submission {
-    /// Which turn of which session.
+    /// The turn's key.
     pub key: TurnKey,
-    /// Who submitted it.
-    pub by: User,
-    /// The request, as a hash.
+    /// The user who submitted it.
+    pub requested_by: User,
+    /// The fingerprint of the request.
     pub fingerprint: Fingerprint,
-    /// The id that it stored the request under.
+    /// The submission's id, under which the request is stored.
     pub id: Option<AttemptId>,
     /// The contexts that the request names.
     pub contexts: Contexts,
-    /// The hints that the request gives.
+    /// The hints in the request.
     pub hints: Hints,
-    /// What the session is called if this turn creates it.
+    /// The session's name if this turn creates it.
     pub session_name: String,
-    /// The head of the instruction.
-    pub instruction_summary: Summary,
-    /// What it does to the session's solution context.
+    /// An excerpt of the instruction.
+    pub instruction_summary: Excerpt,
+    /// The change of the session's solution context.
     pub solution: SolutionChange,
-    /// Whether the client wants a stream.
+    /// True if the client asked for a stream.
     pub streamed: bool,
 }
 
 impl Submission {
-    /// Where it stored the request.
+    /// Returns the name of the stored request.
     #[must_use]
     pub fn stored_request(&self) -> StoredRequest {
-        StoredRequest { fingerprint: self.fingerprint, by: self.id.clone() }
+        StoredRequest { fingerprint: self.fingerprint, submission_id: self.id.clone() }
     }
 }
 
-/// What a turn is begun with, found out from the contexts of its session: once, and the same for the chain
-/// and for the work.
+/// The setup of a turn, resolved once from the session's contexts, so that the chain and the work use the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
-    /// The contexts of a session that this turn creates: those that the request names, and the agent's own
-    /// conversation context where it names none.
+    /// The contexts of a session that this turn creates: those in the request, with the agent's own conversation
+    /// context as the default.
     pub contexts: Contexts,
-    /// Who of the org may see a session that this turn creates.
+    /// The visibility of a session that this turn creates.
     pub visibility: Visibility,
-    /// The mode that a new session starts in (AGN-011 §3.1).
-    pub first_mode: String,
-    /// Where the turn is to go.
+    /// The mode in which a new session starts.
+    pub initial_mode: String,
+    /// The model and provider to call.
     pub target: Target,
-    /// The files that come with it, and which of them go to the model.
+    /// The files of the request, and which of them go to the model.
     pub files: Vec<AgentSessionActiveFileRef>,
-    /// Of a rerun: what it repeats, and what it goes on from.
+    /// The repeated turn and the parent, if the turn is a rerun.
     pub rerun: Option<Rerun>,
-    /// A session that its session's line leads into, where that was purged since the turn before.
-    pub cut: Option<PurgedOrigin>,
+    /// An ancestor session that was purged since the last turn.
+    pub purged_ancestor: Option<PurgedAncestor>,
 }
 
-/// A session that the line of another one leads into was purged.
+/// A purged session in the ancestry of another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PurgedOrigin {
-    /// Which.
+pub struct PurgedAncestor {
+    /// The purged session.
     pub session: SessionId,
-    /// The sessions between, which are still there.
-    pub reached: Vec<SessionId>,
+    /// The sessions in between, which still exist.
+    pub remaining_ancestors: Vec<SessionId>,
 }
 
-/// A turn that runs another one again (DD-006).
+/// A rerun of an earlier turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rerun {
-    /// What it repeats.
-    pub repeats: Repeats,
-    /// What it goes on from in the place of what its session has come to.
-    pub basis: Basis,
+    /// The repeated turn.
+    pub rerun_of: RerunOf,
+    /// The state that it continues from instead of the session's latest.
+    pub parent: ParentState,
 }
 
-/// What a turn goes on from.
+/// The state that a turn continues from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Basis {
-    /// The turn.
-    pub after: After,
-    /// What that left with its provider.
+pub struct ParentState {
+    /// The parent turn.
+    pub turn: ParentRef,
+    /// The response chain that the parent left at its provider.
     pub chain: Option<ChainHead>,
-    /// The mode that the turn begins in.
+    /// The mode that the turn starts in.
     pub mode: String,
 }
 
-impl Basis {
-    /// What an ordinary turn goes on from: what its session has come to.
+impl ParentState {
+    /// Returns the session's latest state, from which an ordinary turn continues.
     #[must_use]
-    pub fn of(session: &Session) -> Self {
-        Self { after: session.next_after(), chain: session.chain.clone(), mode: session.mode.clone() }
+    pub fn from_session(session: &Session) -> Self {
+        Self { turn: session.next_parent(), chain: session.chain.clone(), mode: session.mode.clone() }
     }
 }
 
-/// What is stored, read consistently.
+/// A consistent read of the session and its turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct Snapshot {
     /// The session.
     pub session: Option<Session>,
     /// The turn that the request names.
@@ -127,51 +126,53 @@ pub struct Seen {
     pub open: Option<Turn>,
 }
 
-impl Seen {
-    /// The turn that a submission names, if it is there.
+impl Snapshot {
+    /// Returns the turn that a submission names, if it exists.
     #[must_use]
-    pub fn turn_of(&self, submission: &Submission) -> Option<&Turn> {
-        // The two reads are not one snapshot: the session may name the turn as open already while the
-        // turn's own read came too early to see it.
+    pub fn turn_for(&self, submission: &Submission) -> Option<&Turn> {
+        // The two reads are not atomic: the session may already name the turn as open, while the read of the turn
+        // itself came too early to see it.
         let open_is_this = self.open.as_ref().filter(|open| open.key == submission.key);
         self.turn.as_ref().or(open_is_this)
     }
 }
 
-/// What a user turn comes to.
+/// The decision on a user turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing is in the way.
+    /// Start the turn.
     Begin,
-    /// The session's open turn is settled or awaits tool results: close it in the same transaction.
+    /// Start the turn and close the session's open turn, which is settled or awaits tool results, in the same
+    /// transaction.
     BeginClosing(Turn),
-    /// The session's open turn ran until its lease was over: salvage it first, then decide again.
+    /// Salvage the session's open turn first, whose lease has expired, then decide again.
     SalvageFirst(Turn),
-    /// The same request came before and has something to answer with.
+    /// Answer from the stored turn: the same request came before and has an outcome or open tool calls.
     Replay(Turn),
-    /// The same request came before and runs.
+    /// Wait for the running turn: the same request came before.
     Wait(Turn),
-    /// The same request came before and its attempt died.
+    /// Take the turn over: the same request came before and its attempt died.
     TakeOver(Turn),
-    /// The turn id belongs to another request, or to another user's.
+    /// Refuse: the turn id belongs to another request or another user.
     Conflict,
-    /// Another turn of the session runs.
+    /// Refuse: another turn of the session runs.
     Busy {
-        /// Which.
+        /// The running turn.
         turn: TurnId,
-        /// How long it is likely to go on.
+        /// An estimate of the time to wait.
         wait: Duration,
     },
-    /// The session was deleted.
+    /// Refuse: the session was deleted.
     Deleted,
-    /// The request names other contexts than the session has.
-    OtherContexts,
+    /// Refuse: the request names other contexts than the session has.
+    ContextMismatch,
 }
 
-/// Decides on values alone; the condition of the write makes it hold.
+/// Decides on a user turn, on values alone. The condition of the write protects the decision from changes since the
+/// read.
 ///
 /// # Examples
-/// The first turn of a session begins; the same one again, while its attempt lives, waits.
+/// The first turn of a session starts. The same request, while its attempt lives, waits.
 /// ```
 /// use contracts::{Fingerprint, Timestamp, read::Visibility};
 /// use protocol::{
@@ -188,7 +189,7 @@ pub enum Decision {
 /// let submission = Submission {
 ///     key: session.turn("t1".parse()?),
 ///     by: User { id: "ada".parse()?, name: "Ada".to_owned() },
-///     fingerprint: Fingerprint::of_bytes(b"the request"),
+///     fingerprint: Fingerprint::hash_bytes(b"the request"),
 ///     id: None,
 ///     contexts: Contexts::default(),
 ///     hints: Hints::default(),
@@ -217,9 +218,9 @@ pub enum Decision {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn decide(seen: &Seen, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
-    if let Some(turn) = seen.turn_of(submission) {
-        return again(turn, submission, now, timing);
+pub fn decide(seen: &Snapshot, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
+    if let Some(turn) = seen.turn_for(submission) {
+        return decide_existing(turn, submission, now, timing);
     }
     let Some(session) = &seen.session else {
         return Decision::Begin;
@@ -228,32 +229,32 @@ pub fn decide(seen: &Seen, submission: &Submission, now: Timestamp, timing: &Tim
         return Decision::Deleted;
     }
     if !submission.contexts.agree_with(&session.contexts) {
-        return Decision::OtherContexts;
+        return Decision::ContextMismatch;
     }
     let Some(open) = &seen.open else {
         return Decision::Begin;
     };
     match &open.state {
         State::Running { lease_ends, .. } => {
-            if now < take::takeable_at(*lease_ends, timing) {
-                Decision::Busy { turn: open.key.turn.clone(), wait: wait::likely(open, now, timing) }
+            if now < take_over::takeover_after(*lease_ends, timing) {
+                Decision::Busy { turn: open.key.turn.clone(), wait: wait::estimate_wait(open, now, timing) }
             } else {
                 Decision::SalvageFirst(open.clone())
             }
         }
         State::AwaitingTools { .. } | State::Settled(_) => Decision::BeginClosing(open.clone()),
-        // The session was read before that turn was finalized: its `Rev` will refuse the write.
+        // The session was read before that turn was finalized, so its `Rev` will refuse the write.
         State::Finalized(_) => Decision::Begin,
     }
 }
 
-/// The turn is there already (I9).
-fn again(turn: &Turn, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
-    if turn.fingerprint != submission.fingerprint || turn.requested_by != submission.by.id {
+/// Decides on a request whose turn exists already (I9).
+fn decide_existing(turn: &Turn, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
+    if turn.fingerprint != submission.fingerprint || turn.requested_by != submission.requested_by.id {
         return Decision::Conflict;
     }
     match &turn.state {
-        State::Running { lease_ends, .. } if now < take::takeable_at(*lease_ends, timing) => {
+        State::Running { lease_ends, .. } if now < take_over::takeover_after(*lease_ends, timing) => {
             Decision::Wait(turn.clone())
         }
         State::Running { .. } => Decision::TakeOver(turn.clone()),
@@ -263,29 +264,29 @@ fn again(turn: &Turn, submission: &Submission, now: Timestamp, timing: &Timing) 
     }
 }
 
-/// How the session's open turn is closed on the way.
+/// The closing of the session's open turn in the transaction that starts the next one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closing {
-    finalized: Finalized,
+    finalized: Finalization,
     superseded: bool,
 }
 
 impl Closing {
-    /// Closes a settled turn from its outcome, or supersedes one that awaits tool results
-    /// (rule 11). `found` is what the object that [`Turn::outcome_writer`] names holds.
+    /// Closes a settled turn from its outcome, or supersedes one that awaits tool results (rule 11). `outcome` is the
+    /// content of the object that [`Turn::outcome_writer`] names.
     ///
     /// # Errors
-    /// When the turn runs or is terminal.
-    pub fn of(
+    /// Returns an error if the turn runs or is terminal.
+    pub fn new(
         session: &Session,
         open: &Turn,
-        found: Option<&Findings>,
+        found: Option<&OutcomeSummary>,
         now: Timestamp,
         timing: &Timing,
-    ) -> Result<Self, super::Illegal> {
+    ) -> Result<Self, super::IllegalTransition> {
         match &open.state {
             State::AwaitingTools { .. } => {
-                let ended = settle::end(open, Reason::Superseded, now, timing)?;
+                let ended = settle::end(open, EndReason::Superseded, now, timing)?;
                 let mut finalized = finalize::finalize(session, &ended.after, found)?;
                 finalized.turn.condition = ended.condition;
                 Ok(Self { finalized, superseded: true })
@@ -296,22 +297,22 @@ impl Closing {
         }
     }
 
-    /// The turn as it is once the transaction is written.
+    /// Returns the finalization that the transaction contains.
     #[must_use]
-    pub fn finalized(&self) -> &Finalized {
+    pub fn finalized(&self) -> &Finalization {
         &self.finalized
     }
 
-    /// What must be written before the transaction: what came of a turn that was settled before. A
-    /// superseded turn's part goes into the transaction, since until then it may still go another way.
+    /// Returns the result that must be written before the transaction, if the turn was settled before. A superseded
+    /// turn's result goes into the transaction, since the turn can still end differently until then.
     #[must_use]
-    pub fn result_before(&self) -> Option<&crate::detail::ResultDetail> {
+    pub fn result_before_commit(&self) -> Option<&crate::detail::ResultDetail> {
         (!self.superseded).then_some(&self.finalized.result)
     }
 }
 
-/// The one transaction that starts a turn: session, new head, what is kept of the request, a newcomer, and
-/// the turn that is closed on the way.
+/// Returns the single transaction that starts a turn: the session, the new head, the request details, a new
+/// participant, and the turn that is closed on the way.
 #[must_use]
 #[expect(clippy::too_many_arguments, reason = "each is a fact of its own, and there is one caller")]
 pub fn begin(
@@ -328,59 +329,60 @@ pub fn begin(
         Some(closing) => Some(&closing.finalized.session),
         None => session,
     };
-    let before = before.cloned().unwrap_or_else(|| created(submission, setup, now));
-    let before = match &setup.cut {
-        Some(purged) => before.cut_at(&purged.session, &purged.reached),
+    let before = before.cloned().unwrap_or_else(|| new_session(submission, setup, now));
+    let before = match &setup.purged_ancestor {
+        Some(purged) => before.with_cutoff(&purged.session, &purged.remaining_ancestors),
         None => before,
     };
     let sequence = before.turn_count.saturating_add(1);
-    let next = before.next_after();
-    let basis = setup.rerun.as_ref().map_or_else(|| Basis::of(&before), |rerun| rerun.basis.clone());
+    let next = before.next_parent();
+    let basis =
+        setup.rerun.as_ref().map_or_else(|| ParentState::from_session(&before), |rerun| rerun.parent.clone());
     let after = Session {
         rev: session.map_or(0, |session| session.rev).saturating_add(1),
         turn_count: sequence,
         open_turn: Some(submission.key.turn.clone()),
         last_turn: Some(LastTurn { id: submission.key.turn.clone(), status: TurnStatus::Pending, at: now }),
-        // Until a turn that goes on from elsewhere is completed, the next one goes on from what was there.
-        tip: (basis.after != next).then_some(next),
+        // Until a turn with another parent is completed, the next turn keeps the earlier parent.
+        tip: (basis.turn != next).then_some(next),
         hints: submission.hints.clone().latched_over(&before.hints),
-        solution: submission.solution.applied_to(before.solution.as_ref()),
+        solution: submission.solution.apply_to(before.solution.as_ref()),
         ..before
     };
     let lease_ends = now.after(timing.lease);
-    let upstream = setup.target.of(&after);
+    let upstream = setup.target.upstream_for(&after);
     let turn = Turn {
         key: submission.key.clone(),
         sequence,
         fingerprint: submission.fingerprint,
-        request_by: submission.id.clone(),
-        requested_by: submission.by.id.clone(),
+        submission_id: submission.id.clone(),
+        requested_by: submission.requested_by.id.clone(),
         created: now,
         mode: basis.mode,
-        chain: match &setup.cut {
-            Some(_) => Start::Rebuilds(Rebuild::Purged),
-            None => chain::start(&basis.after, basis.chain.as_ref(), &upstream, now),
+        chain: match &setup.purged_ancestor {
+            Some(_) => ChainStart::Replay(ReplayReason::Purged),
+            None => chain::start(&basis.turn, basis.chain.as_ref(), &upstream, now),
         },
-        after: basis.after,
-        offset: after.offset(),
+        parent: basis.turn,
+        base_depth: after.base_depth(),
         attempt: attempt.clone(),
-        due: Some(take::abandoned_at(lease_ends, timing)),
+        due: Some(take_over::abandoned_at(lease_ends, timing)),
         streamed: submission.streamed,
         takeovers: 0,
         suspended_by: None,
-        accepted: None,
+        accepted_results: None,
         ended_by: None,
-        recorded: None,
-        shown: None,
+        last_step: None,
+        checkpoint: None,
         state: State::Running { lease_ends, stage: Stage { round: 0, attempts: vec![attempt] } },
     };
-    let mut commit = Commit::on(SessionChange { condition: session.map(|session| session.rev), after });
+    let mut commit = Commit::new(SessionChange { condition: session.map(|session| session.rev), after });
     commit.turns.push(TurnChange { condition: Condition::Absent, after: turn });
     commit.request = Some(request_detail(submission, setup, upstream));
     commit.participant = newcomer.then(|| Participant {
         session: submission.key.session.clone(),
-        user: submission.by.id.clone(),
-        name: Some(submission.by.name.clone()),
+        user: submission.requested_by.id.clone(),
+        name: Some(submission.requested_by.name.clone()),
         last_activity: now,
     });
     if let Some(Closing { finalized, superseded }) = closing {
@@ -391,7 +393,7 @@ pub fn begin(
     commit
 }
 
-fn created(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
+fn new_session(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
     Session {
         key: submission.key.session.clone(),
         rev: 0,
@@ -400,7 +402,7 @@ fn created(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
         visibility: setup.visibility,
         edited: None,
         deleted: None,
-        owner: submission.by.clone(),
+        owner: submission.requested_by.clone(),
         created: now,
         last_activity: now,
         turn_count: 0,
@@ -408,10 +410,10 @@ fn created(submission: &Submission, setup: &Setup, now: Timestamp) -> Session {
         last_turn: None,
         tip: None,
         forked_from: None,
-        cut: None,
+        cutoff: None,
         chain: None,
-        keeps_no_chain: None,
-        mode: setup.first_mode.clone(),
+        stateless_provider: None,
+        mode: setup.initial_mode.clone(),
         usage: Usage::default(),
         costs: Vec::new(),
         contexts: setup.contexts.clone(),
@@ -424,11 +426,11 @@ fn request_detail(submission: &Submission, setup: &Setup, upstream: Upstream) ->
     RequestDetail {
         key: submission.key.clone(),
         fingerprint: submission.fingerprint,
-        by: submission.by.clone(),
+        requested_by: submission.requested_by.clone(),
         upstream,
         instruction_summary: submission.instruction_summary.text.clone(),
-        instruction_is_cut: submission.instruction_summary.is_cut,
+        instruction_summary_truncated: submission.instruction_summary.is_truncated,
         active_file_refs: setup.files.clone(),
-        repeats: setup.rerun.as_ref().map(|rerun| rerun.repeats.clone()),
+        rerun_of: setup.rerun.as_ref().map(|rerun| rerun.rerun_of.clone()),
     }
 }

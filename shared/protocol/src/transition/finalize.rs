@@ -1,48 +1,52 @@
 //! Finalize: the only transition that makes a status terminal, together with the session's roll-up.
 
-use super::Illegal;
+use super::IllegalTransition;
 use crate::{
     change::{Commit, Condition, SessionChange, TurnChange},
-    detail::{Findings, ModeChange, ModePlace, Report, ResultDetail, StagedMode},
-    session::{ChainHead, LastTurn, Session, costs_with},
+    detail::{ModeChange, ModeChangePosition, OutcomeSummary, Report, ResultDetail, StagedMode},
+    session::{ChainHead, LastTurn, Session, add_cost},
     turn::{Settlement, State, Turn, Verdict},
 };
 
-/// Why a mode changed that no tool changed.
+/// The reason recorded for a mode change that no tool made.
 const RERUN_IN_MODE: &str = "A turn was run again in this mode.";
 
-/// A turn that becomes terminal and the session that shows it.
+/// A finalization: the turn that becomes terminal and the session that shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finalized {
-    /// The session afterwards, its `Rev` raised.
+pub struct Finalization {
+    /// The session after the change, with its `Rev` incremented.
     pub session: Session,
-    /// The head's change.
+    /// The change of the turn's head.
     pub turn: TurnChange,
-    /// What came of the turn.
+    /// The result of the turn.
     pub result: ResultDetail,
-    /// The mode changes that the completed turn had staged, in order.
+    /// The staged mode changes of the completed turn, in order.
     pub mode_changes: Vec<ModeChange>,
 }
 
 /// Makes a settled turn terminal.
 ///
-/// `found` is what the object that [`Turn::outcome_writer`] names holds: of a turn ended from outside it is the last
-/// suspension's, which tells what the turn had used by then.
+/// `outcome` is the content of the object that [`Turn::outcome_writer`] names. For a turn that was ended from
+/// outside, that is the last suspension's object, which has the usage up to then.
 ///
 /// # Errors
-/// When the turn is not settled, or terminal already.
-pub fn finalize(session: &Session, turn: &Turn, found: Option<&Findings>) -> Result<Finalized, Illegal> {
+/// Returns an error if the turn is not settled, is already terminal, or its session is purged.
+pub fn finalize(
+    session: &Session,
+    turn: &Turn,
+    found: Option<&OutcomeSummary>,
+) -> Result<Finalization, IllegalTransition> {
     let State::Settled(settlement) = &turn.state else {
-        return Err(Illegal { from: turn.state.phase() });
+        return Err(IllegalTransition { from: turn.state.phase() });
     };
-    // What is purged shows nothing.
+    // A purged session shows no turns.
     if session.is_purged() {
-        return Err(Illegal { from: turn.state.phase() });
+        return Err(IllegalTransition { from: turn.state.phase() });
     }
-    Ok(Finalized {
-        session: rolled_up(session, turn, settlement, found),
+    Ok(Finalization {
+        session: roll_up(session, turn, settlement, found),
         turn: TurnChange {
-            condition: Condition::of_attempt(turn),
+            condition: Condition::same_owner(turn),
             after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
         },
         result: ResultDetail { key: turn.key.clone(), report: report(&settlement.verdict, found) },
@@ -50,22 +54,22 @@ pub fn finalize(session: &Session, turn: &Turn, found: Option<&Findings>) -> Res
     })
 }
 
-impl Finalized {
-    /// The transaction of a finalization on its own.
+impl Finalization {
+    /// Returns the transaction of a finalization that is not part of a start.
     #[must_use]
     pub fn commit(self, session_as_read: &Session) -> Commit {
         Commit {
             turns: vec![self.turn],
             mode_changes: self.mode_changes,
-            ..Commit::on(SessionChange { condition: Some(session_as_read.rev), after: self.session })
+            ..Commit::new(SessionChange { condition: Some(session_as_read.rev), after: self.session })
         }
     }
 }
 
-/// What the table keeps of a settled turn. The reader uses the same, before it is finalized. A turn that was
-/// ended from outside keeps what its last suspension knew, but for what an answer alone has.
+/// Returns the report of a settled turn for the table. Readers use the same before it is finalized. A turn that was
+/// ended from outside keeps the report of its last suspension without the parts that belong to an answer.
 #[must_use]
-pub fn report(verdict: &Verdict, found: Option<&Findings>) -> Report {
+pub fn report(verdict: &Verdict, found: Option<&OutcomeSummary>) -> Report {
     match verdict {
         Verdict::Completed { .. } | Verdict::Failed { .. } => {
             found.map(|found| found.report.clone()).unwrap_or_default()
@@ -73,25 +77,24 @@ pub fn report(verdict: &Verdict, found: Option<&Findings>) -> Report {
         Verdict::Ended(reason) => Report {
             errors: vec![reason.error().message],
             answer_summary: None,
-            answer_is_cut: false,
+            answer_summary_truncated: false,
             chain_expires: None,
-            raw_payloads: None,
+            last_raw_payload: None,
             ..found.map(|found| found.report.clone()).unwrap_or_default()
         },
     }
 }
 
-/// What a session shows of a turn that is decided, as far as the turn's head alone tells: so lists have it before the
-/// turn is finalized.
+/// Returns the session as it shows a settled turn before it is finalized, from the turn's head alone. Lists use it.
 #[must_use]
-pub fn showing(session: &Session, turn: &Turn) -> Session {
+pub fn project(session: &Session, turn: &Turn) -> Session {
     match turn.settlement() {
-        Some(settlement) => decided(session, turn, settlement),
+        Some(settlement) => with_settlement(session, turn, settlement),
         None => session.clone(),
     }
 }
 
-fn decided(session: &Session, turn: &Turn, settlement: &Settlement) -> Session {
+fn with_settlement(session: &Session, turn: &Turn, settlement: &Settlement) -> Session {
     let mut after = session.clone();
     after.last_activity = session.last_activity.max(settlement.at);
     if let Some(last) = after.last_turn.as_mut().filter(|last| last.id == turn.key.turn) {
@@ -100,38 +103,43 @@ fn decided(session: &Session, turn: &Turn, settlement: &Settlement) -> Session {
     after
 }
 
-fn rolled_up(session: &Session, turn: &Turn, settlement: &Settlement, found: Option<&Findings>) -> Session {
-    let mut after = decided(session, turn, settlement);
+fn roll_up(
+    session: &Session,
+    turn: &Turn,
+    settlement: &Settlement,
+    found: Option<&OutcomeSummary>,
+) -> Session {
+    let mut after = with_settlement(session, turn, settlement);
     after.rev = session.rev.saturating_add(1);
-    // Only the turn that the session names as open may close it (rule 11).
+    // Only the turn that the session names as open may clear it (rule 11).
     if session.open_turn.as_ref() == Some(&turn.key.turn) {
         after.open_turn = None;
     }
     if let Some(found) = found {
-        after.usage = session.usage.plus(found.report.usage.unwrap_or_default());
-        after.costs = costs_with(after.costs, found.report.cost.as_ref());
-        // Of a failed turn too: what it found out about the provider holds all the same.
-        after.keeps_no_chain = found.report.keeps_no_chain.clone().or(after.keeps_no_chain);
+        after.usage = session.usage.saturating_add(found.report.usage.unwrap_or_default());
+        after.costs = add_cost(after.costs, found.report.cost.as_ref());
+        // A failed turn's knowledge of the provider is valid, too.
+        after.stateless_provider = found.report.stateless_provider.clone().or(after.stateless_provider);
     }
     if let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) {
-        // A turn that left nothing with the provider ends the chain: what came before lacks it.
+        // A turn that stored nothing at the provider ends the chain: earlier responses lack the turn.
         after.chain = chain_head(&found.report);
-        // The next turn goes on from this one, also from a rerun: with it the session goes another way.
+        // The completed turn becomes the parent of the next one. After a rerun, the session continues from the rerun.
         after.tip = None;
         after.mode.clone_from(found.modes.last().map_or(&turn.mode, |staged| &staged.mode));
     }
     after
 }
 
-/// What a completed turn left with its provider, to go on from.
+/// Returns the response chain that a completed turn left at its provider, if any.
 #[must_use]
 pub fn chain_head(report: &Report) -> Option<ChainHead> {
     Some(ChainHead {
         response_id: report.response_id.clone()?,
         model: report.model.clone().unwrap_or_default(),
         provider: report.provider.clone(),
-        told_mode: report.told_mode.clone(),
-        told_solution: report.told_solution,
+        mode: report.chain_mode.clone(),
+        solution: report.chain_solution,
         expires: report.chain_expires?,
     })
 }
@@ -140,12 +148,12 @@ fn mode_changes(
     session: &Session,
     turn: &Turn,
     settlement: &Settlement,
-    found: Option<&Findings>,
+    found: Option<&OutcomeSummary>,
 ) -> Vec<ModeChange> {
     let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) else {
         return Vec::new();
     };
-    // A rerun begins in a mode of its own, which its session is in from then on unless a tool changes it.
+    // A rerun starts in a mode of its own, which becomes the session's mode unless a tool changes it.
     let begun = [StagedMode {
         mode: turn.mode.clone(),
         reason: RERUN_IN_MODE.to_owned(),
@@ -154,13 +162,13 @@ fn mode_changes(
     }];
     let staged = if found.modes.is_empty() { begun.as_slice() } else { &found.modes };
     let before = std::iter::once(&session.mode).chain(staged.iter().map(|staged| &staged.mode));
-    // A change to the mode that is there already changes nothing.
+    // A change to the current mode is not a change.
     let changes = before.zip(staged).filter(|(before, staged)| **before != staged.mode);
     changes
         .zip(0..)
         .map(|((before, staged), number)| ModeChange {
             key: turn.key.clone(),
-            place: ModePlace { sequence: turn.sequence, number },
+            position: ModeChangePosition { sequence: turn.sequence, number },
             previous: before.clone(),
             new: staged.mode.clone(),
             reason: staged.reason.clone(),

@@ -1,53 +1,53 @@
-//! Fork: a new session that goes on from a completed turn of another one, whose turns it refers to and does not copy.
+//! Fork: a new session that continues from a completed turn of another session. It refers to that session's turns and
+//! does not copy them.
 
 use contracts::{Timestamp, Usage};
 
-use super::{Illegal, finalize::chain_head};
+use super::{IllegalTransition, finalize::chain_head};
 use crate::{
+    ancestry::ForkOrigin,
     caller::User,
     change::{Commit, SessionChange},
     detail::{Participant, Report},
     id::SessionKey,
-    line::ForkedFrom,
     session::{Session, SolutionContext},
     turn::{Turn, Verdict},
 };
 
-/// The session that is to come.
+/// The session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Forking {
-    /// Its key, of the source's org.
+pub struct ForkRequest {
+    /// The new session's key, in the source's org.
     pub key: SessionKey,
-    /// Who wants it, and owns it.
+    /// The user who forks the session and owns the fork.
     pub by: User,
-    /// What it is called; none: as its source.
+    /// The name, or `None` to use the source's.
     pub name: Option<String>,
 }
 
-/// The transaction that makes a fork. `turn` is a turn of `source`, `report` what came of it and `mode` what it left
-/// its session in. Contexts, hints and the solution context are what the source has latched by now: they are
-/// settings, not turns.
+/// Returns the transaction that creates a fork. `turn` is a turn of `source`, `report` is its report and `mode` is
+/// the mode after it. Contexts, hints and the solution context are the source's latest: they are settings, not turns.
 ///
 /// # Errors
-/// When the turn has no answer to go on from.
+/// Returns an error if the turn is not completed.
 pub fn fork(
     source: &Session,
     turn: &Turn,
     report: &Report,
     mode: String,
-    forking: Forking,
+    forking: ForkRequest,
     now: Timestamp,
-) -> Result<Commit, Illegal> {
+) -> Result<Commit, IllegalTransition> {
     let verdict = turn.settlement().map(|settlement| &settlement.verdict);
     if !matches!(verdict, Some(Verdict::Completed { .. })) {
-        return Err(Illegal { from: turn.state.phase() });
+        return Err(IllegalTransition { from: turn.state.phase() });
     }
-    let Forking { key, by, name } = forking;
-    let origin = ForkedFrom {
+    let ForkRequest { key, by, name } = forking;
+    let origin = ForkOrigin {
         session: turn.key.session.session.clone(),
         turn: turn.key.turn.clone(),
         sequence: turn.sequence,
-        place: turn.place(),
+        depth: turn.depth(),
     };
     let participant = Participant {
         session: key.clone(),
@@ -60,7 +60,7 @@ pub fn fork(
         rev: 1,
         name: name.unwrap_or_else(|| source.name.clone()),
         description: None,
-        // What it tells of its source is for nobody else.
+        // The fork shows its source's content, so it has the same audience.
         visibility: source.visibility,
         edited: None,
         deleted: None,
@@ -70,7 +70,7 @@ pub fn fork(
         turn_count: 0,
         open_turn: None,
         last_turn: None,
-        tip: Some(origin.after()),
+        tip: Some(origin.to_parent_ref()),
         chain: chain_head(report),
         mode,
         usage: Usage::default(),
@@ -80,11 +80,11 @@ pub fn fork(
             ..latched
         }),
         forked_from: Some(origin),
-        cut: None,
-        keeps_no_chain: source.keeps_no_chain.clone(),
+        cutoff: None,
+        stateless_provider: source.stateless_provider.clone(),
         contexts: source.contexts.clone(),
         hints: source.hints.clone(),
     };
     let session = SessionChange { condition: None, after };
-    Ok(Commit { participant: Some(participant), ..Commit::on(session) })
+    Ok(Commit { participant: Some(participant), ..Commit::new(session) })
 }

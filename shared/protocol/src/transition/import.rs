@@ -1,8 +1,8 @@
-//! Import: a session comes back as an export holds it.
+//! Import: restores a session from an export.
 //!
-//! It begins by taking the session's place with a tombstone, as a purge leaves one: nothing begins a session there, and no
-//! read shows anything. Once everything beside it is written, the session takes the tombstone's place under its `Rev`,
-//! which is greater than every one that a writer from before may hold. A tombstone whose import never ends is purged.
+//! An import first reserves the session's key with a tombstone like the one a purge leaves: no turn can start there,
+//! and reads show nothing. Once everything else is written, the session replaces the tombstone under its `Rev`, which
+//! is greater than any that an earlier writer may hold. A tombstone whose import never finishes is purged.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ use crate::{
     session::{Deletion, Session},
 };
 
-/// How long an import may take before what it wrote is purged; the same import again begins anew.
-pub const IMPORT_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
+/// The maximum duration of an import. After that, its data is purged and the same import starts anew.
+pub const IMPORT_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What an import of a session needs next.
+/// The next step of a session's import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Take its place.
+    /// Reserve the session's key.
     Reserve(Box<Commit>),
-    /// Nothing: it is there, as the export holds it.
-    Rest,
-    /// Another session is there.
+    /// Nothing to do: the session exists exactly as exported.
+    AlreadyImported,
+    /// A different session exists under the key.
     Conflict,
-    /// A session that was there is being purged, or will be, since its import broke off.
+    /// An earlier session under the key is being purged, or will be after an interrupted import. Wait for that.
     Wait,
 }
 
-/// Decides by what is there.
+/// Decides on the next step from the stored state.
 #[must_use]
 pub fn action(
     there: Option<&Session>,
@@ -42,46 +42,46 @@ pub fn action(
     match there {
         Some(there) if !there.is_purged() => {
             let same = Session { rev: there.rev, ..wanted.clone() } == *there;
-            if same { Action::Rest } else { Action::Conflict }
+            if same { Action::AlreadyImported } else { Action::Conflict }
         }
-        Some(there) if purge.is_some_and(|purge| is_taken(there, purge, wanted, now)) => Action::Wait,
+        Some(there) if purge.is_some_and(|purge| is_occupied(there, purge, wanted, now)) => Action::Wait,
         there => Action::Reserve(Box::new(reserve(there, wanted, by, now))),
     }
 }
 
-/// Whether something of another session may be there still: it is being purged, or the import of another document broke
-/// off. One of this very document goes on.
-fn is_taken(there: &Session, purge: &Purge, wanted: &Session, now: Timestamp) -> bool {
-    let place = Session { rev: there.rev, deleted: there.deleted.clone(), ..wanted.clone() }.emptied();
+/// True if data of another session may still exist under the key: it is being purged, or the import of another
+/// document was interrupted. An import of this very document continues.
+fn is_occupied(there: &Session, purge: &Purge, wanted: &Session, now: Timestamp) -> bool {
+    let place = Session { rev: there.rev, deleted: there.deleted.clone(), ..wanted.clone() }.tombstone();
     match purge.stage {
         Stage::Done => false,
-        Stage::Waits | Stage::Removing | Stage::Again => {
-            purge.began.is_some() || purge.due.is_none_or(|due| due <= now) || place != *there
+        Stage::Waiting | Stage::Removing | Stage::Rechecking => {
+            purge.started_at.is_some() || purge.due.is_none_or(|due| due <= now) || place != *there
         }
     }
 }
 
 fn reserve(there: Option<&Session>, wanted: &Session, by: &UserId, now: Timestamp) -> Commit {
-    let deletion = Deletion { at: now, by: by.clone(), kept_until: now, purged: true };
+    let deletion = Deletion { at: now, by: by.clone(), retained_until: now, purged: true };
     let rev = there.map_or(0, |there| there.rev).max(wanted.rev).saturating_add(1);
-    let after = Session { rev, deleted: Some(deletion), ..wanted.clone() }.emptied();
+    let after = Session { rev, deleted: Some(deletion), ..wanted.clone() }.tombstone();
     let purge =
-        Purge { stage: Stage::Removing, due: Some(now.after(IMPORT_LIFE)), ..Purge::waits(&after, now) };
+        Purge { stage: Stage::Removing, due: Some(now.after(IMPORT_TTL)), ..Purge::scheduled(&after, now) };
     Commit {
         purge: Some(purge),
-        ..Commit::on(SessionChange { condition: there.map(|there| there.rev), after })
+        ..Commit::new(SessionChange { condition: there.map(|there| there.rev), after })
     }
 }
 
-/// Puts the session into the place that was taken for it.
+/// Replaces the tombstone with the session.
 #[must_use]
 pub fn publish(reserved: &Session, wanted: &Session, now: Timestamp) -> Commit {
     let after = Session { rev: reserved.rev.saturating_add(1), ..wanted.clone() };
     let purge = match &after.deleted {
-        Some(deletion) => Purge::waits(&after, deletion.kept_until),
-        None => Purge { stage: Stage::Done, due: None, ..Purge::waits(&after, now) },
+        Some(deletion) => Purge::scheduled(&after, deletion.retained_until),
+        None => Purge { stage: Stage::Done, due: None, ..Purge::scheduled(&after, now) },
     };
-    Commit { purge: Some(purge), ..Commit::on(SessionChange { condition: Some(reserved.rev), after }) }
+    Commit { purge: Some(purge), ..Commit::new(SessionChange { condition: Some(reserved.rev), after }) }
 }
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
         assert!(back.rev > tombstone.rev && tombstone.rev > wanted().rev);
         assert_eq!(Session { rev: 0, ..back.clone() }, Session { rev: 0, ..wanted() });
         assert_eq!(published.purge.unwrap().due, None, "nothing purges it");
-        // A tombstone that is further on is not gone behind.
+        // The revision of a later tombstone is exceeded, too.
         let later = Session { rev: 1_000, ..tombstone.clone() };
         assert_eq!(reserved(Some(&later), None, at(11)).session.after.rev, 1_001);
     }
@@ -128,7 +128,7 @@ mod tests {
     fn what_is_there_is_left_alone_and_a_purge_is_waited_for() {
         let decided =
             |there: &Session, purge: Option<&Purge>, now| action(Some(there), purge, &wanted(), &by(), now);
-        assert_eq!(decided(&Session { rev: 77, ..wanted() }, None, at(9)), Action::Rest);
+        assert_eq!(decided(&Session { rev: 77, ..wanted() }, None, at(9)), Action::AlreadyImported);
         let other = Session { name: "Other".to_owned(), ..wanted() };
         assert_eq!(decided(&other, None, at(9)), Action::Conflict);
 
@@ -139,16 +139,16 @@ mod tests {
         let longer = Session { turn_count: wanted().turn_count + 1, ..wanted() };
         let of_another = action(Some(&tombstone), Some(&record), &longer, &by(), at(60));
         assert_eq!(of_another, Action::Wait, "what another document left is purged first");
-        let late = at(9).after(IMPORT_LIFE);
+        let late = at(9).after(IMPORT_TTL);
         assert_eq!(decided(&tombstone, Some(&record), late), Action::Wait, "it is being purged by then");
-        for stage in [Stage::Removing, Stage::Again] {
-            let purge = Purge { stage, began: Some(at(1)), ..record.clone() };
+        for stage in [Stage::Removing, Stage::Rechecking] {
+            let purge = Purge { stage, started_at: Some(at(1)), ..record.clone() };
             assert_eq!(decided(&tombstone, Some(&purge), at(9)), Action::Wait);
         }
-        let done = Purge { stage: Stage::Done, began: Some(at(1)), due: None, ..record.clone() };
+        let done = Purge { stage: Stage::Done, started_at: Some(at(1)), due: None, ..record.clone() };
         assert!(matches!(decided(&tombstone, Some(&done), at(9)), Action::Reserve(_)));
         let timing = crate::timing::Timing::default();
-        assert_eq!(purging::action(Some(&tombstone), &record, at(60), &timing), purging::Action::Rest);
+        assert_eq!(purging::action(Some(&tombstone), &record, at(60), &timing), purging::Action::Idle);
         assert_eq!(purging::action(Some(&tombstone), &record, late, &timing), purging::Action::Remove);
     }
 }

@@ -1,6 +1,6 @@
-//! The transitions of a turn, pure: what to write and under which condition, never how.
+//! The transitions of a turn, as pure functions: what to write and under which condition, never how.
 //!
-//! One file per transition. No clock, no randomness, no I/O: instants and attempt ids come in as values.
+//! One file per transition. They use no clock, randomness or I/O: instants and attempt ids are parameters.
 
 pub mod begin;
 pub mod finalize;
@@ -11,19 +11,19 @@ pub mod renew;
 #[cfg(test)]
 mod rerun_tests;
 pub mod resume;
+pub mod session_edits;
 pub mod settle;
 pub mod suspend;
 pub mod sweep;
-pub mod take;
+pub mod take_over;
 #[cfg(test)]
 mod tests;
-pub mod upkeep;
 pub mod wait;
 
-/// The transition is not defined from the state the turn is in.
+/// Error for a transition that the turn's state does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a turn that is {from:?} has no such transition")]
-pub struct Illegal {
-    /// The state's name.
+#[error("a turn in phase {from:?} does not allow this transition")]
+pub struct IllegalTransition {
+    /// The phase of the turn.
     pub from: crate::turn::Phase,
 }

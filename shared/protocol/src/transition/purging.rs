@@ -1,34 +1,35 @@
-//! Purge: everything of a session goes, but for what keeps it from coming back (rule 12).
+//! Purge: removes all of a session except for what prevents its return (rule 12).
 //!
-//! It begins with one transaction that empties the session and marks it: from then on no start, no finalize and no
-//! restore passes its `Rev`. Then everything beside it is removed, twice: functions that were at work when it began may
-//! still write, but no longer than a function runs.
+//! One transaction first empties the session and marks it: from then on its `Rev` stops every start, finalize and
+//! restore. Then all other data is removed, twice: functions that were running at the start may still write, but no
+//! longer than a function runs.
 
 use contracts::{Timestamp, id::UserId};
 
 use super::settle;
 use crate::{
     change::{Commit, SessionChange},
-    purge::{Forgot, LeftUpstream, Purge, Stage},
+    purge::{DeleteOutcome, ProviderResponseRef, Purge, Stage},
     session::{Deletion, Session},
     timing::Timing,
-    turn::{Reason, Turn},
+    turn::{EndReason, Turn},
 };
 
-/// What a purge needs next.
+/// The next step of a purge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing, or nothing yet.
-    Rest,
-    /// The session was restored, or deleted anew: the record says when to look again.
-    Note(Box<Purge>),
-    /// The retention is over: begin.
+    /// Nothing to do now.
+    Idle,
+    /// Store the record with a new due time: the session was restored or deleted again.
+    Reschedule(Box<Purge>),
+    /// Start the purge: the retention has ended.
     Begin(Box<Commit>),
-    /// Remove what there is.
+    /// Remove the remaining data.
     Remove,
 }
 
-/// Begins the purge of a session, deleted or not, and ends its open turn. None where it began before.
+/// Starts the purge of a session, deleted or not, and ends its open turn. Returns `None` if a purge has started
+/// already.
 #[must_use]
 pub fn begin(
     session: &Session,
@@ -42,68 +43,85 @@ pub fn begin(
     }
     let deletion = match &session.deleted {
         Some(deletion) => Deletion { purged: true, ..deletion.clone() },
-        None => Deletion { at: now, by: by.clone(), kept_until: now, purged: true },
+        None => Deletion { at: now, by: by.clone(), retained_until: now, purged: true },
     };
-    let emptied = Session { deleted: Some(deletion), ..session.clone() }.emptied();
-    let after = Session { rev: session.rev.saturating_add(1), edited: Some(now), ..emptied };
-    let ended = open.and_then(|open| settle::end(open, Reason::Cancelled, now, timing).ok());
-    let purge =
-        Purge { stage: Stage::Removing, began: Some(now), due: Some(now), ..Purge::waits(&after, now) };
+    let tombstone = Session { deleted: Some(deletion), ..session.clone() }.tombstone();
+    let after = Session { rev: session.rev.saturating_add(1), edited: Some(now), ..tombstone };
+    let ended = open.and_then(|open| settle::end(open, EndReason::Cancelled, now, timing).ok());
+    let purge = Purge {
+        stage: Stage::Removing,
+        started_at: Some(now),
+        due: Some(now),
+        ..Purge::scheduled(&after, now)
+    };
     Some(Commit {
-        turns: ended.map(|change| change.by(by)).into_iter().collect(),
+        turns: ended.map(|change| change.ended_by(by)).into_iter().collect(),
         purge: Some(purge),
-        ..Commit::on(SessionChange { condition: Some(session.rev), after })
+        ..Commit::new(SessionChange { condition: Some(session.rev), after })
     })
 }
 
-/// Decides by the session as read, not by the index that nominated it.
+/// Decides by the session as read, not by the index entry that nominated it.
 #[must_use]
 pub fn action(session: Option<&Session>, purge: &Purge, now: Timestamp, timing: &Timing) -> Action {
     let deletion = session.and_then(|session| session.deleted.as_ref());
     match (purge.stage, session, deletion) {
-        (Stage::Done, _, _) => Action::Rest,
-        (Stage::Removing | Stage::Again, _, _) => {
+        (Stage::Done, _, _) => Action::Idle,
+        (Stage::Removing | Stage::Rechecking, _, _) => {
             if purge.due.is_some_and(|due| now < due) {
-                Action::Rest
+                Action::Idle
             } else {
                 Action::Remove
             }
         }
-        (Stage::Waits, Some(session), Some(deletion)) if deletion.kept_until <= now => {
+        (Stage::Waiting, Some(session), Some(deletion)) if deletion.retained_until <= now => {
             begin(session, None, &deletion.by, now, timing)
-                .map_or(Action::Rest, |commit| Action::Begin(Box::new(commit)))
+                .map_or(Action::Idle, |commit| Action::Begin(Box::new(commit)))
         }
-        (Stage::Waits, _, deletion) => {
-            let due = deletion.map(|deletion| deletion.kept_until);
+        (Stage::Waiting, _, deletion) => {
+            let due = deletion.map(|deletion| deletion.retained_until);
             if due == purge.due {
-                Action::Rest
+                Action::Idle
             } else {
-                Action::Note(Box::new(Purge { due, ..purge.clone() }))
+                Action::Reschedule(Box::new(Purge { due, ..purge.clone() }))
             }
         }
     }
 }
 
-/// The record once nothing was found any more: look again when nobody can be at work any longer, or be done. While the
-/// index of sessions may have the session still, its stage goes on.
+/// Returns the record after a pass that found no data: it rechecks once no earlier function can be running, then it
+/// is done. While the session may still be in the session index, the stage stays.
 #[must_use]
-pub fn nothing_left(purge: &Purge, forgot: Forgot, now: Timestamp, timing: &Timing) -> Purge {
-    let (purge, again) = purge.asked_index(forgot);
+pub fn after_empty_pass(purge: &Purge, forgot: DeleteOutcome, now: Timestamp, timing: &Timing) -> Purge {
+    let (purge, again) = purge.with_index_outcome(forgot);
     if again {
-        return Purge { due: Some(now.after(timing.purge_again)), ..purge };
+        return Purge { due: Some(now.after(timing.purge_recheck)), ..purge };
     }
     match purge.stage {
-        Stage::Waits | Stage::Removing => {
-            let again = purge.began.unwrap_or(now).after(timing.purge_again).max(now);
-            // What was removed is not counted again, since it is not there.
-            Purge { stage: Stage::Again, due: Some(again), items_to: None, objects_to: None, ..purge }
+        Stage::Waiting | Stage::Removing => {
+            let again = purge.started_at.unwrap_or(now).after(timing.purge_recheck).max(now);
+            // Removed data can't be counted again, since it no longer exists.
+            Purge {
+                stage: Stage::Rechecking,
+                due: Some(again),
+                item_cursor: None,
+                object_cursor: None,
+                ..purge
+            }
         }
-        Stage::Again | Stage::Done => Purge { stage: Stage::Done, due: None, done: Some(now), ..purge },
+        Stage::Rechecking | Stage::Done => {
+            Purge { stage: Stage::Done, due: None, finished_at: Some(now), ..purge }
+        }
     }
 }
 
-/// The record once providers were asked for some of the responses that they keep, and these are there still.
+/// Returns the record after a step that left `remaining` of its batch of provider responses.
 #[must_use]
-pub fn asked_upstream(purge: &Purge, still: Vec<LeftUpstream>, now: Timestamp, timing: &Timing) -> Purge {
-    purge.asked(still, now.after(timing.purge_again))
+pub fn after_provider_batch(
+    purge: &Purge,
+    still: Vec<ProviderResponseRef>,
+    now: Timestamp,
+    timing: &Timing,
+) -> Purge {
+    purge.with_batch_result(still, now.after(timing.purge_recheck))
 }

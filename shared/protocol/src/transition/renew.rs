@@ -1,21 +1,21 @@
-//! Renew: the holder of a lease keeps it.
+//! Renew: extends the lease of its holder.
 
 use contracts::Timestamp;
 
-use super::Illegal;
+use super::IllegalTransition;
 use crate::{
     change::{Condition, TurnChange},
     turn::{State, Turn},
 };
 
-/// A lease until `lease_ends` for the owner of a running turn. Moves no index: the due time stays.
+/// Extends the owner's lease on a running turn to `lease_ends`. The due time stays, so no index moves.
 ///
 /// # Errors
-/// When the turn does not run.
-pub fn renew(turn: &Turn, lease_ends: Timestamp) -> Result<TurnChange, Illegal> {
+/// Returns an error if the turn does not run.
+pub fn renew(turn: &Turn, lease_ends: Timestamp) -> Result<TurnChange, IllegalTransition> {
     let State::Running { stage, .. } = &turn.state else {
-        return Err(Illegal { from: turn.state.phase() });
+        return Err(IllegalTransition { from: turn.state.phase() });
     };
     let state = State::Running { lease_ends, stage: stage.clone() };
-    Ok(TurnChange { condition: Condition::of_attempt(turn), after: Turn { state, ..turn.clone() } })
+    Ok(TurnChange { condition: Condition::same_owner(turn), after: Turn { state, ..turn.clone() } })
 }

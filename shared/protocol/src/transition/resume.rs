@@ -1,8 +1,8 @@
-//! Resume: the client sent the results a suspended turn waits for.
+//! Resume: the client sent the results that a suspended turn waits for.
 
 use contracts::{Fingerprint, Timestamp};
 
-use super::{Illegal, take::abandoned_at};
+use super::{IllegalTransition, take_over::abandoned_at};
 use crate::{
     change::{Condition, TurnChange},
     id::AttemptId,
@@ -10,39 +10,39 @@ use crate::{
     turn::{AcceptedResults, Stage, State, Turn},
 };
 
-/// Why results are not taken.
+/// Error for tool results that can't be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// The turn does not await any.
+pub enum ResumeError {
+    /// The turn does not await results.
     #[error(transparent)]
-    Illegal(#[from] Illegal),
-    /// Their deadline is past: [`overdue`](super::settle::overdue) ends the turn.
-    #[error("the deadline of the tool results is past")]
-    Late,
+    IllegalTransition(#[from] IllegalTransition),
+    /// The deadline of the results has passed, so [`end_overdue`](super::settle::end_overdue) ends the turn.
+    #[error("the deadline of the tool results has passed")]
+    DeadlinePassed,
 }
 
-/// Goes on with a suspended turn. The results are stored under `attempt` before this is written.
+/// Resumes a suspended turn. The results must be stored under `attempt` before this is written.
 ///
 /// # Errors
-/// When the turn does not await tool results, or no longer.
+/// Returns an error if the turn does not await tool results or their deadline has passed.
 pub fn resume(
     turn: &Turn,
     attempt: AttemptId,
     results: Fingerprint,
     now: Timestamp,
     timing: &Timing,
-) -> Result<TurnChange, Refused> {
+) -> Result<TurnChange, ResumeError> {
     let State::AwaitingTools { round, deadline } = turn.state else {
-        return Err(Illegal { from: turn.state.phase() }.into());
+        return Err(IllegalTransition { from: turn.state.phase() }.into());
     };
     if deadline <= now {
-        return Err(Refused::Late);
+        return Err(ResumeError::DeadlinePassed);
     }
     let lease_ends = now.after(timing.lease);
     let after = Turn {
         attempt: attempt.clone(),
         due: Some(abandoned_at(lease_ends, timing)),
-        accepted: Some(AcceptedResults {
+        accepted_results: Some(AcceptedResults {
             round,
             results,
             suspended_by: turn.attempt.clone(),
@@ -51,5 +51,5 @@ pub fn resume(
         state: State::Running { lease_ends, stage: Stage { round, attempts: vec![attempt] } },
         ..turn.clone()
     };
-    Ok(TurnChange { condition: Condition::of_attempt(turn), after })
+    Ok(TurnChange { condition: Condition::same_owner(turn), after })
 }

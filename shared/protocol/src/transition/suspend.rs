@@ -2,7 +2,7 @@
 
 use contracts::Timestamp;
 
-use super::Illegal;
+use super::IllegalTransition;
 use crate::{
     change::{Condition, TurnChange},
     turn::{State, Turn},
@@ -10,17 +10,17 @@ use crate::{
 
 /// Suspends a running turn whose owner stored the calls in its outcome object.
 ///
-/// `writer` is whose object that is: the owner's, or an earlier attempt's that a takeover found.
+/// `writer` is the attempt that wrote the object: the owner, or an earlier attempt whose object a takeover found.
 ///
 /// # Errors
-/// When the turn does not run.
+/// Returns an error if the turn does not run.
 pub fn suspend(
     turn: &Turn,
     writer: crate::id::AttemptId,
     deadline: Timestamp,
-) -> Result<TurnChange, Illegal> {
+) -> Result<TurnChange, IllegalTransition> {
     let State::Running { stage, .. } = &turn.state else {
-        return Err(Illegal { from: turn.state.phase() });
+        return Err(IllegalTransition { from: turn.state.phase() });
     };
     let round = stage.round.saturating_add(1);
     let after = Turn {
@@ -30,5 +30,5 @@ pub fn suspend(
         state: State::AwaitingTools { round, deadline },
         ..turn.clone()
     };
-    Ok(TurnChange { condition: Condition::of_attempt(turn), after })
+    Ok(TurnChange { condition: Condition::same_owner(turn), after })
 }

@@ -1,46 +1,48 @@
-//! Sweep: what an overdue turn needs (I12).
+//! Sweep: decides on overdue turns (I12).
 
 use contracts::Timestamp;
 
-use super::{settle, take};
+use super::{settle, take_over};
 use crate::{
     change::{Condition, TurnChange},
     timing::Timing,
     turn::{State, Turn},
 };
 
-/// What the sweep does with a turn it was pointed at.
+/// The sweep's action on a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing: it is terminal, or not due after all.
-    Leave,
-    /// It lives: look again later.
-    MoveDue(TurnChange),
-    /// Its attempts died and nobody came back: fence, look for an outcome, settle.
+    /// Do nothing: the turn is terminal or not due.
+    Skip,
+    /// Move the due time of a live turn.
+    Reschedule(TurnChange),
+    /// Fence the turn, look for an outcome and settle: its attempts died and no client retried.
     Salvage,
-    /// The tool results did not come: settle it as failed.
+    /// Settle the turn as failed: its tool results did not come.
     End(TurnChange),
-    /// It is settled, but its announcement was lost: finalize it.
+    /// Finalize the settled turn: its announcement was lost.
     Finalize,
 }
 
-/// Decides by the head as read, not by the index that nominated it (rule 9).
+/// Decides by the head as read, not by the index entry that nominated the turn (rule 9).
 #[must_use]
 pub fn action(turn: &Turn, now: Timestamp, timing: &Timing) -> Action {
     match &turn.state {
-        State::Finalized(_) => Action::Leave,
+        State::Finalized(_) => Action::Skip,
         State::Settled(_) => Action::Finalize,
-        State::AwaitingTools { .. } => settle::overdue(turn, now, timing).map_or(Action::Leave, Action::End),
+        State::AwaitingTools { .. } => {
+            settle::end_overdue(turn, now, timing).map_or(Action::Skip, Action::End)
+        }
         State::Running { lease_ends, .. } => {
-            let abandoned_at = take::abandoned_at(*lease_ends, timing);
+            let abandoned_at = take_over::abandoned_at(*lease_ends, timing);
             if abandoned_at <= now {
                 return Action::Salvage;
             }
             if turn.due.is_some_and(|due| now < due) {
-                return Action::Leave;
+                return Action::Skip;
             }
             let after = Turn { due: Some(abandoned_at), ..turn.clone() };
-            Action::MoveDue(TurnChange { condition: Condition::lease_of(turn), after })
+            Action::Reschedule(TurnChange { condition: Condition::same_lease(turn), after })
         }
     }
 }

@@ -10,18 +10,18 @@ use contracts::{
 };
 
 use super::{
-    begin::{self, Closing, Decision, Seen, Setup, Submission},
-    finalize, renew, resume, settle, suspend, sweep, take,
+    begin::{self, Closing, Decision, Setup, Snapshot, Submission},
+    finalize, renew, resume, settle, suspend, sweep, take_over,
 };
 use crate::{
-    chain::{ChainPolicy, Keeper, Rebuild, Start, Target},
+    chain::{ChainStart, ConversationStatePolicy, HistoryOwner, ReplayReason, Target},
     change::Condition,
     cost::{Amount, Cost},
-    detail::{Findings, Report, StagedMode, Summary},
+    detail::{Excerpt, OutcomeSummary, Report, StagedMode},
     id::{AttemptId, SessionKey},
     session::{ChainHead, Contexts, Hints, Session, SolutionChange, SolutionContext},
     timing::Timing,
-    turn::{Phase, Reason, State, Turn, Verdict},
+    turn::{EndReason, Phase, State, Turn, Verdict},
 };
 
 pub(super) fn at(seconds: u64) -> Timestamp {
@@ -40,15 +40,15 @@ pub(super) fn submission(turn: &str, instruction: &str) -> Submission {
     let session = SessionKey { org: OrgId::new("acme").unwrap(), session: SessionId::new("s").unwrap() };
     Submission {
         key: session.turn(TurnId::new(turn).unwrap()),
-        by: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
-        fingerprint: Fingerprint::of_bytes(instruction.as_bytes()),
+        requested_by: User { id: UserId::new("ada").unwrap(), name: "Ada".to_owned() },
+        fingerprint: Fingerprint::hash_bytes(instruction.as_bytes()),
         id: None,
         contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: instruction.to_owned(),
-        instruction_summary: Summary { text: instruction.to_owned(), is_cut: false },
+        instruction_summary: Excerpt { text: instruction.to_owned(), is_truncated: false },
         streamed: false,
-        solution: SolutionChange::Stays,
+        solution: SolutionChange::Unchanged,
     }
 }
 
@@ -56,11 +56,11 @@ pub(super) fn setup() -> Setup {
     Setup {
         contexts: Contexts::default(),
         visibility: Visibility::Org,
-        first_mode: "general".to_owned(),
+        initial_mode: "general".to_owned(),
         target: target("m", "p"),
         files: Vec::new(),
         rerun: None,
-        cut: None,
+        purged_ancestor: None,
     }
 }
 
@@ -72,16 +72,16 @@ pub(super) fn running() -> (Session, Turn) {
     (commit.session.after, commit.turns[0].after.clone())
 }
 
-pub(super) fn answer(id: &str) -> Findings {
+pub(super) fn answer(id: &str) -> OutcomeSummary {
     let report = Report {
         response_id: Some(id.to_owned()),
         model: Some("m".to_owned()),
-        received: Some(at(3)),
+        received_at: Some(at(3)),
         chain_expires: Some(at(1_000)),
         usage: Some(Usage { prompt_tokens: 2, completion_tokens: 3, total_tokens: 5, ..Usage::default() }),
         ..Report::default()
     };
-    Findings { report, modes: Vec::new() }
+    OutcomeSummary { report, modes: Vec::new() }
 }
 
 fn completed(writer: &str) -> Verdict {
@@ -112,7 +112,8 @@ fn a_first_turn_creates_the_session_with_sequence_one_and_its_owner_as_participa
 fn the_same_request_replays_waits_or_takes_over_by_the_state_of_its_turn() {
     let timing = Timing::default();
     let (session, turn) = running();
-    let seen = |turn: &Turn| Seen { session: Some(session.clone()), turn: Some(turn.clone()), open: None };
+    let seen =
+        |turn: &Turn| Snapshot { session: Some(session.clone()), turn: Some(turn.clone()), open: None };
     let request = submission("t1", "one");
     assert!(matches!(begin::decide(&seen(&turn), &request, at(31), &timing), Decision::Wait(_)));
     assert!(matches!(begin::decide(&seen(&turn), &request, at(32), &timing), Decision::TakeOver(_)));
@@ -125,17 +126,17 @@ fn the_same_request_replays_waits_or_takes_over_by_the_state_of_its_turn() {
 #[test]
 fn another_request_or_another_user_under_the_same_id_is_a_conflict() {
     let (session, turn) = running();
-    let seen = Seen { session: Some(session), turn: Some(turn), open: None };
+    let seen = Snapshot { session: Some(session), turn: Some(turn), open: None };
     assert_eq!(begin::decide(&seen, &submission("t1", "two"), at(1), &Timing::default()), Decision::Conflict);
     let mut stranger = submission("t1", "one");
-    stranger.by.id = UserId::new("bob").unwrap();
+    stranger.requested_by.id = UserId::new("bob").unwrap();
     assert_eq!(begin::decide(&seen, &stranger, at(1), &Timing::default()), Decision::Conflict);
 }
 
 #[test]
 fn a_turn_that_only_the_session_names_yet_is_the_requests_own() {
     let (session, turn) = running();
-    let seen = Seen { session: Some(session), turn: None, open: Some(turn) };
+    let seen = Snapshot { session: Some(session), turn: None, open: Some(turn) };
     assert!(matches!(
         begin::decide(&seen, &submission("t1", "one"), at(1), &Timing::default()),
         Decision::Wait(_)
@@ -149,7 +150,7 @@ fn the_sessions_open_turn_is_busy_salvaged_superseded_or_folded_by_its_state() {
     let next = submission("t2", "two");
     let decide = |open: &Turn, now| {
         begin::decide(
-            &Seen { session: Some(session.clone()), turn: None, open: Some(open.clone()) },
+            &Snapshot { session: Some(session.clone()), turn: None, open: Some(open.clone()) },
             &next,
             now,
             &timing,
@@ -168,8 +169,8 @@ fn a_start_folds_a_settled_turn_and_chains_from_its_response() {
     let timing = Timing::default();
     let (session, turn) = running();
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
-    let closing = Closing::of(&session, &settled, Some(&answer("resp_1")), at(5), &timing).unwrap();
-    assert!(closing.result_before().is_some());
+    let closing = Closing::new(&session, &settled, Some(&answer("resp_1")), at(5), &timing).unwrap();
+    assert!(closing.result_before_commit().is_some());
     let commit = begin::begin(
         Some(&session),
         Some(closing),
@@ -194,8 +195,8 @@ fn a_start_supersedes_a_waiting_turn_within_its_own_transaction_and_chains_from_
     let (session, turn) = running();
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     let spent = answer("resp_1");
-    let closing = Closing::of(&session, &waiting, Some(&spent), at(5), &timing).unwrap();
-    assert!(closing.result_before().is_none(), "until the transaction it may still go another way");
+    let closing = Closing::new(&session, &waiting, Some(&spent), at(5), &timing).unwrap();
+    assert!(closing.result_before_commit().is_none(), "until the transaction it may still go another way");
     let commit = begin::begin(
         Some(&session),
         Some(closing),
@@ -207,11 +208,11 @@ fn a_start_supersedes_a_waiting_turn_within_its_own_transaction_and_chains_from_
         &timing,
     );
     let superseded = &commit.turns[1];
-    assert_eq!(superseded.condition, Condition::of_attempt(&waiting));
-    assert_eq!(superseded.after.settlement().unwrap().verdict, Verdict::Ended(Reason::Superseded));
+    assert_eq!(superseded.condition, Condition::same_owner(&waiting));
+    assert_eq!(superseded.after.settlement().unwrap().verdict, Verdict::Ended(EndReason::Superseded));
     assert_eq!(commit.result.unwrap().report.usage, spent.report.usage, "what it used is not lost");
     assert_eq!(commit.session.after.usage.total_tokens, 5);
-    assert_eq!(commit.turns[0].after.chain, Start::Rebuilds(Rebuild::Unkept));
+    assert_eq!(commit.turns[0].after.chain, ChainStart::Replay(ReplayReason::NotStored));
 }
 
 #[test]
@@ -220,18 +221,18 @@ fn a_turn_ended_from_outside_is_told_by_its_last_suspension() {
     let (_, turn) = running();
     assert_eq!(turn.outcome_writer(), None);
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
-    let cancelled = settle::end(&waiting, Reason::Cancelled, at(6), &timing).unwrap().after;
+    let cancelled = settle::end(&waiting, EndReason::Cancelled, at(6), &timing).unwrap().after;
     assert_eq!(cancelled.outcome_writer(), Some(&attempt("a")));
-    let results = Fingerprint::of_bytes(b"results");
+    let results = Fingerprint::hash_bytes(b"results");
     let resumed = resume::resume(&waiting, attempt("b"), results, at(10), &timing).unwrap().after;
-    let cancelled = settle::end(&resumed, Reason::Cancelled, at(11), &timing).unwrap().after;
+    let cancelled = settle::end(&resumed, EndReason::Cancelled, at(11), &timing).unwrap().after;
     assert_eq!(cancelled.outcome_writer(), Some(&attempt("a")), "not by the attempt that was cut off");
     let answered = settle::settle(&resumed, completed("b"), at(12), at(12), &timing).unwrap().after;
     assert_eq!(answered.outcome_writer(), Some(&attempt("b")));
 }
 
 /// The session after its first turn came to this.
-fn after(found: &Findings) -> Session {
+fn after(found: &OutcomeSummary) -> Session {
     let (session, turn) = running();
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &Timing::default()).unwrap().after;
     finalize::finalize(&session, &settled, Some(found)).unwrap().session
@@ -248,50 +249,58 @@ fn a_chain_is_used_by_the_model_and_provider_that_wrote_it_and_only_while_it_las
         let commit =
             begin::begin(Some(session), None, &next, &setup, attempt("b"), false, now, &Timing::default());
         let turn = &commit.turns[0].after;
-        (turn.chain.previous_response_id().map(str::to_owned), turn.chain.rebuild())
+        (turn.chain.previous_response_id().map(str::to_owned), turn.chain.replay_reason())
     };
     let chained = (Some("resp_1".to_owned()), None);
     assert_eq!(begun(&session, target("m", "p"), at(999)), chained);
-    assert_eq!(begun(&session, target("m", "p"), at(1_000)), (None, Some(Rebuild::Expired)));
-    assert_eq!(begun(&session, target("n", "p"), at(5)), (None, Some(Rebuild::OtherModel)));
-    assert_eq!(begun(&session, target("m", "q"), at(5)), (None, Some(Rebuild::OtherProvider)));
-    let local = Target { policy: ChainPolicy::Local, ..target("m", "p") };
-    assert_eq!(begun(&session, local, at(5)), (None, Some(Rebuild::Unkept)));
+    assert_eq!(begun(&session, target("m", "p"), at(1_000)), (None, Some(ReplayReason::Expired)));
+    assert_eq!(begun(&session, target("n", "p"), at(5)), (None, Some(ReplayReason::ModelChanged)));
+    assert_eq!(begun(&session, target("m", "q"), at(5)), (None, Some(ReplayReason::ProviderChanged)));
+    let local = Target { policy: ConversationStatePolicy::Local, ..target("m", "p") };
+    assert_eq!(begun(&session, local, at(5)), (None, Some(ReplayReason::NotStored)));
 
     let recorded = session.chain.clone().unwrap();
     let unrecorded = Session { chain: Some(ChainHead { provider: None, ..recorded }), ..session };
     assert_eq!(begun(&unrecorded, target("m", "q"), at(5)), chained, "older sessions keep their chain");
     first.report.chain_expires = None;
-    let unkept = (None, Some(Rebuild::Unkept));
+    let unkept = (None, Some(ReplayReason::NotStored));
     assert_eq!(begun(&after(&first), target("m", "p"), at(5)), unkept, "nothing was left upstream");
 }
 
 #[test]
 fn a_provider_that_keeps_no_chains_is_not_asked_to_unless_an_operator_insists() {
     let mut found_out = answer("resp_1");
-    found_out.report.keeps_no_chain = Some("p".to_owned());
+    found_out.report.stateless_provider = Some("p".to_owned());
     let session = after(&found_out);
-    assert_eq!(session.keeps_no_chain.as_deref(), Some("p"), "the session remembers it");
-    let keeper = |target: Target| target.of(&session).keeper;
+    assert_eq!(session.stateless_provider.as_deref(), Some("p"), "the session remembers it");
+    let keeper = |target: Target| target.upstream_for(&session).history_owner;
     let policy = |policy| Target { policy, ..target("m", "p") };
-    assert_eq!(keeper(policy(ChainPolicy::Auto)), Keeper::Local);
-    assert_eq!(keeper(policy(ChainPolicy::Provider)), Keeper::Provider);
-    assert_eq!(keeper(policy(ChainPolicy::Local)), Keeper::Local);
-    assert_eq!(keeper(target("m", "q")), Keeper::Provider, "another provider may keep them");
-    assert_eq!(keeper(Target { keeps_none: true, ..target("m", "q") }), Keeper::Local, "the process knows");
+    assert_eq!(keeper(policy(ConversationStatePolicy::Auto)), HistoryOwner::Local);
+    assert_eq!(keeper(policy(ConversationStatePolicy::Provider)), HistoryOwner::Provider);
+    assert_eq!(keeper(policy(ConversationStatePolicy::Local)), HistoryOwner::Local);
+    assert_eq!(keeper(target("m", "q")), HistoryOwner::Provider, "another provider may keep them");
+    assert_eq!(
+        keeper(Target { is_stateless: true, ..target("m", "q") }),
+        HistoryOwner::Local,
+        "the process knows"
+    );
 
     let next = submission("t2", "two");
     let setup = Setup { target: target("m", "p"), ..setup() };
     let commit =
         begin::begin(Some(&session), None, &next, &setup, attempt("b"), false, at(5), &Timing::default());
-    assert_eq!(commit.turns[0].after.chain, Start::Rebuilds(Rebuild::Unkept), "nothing is asked for in vain");
-    assert_eq!(commit.request.unwrap().upstream.keeper, Keeper::Local);
+    assert_eq!(
+        commit.turns[0].after.chain,
+        ChainStart::Replay(ReplayReason::NotStored),
+        "nothing is asked for in vain"
+    );
+    assert_eq!(commit.request.unwrap().upstream.history_owner, HistoryOwner::Local);
 }
 
 #[test]
 fn a_first_turn_tells_nothing() {
     let (_, turn) = running();
-    assert_eq!(turn.chain, Start::First);
+    assert_eq!(turn.chain, ChainStart::First);
 }
 
 #[test]
@@ -299,9 +308,9 @@ fn a_solution_context_stays_until_it_is_replaced_or_removed() {
     let brought = |turn: &str, text: &str| SolutionContext {
         session: None,
         turn: TurnId::new(turn).unwrap(),
-        request: Fingerprint::of_bytes(turn.as_bytes()),
-        request_by: None,
-        text: Fingerprint::of_bytes(text.as_bytes()),
+        request: Fingerprint::hash_bytes(turn.as_bytes()),
+        submission_id: None,
+        text: Fingerprint::hash_bytes(text.as_bytes()),
     };
     let replaced = |turn: &str, text: &str| SolutionChange::Replaced(brought(turn, text));
     let first = Submission { solution: replaced("t1", "rust"), ..submission("t1", "one") };
@@ -323,7 +332,7 @@ fn a_solution_context_stays_until_it_is_replaced_or_removed() {
         );
         commit.session.after.solution
     };
-    assert_eq!(latched(SolutionChange::Stays), Some(brought("t1", "rust")));
+    assert_eq!(latched(SolutionChange::Unchanged), Some(brought("t1", "rust")));
     assert_eq!(latched(replaced("t2", "go")), Some(brought("t2", "go")));
     assert_eq!(latched(replaced("t2", "rust")), Some(brought("t1", "rust")), "the same text changes nothing");
     assert_eq!(latched(SolutionChange::Removed), None);
@@ -337,7 +346,7 @@ fn what_turns_cost_adds_up_per_currency() {
     costly.report.cost = Some(cost(5, "USD"));
     let session = after(&costly);
     assert_eq!(session.costs, [cost(5, "USD")]);
-    let with = |next: Option<Cost>| crate::session::costs_with(session.costs.clone(), next.as_ref());
+    let with = |next: Option<Cost>| crate::session::add_cost(session.costs.clone(), next.as_ref());
     assert_eq!(with(Some(cost(7, "USD"))), [cost(12, "USD")]);
     assert_eq!(with(Some(cost(7, "EUR"))), [cost(5, "USD"), cost(7, "EUR")]);
     assert_eq!(with(None), [cost(5, "USD")]);
@@ -363,26 +372,29 @@ fn contexts_are_fixed_by_the_first_turn_and_hints_stay_until_replaced() {
     assert_eq!(latched(hints("two")), "two");
     let agent = Some(contracts::id::AgentContextId::new("other").unwrap());
     let other = Submission { contexts: Contexts { agent, conversation: None }, ..submission("t2", "two") };
-    let seen = Seen { session: Some(session), ..Seen::default() };
-    assert_eq!(begin::decide(&seen, &other, at(1), &timing), Decision::OtherContexts);
+    let seen = Snapshot { session: Some(session), ..Snapshot::default() };
+    assert_eq!(begin::decide(&seen, &other, at(1), &timing), Decision::ContextMismatch);
 }
 
 #[test]
 fn a_lease_is_taken_late_by_at_most_three_attempts_and_then_only_salvaged() {
     let timing = Timing::default();
     let (_, mut turn) = running();
-    let alive = take::take(&turn, attempt("b"), take::Purpose::Retry, at(31), &timing);
-    assert_eq!(alive, Err(take::Refused::Alive { takeable_at: at(32) }));
+    let alive = take_over::take_over(&turn, attempt("b"), take_over::Purpose::Retry, at(31), &timing);
+    assert_eq!(alive, Err(take_over::TakeOverError::LeaseActive { takeover_after: at(32) }));
     let mut now = 32;
     for name in ["b", "c"] {
-        let change = take::take(&turn, attempt(name), take::Purpose::Retry, at(now), &timing).unwrap();
-        assert_eq!(change.condition, Condition::lease_of(&turn));
+        let change =
+            take_over::take_over(&turn, attempt(name), take_over::Purpose::Retry, at(now), &timing).unwrap();
+        assert_eq!(change.condition, Condition::same_lease(&turn));
         turn = change.after;
         now += 32;
     }
-    let fourth = take::take(&turn, attempt("d"), take::Purpose::Retry, at(now), &timing);
-    assert_eq!(fourth, Err(take::Refused::NoAttemptLeft));
-    let salvaged = take::take(&turn, attempt("d"), take::Purpose::Salvage, at(now), &timing).unwrap().after;
+    let fourth = take_over::take_over(&turn, attempt("d"), take_over::Purpose::Retry, at(now), &timing);
+    assert_eq!(fourth, Err(take_over::TakeOverError::NoAttemptLeft));
+    let salvaged = take_over::take_over(&turn, attempt("d"), take_over::Purpose::Salvage, at(now), &timing)
+        .unwrap()
+        .after;
     let State::Running { stage, .. } = &salvaged.state else { panic!("it still runs") };
     assert_eq!(stage.attempts, [attempt("a"), attempt("b"), attempt("c")]);
 }
@@ -391,15 +403,18 @@ fn a_lease_is_taken_late_by_at_most_three_attempts_and_then_only_salvaged() {
 fn the_attempts_before_a_suspension_count_after_it() {
     let timing = Timing::default();
     let (_, turn) = running();
-    let taken = take::take(&turn, attempt("b"), take::Purpose::Retry, at(32), &timing).unwrap().after;
+    let taken =
+        take_over::take_over(&turn, attempt("b"), take_over::Purpose::Retry, at(32), &timing).unwrap().after;
     let waiting = suspend::suspend(&taken, attempt("b"), at(500)).unwrap().after;
-    let results = Fingerprint::of_bytes(b"results");
+    let results = Fingerprint::hash_bytes(b"results");
     let resumed = resume::resume(&waiting, attempt("c"), results, at(40), &timing).unwrap().after;
-    let taken = take::take(&resumed, attempt("d"), take::Purpose::Retry, at(72), &timing).unwrap().after;
+    let taken = take_over::take_over(&resumed, attempt("d"), take_over::Purpose::Retry, at(72), &timing)
+        .unwrap()
+        .after;
     let State::Running { stage, .. } = &taken.state else { panic!("it runs") };
     assert_eq!(stage.attempts, [attempt("c"), attempt("d")], "of this stage alone");
-    let again = take::take(&taken, attempt("e"), take::Purpose::Retry, at(104), &timing);
-    assert_eq!(again, Err(take::Refused::NoAttemptLeft), "it was taken over twice");
+    let again = take_over::take_over(&taken, attempt("e"), take_over::Purpose::Retry, at(104), &timing);
+    assert_eq!(again, Err(take_over::TakeOverError::NoAttemptLeft), "it was taken over twice");
 }
 
 #[test]
@@ -407,17 +422,21 @@ fn results_that_come_at_the_deadline_are_too_late_and_end_the_turn_as_the_sweep_
     let timing = Timing::default();
     let (_, turn) = running();
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
-    let results = Fingerprint::of_bytes(b"results");
+    let results = Fingerprint::hash_bytes(b"results");
     let resume = |now| resume::resume(&waiting, attempt("b"), results, now, &timing);
     assert!(resume(at(499)).is_ok());
-    assert_eq!(resume(at(500)), Err(resume::Refused::Late));
-    assert_eq!(settle::overdue(&waiting, at(499), &timing), None);
-    let ended = settle::overdue(&waiting, at(500), &timing).unwrap();
+    assert_eq!(resume(at(500)), Err(resume::ResumeError::DeadlinePassed));
+    assert_eq!(settle::end_overdue(&waiting, at(499), &timing), None);
+    let ended = settle::end_overdue(&waiting, at(500), &timing).unwrap();
     assert_eq!(sweep::action(&waiting, at(500), &timing), sweep::Action::End(ended.clone()));
-    assert_eq!(ended.after.settlement().unwrap().verdict, Verdict::Ended(Reason::ToolDeadline));
-    assert_eq!(settle::overdue(&turn, at(1_000_000), &timing), None, "a running turn has no such deadline");
+    assert_eq!(ended.after.settlement().unwrap().verdict, Verdict::Ended(EndReason::ToolDeadline));
+    assert_eq!(
+        settle::end_overdue(&turn, at(1_000_000), &timing),
+        None,
+        "a running turn has no such deadline"
+    );
     // One that ran keeps its place in the index; one that waited for days had none that is near.
-    let cancelled = settle::end(&turn, Reason::Cancelled, at(7), &timing).unwrap();
+    let cancelled = settle::end(&turn, EndReason::Cancelled, at(7), &timing).unwrap();
     assert_eq!(cancelled.after.due, turn.due);
     assert_eq!(ended.after.due, Some(at(500).after(timing.settled_grace)));
 }
@@ -429,21 +448,22 @@ fn a_turn_ended_from_outside_keeps_what_its_suspension_knew() {
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     let mut knew = answer("resp_1").report;
     knew.provider = Some("p".to_owned());
-    knew.received = Some(at(2));
+    knew.received_at = Some(at(2));
     knew.client_tool_ms = Some(7);
     knew.server_tool_ms = Some(3);
     knew.tool_rounds = Some(2);
-    knew.raw_payloads = Some(1);
+    knew.last_raw_payload = Some(1);
     knew.warnings = vec!["Careful.".to_owned()];
-    let found = Findings { report: knew.clone(), modes: Vec::new() };
-    for reason in [Reason::Cancelled, Reason::Superseded, Reason::ToolDeadline, Reason::Abandoned] {
+    let found = OutcomeSummary { report: knew.clone(), modes: Vec::new() };
+    for reason in [EndReason::Cancelled, EndReason::Superseded, EndReason::ToolDeadline, EndReason::Abandoned]
+    {
         let ended = settle::end(&waiting, reason, at(6), &timing).unwrap().after;
         let done = finalize::finalize(&session, &ended, Some(&found)).unwrap();
         let expected = Report {
             errors: vec![reason.error().message],
             answer_summary: None,
             chain_expires: None,
-            raw_payloads: None,
+            last_raw_payload: None,
             ..knew.clone()
         };
         assert_eq!(done.result.report, expected);
@@ -457,9 +477,9 @@ fn results_open_a_new_stage_and_are_remembered() {
     let (_, turn) = running();
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     assert_eq!(waiting.due, Some(at(500)));
-    let results = Fingerprint::of_bytes(b"results");
+    let results = Fingerprint::hash_bytes(b"results");
     let resumed = resume::resume(&waiting, attempt("b"), results, at(10), &timing).unwrap().after;
-    let accepted = resumed.accepted.clone().unwrap();
+    let accepted = resumed.accepted_results.clone().unwrap();
     assert_eq!((accepted.round, accepted.results, accepted.suspended_by), (1, results, attempt("a")));
     let State::Running { stage, .. } = &resumed.state else { panic!("it runs") };
     assert_eq!((stage.round, stage.attempts.as_slice()), (1, [attempt("b")].as_slice()));
@@ -481,7 +501,7 @@ fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
     let changes: Vec<_> = done
         .mode_changes
         .iter()
-        .map(|change| (change.previous.as_str(), change.new.as_str(), change.place.to_string()))
+        .map(|change| (change.previous.as_str(), change.new.as_str(), change.position.to_string()))
         .collect();
     let expected = [
         ("general", "workflow_authoring", "1-0".to_owned()),
@@ -494,7 +514,7 @@ fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
     assert_eq!(unchanged.mode_changes, [], "a change to the mode that is there already is none");
     assert!(finalize::finalize(&done.session, &done.turn.after, Some(&found)).is_err());
 
-    let failed = settle::end(&turn, Reason::Cancelled, at(4), &timing).unwrap().after;
+    let failed = settle::end(&turn, EndReason::Cancelled, at(4), &timing).unwrap().after;
     let done = finalize::finalize(&session, &failed, None).unwrap();
     assert_eq!((done.session.chain, done.session.mode.as_str()), (None, "general"));
     assert_eq!(
@@ -507,13 +527,15 @@ fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
 fn the_sweep_acts_on_the_head_as_read_and_not_on_the_index() {
     let timing = Timing::default();
     let (_, turn) = running();
-    assert_eq!(sweep::action(&turn, at(151), &timing), sweep::Action::Leave);
+    assert_eq!(sweep::action(&turn, at(151), &timing), sweep::Action::Skip);
     assert_eq!(sweep::action(&turn, at(152), &timing), sweep::Action::Salvage);
     let renewed = renew::renew(&turn, at(170)).unwrap().after;
-    let sweep::Action::MoveDue(moved) = sweep::action(&renewed, at(152), &timing) else { panic!("it lives") };
-    assert_eq!((moved.condition.clone(), moved.after.due), (Condition::lease_of(&renewed), Some(at(292))));
+    let sweep::Action::Reschedule(moved) = sweep::action(&renewed, at(152), &timing) else {
+        panic!("it lives")
+    };
+    assert_eq!((moved.condition.clone(), moved.after.due), (Condition::same_lease(&renewed), Some(at(292))));
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
-    assert_eq!(sweep::action(&waiting, at(499), &timing), sweep::Action::Leave);
+    assert_eq!(sweep::action(&waiting, at(499), &timing), sweep::Action::Skip);
     assert!(matches!(sweep::action(&waiting, at(500), &timing), sweep::Action::End(_)));
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
     assert_eq!(sweep::action(&settled, at(40), &timing), sweep::Action::Finalize);
@@ -524,9 +546,9 @@ fn a_lost_renewal_is_not_proved_by_a_head_that_someone_else_settled() {
     let timing = Timing::default();
     let (_, turn) = running();
     let renewal = renew::renew(&turn, at(60)).unwrap();
-    let cancelled = settle::end(&turn, Reason::Cancelled, at(10), &timing).unwrap().after;
-    assert!(!renewal.shows_in(&cancelled));
-    assert!(renewal.shows_in(&renew::renew(&turn, at(70)).unwrap().after), "a later renewal of ours");
+    let cancelled = settle::end(&turn, EndReason::Cancelled, at(10), &timing).unwrap().after;
+    assert!(!renewal.was_applied(&cancelled));
+    assert!(renewal.was_applied(&renew::renew(&turn, at(70)).unwrap().after), "a later renewal of ours");
     let start = crate::change::TurnChange { condition: Condition::Absent, after: turn.clone() };
-    assert!(start.shows_in(&cancelled), "a start is proved by its attempt, whatever came after");
+    assert!(start.was_applied(&cancelled), "a start is proved by its attempt, whatever came after");
 }

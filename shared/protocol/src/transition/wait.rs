@@ -1,33 +1,33 @@
-//! How long a client had better wait for a running turn: an estimate, no promise.
+//! An estimate of how long a client should wait for a running turn.
 
 use std::time::Duration;
 
 use contracts::Timestamp;
 
-use super::take::takeable_at;
+use super::take_over::takeover_after;
 use crate::{
     timing::Timing,
     turn::{State, Turn},
 };
 
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(30);
+const MIN_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// When it is worth coming back for a turn that is not over.
+/// Estimates the time after which a retry for an unfinished turn is worthwhile.
 ///
-/// What has lasted for some time is likely to last about as long again, so a client's waits double with the age of
-/// the work: most turns take seconds. Nobody waits past the moment at which the turn may be taken from an attempt
-/// that died. How long a client's tools take is nobody's guess.
+/// Work that has lasted for some time is likely to last about as long again, so a client's waits double with the age
+/// of the work. Most turns take seconds. The estimate never goes past the time at which the turn may be taken over
+/// from a dead attempt. The duration of a client's tools can't be estimated.
 #[must_use]
-pub fn likely(turn: &Turn, now: Timestamp, timing: &Timing) -> Duration {
-    let State::Running { lease_ends, stage } = &turn.state else { return LONGEST };
+pub fn estimate_wait(turn: &Turn, now: Timestamp, timing: &Timing) -> Duration {
+    let State::Running { lease_ends, stage } = &turn.state else { return MAX_WAIT };
     let age = match stage.round {
         0 => turn.created.until(now),
-        // When it was resumed is not kept. A lease is renewed three times in its length.
+        // The time of the resume is not stored. The last renewal, at most a third of a lease ago, stands in for it.
         _ => timing.lease.saturating_sub(now.until(*lease_ends)),
     };
-    let takeable = now.until(takeable_at(*lease_ends, timing));
-    age.min(takeable).clamp(SHORTEST, LONGEST)
+    let takeable = now.until(takeover_after(*lease_ends, timing));
+    age.min(takeable).clamp(MIN_WAIT, MAX_WAIT)
 }
 
 #[cfg(test)]
@@ -42,9 +42,9 @@ mod tests {
             let stage = Stage { round, attempts: vec![begun.attempt.clone()] };
             let state = State::Running { lease_ends: tests::at(lease_ends), stage };
             let turn = Turn { state, ..begun.clone() };
-            likely(&turn, tests::at(age), &Timing::default()).as_secs()
+            estimate_wait(&turn, tests::at(age), &Timing::default()).as_secs()
         };
-        // Its age, its lease's end, the wait. A lease lasts 30 s, and others count it as over 2 s later.
+        // Age of the turn, end of its lease, expected wait. A lease lasts 30 s, and takeovers start 2 s later.
         let cases = [
             (0, 30, 1),
             (1, 30, 1),

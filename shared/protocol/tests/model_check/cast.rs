@@ -10,7 +10,7 @@ use contracts::{
 use protocol::caller::User;
 use protocol::{
     chain::Target,
-    detail::{Findings, Report, StagedMode, Summary},
+    detail::{Excerpt, OutcomeSummary, Report, StagedMode},
     id::{AttemptId, SessionKey, TurnKey},
     session::{Contexts, Hints, SolutionChange},
     timing::Timing,
@@ -50,19 +50,19 @@ pub(crate) fn timing() -> Timing {
     Timing {
         lease: ticks(1),
         salvage_lease: ticks(1),
-        stop_early: ticks(0),
-        look_every: ticks(0),
-        look_lasts: ticks(0),
-        take_late: ticks(0),
+        stop_margin: ticks(0),
+        ownership_check_interval: ticks(0),
+        ownership_check_ttl: ticks(0),
+        takeover_margin: ticks(0),
         abandon_grace: ticks(1),
         settled_grace: ticks(0),
         replay_wait: ticks(0),
         settle_reserve: ticks(0),
-        stream_hold: ticks(0),
-        longest_tool_wait: ticks(10_000),
-        chain_life: ticks(10_000),
+        max_stream_follow: ticks(0),
+        max_tool_wait: ticks(10_000),
+        provider_response_ttl: ticks(10_000),
         retention: ticks(10_000),
-        purge_again: ticks(1),
+        purge_recheck: ticks(1),
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn body(fingerprint: Fingerprint) -> u8 {
 
 /// The fingerprint of tool results: which calls they answer and what they say.
 pub(crate) fn results_fingerprint(calls: u8, says: u8) -> Fingerprint {
-    Fingerprint::of_bytes(&[calls, says])
+    Fingerprint::hash_bytes(&[calls, says])
 }
 
 /// The provider's id of a reply.
@@ -112,7 +112,7 @@ pub(crate) fn attempt(process: u8, count: u8) -> AttemptId {
 }
 
 /// What an outcome object holds, as the transitions read it.
-pub(crate) fn findings(object: &Object, stages_mode: bool) -> Findings {
+pub(crate) fn findings(object: &Object, stages_mode: bool) -> OutcomeSummary {
     let report = Report {
         response_id: (object.said == Said::Answer).then(|| response_id(object.turn, object.text)),
         model: Some(MODEL.to_owned()),
@@ -126,7 +126,7 @@ pub(crate) fn findings(object: &Object, stages_mode: bool) -> Findings {
         branch: false,
         at: at(0),
     });
-    Findings { report, modes: staged.into_iter().collect() }
+    OutcomeSummary { report, modes: staged.into_iter().collect() }
 }
 
 /// The verdict that an outcome object stands for; none for a suspension.
@@ -143,13 +143,13 @@ fn make_submission(turn: u8, body: u8) -> Submission {
         SessionKey { org: OrgId::new("o").expect("an id"), session: SessionId::new("s").expect("an id") };
     Submission {
         key: session.turn(TurnId::new(format!("t{turn}")).expect("an id")),
-        by: User { id: UserId::new("u").expect("an id"), name: "u".to_owned() },
-        fingerprint: Fingerprint::of_bytes(&[body]),
+        requested_by: User { id: UserId::new("u").expect("an id"), name: "u".to_owned() },
+        fingerprint: Fingerprint::hash_bytes(&[body]),
         id: None,
         contexts: Contexts::default(),
         hints: Hints::default(),
         session_name: String::new(),
-        instruction_summary: Summary::default(),
+        instruction_summary: Excerpt::default(),
         streamed: false,
         solution: SolutionChange::default(),
     }
@@ -160,11 +160,11 @@ pub(crate) fn setup() -> &'static Setup {
     static SETUP: LazyLock<Setup> = LazyLock::new(|| Setup {
         contexts: Contexts::default(),
         visibility: Visibility::Org,
-        first_mode: FIRST_MODE.to_owned(),
+        initial_mode: FIRST_MODE.to_owned(),
         target: Target { model: MODEL.to_owned(), ..Target::default() },
         files: Vec::new(),
         rerun: None,
-        cut: None,
+        purged_ancestor: None,
     });
     &SETUP
 }

@@ -224,7 +224,7 @@ impl Lifecycle {
                 // No function that was at work when it began is still, once it looks again: that takes longer than
                 // any runs.
                 let at_work = state.processes.iter().any(|process| process.at != At::Rest);
-                let waits = purge.stage == Stage::Again && (at_work || state.on_its_way.is_some());
+                let waits = purge.stage == Stage::Rechecking && (at_work || state.on_its_way.is_some());
                 let action = purging::action(state.session.as_deref(), purge, at(state.now), &timing());
                 if action == purging::Action::Remove && !waits {
                     push(How::Remove);
@@ -235,7 +235,7 @@ impl Lifecycle {
                     let due = |turn: &protocol::turn::Turn| turn.due.is_some_and(|due| due <= at(state.now));
                     let Some(turn) = turn.as_ref().filter(|turn| due(turn)) else { continue };
                     let trusted = self.is_out(Rule::IndexProvesNothing);
-                    if trusted || sweep::action(turn, at(state.now), &timing()) != sweep::Action::Leave {
+                    if trusted || sweep::action(turn, at(state.now), &timing()) != sweep::Action::Skip {
                         push(How::Nominate(number));
                     }
                 }

@@ -1,8 +1,8 @@
 //! What must hold in every state, by the numbers of the design's invariants.
 
 use protocol::{
-    transition::begin::{self, Decision, Seen},
-    turn::{Reason, State as Standing, Turn, Verdict},
+    transition::begin::{self, Decision, Snapshot},
+    turn::{EndReason, State as Standing, Turn, Verdict},
 };
 use stateright::Property;
 
@@ -168,7 +168,7 @@ fn decides(state: &State, object: &Object) -> bool {
     match &settlement.verdict {
         Verdict::Completed { writer } => object.said == Said::Answer && *writer == object.writer,
         Verdict::Failed { writer } => object.said == Said::Failure && *writer == object.writer,
-        Verdict::Ended(reason) => *reason == Reason::Cancelled,
+        Verdict::Ended(reason) => *reason == EndReason::Cancelled,
     }
 }
 
@@ -193,7 +193,7 @@ fn told_is_stored(state: &State) -> bool {
 }
 
 fn results_are_exact(state: &State, turn: &Turn) -> bool {
-    let Some(answered) = &turn.accepted else { return true };
+    let Some(answered) = &turn.accepted_results else { return true };
     let number = number(&turn.key.turn);
     let calls = object(state, turn, &answered.suspended_by).filter(|object| object.said == Said::Calls);
     let results =
@@ -256,18 +256,18 @@ fn chain_before(state: &State, sequence: u64) -> Option<String> {
 
 /// What is left of a purged session.
 fn is_a_tombstone(state: &State) -> bool {
-    state.session.as_ref().is_some_and(|session| session.is_purged() && **session == session.emptied())
+    state.session.as_ref().is_some_and(|session| session.is_purged() && **session == session.tombstone())
 }
 
 /// The answer that a rerun of this turn goes on from, as this one did.
 pub(crate) fn gone_on_from<'a>(state: &'a State, original: &Turn) -> Option<&'a Object> {
-    let mut before = original.after.sequence;
+    let mut before = original.parent.sequence;
     loop {
         let turn = turns(state).find(|turn| turn.sequence == before)?;
         if let Some(writer) = completed_by(turn) {
             return object(state, turn, writer);
         }
-        before = turn.after.sequence;
+        before = turn.parent.sequence;
     }
 }
 
@@ -308,7 +308,8 @@ fn rolled_up(state: &State) -> bool {
 
 fn superseded_by(state: &State) -> bool {
     let superseded = |turn: &&Turn| {
-        turn.settlement().is_some_and(|settlement| settlement.verdict == Verdict::Ended(Reason::Superseded))
+        turn.settlement()
+            .is_some_and(|settlement| settlement.verdict == Verdict::Ended(EndReason::Superseded))
     };
     turns(state).filter(superseded).all(|turn| turns(state).any(|other| other.sequence == turn.sequence + 1))
 }
@@ -317,7 +318,7 @@ fn usable(state: &State) -> bool {
     let open = state.session.as_ref().and_then(|session| session.open_turn.as_ref());
     let open = open.and_then(|open| state.turn(number(open)));
     let decision = |later: u8| {
-        let seen = Seen {
+        let seen = Snapshot {
             session: state.session.as_deref().cloned(),
             turn: None,
             open: open.map(|open| open.as_ref().clone()),

@@ -10,8 +10,8 @@ use protocol::{
     id::AttemptId,
     purge::{Purge, Stage},
     session::Session,
-    transition::take::Purpose,
-    turn::{Reason, State as Standing, Turn},
+    transition::take_over::Purpose,
+    turn::{EndReason, State as Standing, Turn},
 };
 
 /// One state of the world.
@@ -125,18 +125,18 @@ pub(crate) enum Answer {
     Ended(End),
 }
 
-/// [`Reason`], with an order.
+/// [`EndReason`], with an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum End {
-    /// [`Reason::Cancelled`].
+    /// [`EndReason::Cancelled`].
     Cancelled,
-    /// [`Reason::Abandoned`].
+    /// [`EndReason::Abandoned`].
     Abandoned,
-    /// [`Reason::Superseded`].
+    /// [`EndReason::Superseded`].
     Superseded,
-    /// [`Reason::ToolDeadline`].
+    /// [`EndReason::ToolDeadline`].
     ToolDeadline,
-    /// [`Reason::StorageUnavailable`].
+    /// [`EndReason::StorageUnavailable`].
     StorageUnavailable,
 }
 
@@ -290,7 +290,9 @@ impl Hash for Write {
             change.after.hash(state);
             match &change.condition {
                 Condition::Absent => state.write_u8(0),
-                Condition::Stands { phase, attempt, lease_ends } => (phase, attempt, lease_ends).hash(state),
+                Condition::Unchanged { phase, attempt, lease_ends } => {
+                    (phase, attempt, lease_ends).hash(state)
+                }
             }
         };
         match self {
@@ -309,14 +311,14 @@ impl Hash for Write {
     }
 }
 
-impl From<Reason> for End {
-    fn from(reason: Reason) -> Self {
+impl From<EndReason> for End {
+    fn from(reason: EndReason) -> Self {
         match reason {
-            Reason::Cancelled => Self::Cancelled,
-            Reason::Abandoned => Self::Abandoned,
-            Reason::Superseded => Self::Superseded,
-            Reason::ToolDeadline => Self::ToolDeadline,
-            Reason::StorageUnavailable => Self::StorageUnavailable,
+            EndReason::Cancelled => Self::Cancelled,
+            EndReason::Abandoned => Self::Abandoned,
+            EndReason::Superseded => Self::Superseded,
+            EndReason::ToolDeadline => Self::ToolDeadline,
+            EndReason::StorageUnavailable => Self::StorageUnavailable,
         }
     }
 }
@@ -384,7 +386,7 @@ fn in_turn(turn: &Turn, attempt: &AttemptId) -> bool {
         }
     };
     let answered = turn
-        .accepted
+        .accepted_results
         .as_ref()
         .is_some_and(|answered| answered.suspended_by == *attempt || answered.resumed_by == *attempt);
     turn.attempt == *attempt || state || answered
@@ -393,7 +395,7 @@ fn in_turn(turn: &Turn, attempt: &AttemptId) -> bool {
 fn in_write(write: &Write, attempt: &AttemptId) -> bool {
     let change = |change: &TurnChange| {
         in_turn(&change.after, attempt)
-            || matches!(&change.condition, Condition::Stands { attempt: given, .. } if given == attempt)
+            || matches!(&change.condition, Condition::Unchanged { attempt: given, .. } if given == attempt)
     };
     match write {
         Write::Turn { change: one, .. } => change(one),

@@ -1,8 +1,8 @@
-//! The filter: which points a search may return. Built here and nowhere else.
+//! Filters: the points that a search may return. They are built only here.
 //!
-//! The tenant is a condition of every filter, and it is the verified caller's (I7). What a request asks for narrows
-//! the rest and grants nothing; what names the tenant's key in any spelling is left out, so that nobody can even empty
-//! a result by it. Hints rank: they never are a condition of the only search.
+//! Every filter has a condition on the tenant, which is the verified caller's (I7). A request's conditions narrow
+//! the rest and grant nothing. A condition that names the tenant's key in any spelling is dropped, so a caller can't
+//! even use it to empty a result. Hints rank: they are never a condition of the only search.
 
 use std::collections::BTreeSet;
 
@@ -13,63 +13,63 @@ use contracts::{
 };
 use qdrant_client::qdrant::{Condition, FieldCondition, Filter, Match, r#match::MatchValue};
 
-/// What a request calls the key of the workspace.
+/// The request's name for the workspace key.
 const WORKSPACE_ID: &str = "WorkspaceId";
 
 /// The filters of one search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filters {
-    /// What may be found.
-    pub plain: Filter,
-    /// The part of it that ranks higher; none without hints.
+    /// The points that the search may return.
+    pub base: Filter,
+    /// The subset of those that ranks higher; none without hints.
     pub hinted: Option<Filter>,
 }
 
-/// The filters of a search of `org`. `texts` are the payload keys that hold text.
+/// Builds the filters of a search in `org`. `texts` are the payload keys that hold text.
 #[must_use]
 pub fn filters(org: &OrgId, scope: &[RagCondition], hints: &[Hint], texts: &BTreeSet<String>) -> Filters {
-    let mut plain = Filter::must([tenant(org)]);
+    let mut base = Filter::must([tenant_condition(org)]);
     for condition in scope {
-        let Some(key) = path_of(&condition.key) else { continue };
+        let Some(key) = key_path(&condition.key) else { continue };
         let any = any_of(&key, condition, texts);
         match condition.operator {
-            RagOperator::Equals | RagOperator::Contains => plain.must.push(Filter::should(any).into()),
-            RagOperator::NotEquals | RagOperator::DoesNotContain => plain.must_not.extend(any),
+            RagOperator::Equals | RagOperator::Contains => base.must.push(Filter::should(any).into()),
+            RagOperator::NotEquals | RagOperator::DoesNotContain => base.must_not.extend(any),
         }
     }
     let hints = hints.iter().filter_map(|hint| {
-        let key = path_of(&hint.key)?;
+        let key = key_path(&hint.key)?;
         Some(if texts.contains(&key) {
             Condition::matches_text(key, hint.value.clone())
         } else {
-            keyword(&key, &hint.value)
+            exact_match(&key, &hint.value)
         })
     });
     let hints: Vec<Condition> = hints.collect();
     let hinted = (!hints.is_empty()).then(|| {
-        let mut hinted = plain.clone();
+        let mut hinted = base.clone();
         hinted.must.push(Filter::should(hints).into());
         hinted
     });
-    Filters { plain, hinted }
+    Filters { base, hinted }
 }
 
-/// The condition that every filter has.
-fn tenant(org: &OrgId) -> Condition {
-    keyword(key::ORG_ID, org.as_str())
+/// Returns the tenant condition, which every filter has.
+fn tenant_condition(org: &OrgId) -> Condition {
+    exact_match(key::ORG_ID, org.as_str())
 }
 
-/// Exactly this word. The client's own conversion of a text makes a search for words of one that has a space in it,
-/// and then one org would match another.
-pub(crate) fn keyword(key: &str, value: &str) -> Condition {
-    let exactly = Match { match_value: Some(MatchValue::Keyword(value.to_owned())) };
-    FieldCondition { key: key.to_owned(), r#match: Some(exactly), ..FieldCondition::default() }.into()
+/// Returns a condition that matches exactly this value. The client library's own conversion turns text with a space
+/// into a word search, in which one org could match another.
+pub(crate) fn exact_match(key: &str, value: &str) -> Condition {
+    let exact_value = Match { match_value: Some(MatchValue::Keyword(value.to_owned())) };
+    FieldCondition { key: key.to_owned(), r#match: Some(exact_value), ..FieldCondition::default() }.into()
 }
 
-/// A condition per kind of value, one of which has to hold: words and numbers as one list each.
+/// Returns a condition per type of value, of which at least one must hold. Keywords and numbers form one list each.
 ///
-/// A list in the payload fulfils them by any of its items, so the same condition is equality of a single value and
-/// membership of a list. In a text `contains` looks for words.
+/// A list in the payload matches if any of its items does, so the same condition tests equality of a single value
+/// and membership in a list. In a text, `contains` searches for words.
 fn any_of(key: &str, condition: &RagCondition, texts: &BTreeSet<String>) -> Vec<Condition> {
     let by_word = texts.contains(key)
         && matches!(condition.operator, RagOperator::Contains | RagOperator::DoesNotContain);
@@ -94,22 +94,22 @@ fn any_of(key: &str, condition: &RagCondition, texts: &BTreeSet<String>) -> Vec<
     any
 }
 
-/// The key as the database reads it: a path of names with dots between, each perhaps with `[]` or an index. Any other
-/// key is one name, in quotes. None where it is the tenant's, or can be no key at all.
-fn path_of(key: &str) -> Option<String> {
+/// Returns the key as the database parses it: a path of names separated by dots, each optionally followed by `[]` or
+/// an index. Any other key is one quoted name. None if it names the tenant, or can't be a key at all.
+fn key_path(key: &str) -> Option<String> {
     let key = key.trim();
     if names_tenant(key) {
         return None;
     }
     let key = if key == WORKSPACE_ID { key::PROJECT_ID } else { key };
-    if key.split('.').all(is_step) {
+    if key.split('.').all(is_path_segment) {
         return Some(key.to_owned());
     }
     let can_be_quoted = !key.is_empty() && !key.contains(['"', '\\']) && !key.contains(char::is_control);
     can_be_quoted.then(|| format!("\"{key}\""))
 }
 
-/// Whether any part of the key is the tenant's, whatever stands around it and in whatever case.
+/// Returns true if any part of the key names the tenant, in any case and with any punctuation.
 fn names_tenant(key: &str) -> bool {
     let letters =
         |part: &str| part.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
@@ -120,17 +120,17 @@ fn names_tenant(key: &str) -> bool {
     })
 }
 
-/// One name of a path: letters, digits, `_` and `-`, then any number of `[]` and `[n]`.
-fn is_step(step: &str) -> bool {
-    let (name, rest) = step.split_at(step.find('[').unwrap_or(step.len()));
+/// Returns true for one segment of a path: letters, digits, `_` and `-`, then any number of `[]` and `[n]`.
+fn is_path_segment(segment: &str) -> bool {
+    let (name, rest) = segment.split_at(segment.find('[').unwrap_or(segment.len()));
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let mut rest = rest;
     while let Some(inner) = rest.strip_prefix('[') {
-        let Some((index, after)) = inner.split_once(']') else { return false };
+        let Some((index, remainder)) = inner.split_once(']') else { return false };
         if index.len() > 9 || !index.bytes().all(|digit| digit.is_ascii_digit()) {
             return false;
         }
-        rest = after;
+        rest = remainder;
     }
     !name.is_empty() && name.chars().all(is_name) && rest.is_empty()
 }

@@ -20,29 +20,29 @@ fn texts() -> BTreeSet<String> {
     ["Text", "Title"].map(str::to_owned).into()
 }
 
-fn built(scope: &[RagCondition]) -> Filter {
-    filters(&org(), scope, &[], &texts()).plain
+fn base_filter(scope: &[RagCondition]) -> Filter {
+    filters(&org(), scope, &[], &texts()).base
 }
 
-/// Every field that a filter looks at, at whatever depth, and whether it stands in the filter's own `must`.
+/// Returns every field condition of a filter at any depth, and whether it is in the filter's own `must`.
 fn fields(filter: &Filter) -> Vec<(bool, FieldCondition)> {
-    let mut found = Vec::new();
+    let mut conditions = Vec::new();
     let lists = [(true, &filter.must), (false, &filter.should), (false, &filter.must_not)];
     for (is_must, condition) in
         lists.into_iter().flat_map(|(must, list)| list.iter().map(move |one| (must, one)))
     {
         match condition.condition_one_of.clone().unwrap() {
-            ConditionOneOf::Field(field) => found.push((is_must, field)),
+            ConditionOneOf::Field(field) => conditions.push((is_must, field)),
             ConditionOneOf::Filter(inner) => {
-                found.extend(fields(&inner).into_iter().map(|(_, field)| (false, field)))
+                conditions.extend(fields(&inner).into_iter().map(|(_, field)| (false, field)))
             }
             other => panic!("{other:?} is never built"),
         }
     }
-    found
+    conditions
 }
 
-/// The tenant's condition is there, once, and nothing else names its key.
+/// Asserts that the filter has the tenant's condition exactly once, and that nothing else names its key.
 pub(crate) fn assert_of_tenant(filter: &Filter, org: &OrgId) {
     let is_tenants = |field: &FieldCondition| {
         let bare = field.key.to_lowercase().replace(['"', ' ', '_', '-'], "");
@@ -59,10 +59,10 @@ pub(crate) fn assert_of_tenant(filter: &Filter, org: &OrgId) {
 }
 
 #[test]
-fn equality_is_any_of_the_values_and_each_value_once() {
+fn equals_matches_any_value_once() {
     let values =
         [text("b"), text("a"), text("b"), RagValue::Integer(3), RagValue::Integer(3), RagValue::Flag(true)];
-    let filter = built(&[condition("Repo", RagOperator::Equals, &values)]);
+    let filter = base_filter(&[condition("Repo", RagOperator::Equals, &values)]);
     let any = Filter::should([
         Condition::matches("Repo", vec!["a".to_owned(), "b".to_owned()]),
         Condition::matches("Repo", vec![3]),
@@ -71,9 +71,9 @@ fn equality_is_any_of_the_values_and_each_value_once() {
     assert_eq!(filter, Filter::must([Condition::matches("OrgId", "acme".to_owned()), any.into()]));
 }
 
-/// The client's own conversion makes a search for words of such a text.
+/// The client library's own conversion would make such a text a word search.
 #[test]
-fn a_name_with_a_space_in_it_is_that_name_and_no_words() {
+fn name_with_a_space_is_matched_exactly() {
     let org = OrgId::new("acme corp").unwrap();
     let built = filters(&org, &[], &[Hint::new("Repo", "the core")], &texts());
     let exact: Vec<MatchValue> = fields(&built.hinted.unwrap())
@@ -84,8 +84,8 @@ fn a_name_with_a_space_in_it_is_that_name_and_no_words() {
 }
 
 #[test]
-fn conditions_hold_together() {
-    let filter = built(&[
+fn conditions_are_combined() {
+    let filter = base_filter(&[
         condition("Repo", RagOperator::Equals, &[text("core")]),
         condition("LabelSlugs", RagOperator::Contains, &[text("ddr")]),
     ]);
@@ -93,9 +93,9 @@ fn conditions_hold_together() {
 }
 
 #[test]
-fn the_negative_operators_are_none_of_the_values() {
+fn negative_operators_exclude_every_value() {
     for operator in [RagOperator::NotEquals, RagOperator::DoesNotContain] {
-        let filter = built(&[condition("LabelSlugs", operator, &[text("a"), RagValue::Integer(1)])]);
+        let filter = base_filter(&[condition("LabelSlugs", operator, &[text("a"), RagValue::Integer(1)])]);
         assert_eq!(filter.must.len(), 1);
         let none = [
             Condition::matches("LabelSlugs", vec!["a".to_owned()]),
@@ -106,23 +106,23 @@ fn the_negative_operators_are_none_of_the_values() {
 }
 
 #[test]
-fn a_text_contains_words_and_equals_as_a_whole() {
-    let contains = built(&[condition("Text", RagOperator::Contains, &[text("lease end")])]);
+fn text_contains_words_and_equals_as_a_whole() {
+    let contains = base_filter(&[condition("Text", RagOperator::Contains, &[text("lease end")])]);
     let by_word = Filter::should([Condition::matches_text("Text", "lease end")]);
     assert_eq!(contains.must[1], by_word.into());
-    let equals = built(&[condition("Title", RagOperator::Equals, &[text("Leases")])]);
-    let whole = Filter::should([Condition::matches("Title", vec!["Leases".to_owned()])]);
-    assert_eq!(equals.must[1], whole.into());
+    let equals = base_filter(&[condition("Title", RagOperator::Equals, &[text("Leases")])]);
+    let exact = Filter::should([Condition::matches("Title", vec!["Leases".to_owned()])]);
+    assert_eq!(equals.must[1], exact.into());
 }
 
 #[test]
-fn the_workspace_is_the_payloads_project() {
-    let filter = built(&[condition(" WorkspaceId ", RagOperator::Equals, &[text("backend")])]);
+fn workspace_id_maps_to_project_id() {
+    let filter = base_filter(&[condition(" WorkspaceId ", RagOperator::Equals, &[text("backend")])]);
     assert_eq!(fields(&filter)[1].1.key, "ProjectId");
 }
 
 #[test]
-fn an_unknown_key_is_a_key_and_what_can_be_none_is_left_out() {
+fn unknown_keys_are_quoted_and_invalid_ones_dropped() {
     for (key, path) in [
         ("Team", Some("Team")),
         ("a.b[].c[0]", Some("a.b[].c[0]")),
@@ -134,12 +134,12 @@ fn an_unknown_key_is_a_key_and_what_can_be_none_is_left_out() {
         ("a\\b", None),
         (" ", None),
     ] {
-        assert_eq!(path_of(key).as_deref(), path, "{key}");
+        assert_eq!(key_path(key).as_deref(), path, "{key}");
     }
 }
 
 #[test]
-fn the_tenant_can_be_named_in_no_spelling() {
+fn tenant_key_is_dropped_in_every_spelling() {
     for key in [
         "OrgId",
         "orgid",
@@ -167,16 +167,16 @@ fn the_tenant_can_be_named_in_no_spelling() {
             let hints = [Hint::new(key, "other")];
             let built = filters(&org(), &[condition(key, operator, &[text("other")])], &hints, &texts());
             let alone = Filter::must([Condition::matches("OrgId", "acme".to_owned())]);
-            assert_eq!(built, Filters { plain: alone, hinted: None }, "{key:?}");
+            assert_eq!(built, Filters { base: alone, hinted: None }, "{key:?}");
         }
     }
 }
 
 #[test]
-fn hints_rank_and_leave_the_plain_filter_as_it_is() {
+fn hints_leave_the_base_filter_unchanged() {
     let hints = [Hint::new("Repo", "core"), Hint::new("Title", "leases")];
     let built = filters(&org(), &[], &hints, &texts());
-    assert_eq!(built.plain, Filter::must([Condition::matches("OrgId", "acme".to_owned())]));
+    assert_eq!(built.base, Filter::must([Condition::matches("OrgId", "acme".to_owned())]));
     let any = [Condition::matches("Repo", "core".to_owned()), Condition::matches_text("Title", "leases")];
     assert_eq!(built.hinted.unwrap().must[1], Filter::should(any).into());
 }
@@ -217,9 +217,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
-    fn whatever_is_asked_every_filter_is_of_the_callers_org_alone((org, scope, hints) in any_scope()) {
-        let Filters { plain, hinted } = filters(&org, &scope, &hints, &texts());
-        assert_of_tenant(&plain, &org);
+    fn every_filter_is_limited_to_the_callers_org((org, scope, hints) in any_scope()) {
+        let Filters { base, hinted } = filters(&org, &scope, &hints, &texts());
+        assert_of_tenant(&base, &org);
         if let Some(hinted) = hinted {
             assert_of_tenant(&hinted, &org);
         }

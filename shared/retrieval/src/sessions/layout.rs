@@ -1,8 +1,8 @@
-//! The collection, and what a point of it is.
+//! The layout of the session index: its collection and its points.
 //!
-//! A session's sparse vector has a dimension for each of its terms, whose value is 1, and one that says how new the
-//! session is, with a value below 1. So the score of a search is how many of its terms a session has, and what is behind
-//! the point orders those that have all of them, newest first.
+//! A session's sparse vector has a dimension of value 1 for each of its terms, and one below 1 for the session's
+//! recency. So the integer part of a score is the number of terms that match, and the fraction orders the sessions
+//! that match all of them, newest first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,17 +16,16 @@ use qdrant_client::qdrant::{
     FieldType, KeywordIndexParamsBuilder, NamedVectors, PointStruct, SparseVectorParamsBuilder,
     SparseVectorsConfigBuilder, Value, Vector, value::Kind,
 };
-use turns::ports::{Candidate, Filled, Indexed};
+use turns::ports::{Backfill, Candidate, Indexed};
 use uuid::Uuid;
 
-use crate::terms::hash;
+use crate::sparse_vector::hash_term;
 
-/// The name of the sparse vector. Terms that are made in another way need another name, and another place in
-/// [`NAMESPACE`].
-pub(super) const BEGINNINGS: &str = "beginnings";
+/// The name of the sparse vector. A change of how terms are made requires another name, and another [`NAMESPACE`].
+pub(super) const PREFIX_TERMS: &str = "prefixes";
 
-/// The most sessions that the index names at once.
-pub const MOST_CANDIDATES: u64 = 500;
+/// The maximum number of sessions that one search returns.
+pub const MAX_CANDIDATES: u64 = 500;
 
 /// The payload keys.
 pub(super) mod key {
@@ -34,67 +33,67 @@ pub(super) mod key {
     pub(crate) const ORG_ID: &str = agent::retrieval::key::ORG_ID;
     /// The session.
     pub(crate) const SESSION_ID: &str = "SessionId";
-    /// When it was last active, in milliseconds since 1970.
+    /// Its last activity, in milliseconds since 1970.
     pub(crate) const LAST_ACTIVITY: &str = "LastActivity";
-    /// Who takes part in it.
+    /// Its participants.
     pub(crate) const USER_IDS: &str = "UserIds";
-    /// Of an org's own point: the place to which the index is filled; empty where it is filled.
+    /// In an org's own point: the cursor up to which the index is backfilled, or empty once it is complete.
     pub(crate) const FILLED_TO: &str = "FilledTo";
 }
 
 /// The namespace of the ids of these points.
 const NAMESPACE: Uuid = Uuid::from_u128(0x1f0c_6a7e_93b1_4c58_8d2e_44a1_f7be_0c35);
 
-/// The dimension that says how new a session is.
-const NEWNESS: u32 = 0;
+/// The dimension of a session's recency.
+const RECENCY: u32 = 0;
 
-/// A dimension of every org's own point, which no search asks for.
-const NOT_SOUGHT: u32 = 1;
+/// The dimension of every org's own point, which no search uses.
+const UNSEARCHED: u32 = 1;
 
-/// How new sessions may be: newness is 0 at the first of these instants, and all of it at the second one.
-const TIMES: (i64, i64) = (1_704_067_200_000, 2_650_752_000_000);
+/// The range of recency: 0 at the first instant, and the maximum at the second.
+const RECENCY_RANGE: (i64, i64) = (1_704_067_200_000, 2_650_752_000_000);
 
-/// All of it. Its distance from 1 keeps one that lacks a term apart from one that lacks none.
-const NEWEST: f64 = 0.9;
+/// The maximum recency. It stays below 1, so that a session that lacks a term always scores below one that has all.
+const MAX_RECENCY: f64 = 0.9;
 
-/// A collection of sessions.
-pub(super) fn create(name: &str) -> CreateCollection {
+/// Returns the request that creates a collection of sessions.
+pub(super) fn create_request(name: &str) -> CreateCollection {
     let mut sparse = SparseVectorsConfigBuilder::default();
-    sparse.add_named_vector_params(BEGINNINGS, SparseVectorParamsBuilder::default());
+    sparse.add_named_vector_params(PREFIX_TERMS, SparseVectorParamsBuilder::default());
     CreateCollectionBuilder::new(name).sparse_vectors_config(sparse).build()
 }
 
-/// The indexes of its payload: the tenant's first.
-pub(super) fn indexes(name: &str) -> Vec<CreateFieldIndexCollection> {
-    let of = |key: &str, kind: FieldType| CreateFieldIndexCollectionBuilder::new(name, key, kind);
+/// Returns the requests that create its payload indexes: the tenant's first.
+pub(super) fn index_requests(name: &str) -> Vec<CreateFieldIndexCollection> {
+    let index_on = |key: &str, kind: FieldType| CreateFieldIndexCollectionBuilder::new(name, key, kind);
     let tenant = KeywordIndexParamsBuilder::default().is_tenant(true);
     let indexes = [
-        of(key::ORG_ID, FieldType::Keyword).field_index_params(tenant),
-        of(key::USER_IDS, FieldType::Keyword),
-        of(key::LAST_ACTIVITY, FieldType::Integer),
+        index_on(key::ORG_ID, FieldType::Keyword).field_index_params(tenant),
+        index_on(key::USER_IDS, FieldType::Keyword),
+        index_on(key::LAST_ACTIVITY, FieldType::Integer),
     ];
     indexes.into_iter().map(|index| index.wait(true).build()).collect()
 }
 
-/// The id of a session's point: the same session is the same point.
-pub(super) fn id(session: &SessionKey) -> String {
-    let named = [session.org.as_str(), session.session.as_str()];
-    id_of(&named.map(|name| format!("{}:{name}", name.len())).join("/"))
+/// Returns the id of a session's point, which is deterministic.
+pub(super) fn session_point_id(session: &SessionKey) -> String {
+    let prefixed = [session.org.as_str(), session.session.as_str()];
+    uuid_from_name(&prefixed.map(|name| format!("{}:{name}", name.len())).join("/"))
 }
 
-/// The id of an org's own point.
-pub(super) fn id_of_org(org: &OrgId) -> String {
-    id_of(&format!("{}:{org}", org.as_str().len()))
+/// Returns the id of an org's own point.
+pub(super) fn org_point_id(org: &OrgId) -> String {
+    uuid_from_name(&format!("{}:{org}", org.as_str().len()))
 }
 
-fn id_of(name: &str) -> String {
+fn uuid_from_name(name: &str) -> String {
     Uuid::new_v5(&NAMESPACE, name.as_bytes()).to_string()
 }
 
-/// A session's point.
-pub(super) fn point(session: &Indexed) -> PointStruct {
-    let mut vector = vector(&session.terms);
-    vector.insert(NEWNESS, newness(session.last_activity));
+/// Builds a session's point.
+pub(super) fn session_point(session: &Indexed) -> PointStruct {
+    let mut vector = term_vector(&session.terms);
+    vector.insert(RECENCY, recency(session.last_activity));
     let users: Vec<String> = session.users.iter().map(|user| user.as_str().to_owned()).collect();
     let payload: [(&str, Value); 4] = [
         (key::ORG_ID, session.key.org.as_str().into()),
@@ -102,37 +101,37 @@ pub(super) fn point(session: &Indexed) -> PointStruct {
         (key::LAST_ACTIVITY, session.last_activity.as_millis().into()),
         (key::USER_IDS, users.into()),
     ];
-    made(id(&session.key), vector, payload.into())
+    build_point(session_point_id(&session.key), vector, payload.into())
 }
 
-/// An org's own point. It has no key that a search's filter asks for.
-pub(super) fn point_of_org(org: &OrgId, filled: &Filled) -> PointStruct {
-    let to = match filled {
-        Filled::Nothing => Vec::new(),
-        Filled::To(place) => vec![(key::FILLED_TO, place.as_str().into())],
-        Filled::Whole => vec![(key::FILLED_TO, "".into())],
+/// Builds an org's own point. It has no key that a search filters by.
+pub(super) fn org_point(org: &OrgId, backfill: &Backfill) -> PointStruct {
+    let payload = match backfill {
+        Backfill::NotStarted => Vec::new(),
+        Backfill::UpTo(cursor) => vec![(key::FILLED_TO, cursor.as_str().into())],
+        Backfill::Complete => vec![(key::FILLED_TO, "".into())],
     };
-    made(id_of_org(org), BTreeMap::from([(NOT_SOUGHT, 1.0)]), to)
+    build_point(org_point_id(org), BTreeMap::from([(UNSEARCHED, 1.0)]), payload)
 }
 
-fn made(id: String, vector: BTreeMap<u32, f32>, payload: Vec<(&str, Value)>) -> PointStruct {
+fn build_point(id: String, vector: BTreeMap<u32, f32>, payload: Vec<(&str, Value)>) -> PointStruct {
     let (indices, values): (Vec<u32>, Vec<f32>) = vector.into_iter().unzip();
-    let vectors = HashMap::from([(BEGINNINGS.to_owned(), Vector::new_sparse(indices, values))]);
+    let vectors = HashMap::from([(PREFIX_TERMS.to_owned(), Vector::new_sparse(indices, values))]);
     let payload: HashMap<String, Value> =
         payload.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     PointStruct::new(id, NamedVectors { vectors }, payload)
 }
 
-/// How far the index is filled, as an org's own point says.
-pub(super) fn filled(payload: Option<HashMap<String, Value>>) -> Filled {
+/// Reads the backfill state from an org's own point.
+pub(super) fn backfill_state(payload: Option<HashMap<String, Value>>) -> Backfill {
     match payload.and_then(|mut payload| text(payload.remove(key::FILLED_TO))) {
-        None => Filled::Nothing,
-        Some(to) if to.is_empty() => Filled::Whole,
-        Some(to) => Filled::To(to),
+        None => Backfill::NotStarted,
+        Some(cursor) if cursor.is_empty() => Backfill::Complete,
+        Some(cursor) => Backfill::UpTo(cursor),
     }
 }
 
-/// The candidate that a point names, with its org; none where it is no point of ours.
+/// Reads a session and its org from a point; none if the point isn't a session's.
 pub(super) fn candidate(mut payload: HashMap<String, Value>) -> Option<(String, Candidate)> {
     let org = text(payload.remove(key::ORG_ID))?;
     let session = SessionId::new(text(payload.remove(key::SESSION_ID))?).ok()?;
@@ -147,30 +146,30 @@ fn text(value: Option<Value>) -> Option<String> {
     }
 }
 
-/// A dimension of value 1 for each term.
-pub(super) fn vector(terms: &BTreeSet<String>) -> BTreeMap<u32, f32> {
-    terms.iter().map(|term| (hash(term).max(NOT_SOUGHT + 1), 1.0)).collect()
+/// Returns a vector with value 1 for each term.
+pub(super) fn term_vector(terms: &BTreeSet<String>) -> BTreeMap<u32, f32> {
+    terms.iter().map(|term| (hash_term(term).max(UNSEARCHED + 1), 1.0)).collect()
 }
 
-/// The same, as a search asks for it, and the least score of what has all terms.
-pub(super) fn asked(terms: &BTreeSet<String>) -> (BTreeMap<u32, f32>, f32) {
-    let mut vector = vector(terms);
+/// Returns the query vector of these terms, and the minimum score of a session that has all of them.
+pub(super) fn query_vector(terms: &BTreeSet<String>) -> (BTreeMap<u32, f32>, f32) {
+    let mut vector = term_vector(terms);
     #[expect(clippy::cast_precision_loss, reason = "a few terms")]
     let all = vector.len() as f32;
-    vector.insert(NEWNESS, 1.0);
+    vector.insert(RECENCY, 1.0);
     (vector, all - 0.05)
 }
 
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
-    reason = "it orders, within the hour"
+    reason = "hourly precision is enough for ordering"
 )]
-fn newness(at: Timestamp) -> f32 {
-    let (first, last) = TIMES;
+fn recency(at: Timestamp) -> f32 {
+    let (first, last) = RECENCY_RANGE;
     let part = (at.as_millis() - first) as f64 / (last - first) as f64;
-    // A value of 0 might not be kept.
-    (part.clamp(1e-6, 1.0) * NEWEST) as f32
+    // The database may drop a value of 0.
+    (part.clamp(1e-6, 1.0) * MAX_RECENCY) as f32
 }
 
 #[cfg(test)]
@@ -181,65 +180,68 @@ mod tests {
         terms.iter().map(|term| (*term).to_owned()).collect()
     }
 
-    fn score(asked: &BTreeMap<u32, f32>, held: &BTreeMap<u32, f32>) -> f32 {
-        asked.iter().filter_map(|(at, one)| Some(one * held.get(at)?)).sum()
+    fn score(query: &BTreeMap<u32, f32>, session_terms: &BTreeMap<u32, f32>) -> f32 {
+        query.iter().filter_map(|(at, one)| Some(one * session_terms.get(at)?)).sum()
     }
 
-    fn session(at: i64, held: &[&str]) -> BTreeMap<u32, f32> {
-        let mut vector = vector(&terms(held));
-        vector.insert(NEWNESS, newness(Timestamp::from_millis(at)));
+    fn session(at: i64, session_terms: &[&str]) -> BTreeMap<u32, f32> {
+        let mut vector = term_vector(&terms(session_terms));
+        vector.insert(RECENCY, recency(Timestamp::from_millis(at)));
         vector
     }
 
     #[test]
-    fn what_has_all_terms_is_over_the_threshold_newest_first_and_what_lacks_one_is_below() {
+    fn scores_rank_full_matches_by_recency_above_partial_ones() {
         let ages = [-1_i64, 0, 1_704_067_200_000, 1_790_000_000_000, 1_790_003_600_000, i64::MAX / 4];
         for count in [1, 2, 8, 16] {
             let names: Vec<String> = (0..count).map(|number| format!("term{number}")).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let (asked, least) = asked(&terms(&names));
-            let scores: Vec<f32> = ages.iter().map(|at| score(&asked, &session(*at, &names))).collect();
-            assert!(scores.iter().all(|score| *score > least), "{count}: {scores:?}");
+            let (query, min_score) = query_vector(&terms(&names));
+            let scores: Vec<f32> = ages.iter().map(|at| score(&query, &session(*at, &names))).collect();
+            assert!(scores.iter().all(|score| *score > min_score), "{count}: {scores:?}");
             assert!(scores.is_sorted(), "{count}: {scores:?}");
             assert!(scores[3] < scores[4], "an hour tells two apart: {count}: {scores:?}");
-            let lacks = score(&asked, &session(i64::MAX / 4, &names[1..]));
-            assert!(lacks < least, "{count}: {lacks}");
+            let lacks = score(&query, &session(i64::MAX / 4, &names[1..]));
+            assert!(lacks < min_score, "{count}: {lacks}");
         }
     }
 
     #[test]
-    fn the_id_of_a_session_stays_and_no_two_share_one() {
+    fn session_point_id_is_stable_and_unique() {
         let key = |org: &str, session: &str| SessionKey {
             org: OrgId::new(org).unwrap(),
             session: SessionId::new(session).unwrap(),
         };
-        assert_eq!(id(&key("acme", "s1")), "946b3ba7-5607-57db-b32f-94d33f45d302");
-        let others =
-            [id(&key("acme", "s11")), id(&key("acme1", "s1")), id_of_org(&OrgId::new("acme").unwrap())];
-        assert!(others.iter().all(|other| *other != id(&key("acme", "s1"))));
+        assert_eq!(session_point_id(&key("acme", "s1")), "946b3ba7-5607-57db-b32f-94d33f45d302");
+        let others = [
+            session_point_id(&key("acme", "s11")),
+            session_point_id(&key("acme1", "s1")),
+            org_point_id(&OrgId::new("acme").unwrap()),
+        ];
+        assert!(others.iter().all(|other| *other != session_point_id(&key("acme", "s1"))));
     }
 
     #[test]
-    fn how_far_it_is_filled_reads_back() {
+    fn backfill_state_round_trips() {
         let org = OrgId::new("acme").unwrap();
-        for told in [Filled::Nothing, Filled::To("place".to_owned()), Filled::Whole] {
-            assert_eq!(filled(Some(point_of_org(&org, &told).payload)), told);
+        for state in [Backfill::NotStarted, Backfill::UpTo("cursor".to_owned()), Backfill::Complete] {
+            assert_eq!(backfill_state(Some(org_point(&org, &state).payload)), state);
         }
-        assert_eq!(filled(None), Filled::Nothing);
+        assert_eq!(backfill_state(None), Backfill::NotStarted);
     }
 
     #[test]
-    fn a_point_holds_no_text() {
+    fn point_has_no_text() {
         let indexed = Indexed {
             key: SessionKey { org: OrgId::new("acme").unwrap(), session: "s".parse().unwrap() },
             last_activity: Timestamp::from_millis(1),
             users: ["ada".parse().unwrap()].into(),
             terms: terms(&["secret"]),
         };
-        let point = point(&indexed);
+        let point = session_point(&indexed);
         assert!(!format!("{point:?}").contains("secret"));
-        let (org, found) = candidate(point.payload).unwrap();
+        let (org, session) = candidate(point.payload).unwrap();
         let expected = Candidate { last_activity: indexed.last_activity, session: indexed.key.session };
-        assert_eq!((org.as_str(), found), ("acme", expected));
+        assert_eq!((org.as_str(), session), ("acme", expected));
     }
 }

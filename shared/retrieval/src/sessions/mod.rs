@@ -1,11 +1,11 @@
-//! The index of sessions: a collection of its own, a point for each session, which holds terms and no text.
+//! The index of sessions: a separate collection with a point per session, which holds hashed terms and no text.
 //!
-//! `layout.rs` is what the collection and its points are, `sought.rs` how it is asked; both are pure. [`SessionPoints`] is
-//! the adapter of the ports that search it, keep it and purge it.
+//! `layout.rs` has the collection and its points, `query.rs` the search; both are pure. [`SessionPoints`] is the
+//! adapter of the ports that search, index and purge sessions.
 
 mod layout;
+mod query;
 mod session_points;
-mod sought;
 
-pub use layout::MOST_CANDIDATES;
-pub use session_points::{SessionPoints, Wait};
+pub use layout::MAX_CANDIDATES;
+pub use session_points::{SessionIndexTimeouts, SessionPoints};

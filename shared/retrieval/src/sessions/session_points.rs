@@ -1,4 +1,4 @@
-//! The ports on the database.
+//! The adapter of the session index ports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,191 +6,202 @@ use std::time::Duration;
 use contracts::id::OrgId;
 use futures::future::try_join;
 use llm::breaker::Breaker;
-use llm::key::Keys;
-use protocol::{id::SessionKey, purge::Forgot};
+use llm::key::KeySource;
+use protocol::{id::SessionKey, purge::DeleteOutcome};
 use qdrant_client::qdrant::{
     DeletePoints, DeletePointsBuilder, GetPointsBuilder, PointStruct, PointsIdsList, UpsertPointsBuilder,
 };
 use tokio::time::{Instant, timeout};
 use turns::ports::{
-    Candidates, Filled, ForgetSessions, IndexSessions, Indexed, SessionIndex, Sought, Unavailable,
+    Backfill, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover, SessionIndexWriter,
+    Unavailable,
 };
 
-use super::{layout, sought};
-use crate::connection::{Connection, Failure, Patience, Unusable};
-use crate::retriever::BREAKER;
+use super::{layout, query};
+use crate::connection::{Connection, InvalidUrl, QdrantError, QdrantTimeouts};
+use crate::retriever::BREAKER_POLICY;
 
-const WHAT: &str = "the index of sessions";
+const NAME: &str = "the index of sessions";
 
-/// How long the database is waited for.
+/// Timeouts of the session index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
-    /// For what.
-    pub patience: Patience,
-    /// For all of a question.
-    pub question: Duration,
+pub struct SessionIndexTimeouts {
+    /// The timeouts of the connection and of each attempt.
+    pub request: QdrantTimeouts,
+    /// The time limit of a whole operation.
+    pub total: Duration,
 }
 
-impl Wait {
-    /// For a search: somebody waits for it.
-    pub const OF_A_SEARCH: Self =
-        Self { patience: Patience::OF_A_TURN, question: Duration::from_millis(1_500) };
-    /// For what keeps the index, behind everybody's answer.
-    pub const OF_A_KEEPER: Self = Self {
-        patience: Patience { connect: Duration::from_secs(2), attempt: Duration::from_secs(5) },
-        question: Duration::from_secs(8),
+impl SessionIndexTimeouts {
+    /// Timeouts for a search, for which a user waits.
+    pub const SEARCH: Self = Self { request: QdrantTimeouts::TURN, total: Duration::from_millis(1_500) };
+    /// Timeouts for indexing, which runs in the background.
+    pub const INDEXING: Self = Self {
+        request: QdrantTimeouts { connect: Duration::from_secs(2), attempt: Duration::from_secs(5) },
+        total: Duration::from_secs(8),
     };
 }
 
-/// The index of sessions in a collection. One of it serves a process; clones share what is known of the database.
+/// The index of sessions in a collection. One instance serves a process; clones share the connection and the
+/// breaker.
 #[derive(Debug, Clone)]
 pub struct SessionPoints<K> {
     connection: Connection<K>,
     collection: String,
-    question: Duration,
+    time_limit: Duration,
     breaker: Arc<Breaker>,
 }
 
-impl<K: Keys> SessionPoints<K> {
-    /// Prepares it. Nothing is sent before the first question.
+impl<K: KeySource> SessionPoints<K> {
+    /// Creates it. Nothing is sent before the first operation.
     ///
     /// # Errors
     ///
-    /// [`Unusable`], which says what is wrong.
-    pub fn new(url: &str, key: Option<K>, collection: String, wait: Wait) -> Result<Self, Unusable> {
+    /// Returns [`InvalidUrl`] if `url` is not an http or https URL.
+    pub fn new(
+        url: &str,
+        key: Option<K>,
+        collection: String,
+        timeouts: SessionIndexTimeouts,
+    ) -> Result<Self, InvalidUrl> {
         Ok(Self {
-            connection: Connection::new(url, key, wait.patience)?,
+            connection: Connection::new(url, key, timeouts.request)?,
             collection,
-            question: wait.question,
-            breaker: Arc::new(Breaker::new(BREAKER).around(WHAT)),
+            time_limit: timeouts.total,
+            breaker: Arc::new(Breaker::new(BREAKER_POLICY).with_name(NAME)),
         })
     }
 
-    /// Waits for an answer no longer than for a question, and not at all where the database does not answer.
-    async fn bounded<T>(&self, answer: impl Future<Output = Result<T, Failure>>) -> Result<T, Unavailable> {
-        let Ok(admission) = self.breaker.admit(Instant::now()) else {
-            return Err(Unavailable { what: WHAT, source: "it is not asked for a while".into() });
+    /// Bounds an operation by the time limit, and rejects it at once while the circuit breaker is open.
+    async fn bounded<T>(
+        &self,
+        result: impl Future<Output = Result<T, QdrantError>>,
+    ) -> Result<T, Unavailable> {
+        let Ok(permit) = self.breaker.acquire(Instant::now()) else {
+            return Err(Unavailable { what: NAME, source: "the circuit breaker is open".into() });
         };
-        let answer = timeout(self.question, answer).await.unwrap_or(Err(Failure::TimedOut));
-        let is_outage = matches!(answer, Err(Failure::TimedOut | Failure::Unavailable));
-        admission.ended(is_outage, Instant::now());
-        answer.map_err(|failure| Unavailable { what: WHAT, source: failure.into() })
+        let result = timeout(self.time_limit, result).await.unwrap_or(Err(QdrantError::TimedOut));
+        let is_outage = matches!(result, Err(QdrantError::TimedOut | QdrantError::Unavailable));
+        permit.record(is_outage, Instant::now());
+        result.map_err(|error| Unavailable { what: NAME, source: error.into() })
     }
 
-    async fn found(&self, sought: &Sought<'_>) -> Result<Option<Candidates>, Failure> {
-        let query = sought::query(&self.collection, sought);
-        let found = self.connection.ask(|qdrant| {
-            let query = query.clone();
-            async move { qdrant.points().query(query).await }
+    async fn search(&self, query: &IndexQuery<'_>) -> Result<Option<Candidates>, QdrantError> {
+        let request = query::build(&self.collection, query);
+        let response = self.connection.call(|qdrant| {
+            let request = request.clone();
+            async move { qdrant.points().query(request).await }
         });
-        match try_join(found, self.filled_to(sought.org)).await {
-            Ok((found, Filled::Whole)) => Ok(Some(sought::candidates(sought.org, found.result))),
-            Ok(_) | Err(Failure::NoCollection) => Ok(None),
-            Err(failure) => Err(failure),
+        match try_join(response, self.backfill_state(query.org)).await {
+            Ok((response, Backfill::Complete)) => Ok(Some(query::candidates(query.org, response.result))),
+            Ok(_) | Err(QdrantError::CollectionNotFound) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
-    async fn filled_to(&self, org: &OrgId) -> Result<Filled, Failure> {
-        let ids = vec![layout::id_of_org(org).into()];
-        let asked = GetPointsBuilder::new(&self.collection, ids).with_payload(true).build();
-        let answer = self.connection.ask(|qdrant| {
-            let asked = asked.clone();
-            async move { qdrant.points().get(asked).await }
+    async fn backfill_state(&self, org: &OrgId) -> Result<Backfill, QdrantError> {
+        let ids = vec![layout::org_point_id(org).into()];
+        let request = GetPointsBuilder::new(&self.collection, ids).with_payload(true).build();
+        let result = self.connection.call(|qdrant| {
+            let request = request.clone();
+            async move { qdrant.points().get(request).await }
         });
-        match answer.await {
-            Ok(answer) => Ok(layout::filled(answer.result.into_iter().next().map(|point| point.payload))),
-            Err(Failure::NoCollection) => Ok(Filled::Nothing),
-            Err(failure) => Err(failure),
+        match result.await {
+            Ok(result) => {
+                Ok(layout::backfill_state(result.result.into_iter().next().map(|point| point.payload)))
+            }
+            Err(QdrantError::CollectionNotFound) => Ok(Backfill::NotStarted),
+            Err(error) => Err(error),
         }
     }
 
-    /// Writes points, into a collection that is made where there is none.
-    async fn written(&self, points: Vec<PointStruct>) -> Result<(), Failure> {
-        let asked = UpsertPointsBuilder::new(&self.collection, points).wait(true).build();
+    /// Writes points, and creates the collection if it doesn't exist.
+    async fn upsert_points(&self, points: Vec<PointStruct>) -> Result<(), QdrantError> {
+        let request = UpsertPointsBuilder::new(&self.collection, points).wait(true).build();
         let upsert = || {
-            self.connection.ask(|qdrant| {
-                let asked = asked.clone();
-                async move { qdrant.points().upsert(asked).await }
+            self.connection.call(|qdrant| {
+                let request = request.clone();
+                async move { qdrant.points().upsert(request).await }
             })
         };
         match upsert().await {
-            Err(Failure::NoCollection) => {
+            Err(QdrantError::CollectionNotFound) => {
                 self.create().await?;
                 upsert().await.map(drop)
             }
-            answer => answer.map(drop),
+            result => result.map(drop),
         }
     }
 
-    async fn create(&self) -> Result<(), Failure> {
-        let asked = layout::create(&self.collection);
-        let created = self.connection.ask(|qdrant| {
-            let asked = asked.clone();
-            async move { qdrant.collections().create(asked).await }
+    async fn create(&self) -> Result<(), QdrantError> {
+        let request = layout::create_request(&self.collection);
+        let created = self.connection.call(|qdrant| {
+            let request = request.clone();
+            async move { qdrant.collections().create(request).await }
         });
-        if let Err(failure) = created.await {
-            // Somebody else made it in the meantime, or nobody can.
-            self.connection.collection(&self.collection).await.map_err(|_| failure)?;
+        if let Err(error) = created.await {
+            // Another process may have created it in the meantime; otherwise fail.
+            self.connection.collection(&self.collection).await.map_err(|_| error)?;
         }
-        for index in layout::indexes(&self.collection) {
-            let made = self.connection.ask(|qdrant| {
+        for index in layout::index_requests(&self.collection) {
+            let created = self.connection.call(|qdrant| {
                 let index = index.clone();
                 async move { qdrant.points().create_field_index(index).await }
             });
-            made.await?;
+            created.await?;
         }
         tracing::info!(collection = self.collection, "the index of sessions was made");
         Ok(())
     }
 }
 
-impl<K: Keys> SessionIndex for SessionPoints<K> {
-    async fn candidates(&self, sought: &Sought<'_>) -> Result<Option<Candidates>, Unavailable> {
-        self.bounded(self.found(sought)).await
+impl<K: KeySource> SessionIndex for SessionPoints<K> {
+    async fn candidates(&self, query: &IndexQuery<'_>) -> Result<Option<Candidates>, Unavailable> {
+        self.bounded(self.search(query)).await
     }
 }
 
-impl<K: Keys> IndexSessions for SessionPoints<K> {
+impl<K: KeySource> SessionIndexWriter for SessionPoints<K> {
     async fn put(&self, sessions: &[Indexed]) -> Result<(), Unavailable> {
         if sessions.is_empty() {
             return Ok(());
         }
         let put = async {
-            match self.written(sessions.iter().map(layout::point).collect()).await {
-                // Trying again changes nothing, until somebody changes the key or the collection.
-                Err(failure @ (Failure::Refused | Failure::Rejected | Failure::TooLarge)) => {
-                    tracing::error!(error = %failure, "sessions can't be indexed");
+            match self.upsert_points(sessions.iter().map(layout::session_point).collect()).await {
+                // A retry can't succeed until an operator changes the key or the collection.
+                Err(error @ (QdrantError::Unauthorized | QdrantError::Rejected | QdrantError::TooLarge)) => {
+                    tracing::error!(error = %error, "sessions can't be indexed");
                     Ok(())
                 }
-                answer => answer,
+                result => result,
             }
         };
         self.bounded(put).await
     }
 
-    async fn filled(&self, org: &OrgId) -> Result<Filled, Unavailable> {
-        self.bounded(self.filled_to(org)).await
+    async fn backfill(&self, org: &OrgId) -> Result<Backfill, Unavailable> {
+        self.bounded(self.backfill_state(org)).await
     }
 
-    async fn note_filled(&self, org: &OrgId, filled: &Filled) -> Result<(), Unavailable> {
-        self.bounded(self.written(vec![layout::point_of_org(org, filled)])).await
+    async fn set_backfill(&self, org: &OrgId, backfill: &Backfill) -> Result<(), Unavailable> {
+        self.bounded(self.upsert_points(vec![layout::org_point(org, backfill)])).await
     }
 }
 
-impl<K: Keys> ForgetSessions for SessionPoints<K> {
-    async fn forget(&self, session: &SessionKey) -> Result<Forgot, Unavailable> {
-        let ids = PointsIdsList { ids: vec![layout::id(session).into()] };
-        let asked: DeletePoints = DeletePointsBuilder::new(&self.collection).points(ids).wait(true).build();
-        let answer = self.connection.ask(|qdrant| {
-            let asked = asked.clone();
-            async move { qdrant.points().delete(asked).await }
+impl<K: KeySource> SessionIndexRemover for SessionPoints<K> {
+    async fn delete(&self, session: &SessionKey) -> Result<DeleteOutcome, Unavailable> {
+        let ids = PointsIdsList { ids: vec![layout::session_point_id(session).into()] };
+        let request: DeletePoints = DeletePointsBuilder::new(&self.collection).points(ids).wait(true).build();
+        let result = self.connection.call(|qdrant| {
+            let request = request.clone();
+            async move { qdrant.points().delete(request).await }
         });
-        let forgotten = async {
-            match answer.await {
-                Ok(_) | Err(Failure::NoCollection) => Ok(Forgot::Yes),
-                Err(failure) => Err(failure),
+        let deletion = async {
+            match result.await {
+                Ok(_) | Err(QdrantError::CollectionNotFound) => Ok(DeleteOutcome::Deleted),
+                Err(error) => Err(error),
             }
         };
-        self.bounded(forgotten).await
+        self.bounded(deletion).await
     }
 }

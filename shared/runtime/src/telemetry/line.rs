@@ -1,4 +1,4 @@
-//! One log line: one flat JSON object.
+//! Formats log lines: one flat JSON object each.
 
 use std::fmt;
 
@@ -16,11 +16,10 @@ use tracing_subscriber::{
 
 use super::metrics::Metrics;
 
-/// Writes an event's fields beside those of every span around it, so that a search needs to know the name of a
-/// field and not which span it came from. Where two have the same name, the inner one counts, and the event's own
-/// before all; but what a library says of itself, to be debugged, hides nothing of ours.
-pub(crate) struct Flat {
-    /// Where lines are counted, if they are.
+/// Merges an event's fields with those of all its spans, so that a search needs only the name of a field. Inner spans
+/// override outer ones, and the event overrides all. Debug spans of libraries never override anything.
+pub(crate) struct FlatJson {
+    /// The metrics to add, if the deployment has any.
     pub(crate) metrics: Option<Metrics>,
 }
 
@@ -34,7 +33,7 @@ struct Line {
     fields: Map<String, Value>,
 }
 
-impl<S, N> FormatEvent<S, N> for Flat
+impl<S, N> FormatEvent<S, N> for FlatJson
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -48,18 +47,18 @@ where
         let mut fields = Map::new();
         for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
             let extensions = span.extensions();
-            let Some(of_span) = extensions.get::<FormattedFields<N>>() else { continue };
-            let of_span = read(&of_span.fields);
+            let Some(span_fields) = extensions.get::<FormattedFields<N>>() else { continue };
+            let span_fields = read(&span_fields.fields);
             if *span.metadata().level() <= Level::INFO {
-                fields.extend(of_span);
+                fields.extend(span_fields);
             } else {
-                of_span.into_iter().for_each(|(name, value)| _ = fields.entry(name).or_insert(value));
+                span_fields.into_iter().for_each(|(name, value)| _ = fields.entry(name).or_insert(value));
             }
         }
         let mut own = String::new();
         context.format_fields(Writer::new(&mut own), event)?;
         fields.extend(read(&own));
-        // What only traces tell.
+        // These fields are meant for traces only.
         fields.retain(|name, _| !name.starts_with("otel."));
         let mut timestamp = String::new();
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
@@ -73,7 +72,7 @@ where
     }
 }
 
-/// What a `JsonFields` wrote: an object, or nothing at all.
+/// Parses the output of `JsonFields`: an object, or nothing.
 fn read(written: &str) -> Map<String, Value> {
     serde_json::from_str(written).unwrap_or_default()
 }

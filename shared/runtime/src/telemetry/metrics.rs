@@ -1,5 +1,5 @@
-//! Metrics: what CloudWatch counts of the log, in its embedded metric format. A line of a known message carries the
-//! names of those of its fields that are metrics; nothing else is sent anywhere.
+//! CloudWatch metrics in the embedded metric format. A log line with a known message also lists those of its fields
+//! that are metrics. Nothing else is sent.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,29 +19,29 @@ const fn milliseconds(name: &'static str) -> Metric {
     Metric { name, unit: "Milliseconds" }
 }
 
-/// What is counted of a line.
-struct Counted {
+/// The metrics of one kind of log line.
+struct LineMetrics {
     /// The line's message.
     message: &'static str,
-    /// The metric that counts the lines themselves: 1 each.
-    each: &'static str,
+    /// The metric that counts the lines: 1 for each.
+    line_count: &'static str,
     /// The metrics among its fields.
     fields: &'static [Metric],
-    /// Whether each function has its own, instead of all together.
+    /// Set if the metric has one series per function, instead of one in total.
     per_function: bool,
 }
 
-/// The lines that are counted. docs/logs.md lists them, and `template.yaml` has alarms on them.
-const COUNTED: [Counted; 6] = [
-    Counted {
+/// The log lines with metrics. They are documented in docs/reference/logs.md, and `template.yaml` has alarms on them.
+const LINE_METRICS: [LineMetrics; 6] = [
+    LineMetrics {
         message: "request",
-        each: "requests",
+        line_count: "requests",
         fields: &[milliseconds("elapsed_ms")],
         per_function: true,
     },
-    Counted {
+    LineMetrics {
         message: "turn",
-        each: "turns",
+        line_count: "turns",
         fields: &[
             count("turns_failed"),
             count("takeovers"),
@@ -58,22 +58,27 @@ const COUNTED: [Counted; 6] = [
         ],
         per_function: false,
     },
-    Counted {
+    LineMetrics {
         message: "sweep",
-        each: "sweeps",
+        line_count: "sweeps",
         fields: &[count("looked_at"), count("salvaged"), count("ended"), count("failed")],
         per_function: false,
     },
-    Counted {
+    LineMetrics {
         message: "retrieval was skipped",
-        each: "retrievals_skipped",
+        line_count: "retrievals_skipped",
         fields: &[],
         per_function: false,
     },
-    Counted { message: "a model call failed", each: "model_calls_failed", fields: &[], per_function: false },
-    Counted {
+    LineMetrics {
+        message: "a model call failed",
+        line_count: "model_calls_failed",
+        fields: &[],
+        per_function: false,
+    },
+    LineMetrics {
         message: "stored data is newer than this code",
-        each: "data_too_new",
+        line_count: "data_too_new",
         fields: &[],
         per_function: false,
     },
@@ -82,12 +87,12 @@ const COUNTED: [Counted; 6] = [
 /// The names of all metrics.
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    COUNTED.iter().flat_map(|counted| {
-        std::iter::once(counted.each).chain(counted.fields.iter().map(|metric| metric.name))
-    })
+    LINE_METRICS
+        .iter()
+        .flat_map(|line| std::iter::once(line.line_count).chain(line.fields.iter().map(|metric| metric.name)))
 }
 
-/// Where a function's lines are counted.
+/// The metrics destination of a function.
 #[derive(Debug, Clone)]
 pub(crate) struct Metrics {
     /// The namespace in CloudWatch.
@@ -97,16 +102,16 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Adds to a line's fields what makes CloudWatch count it, if it is one that is counted.
+    /// Adds the embedded metrics to a line's fields, if the line has any.
     pub(super) fn count(&self, message: &str, fields: &mut Map<String, Value>) {
-        let Some(counted) = COUNTED.iter().find(|counted| counted.message == message) else { return };
-        let there = |metric: &&Metric| fields.get(metric.name).is_some_and(Value::is_number);
-        let each = count(counted.each);
-        let metrics: Vec<Value> = std::iter::once(&each)
-            .chain(counted.fields.iter().filter(there))
+        let Some(line) = LINE_METRICS.iter().find(|line| line.message == message) else { return };
+        let is_present = |metric: &&Metric| fields.get(metric.name).is_some_and(Value::is_number);
+        let line_count = count(line.line_count);
+        let metrics: Vec<Value> = std::iter::once(&line_count)
+            .chain(line.fields.iter().filter(is_present))
             .map(|metric| json!({ "Name": metric.name, "Unit": metric.unit }))
             .collect();
-        let dimensions: &[&str] = if counted.per_function { &["function"] } else { &[] };
+        let dimensions: &[&str] = if line.per_function { &["function"] } else { &[] };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let directive = json!({
             "Timestamp": u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
@@ -114,7 +119,7 @@ impl Metrics {
                 { "Namespace": self.namespace, "Dimensions": [dimensions], "Metrics": metrics },
             ],
         });
-        fields.insert(counted.each.to_owned(), Value::from(1));
+        fields.insert(line.line_count.to_owned(), Value::from(1));
         fields.insert("function".to_owned(), Value::from(self.function));
         fields.insert("_aws".to_owned(), directive);
     }

@@ -1,6 +1,6 @@
-//! Logs: JSON lines on standard output, as Lambda collects them (docs/logs.md).
+//! Logs: JSON lines on standard output, which Lambda collects (docs/reference/logs.md).
 //!
-//! Ids, sizes and durations are logged; prompts, answers and secrets never are (I14). [`traces`] says what becomes of spans.
+//! Logs contain ids, sizes and durations, and never prompts, answers or secrets (I14). For spans see [`traces`].
 
 mod line;
 mod metrics;
@@ -19,8 +19,8 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// The crates of this repository that a function is made of.
-const OURS: [&str; 19] = [
+/// The crates of this repository that a function consists of.
+const OUR_CRATES: [&str; 19] = [
     "agent",
     "authorizer",
     "contracts",
@@ -42,23 +42,24 @@ const OURS: [&str; 19] = [
     "turns",
 ];
 
-/// Starts logging. The level is `AWS_LAMBDA_LOG_LEVEL` or `RUST_LOG`; `info` by default. With `METRICS_NAMESPACE`
-/// CloudWatch counts what the log of `function` says.
+/// Starts logging. `AWS_LAMBDA_LOG_LEVEL` or `RUST_LOG` sets the level; the default is `info`. With
+/// `METRICS_NAMESPACE`, CloudWatch extracts metrics from the log of `function`.
 pub fn start(function: &'static str) {
-    let mut env = Env::of_process();
+    let mut env = Env::from_process();
     let metrics = env.read(&settings::METRICS_NAMESPACE).map(|namespace| Metrics { namespace, function });
     let level = env.read(&settings::AWS_LAMBDA_LOG_LEVEL).or_else(|| env.read(&settings::RUST_LOG));
-    // A second start in one process is harmless: the first one stays.
+    // A second start in the same process is harmless: the first one remains.
     let tracer = traces::tracer(function, &mut env);
     let _ = subscriber(level.as_deref().unwrap_or("info"), metrics, tracer, std::io::stdout).try_init();
-    if env.read(&settings::OTEL_EXPORTER_OTLP_ENDPOINT).is_some() && !traces::are_sent() {
+    if env.read(&settings::OTEL_EXPORTER_OTLP_ENDPOINT).is_some() && !traces::enabled() {
         tracing::warn!(
             "traces can't be sent: the collector's address or this machine's certificates are of no use"
         );
     }
 }
 
-/// What writes the log of this level, or of these levels of these crates (`info,storage=debug`); of `info` where it is neither.
+/// Creates the log subscriber. `level` is one level, or levels per crate (`info,storage=debug`). An invalid value
+/// means `info`.
 pub(crate) fn subscriber<W>(
     level: &str,
     metrics: Option<Metrics>,
@@ -68,12 +69,12 @@ pub(crate) fn subscriber<W>(
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    // Lambda's own span around ours would repeat the request's id under another name.
+    // Lambda's own span would repeat the request's id under another name.
     let filter = |level| format!("lambda_runtime=warn,{level}").parse::<Targets>();
     let filter = filter(level).or_else(|_| filter("info")).unwrap_or_default();
     tracing_subscriber::fmt()
         .fmt_fields(JsonFields::new())
-        .event_format(line::Flat { metrics })
+        .event_format(line::FlatJson { metrics })
         .with_writer(writer)
         .with_max_level(LevelFilter::TRACE)
         .finish()
@@ -85,20 +86,21 @@ where
                 .with_threads(false)
                 .with_target(false)
                 .with_tracked_inactivity(false)
-                // Spans are asked for their context; nothing reads a current one, and a stream enters them hundreds of times.
+                // Nothing reads a current OpenTelemetry context, and a stream would enter the spans hundreds of
+                // times.
                 .with_context_activation(false),
         )
-        .with(FilterFn::new(may_be_written).with_max_level_hint(LevelFilter::DEBUG))
+        .with(FilterFn::new(is_loggable).with_max_level_hint(LevelFilter::DEBUG))
 }
 
-/// Whether an event or a span may be written, whatever level is asked for: below INFO libraries print keys, and
-/// below DEBUG whole requests, bearer tokens and what came back (I14).
-fn may_be_written(metadata: &Metadata<'_>) -> bool {
-    let most = if is_ours(metadata.target()) { Level::DEBUG } else { Level::INFO };
-    *metadata.level() <= most
+/// True if an event or span may be logged, whatever the configured level. Below INFO, libraries print keys. Below
+/// DEBUG they print whole requests, bearer tokens and responses (I14).
+fn is_loggable(metadata: &Metadata<'_>) -> bool {
+    let max_level = if is_ours(metadata.target()) { Level::DEBUG } else { Level::INFO };
+    *metadata.level() <= max_level
 }
 
 fn is_ours(target: &str) -> bool {
     let name = target.split("::").next().unwrap_or(target);
-    OURS.contains(&name)
+    OUR_CRATES.contains(&name)
 }

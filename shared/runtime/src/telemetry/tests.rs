@@ -1,4 +1,4 @@
-//! What is written in a request says which request, and whose.
+//! Every log line of a request names the request and its caller.
 
 use std::{
     io::Write,
@@ -27,10 +27,11 @@ use super::{
     subscriber, traces,
 };
 use crate::{
-    ClaimNames, Correlation, Identified, Reply, api::around, path::OfTurn, request_body::ExecuteBody,
+    AuthenticatedCaller, ClaimNames, Correlation, Reply, api::with_middleware, path::TurnPath,
+    request_body::ExecuteBody,
 };
 
-/// What was written, shared with the one who writes it.
+/// The captured log, shared with its writer.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -44,16 +45,20 @@ impl Write for Log {
 }
 
 impl Log {
-    /// Writes the log of what is done, at this level.
-    fn of<T>(level: &str, done: impl FnOnce() -> T) -> (T, Vec<Value>) {
-        Self::counted(level, None, done)
+    /// Captures the log of `done` at this level.
+    fn capture<T>(level: &str, done: impl FnOnce() -> T) -> (T, Vec<Value>) {
+        Self::capture_with_metrics(level, None, done)
     }
 
-    /// The same, counted.
-    fn counted<T>(level: &str, metrics: Option<Metrics>, done: impl FnOnce() -> T) -> (T, Vec<Value>) {
+    /// Captures the log of `done` with metrics.
+    fn capture_with_metrics<T>(
+        level: &str,
+        metrics: Option<Metrics>,
+        done: impl FnOnce() -> T,
+    ) -> (T, Vec<Value>) {
         let log = Self::default();
         let writer = log.clone();
-        let tracer = traces::tracer("test", &mut Env::of::<String, String>([]));
+        let tracer = traces::tracer("test", &mut Env::from_vars::<String, String>([]));
         let subscriber = subscriber(level, metrics, tracer, move || writer.clone());
         let done = tracing::subscriber::with_default(subscriber, done);
         let written = log.0.lock().unwrap();
@@ -66,13 +71,13 @@ impl Log {
 #[error("outer")]
 struct Outer(#[source] std::fmt::Error);
 
-async fn turn(_: Identified, _: OfTurn) -> Result<Reply, Reply> {
+async fn turn(_: AuthenticatedCaller, _: TurnPath) -> Result<Reply, Reply> {
     Span::current().record("attempt", "nonce-1");
     tracing::info!(sized = 7, session = "its own", "worked");
-    Err(Reply::refused(&Outer(std::fmt::Error), ErrorCode::StorageUnavailable.into()))
+    Err(Reply::error_with_cause(&Outer(std::fmt::Error), ErrorCode::StorageUnavailable.into()))
 }
 
-async fn run(_: Identified, _: Correlation, _: ExecuteBody) -> Response {
+async fn run(_: AuthenticatedCaller, _: Correlation, _: ExecuteBody) -> Response {
     let pieces = stream::once(async {
         tracing::warn!("streamed");
         Ok::<_, std::fmt::Error>("piece")
@@ -84,7 +89,7 @@ async fn panics() -> Reply {
     panic!("on purpose")
 }
 
-/// Sends a request as Lambda hands it over, and reads the whole answer.
+/// Sends a request as Lambda delivers it and reads the whole response.
 fn send(mut request: Request) -> (http::response::Parts, String) {
     let mut gateway = ApiGatewayProxyRequestContext::default();
     gateway.request_id = Some("gateway-1".to_owned());
@@ -94,22 +99,22 @@ fn send(mut request: Request) -> (http::response::Parts, String) {
     lambda.request_id = "lambda-1".to_owned();
     request = request.with_request_context(RequestContext::ApiGatewayV1(gateway));
     let request = request.with_lambda_context(lambda);
-    let names = ClaimNames::read(&mut Env::of([("TOKEN_AUDIENCES", "web")]));
+    let names = ClaimNames::read(&mut Env::from_vars([("TOKEN_AUDIENCES", "web")]));
     let routes = Router::new()
         .route("/sessions/{SessionId}/turns/{TurnId}", get(turn))
         .route("/execute", post(run))
         .route("/panics", get(panics))
         .with_state(Arc::new(names));
     let answered = async {
-        let (head, body) = around(routes).oneshot(request).await.unwrap().into_parts();
+        let (head, body) = with_middleware(routes).oneshot(request).await.unwrap().into_parts();
         (head, to_bytes(body, 1 << 20).await.unwrap())
     };
-    // Nothing in here waits for anything.
+    // No handler here waits for anything.
     let (head, body) = answered.now_or_never().unwrap();
     (head, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// The trace of a caller.
+/// The caller's trace id.
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 fn get_turn() -> Request {
@@ -119,7 +124,7 @@ fn get_turn() -> Request {
     request.body(Body::empty()).unwrap()
 }
 
-/// The line with this message, without the time.
+/// Returns the line with this message, without its timestamp.
 #[track_caller]
 fn line(lines: &[Value], message: &str) -> Value {
     let line = lines.iter().find(|line| line["message"] == message);
@@ -129,8 +134,8 @@ fn line(lines: &[Value], message: &str) -> Value {
 }
 
 #[test]
-fn a_line_within_a_request_says_whose_it_is_and_what_it_is_about() {
-    let ((head, _), lines) = Log::of("info", || send(get_turn()));
+fn log_line_names_request_caller_and_subject() {
+    let ((head, _), lines) = Log::capture("info", || send(get_turn()));
     assert_eq!(
         (head.status.as_u16(), &head.headers["x-correlation-id"]),
         (503, &"joined-1".parse().unwrap())
@@ -153,7 +158,7 @@ fn a_line_within_a_request_says_whose_it_is_and_what_it_is_about() {
     expected.as_object_mut().unwrap().retain(|name, _| !["code", "error"].contains(&name.as_str()));
     expected.as_object_mut().unwrap().extend(own.map(|(name, value)| (name.to_owned(), value)));
     assert_eq!(request, expected);
-    // What a line says itself counts.
+    // A line's own fields win.
     assert_eq!(
         (&line(&lines, "worked")["session"], &line(&lines, "worked")["sized"]),
         (&json!("its own"), &json!(7))
@@ -161,72 +166,73 @@ fn a_line_within_a_request_says_whose_it_is_and_what_it_is_about() {
 }
 
 #[test]
-fn a_request_without_a_trace_of_its_callers_begins_one() {
+fn request_without_traceparent_starts_a_trace() {
     let trace = |header: Option<&str>| {
         let request = Request::get("/nowhere").header("traceparent", header.unwrap_or_default());
-        let (_, lines) = Log::of("info", || send(request.body(Body::empty()).unwrap()));
+        let (_, lines) = Log::capture("info", || send(request.body(Body::empty()).unwrap()));
         line(&lines, "request")["trace_id"].as_str().unwrap().to_owned()
     };
     let (one, other) = (trace(None), trace(Some("00-none-of-it-01")));
     assert_eq!([one.len(), other.len()], [32, 32]);
     assert_ne!(one, other);
-    let at_the_end = Log::of("info", || send(get_turn())).1;
+    let at_the_end = Log::capture("info", || send(get_turn())).1;
     let mut unnamed = at_the_end.iter().filter(|line| line["trace_id"] != TRACE);
     assert_eq!(unnamed.next(), None, "every line names the trace, and none what is for the collector alone");
     assert!(!format!("{at_the_end:?}").contains("otel."));
 }
 
 #[test]
-fn the_span_is_there_at_every_level() {
-    let (_, lines) = Log::of("error", || send(get_turn()));
+fn request_span_exists_at_every_log_level() {
+    let (_, lines) = Log::capture("error", || send(get_turn()));
     assert_eq!(lines.len(), 1, "{lines:?}");
     let line = line(&lines, "request refused");
     assert_eq!((&line["correlation"], &line["turn"]), (&json!("joined-1"), &json!("t1")));
 }
 
 #[test]
-fn what_is_logged_while_the_answer_is_streamed_is_of_the_request_too() {
+fn log_lines_while_streaming_belong_to_the_request() {
     let body = json!({"SessionId": "s2", "TurnId": "t2", "Instruction": "marker"}).to_string();
     let request = Request::post("/execute").header("content-type", "application/json").body(Body::from(body));
-    let ((head, body), lines) = Log::of("info", || send(request.unwrap()));
+    let ((head, body), lines) = Log::capture("info", || send(request.unwrap()));
     assert_eq!((head.headers["x-correlation-id"].to_str().unwrap(), body.as_str()), ("gateway-1", "piece"));
     let streamed = line(&lines, "streamed");
     let [correlation, org, session, turn] =
         ["correlation", "org", "session", "turn"].map(|name| streamed[name].as_str().unwrap());
     assert_eq!([correlation, org, session, turn], ["gateway-1", "acme", "s2", "t2"]);
-    assert!(!format!("{lines:?}").contains("marker"), "what was asked is in no line (I14)");
+    assert!(!format!("{lines:?}").contains("marker"), "no line contains the instruction (I14)");
 }
 
 #[test]
-fn answers_that_no_handler_gave_are_named_as_well() {
+fn fallback_responses_are_logged_with_ids() {
     for (path, status, route) in
         [("/nowhere", 404, "none"), ("/execute", 405, "/execute"), ("/panics", 500, "/panics")]
     {
         let request = Request::get(path).header("x-correlation-id", "a b").body(Body::empty()).unwrap();
-        let ((head, _), lines) = Log::of("info", || send(request));
+        let ((head, _), lines) = Log::capture("info", || send(request));
         assert_eq!(
             (head.status.as_u16(), &head.headers["x-correlation-id"]),
             (status, &"gateway-1".parse().unwrap())
         );
         let request = line(&lines, "request");
         assert_eq!((&request["path"], &request["correlation"]), (&json!(route), &json!("gateway-1")));
-        assert_eq!(request.get("session"), None, "what is not known is absent");
+        assert_eq!(request.get("session"), None, "unknown fields are absent");
     }
 }
 
 #[test]
-fn a_line_outside_of_every_span_is_as_flat() {
-    let (_, lines) = Log::of("info=loud", || tracing::info!(a = true, "alone"));
+fn line_outside_spans_is_flat_json() {
+    let (_, lines) = Log::capture("info=loud", || tracing::info!(a = true, "alone"));
     assert_eq!(line(&lines, "alone"), json!({"level": "INFO", "message": "alone", "a": true}));
-    let (_, lines) = Log::of("trace", || (tracing::trace!("whole bodies"), tracing::debug!("their sizes")));
+    let (_, lines) =
+        Log::capture("trace", || (tracing::trace!("whole bodies"), tracing::debug!("their sizes")));
     assert_eq!(lines.len(), 1);
     line(&lines, "their sizes");
 }
 
 #[test]
-fn libraries_are_heard_from_info_on_whatever_level_is_asked_for() {
+fn libraries_log_from_info_at_any_configured_level() {
     for level in ["trace", "debug", "lambda_runtime=trace,hyper=trace,aws_smithy_runtime=debug,info"] {
-        let (_, lines) = Log::of(level, || {
+        let (_, lines) = Log::capture(level, || {
             let _span = tracing::debug_span!(target: "aws_smithy_runtime", "try", body = "marker").entered();
             tracing::trace!(target: "lambda_runtime::layers::api_client", "raw JSON event: marker");
             tracing::debug!(target: "aws_smithy_runtime::client", "marker");
@@ -238,11 +244,11 @@ fn libraries_are_heard_from_info_on_whatever_level_is_asked_for() {
 }
 
 #[test]
-fn every_crate_that_a_function_is_made_of_is_ours() {
+fn every_crate_of_a_function_is_listed() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = ["shared", "functions"].map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
     let crates = folders.into_iter().flatten().map(|folder| folder.unwrap().path());
-    // Two that are in no function, and one that logs nothing.
+    // Two of them are in no function, and one logs nothing.
     let others = ["testkit", "indexing", "crc-fast"];
     let others = |folder: &std::path::PathBuf| others.iter().any(|name| folder.ends_with(name));
     let crates = crates.filter(|folder| folder.join("Cargo.toml").exists() && !others(folder));
@@ -254,8 +260,8 @@ fn every_crate_that_a_function_is_made_of_is_ours() {
 }
 
 #[test]
-fn an_inner_span_counts_before_an_outer_one_but_a_librarys_own_does_not() {
-    let (_, lines) = Log::of("debug", || {
+fn inner_span_overrides_outer_but_library_spans_do_not() {
+    let (_, lines) = Log::capture("debug", || {
         let _ours = tracing::error_span!("request", turn = "t1", attempt = "nonce-1").entered();
         let _inner = tracing::info_span!("salvage", turn = "t0").entered();
         let _library = tracing::debug_span!("try_attempt", attempt = 1, method = "GetItem").entered();
@@ -266,7 +272,7 @@ fn an_inner_span_counts_before_an_outer_one_but_a_librarys_own_does_not() {
 }
 
 #[test]
-fn the_alarms_and_the_dashboard_are_on_metrics_that_are_counted() {
+fn alarms_and_dashboard_use_existing_metrics() {
     let template = include_str!("../../../../template.yaml");
     let lines: Vec<&str> = template.lines().map(str::trim).collect();
     let ours = lines.windows(2).filter(|pair| pair[0] == "Namespace: !Ref AWS::StackName");
@@ -281,14 +287,14 @@ fn the_alarms_and_the_dashboard_are_on_metrics_that_are_counted() {
 }
 
 #[test]
-fn lines_of_known_messages_are_counted_where_a_namespace_is_set() {
+fn known_lines_carry_metrics_if_namespace_is_set() {
     let metrics = Metrics { namespace: "stack".to_owned(), function: "turn-finalizer" };
     let done = || {
         tracing::info!(turns_failed = 1_u64, turn_ms = 250_u64, model = "m", "turn");
         tracing::info!(elapsed_ms = 3_u64, "request");
         tracing::info!(elapsed_ms = 3_u64, "something else");
     };
-    let (_, lines) = Log::counted("info", Some(metrics), done);
+    let (_, lines) = Log::capture_with_metrics("info", Some(metrics), done);
     let turn = line(&lines, "turn");
     assert_eq!((&turn["turns"], &turn["model"]), (&json!(1), &json!("m")));
     let directive = &turn["_aws"]["CloudWatchMetrics"][0];
@@ -307,6 +313,6 @@ fn lines_of_known_messages_are_counted_where_a_namespace_is_set() {
     assert_eq!(request["_aws"]["CloudWatchMetrics"][0]["Dimensions"], json!([["function"]]));
     assert_eq!(request["function"], "turn-finalizer");
     assert_eq!(line(&lines, "something else").get("_aws"), None);
-    let (_, lines) = Log::of("info", || tracing::info!(turn_ms = 250_u64, "turn"));
+    let (_, lines) = Log::capture("info", || tracing::info!(turn_ms = 250_u64, "turn"));
     assert_eq!(line(&lines, "turn").get("_aws"), None);
 }

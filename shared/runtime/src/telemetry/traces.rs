@@ -1,8 +1,8 @@
-//! Traces: what a request did is a tree of spans in the caller's own trace, if the caller names one (`traceparent`, W3C
-//! Trace Context), and in a new one else.
+//! Distributed traces. Each request is a tree of spans, in the caller's trace if the request has a `traceparent` (W3C
+//! Trace Context), or else in a new one.
 //!
-//! Where a collector is named, the spans go to it (OTLP over HTTP) before the answer ends: after that Lambda freezes the
-//! process. A collector that is slow or away costs its patience and nothing else.
+//! If a collector is configured, the spans are exported (OTLP over HTTP) before the response ends, because Lambda
+//! freezes the process afterwards. A slow or unreachable collector costs at most the export timeout.
 
 use std::{
     mem,
@@ -24,30 +24,30 @@ use opentelemetry_sdk::{
 };
 use settings::Env;
 
-/// How long an answer's end may wait for the collector.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How many spans are kept for it; more are left out.
-const MOST_SPANS: usize = 1_024;
+/// The most time that the end of a response waits for the collector.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The most spans to buffer. More are dropped.
+const MAX_SPANS: usize = 1_024;
 
-/// Where spans are sent.
+/// The destination of spans.
 #[derive(Debug)]
 struct Collector {
     exporter: SpanExporter,
-    ended: Ended,
+    ended: EndedSpans,
 }
 
 static COLLECTOR: OnceLock<Collector> = OnceLock::new();
 
-/// Spans that ended and were not sent yet.
+/// Spans that have ended and aren't exported yet.
 #[derive(Debug, Clone, Default)]
-struct Ended(Arc<Mutex<Vec<SpanData>>>);
+struct EndedSpans(Arc<Mutex<Vec<SpanData>>>);
 
-impl SpanProcessor for Ended {
+impl SpanProcessor for EndedSpans {
     fn on_start(&self, _: &mut Span, _: &Context) {}
 
     fn on_end(&self, span: SpanData) {
         let mut ended = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if ended.len() < MOST_SPANS {
+        if ended.len() < MAX_SPANS {
             ended.push(span);
         }
     }
@@ -61,7 +61,7 @@ impl SpanProcessor for Ended {
     }
 }
 
-/// What makes spans. It is ready to send them if the environment names a collector.
+/// Creates the tracer. It exports spans if the environment names a collector.
 pub(super) fn tracer(function: &'static str, env: &mut Env) -> SdkTracer {
     global::set_text_map_propagator(TraceContextPropagator::new());
     let service = KeyValue::new("service.name", function);
@@ -69,15 +69,15 @@ pub(super) fn tracer(function: &'static str, env: &mut Env) -> SdkTracer {
     let mut provider = SdkTracerProvider::builder().with_resource(resource.clone());
     if let Some(mut exporter) = exporter(env) {
         exporter.set_resource(&resource);
-        let ended = Ended::default();
+        let ended = EndedSpans::default();
         provider = provider.with_span_processor(ended.clone());
-        // A second start in one process is harmless: the first one stays.
+        // A second start in the same process is harmless: the first one remains.
         let _ = COLLECTOR.set(Collector { exporter, ended });
     }
     provider.build().tracer("agent-backend")
 }
 
-/// What sends spans to the collector that the environment names; none without one, or without certificates to trust.
+/// Creates the exporter for the configured collector. `None` without one, or without trusted certificates.
 fn exporter(env: &mut Env) -> Option<SpanExporter> {
     let endpoint = env.read(&settings::OTEL_EXPORTER_OTLP_ENDPOINT)?;
     let http = reqwest::Client::builder().tls_backend_preconfigured(tls::client_config().ok()?);
@@ -86,17 +86,17 @@ fn exporter(env: &mut Env) -> Option<SpanExporter> {
         .with_http()
         .with_http_client(Client(http))
         .with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')))
-        .with_timeout(PATIENCE)
+        .with_timeout(EXPORT_TIMEOUT)
         .build()
         .ok()
 }
 
-/// Whether spans are sent anywhere.
-pub(crate) fn are_sent() -> bool {
+/// True if spans are exported.
+pub(crate) fn enabled() -> bool {
     COLLECTOR.get().is_some()
 }
 
-/// Sends what ended, within a second. What can't be sent is left out, with a line of the log.
+/// Exports the finished spans, within a second. Logs and drops what can't be sent.
 pub async fn flush() {
     let Some(Collector { exporter, ended }) = COLLECTOR.get() else { return };
     let batch = mem::take(&mut *ended.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -104,18 +104,18 @@ pub async fn flush() {
         return;
     }
     let spans = batch.len();
-    let sent = tokio::time::timeout(PATIENCE, exporter.export(batch)).await;
+    let sent = tokio::time::timeout(EXPORT_TIMEOUT, exporter.export(batch)).await;
     if !matches!(sent, Ok(Ok(()))) {
         tracing::warn!(spans, "traces could not be sent");
     }
 }
 
-/// The trace that a request belongs to, as its headers say.
-pub(crate) fn told_by(headers: &HeaderMap) -> Context {
+/// Returns the trace context in the request's headers.
+pub(crate) fn parent_context(headers: &HeaderMap) -> Context {
     global::get_text_map_propagator(|propagator| propagator.extract(&HeaderExtractor(headers)))
 }
 
-/// The exporter's HTTP.
+/// The exporter's HTTP client.
 #[derive(Debug)]
 struct Client(reqwest::Client);
 
@@ -125,7 +125,7 @@ impl HttpClient for Client {
         let answer = self.0.execute(request.try_into()?).await?;
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = answer.status();
-        // A few bytes, if any: what of the spans was refused.
+        // The collector may report rejected spans here, in a few bytes.
         *response.body_mut() = answer.bytes().await?;
         Ok(response)
     }

@@ -1,42 +1,42 @@
-//! The item of a stream's checkpoint.
+//! The stored checkpoint of a stream.
 
 use contracts::{
     Timestamp,
     stream::{EventId, ResetReason},
 };
-use protocol::{id::TurnKey, place::Place};
+use protocol::{id::TurnKey, stream_position::StreamPosition};
 use serde::{Deserialize, Serialize};
 use turns::checkpoint::Checkpoint;
 
-use super::Stored;
+use super::Entity;
 use crate::key;
 
-/// (ST) in the catalogue.
+/// See [`key::Item::Checkpoint`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct CheckpointItem {
-    ends: EventId,
+    end: EventId,
     index: u64,
     text: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     reset: Option<ResetReason>,
-    /// Seconds since 1970, as the table's expiry takes them.
+    /// Seconds since 1970, as DynamoDB's time to live expects.
     expires_at: i64,
 }
 
-impl Stored for Checkpoint {
+impl Entity for Checkpoint {
     type Item = CheckpointItem;
 
     fn key(&self) -> key::Item<'_> {
-        key::Item::Checkpoint(&self.key, self.ends.id())
+        key::Item::Checkpoint(&self.key, self.end.event_id())
     }
 }
 
 impl From<&Checkpoint> for CheckpointItem {
     fn from(checkpoint: &Checkpoint) -> Self {
-        let ends = checkpoint.ends.id();
+        let end = checkpoint.end.event_id();
         Self {
-            ends,
+            end,
             index: checkpoint.index,
             text: checkpoint.text.clone(),
             reset: checkpoint.reset,
@@ -49,7 +49,7 @@ impl CheckpointItem {
     pub(crate) fn into_checkpoint(self, key: TurnKey) -> Checkpoint {
         Checkpoint {
             key,
-            ends: Place::from(self.ends),
+            end: StreamPosition::from(self.end),
             index: self.index,
             text: self.text,
             reset: self.reset,

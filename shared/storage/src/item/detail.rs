@@ -1,4 +1,4 @@
-//! Items of details: what was asked, what came of it, who took part, which mode changed.
+//! Stored details: requests, results, participants, mode changes and feedback.
 
 use contracts::{
     Fingerprint, Timestamp,
@@ -7,38 +7,38 @@ use contracts::{
 };
 use protocol::caller::User;
 use protocol::{
-    chain::{Keeper, Upstream},
-    detail::{Feedback, ModeChange, ModePlace, Participant, Report, RequestDetail, ResultDetail},
+    ancestry::RerunOf,
+    chain::{HistoryOwner, Upstream},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, Report, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
-    line::Repeats,
 };
 use serde::{Deserialize, Serialize};
 
-use super::Stored;
+use super::Entity;
 use crate::key;
 
-/// (AS) in the catalogue.
+/// See [`key::Item::Request`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct RequestItem {
     fingerprint: Fingerprint,
-    by_id: UserId,
-    by_name: String,
+    requested_by_id: UserId,
+    requested_by_name: String,
     model: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     provider: Option<String>,
     #[serde(default)]
-    chain: Keeper,
+    history_owner: HistoryOwner,
     instruction_summary: String,
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    instruction_is_cut: bool,
+    instruction_summary_truncated: bool,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     active_file_refs: Vec<AgentSessionActiveFileRef>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    repeats: Option<Repeats>,
+    rerun_of: Option<RerunOf>,
 }
 
-impl Stored for RequestDetail {
+impl Entity for RequestDetail {
     type Item = RequestItem;
 
     fn key(&self) -> key::Item<'_> {
@@ -50,15 +50,15 @@ impl From<&RequestDetail> for RequestItem {
     fn from(request: &RequestDetail) -> Self {
         Self {
             fingerprint: request.fingerprint,
-            by_id: request.by.id.clone(),
-            by_name: request.by.name.clone(),
+            requested_by_id: request.requested_by.id.clone(),
+            requested_by_name: request.requested_by.name.clone(),
             model: request.upstream.model.clone(),
             provider: Some(request.upstream.provider.clone()),
-            chain: request.upstream.keeper,
+            history_owner: request.upstream.history_owner,
             instruction_summary: request.instruction_summary.clone(),
-            instruction_is_cut: request.instruction_is_cut,
+            instruction_summary_truncated: request.instruction_summary_truncated,
             active_file_refs: request.active_file_refs.clone(),
-            repeats: request.repeats.clone(),
+            rerun_of: request.rerun_of.clone(),
         }
     }
 }
@@ -68,29 +68,29 @@ impl RequestItem {
         RequestDetail {
             key,
             fingerprint: self.fingerprint,
-            by: User { id: self.by_id, name: self.by_name },
+            requested_by: User { id: self.requested_by_id, name: self.requested_by_name },
             upstream: Upstream {
                 model: self.model,
-                // Not kept by versions before this one.
+                // Earlier versions didn't store it.
                 provider: self.provider.unwrap_or_default(),
-                keeper: self.chain,
+                history_owner: self.history_owner,
             },
             instruction_summary: self.instruction_summary,
-            instruction_is_cut: self.instruction_is_cut,
+            instruction_summary_truncated: self.instruction_summary_truncated,
             active_file_refs: self.active_file_refs,
-            repeats: self.repeats,
+            rerun_of: self.rerun_of,
         }
     }
 }
 
-/// (EN) in the catalogue.
+/// See [`key::Item::Result`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ResultItem {
     report: Report,
 }
 
-impl Stored for ResultDetail {
+impl Entity for ResultDetail {
     type Item = ResultItem;
 
     fn key(&self) -> key::Item<'_> {
@@ -110,7 +110,7 @@ impl ResultItem {
     }
 }
 
-/// (PA) in the catalogue.
+/// See [`key::Item::Participant`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct ParticipantItem {
@@ -119,7 +119,7 @@ pub(crate) struct ParticipantItem {
     #[serde(rename = "GSI1SK")]
     gsi1sk: String,
     last_activity: Timestamp,
-    /// Absent of those who took part before names were kept.
+    /// Absent on participants from before names were stored.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     name: Option<String>,
 }
@@ -130,7 +130,7 @@ impl ParticipantItem {
     }
 }
 
-impl Stored for Participant {
+impl Entity for Participant {
     type Item = ParticipantItem;
 
     fn key(&self) -> key::Item<'_> {
@@ -150,13 +150,13 @@ impl From<&Participant> for ParticipantItem {
     }
 }
 
-/// (MO) in the catalogue.
+/// See [`key::Item::ModeChange`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct ModeItem {
     turn: TurnId,
     sequence: u64,
-    /// Absent where it was written when a turn had one change, its last.
+    /// Absent on items from before a turn could change its mode more than once.
     #[serde(default)]
     number: u8,
     previous: String,
@@ -167,11 +167,11 @@ pub(crate) struct ModeItem {
     by: UserId,
 }
 
-impl Stored for ModeChange {
+impl Entity for ModeChange {
     type Item = ModeItem;
 
     fn key(&self) -> key::Item<'_> {
-        key::Item::ModeChange(&self.key.session, self.place)
+        key::Item::ModeChange(&self.key.session, self.position)
     }
 }
 
@@ -179,8 +179,8 @@ impl From<&ModeChange> for ModeItem {
     fn from(change: &ModeChange) -> Self {
         Self {
             turn: change.key.turn.clone(),
-            sequence: change.place.sequence,
-            number: change.place.number,
+            sequence: change.position.sequence,
+            number: change.position.number,
             previous: change.previous.clone(),
             new: change.new.clone(),
             reason: change.reason.clone(),
@@ -195,7 +195,7 @@ impl ModeItem {
     pub(crate) fn into_mode_change(self, session: &SessionKey) -> ModeChange {
         ModeChange {
             key: session.turn(self.turn),
-            place: ModePlace { sequence: self.sequence, number: self.number },
+            position: ModeChangePosition { sequence: self.sequence, number: self.number },
             previous: self.previous,
             new: self.new,
             reason: self.reason,
@@ -206,7 +206,7 @@ impl ModeItem {
     }
 }
 
-/// (FB) in the catalogue.
+/// See [`key::Item::Feedback`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct FeedbackItem {
@@ -218,16 +218,16 @@ pub(crate) struct FeedbackItem {
     label: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     note: Option<String>,
-    /// Absent as it is written: the first time stays.
+    /// Left out of updates, so that the first time remains.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     created: Option<Timestamp>,
     at: Timestamp,
 }
 
-/// Attributes of a feedback that come and go.
-pub(crate) const OF_FEEDBACK: &[&str] = &["Label", "Note"];
+/// The optional attributes of feedback.
+pub(crate) const OPTIONAL_FEEDBACK: &[&str] = &["Label", "Note"];
 
-impl Stored for Feedback {
+impl Entity for Feedback {
     type Item = FeedbackItem;
 
     fn key(&self) -> key::Item<'_> {
@@ -236,28 +236,28 @@ impl Stored for Feedback {
 }
 
 impl From<&Feedback> for FeedbackItem {
-    fn from(said: &Feedback) -> Self {
+    fn from(feedback: &Feedback) -> Self {
         Self {
-            turn: said.turn.turn.clone(),
-            by_id: said.by.id.clone(),
-            by_name: said.by.name.clone(),
-            rating: said.rating,
-            label: said.label.clone(),
-            note: said.note.clone(),
+            turn: feedback.turn.turn.clone(),
+            by_id: feedback.by.id.clone(),
+            by_name: feedback.by.name.clone(),
+            rating: feedback.rating,
+            label: feedback.label.clone(),
+            note: feedback.note.clone(),
             created: None,
-            at: said.at,
+            at: feedback.at,
         }
     }
 }
 
 impl FeedbackItem {
-    /// The item of a feedback that is not said anew.
-    pub(crate) fn whole(said: &Feedback) -> Self {
-        Self { created: Some(said.created), ..Self::from(said) }
+    /// The complete item, for feedback that is imported rather than submitted.
+    pub(crate) fn with_creation_time(feedback: &Feedback) -> Self {
+        Self { created: Some(feedback.created), ..Self::from(feedback) }
     }
 
-    /// The same of an item that says itself which turn it is about.
-    pub(crate) fn into_feedback_in(self, session: &SessionKey) -> Feedback {
+    /// Decodes an item that names its own turn.
+    pub(crate) fn into_session_feedback(self, session: &SessionKey) -> Feedback {
         let turn = session.turn(self.turn.clone());
         self.into_feedback(turn)
     }

@@ -1,7 +1,7 @@
-//! Items as they are stored: one file per kind, each with both directions.
+//! Stored items: one module per kind, with both conversions.
 //!
-//! Every item carries `V`, the schema version it was written with. Attributes that a version does not
-//! know survive its writes, since writes name their attributes one by one.
+//! Every item has `V`, the schema version that it was written with. Updates set attributes one by one, so they
+//! preserve attributes that this version doesn't know.
 
 pub(crate) mod checkpoint;
 pub(crate) mod detail;
@@ -14,7 +14,7 @@ pub(crate) mod turn;
 use std::{cell::Cell, collections::HashMap, iter};
 
 use aws_sdk_dynamodb::types;
-use protocol::version::Newer;
+use protocol::version::UnsupportedVersion;
 use serde::{
     Serialize,
     de::{DeserializeOwned, IntoDeserializer, value::MapDeserializer},
@@ -23,60 +23,60 @@ use serde_dynamo::{AttributeValue, Deserializer};
 
 use crate::key;
 
-/// An item as the SDK takes it.
+/// An item in the SDK's representation.
 pub(crate) type Attributes = HashMap<String, types::AttributeValue>;
 
 /// The schema version that this code writes.
 pub(crate) const VERSION: u32 = 1;
 
-/// An item can't be read. Nothing of what it holds is said: serde's own errors quote it (I14).
+/// An unreadable item. The error never includes its content, which serde's own errors quote (I14).
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
-    /// Written by a later version.
-    #[error("the item can't be read")]
-    Newer(#[from] Newer),
-    /// Not of the shape it should have.
-    #[error("the item is no {kind}: {}", fault(.attribute.as_deref()))]
+    /// A later version wrote it.
+    #[error("unreadable item")]
+    Newer(#[from] UnsupportedVersion),
+    /// It has the wrong shape.
+    #[error("invalid {kind}: {}", fault(.attribute.as_deref()))]
     Malformed {
-        /// What it was read as.
+        /// The expected type.
         kind: &'static str,
-        /// The attribute that is wrong; none where one is missing.
+        /// The invalid attribute. `None` if one is missing.
         attribute: Option<String>,
     },
-    /// An attribute that its phase needs is missing.
-    #[error("the item lacks {0}")]
+    /// An attribute that the turn's phase requires is missing.
+    #[error("missing attribute {0}")]
     Lacks(&'static str),
 }
 
-/// What is kept as an item.
-pub(crate) trait Stored {
-    /// The item's attributes, but for its key and its version.
+/// An entity that the table stores as an item.
+pub(crate) trait Entity {
+    /// The item's attributes, without its key and version.
     type Item: Serialize + for<'a> From<&'a Self>;
 
-    /// Where it lies.
+    /// The item's key.
     fn key(&self) -> key::Item<'_>;
 }
 
-/// What is wrong with an item, as far as it can be told.
+/// Describes the problem with an item, as far as it is known.
 fn fault(attribute: Option<&str>) -> String {
     attribute.map_or_else(
         || "an attribute is missing or malformed".to_owned(),
-        |name| format!("its attribute {name} is malformed"),
+        |name| format!("attribute {name} is malformed"),
     )
 }
 
-/// An item can't be written: a fault of this code, whatever it holds.
+/// An item that can't be encoded. Always a bug.
 #[derive(Debug, thiserror::Error)]
-#[error("the item can't be encoded as a {0}")]
+#[error("can't encode the item as {0}")]
 pub(crate) struct Unwritable(&'static str);
 
-pub(crate) fn encode<S: Stored>(stored: &S) -> Result<Attributes, Unwritable> {
+pub(crate) fn encode<S: Entity>(stored: &S) -> Result<Attributes, Unwritable> {
     encode_as(stored, &S::Item::from(stored))
 }
 
-/// The same where what it is kept as is not what it usually is.
-pub(crate) fn encode_as<S: Stored>(stored: &S, item: &S::Item) -> Result<Attributes, Unwritable> {
-    let mut item: Attributes = serde_dynamo::to_item(item).map_err(|_| Unwritable(kind_of::<S::Item>()))?;
+/// Encodes an entity as an item that differs from its usual one.
+pub(crate) fn encode_as<S: Entity>(stored: &S, item: &S::Item) -> Result<Attributes, Unwritable> {
+    let mut item: Attributes = serde_dynamo::to_item(item).map_err(|_| Unwritable(type_name::<S::Item>()))?;
     let key = stored.key();
     item.insert("PK".to_owned(), types::AttributeValue::S(key.pk()));
     item.insert("SK".to_owned(), types::AttributeValue::S(key.sk()));
@@ -84,16 +84,16 @@ pub(crate) fn encode_as<S: Stored>(stored: &S, item: &S::Item) -> Result<Attribu
     Ok(item)
 }
 
-/// Holds an item to the versions that this code knows.
-pub(crate) fn known_version(item: &Attributes) -> Result<(), Unreadable> {
+/// Checks that this code can read the item's version.
+pub(crate) fn check_version(item: &Attributes) -> Result<(), Unreadable> {
     let version = item.get("V").and_then(|value| value.as_n().ok()).and_then(|n| n.parse().ok()).unwrap_or(0);
-    Ok(Newer::check(version, VERSION)?)
+    Ok(UnsupportedVersion::check(version, VERSION)?)
 }
 
-/// Decodes an item of a version that this code knows. Older ones are read by their defaults.
+/// Decodes an item. Defaults fill in attributes that older versions lack.
 pub(crate) fn decode<T: DeserializeOwned>(item: Attributes) -> Result<T, Unreadable> {
-    known_version(&item)?;
-    // The attribute that is being read; none before the first and after the last.
+    check_version(&item)?;
+    // The attribute being read. `None` before the first and after the last.
     let current = Cell::new(None);
     let (names, values): (Vec<_>, Vec<_>) = item.into_iter().unzip();
     let mut attributes = names.iter().map(String::as_str).zip(values);
@@ -103,12 +103,12 @@ pub(crate) fn decode<T: DeserializeOwned>(item: Attributes) -> Result<T, Unreada
         next.map(|(name, value)| (name, Value(value.into())))
     });
     T::deserialize(MapDeserializer::new(attributes)).map_err(|_| Unreadable::Malformed {
-        kind: kind_of::<T>(),
+        kind: type_name::<T>(),
         attribute: current.get().map(str::to_owned),
     })
 }
 
-/// An attribute's value, for serde. What is below it may be named by whoever wrote it.
+/// An attribute's value, for serde. Errors must not name anything inside it, because users choose those names.
 struct Value(AttributeValue);
 
 impl IntoDeserializer<'_, serde_dynamo::Error> for Value {
@@ -119,8 +119,8 @@ impl IntoDeserializer<'_, serde_dynamo::Error> for Value {
     }
 }
 
-/// The name of an item's type, without the way to it.
-fn kind_of<T>() -> &'static str {
+/// Returns a type's name without its path.
+fn type_name<T>() -> &'static str {
     let name = std::any::type_name::<T>();
     name.rsplit("::").next().unwrap_or(name)
 }

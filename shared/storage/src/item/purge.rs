@@ -1,20 +1,28 @@
-//! The record of a session's purge.
+//! The stored record of a session's purge.
 
 use contracts::Timestamp;
 use protocol::{
     id::SessionKey,
-    purge::{Found, Purge, Stage, Upstream},
+    purge::{ProviderResponses, Purge, PurgeReport, Stage},
 };
 use serde::{Deserialize, Serialize};
 
-use super::Stored;
+use super::Entity;
 use crate::key;
 
-/// Attributes that come and go.
-pub(crate) const OPTIONAL: &[&str] =
-    &["GSI1PK", "GSI1SK", "Due", "Began", "Done", "ItemsTo", "ObjectsTo", "Upstream"];
+/// The optional attributes.
+pub(crate) const OPTIONAL: &[&str] = &[
+    "GSI1PK",
+    "GSI1SK",
+    "Due",
+    "StartedAt",
+    "FinishedAt",
+    "ItemCursor",
+    "ObjectCursor",
+    "ProviderResponses",
+];
 
-/// (PU) in the catalogue.
+/// See [`key::Item::Purge`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct PurgeItem {
@@ -27,23 +35,23 @@ pub(crate) struct PurgeItem {
     due: Option<Timestamp>,
     stage: Stage,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    began: Option<Timestamp>,
+    started_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    done: Option<Timestamp>,
+    finished_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    items_to: Option<String>,
+    item_cursor: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    objects_to: Option<String>,
-    found: Found,
+    object_cursor: Option<String>,
+    report: PurgeReport,
     #[serde(skip_serializing_if = "is_empty", default)]
-    upstream: Upstream,
+    provider_responses: ProviderResponses,
 }
 
-fn is_empty(upstream: &Upstream) -> bool {
-    *upstream == Upstream::default()
+fn is_empty(responses: &ProviderResponses) -> bool {
+    *responses == ProviderResponses::default()
 }
 
-impl Stored for Purge {
+impl Entity for Purge {
     type Item = PurgeItem;
 
     fn key(&self) -> key::Item<'_> {
@@ -59,12 +67,12 @@ impl From<&Purge> for PurgeItem {
             rev: purge.rev,
             due: purge.due,
             stage: purge.stage,
-            began: purge.began,
-            done: purge.done,
-            items_to: purge.items_to.clone(),
-            objects_to: purge.objects_to.clone(),
-            found: purge.found.clone(),
-            upstream: purge.upstream.clone(),
+            started_at: purge.started_at,
+            finished_at: purge.finished_at,
+            item_cursor: purge.item_cursor.clone(),
+            object_cursor: purge.object_cursor.clone(),
+            report: purge.report.clone(),
+            provider_responses: purge.provider_responses.clone(),
         }
     }
 }
@@ -76,12 +84,12 @@ impl PurgeItem {
             rev: self.rev,
             due: self.due,
             stage: self.stage,
-            began: self.began,
-            done: self.done,
-            items_to: self.items_to,
-            objects_to: self.objects_to,
-            found: self.found,
-            upstream: self.upstream,
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+            item_cursor: self.item_cursor,
+            object_cursor: self.object_cursor,
+            report: self.report,
+            provider_responses: self.provider_responses,
         }
     }
 }

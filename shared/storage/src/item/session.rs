@@ -1,4 +1,4 @@
-//! The session's item.
+//! The stored session.
 
 use contracts::{
     Fingerprint, Timestamp, Usage,
@@ -7,17 +7,17 @@ use contracts::{
 };
 use protocol::caller::User;
 use protocol::{
+    ancestry::{Cutoff, ForkOrigin, ParentRef},
     cost::Cost,
     id::SessionKey,
-    line::{After, Cut, ForkedFrom},
     session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
 };
 use serde::{Deserialize, Serialize};
 
-use super::Stored;
+use super::Entity;
 use crate::key;
 
-/// Attributes that come and go.
+/// The optional attributes.
 pub(crate) const OPTIONAL: &[&str] = &[
     "GSI1PK",
     "GSI1SK",
@@ -34,14 +34,14 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "Tip",
     "TipSession",
     "ForkedFrom",
-    "Cut",
+    "Cutoff",
     "ChainResponseId",
     "ChainModel",
     "ChainProvider",
-    "ChainToldMode",
-    "ChainToldSolution",
+    "ChainMode",
+    "ChainSolution",
     "ChainExpires",
-    "KeepsNoChain",
+    "StatelessProvider",
     "WorkspaceId",
     "Repo",
     "Language",
@@ -49,11 +49,11 @@ pub(crate) const OPTIONAL: &[&str] = &[
     "Solution",
 ];
 
-/// (SE) in the catalogue.
+/// See [`key::Item::Session`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct SessionItem {
-    /// Absent of a session that was purged: no list holds it.
+    /// Absent on purged sessions, which no list shows.
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none", default)]
     gsi1pk: Option<String>,
     #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none", default)]
@@ -62,7 +62,7 @@ pub(crate) struct SessionItem {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     description: Option<String>,
-    /// Absent where every member of the org may see it.
+    /// Absent if every member of the org can see the session.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     visibility: Option<Visibility>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -87,9 +87,9 @@ pub(crate) struct SessionItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     tip_session: Option<SessionId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    forked_from: Option<ForkedFrom>,
+    forked_from: Option<ForkOrigin>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    cut: Option<Cut>,
+    cutoff: Option<Cutoff>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_response_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -97,13 +97,13 @@ pub(crate) struct SessionItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_provider: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    chain_told_mode: Option<String>,
+    chain_mode: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    chain_told_solution: Option<Fingerprint>,
+    chain_solution: Option<Fingerprint>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     chain_expires: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    keeps_no_chain: Option<String>,
+    stateless_provider: Option<String>,
     mode: String,
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -127,12 +127,12 @@ pub(crate) struct SessionItem {
 struct DeletedAttribute {
     at: Timestamp,
     by: UserId,
-    kept_until: Timestamp,
+    retained_until: Timestamp,
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     purged: bool,
 }
 
-impl Stored for Session {
+impl Entity for Session {
     type Item = SessionItem;
 
     fn key(&self) -> key::Item<'_> {
@@ -152,8 +152,8 @@ impl From<&Session> for SessionItem {
             description: session.description.clone(),
             visibility: Some(session.visibility).filter(|visibility| *visibility != Visibility::Org),
             edited: session.edited,
-            deleted: session.deleted.clone().map(|Deletion { at, by, kept_until, purged }| {
-                DeletedAttribute { at, by, kept_until, purged }
+            deleted: session.deleted.clone().map(|Deletion { at, by, retained_until, purged }| {
+                DeletedAttribute { at, by, retained_until, purged }
             }),
             owner_id: session.owner.id.clone(),
             owner_name: session.owner.name.clone(),
@@ -167,14 +167,14 @@ impl From<&Session> for SessionItem {
             tip: session.tip.as_ref().map(|tip| tip.sequence),
             tip_session: session.tip.as_ref().and_then(|tip| tip.session.clone()),
             forked_from: session.forked_from.clone(),
-            cut: session.cut.clone(),
+            cutoff: session.cutoff.clone(),
             chain_response_id: chain.map(|chain| chain.response_id.clone()),
             chain_model: chain.map(|chain| chain.model.clone()),
             chain_provider: chain.and_then(|chain| chain.provider.clone()),
-            chain_told_mode: chain.and_then(|chain| chain.told_mode.clone()),
-            chain_told_solution: chain.and_then(|chain| chain.told_solution),
+            chain_mode: chain.and_then(|chain| chain.mode.clone()),
+            chain_solution: chain.and_then(|chain| chain.solution),
             chain_expires: chain.map(|chain| chain.expires),
-            keeps_no_chain: session.keeps_no_chain.clone(),
+            stateless_provider: session.stateless_provider.clone(),
             mode: session.mode.clone(),
             usage: session.usage,
             agent_context_id: session.contexts.agent.clone(),
@@ -195,8 +195,8 @@ impl SessionItem {
                 response_id,
                 model,
                 provider: self.chain_provider,
-                told_mode: self.chain_told_mode,
-                told_solution: self.chain_told_solution,
+                mode: self.chain_mode,
+                solution: self.chain_solution,
                 expires,
             }),
             _ => None,
@@ -208,10 +208,10 @@ impl SessionItem {
             description: self.description,
             visibility: self.visibility.unwrap_or_default(),
             edited: self.edited,
-            deleted: self.deleted.map(|DeletedAttribute { at, by, kept_until, purged }| Deletion {
+            deleted: self.deleted.map(|DeletedAttribute { at, by, retained_until, purged }| Deletion {
                 at,
                 by,
-                kept_until,
+                retained_until,
                 purged,
             }),
             owner: User { id: self.owner_id, name: self.owner_name },
@@ -223,11 +223,11 @@ impl SessionItem {
                 (Some(id), Some(status), Some(at)) => Some(LastTurn { id, status, at }),
                 _ => None,
             },
-            tip: self.tip.map(|sequence| After { session: self.tip_session, sequence }),
+            tip: self.tip.map(|sequence| ParentRef { session: self.tip_session, sequence }),
             forked_from: self.forked_from,
-            cut: self.cut,
+            cutoff: self.cutoff,
             chain,
-            keeps_no_chain: self.keeps_no_chain,
+            stateless_provider: self.stateless_provider,
             mode: self.mode,
             usage: self.usage,
             contexts: Contexts { agent: self.agent_context_id, conversation: self.conversation_context_id },

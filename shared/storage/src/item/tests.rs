@@ -1,4 +1,4 @@
-//! What is written is read back, by this version and by the ones around it.
+//! Items round-trip through this version and are compatible with its neighbours.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::{
@@ -9,12 +9,12 @@ use contracts::{
 };
 use protocol::caller::User;
 use protocol::{
-    chain::{Rebuild, Start},
+    ancestry::{Cutoff, ForkOrigin, ParentRef},
+    chain::{ChainStart, ReplayReason},
     cost::{Amount, Cost},
     id::{AttemptId, SessionKey, TurnKey},
-    line::{After, Cut, ForkedFrom},
     session::{ChainHead, Contexts, Deletion, Hints, LastTurn, Session, SolutionContext},
-    turn::{AcceptedResults, Reason, Recorded, Settlement, Stage, State, Turn, Verdict},
+    turn::{AcceptedResults, EndReason, Settlement, Stage, State, StepRef, Turn, Verdict},
 };
 
 use super::{
@@ -41,28 +41,31 @@ fn turn(state: State) -> Turn {
     Turn {
         key: key(),
         sequence: 7,
-        after: After::turn(6),
-        offset: 0,
-        fingerprint: Fingerprint::of_bytes(b"asked"),
-        request_by: Some(attempt("r")),
+        parent: ParentRef::in_session(6),
+        base_depth: 0,
+        fingerprint: Fingerprint::hash_bytes(b"request"),
+        submission_id: Some(attempt("r")),
         requested_by: UserId::new("auth0|ada").unwrap(),
         created: now,
         mode: "general".to_owned(),
-        chain: Start::Rebuilds(Rebuild::OtherProvider),
+        chain: ChainStart::Replay(ReplayReason::ProviderChanged),
         attempt: attempt("a"),
         due: (!matches!(state, State::Finalized(_))).then_some(now),
         streamed: true,
         takeovers: 1,
         suspended_by: Some(attempt("a")),
-        accepted: Some(AcceptedResults {
+        accepted_results: Some(AcceptedResults {
             round: 1,
-            results: Fingerprint::of_bytes(b"results"),
+            results: Fingerprint::hash_bytes(b"results"),
             suspended_by: attempt("a"),
             resumed_by: attempt("b"),
         }),
         ended_by: Some(UserId::new("auth0|bob").unwrap()),
-        recorded: Some(Recorded { by: attempt("b"), step: 4 }),
-        shown: Some(protocol::place::Place { segment: protocol::place::Segment::first(1, 0), offset: 7 }),
+        last_step: Some(StepRef { by: attempt("b"), step: 4 }),
+        checkpoint: Some(protocol::stream_position::StreamPosition {
+            segment: protocol::stream_position::Segment::first(1, 0),
+            offset: 7,
+        }),
         state,
     }
 }
@@ -78,12 +81,12 @@ fn states() -> Vec<State> {
         State::AwaitingTools { round: 1, deadline: now },
         State::Settled(settled(Verdict::Completed { writer: attempt("a") })),
         State::Settled(settled(Verdict::Failed { writer: attempt("b") })),
-        State::Finalized(settled(Verdict::Ended(Reason::Superseded))),
+        State::Finalized(settled(Verdict::Ended(EndReason::Superseded))),
     ]
 }
 
 #[test]
-fn a_turn_head_in_every_state_is_read_as_it_was_written_and_stays_under_a_kilobyte() {
+fn turn_head_round_trips_in_every_state_under_a_kilobyte() {
     for state in states() {
         let turn = turn(state);
         let item = encode(&turn).unwrap();
@@ -95,7 +98,7 @@ fn a_turn_head_in_every_state_is_read_as_it_was_written_and_stays_under_a_kiloby
 }
 
 #[test]
-fn a_head_from_before_takeovers_were_counted_has_those_of_its_stage() {
+fn old_head_counts_takeovers_of_its_stage() {
     for (state, expected) in states().into_iter().zip([1, 0, 0, 0, 0]) {
         let mut item = encode(&turn(state)).unwrap();
         assert!(item.remove("Takeovers").is_some());
@@ -121,9 +124,9 @@ fn bare() -> Session {
         last_turn: Some(LastTurn { id: key().turn, status: TurnStatus::Failed, at: now }),
         tip: None,
         forked_from: None,
-        cut: None,
+        cutoff: None,
         chain: None,
-        keeps_no_chain: None,
+        stateless_provider: None,
         mode: "general".to_owned(),
         usage: Usage { total_tokens: 9, cached_tokens: Some(0), ..Usage::default() },
         costs: Vec::new(),
@@ -141,7 +144,7 @@ fn full() -> Session {
         deleted: Some(Deletion {
             at: Timestamp::from_millis(2_000_000),
             by: UserId::new("bob").unwrap(),
-            kept_until: Timestamp::from_millis(3_000_000),
+            retained_until: Timestamp::from_millis(3_000_000),
             purged: false,
         }),
         open_turn: Some(key().turn),
@@ -149,34 +152,34 @@ fn full() -> Session {
             response_id: "r".to_owned(),
             model: "m".to_owned(),
             provider: Some("api.example.com".to_owned()),
-            told_mode: Some("general".to_owned()),
-            told_solution: Some(Fingerprint::of_bytes(b"text")),
+            mode: Some("general".to_owned()),
+            solution: Some(Fingerprint::hash_bytes(b"text")),
             expires: Timestamp::from_millis(1_000_000),
         }),
-        keeps_no_chain: Some("other.example.com".to_owned()),
+        stateless_provider: Some("other.example.com".to_owned()),
         hints: Hints { repo: Some("aptix".to_owned()), ..Hints::default() },
         costs: vec![Cost { amount: Amount::from_micros(1_250), currency: "USD".to_owned() }],
-        tip: Some(After::turn(1)),
-        forked_from: Some(ForkedFrom {
+        tip: Some(ParentRef::in_session(1)),
+        forked_from: Some(ForkOrigin {
             session: SessionId::new("s0").unwrap(),
             turn: key().turn,
             sequence: 4,
-            place: 6,
+            depth: 6,
         }),
-        cut: Some(Cut { session: SessionId::new("s0").unwrap(), sequence: 2 }),
+        cutoff: Some(Cutoff { session: SessionId::new("s0").unwrap(), sequence: 2 }),
         solution: Some(SolutionContext {
             session: Some(key().session.session),
             turn: key().turn,
-            request: Fingerprint::of_bytes(b"request"),
-            request_by: Some(attempt("r")),
-            text: Fingerprint::of_bytes(b"text"),
+            request: Fingerprint::hash_bytes(b"request"),
+            submission_id: Some(attempt("r")),
+            text: Fingerprint::hash_bytes(b"text"),
         }),
         ..bare()
     }
 }
 
 #[test]
-fn a_session_is_read_as_it_was_written() {
+fn session_item_round_trips() {
     for session in [bare(), full()] {
         let item = encode(&session).unwrap();
         assert_eq!(decode::<SessionItem>(item).unwrap().into_session(key().session), session);
@@ -184,19 +187,19 @@ fn a_session_is_read_as_it_was_written() {
 }
 
 #[test]
-fn a_session_from_before_providers_and_costs_is_read_with_its_chain() {
+fn old_session_without_provider_keeps_its_chain() {
     let mut item = encode(&full()).unwrap();
-    for later in ["ChainProvider", "ChainToldSolution", "Costs", "Solution"] {
+    for later in ["ChainProvider", "ChainSolution", "Costs", "Solution"] {
         item.remove(later).unwrap();
     }
     let session = decode::<SessionItem>(item).unwrap().into_session(key().session);
     let chain = session.chain.unwrap();
-    assert_eq!((chain.response_id.as_str(), chain.provider, chain.told_solution), ("r", None, None));
+    assert_eq!((chain.response_id.as_str(), chain.provider, chain.solution), ("r", None, None));
     assert_eq!((session.costs, session.solution), (Vec::new(), None));
 }
 
 #[test]
-fn an_item_of_a_later_version_is_refused_clearly_and_unknown_attributes_are_none_of_our_business() {
+fn newer_version_is_rejected_and_unknown_attributes_ignored() {
     let mut item = encode(&turn(states().remove(0))).unwrap();
     item.insert("AddedLater".to_owned(), AttributeValue::Bool(true));
     assert!(decode::<TurnItem>(item.clone()).is_ok());
@@ -207,15 +210,15 @@ fn an_item_of_a_later_version_is_refused_clearly_and_unknown_attributes_are_none
 }
 
 #[test]
-fn a_head_that_lacks_what_its_phase_needs_is_refused_by_name() {
+fn head_without_required_attribute_is_rejected_by_name() {
     let mut item = encode(&turn(states().remove(0))).unwrap();
     item.remove("LeaseEnds");
     let refused = decode::<TurnItem>(item).unwrap().into_turn(key()).unwrap_err();
-    assert_eq!(refused.to_string(), "the item lacks LeaseEnds");
+    assert_eq!(refused.to_string(), "missing attribute LeaseEnds");
 }
 
-/// What is said of an item whose every attribute, one at a time, holds something else.
-fn told_of<T: serde::de::DeserializeOwned + std::fmt::Debug>(item: &Attributes) -> Vec<String> {
+/// Returns the errors for an item with one attribute after another replaced by a wrong value.
+fn errors_of_spoilt<T: serde::de::DeserializeOwned + std::fmt::Debug>(item: &Attributes) -> Vec<String> {
     let text = AttributeValue::S("marker".to_owned());
     let map = AttributeValue::M(Attributes::from([("marker".to_owned(), text.clone())]));
     let list = AttributeValue::L(vec![map.clone()]);
@@ -227,48 +230,48 @@ fn told_of<T: serde::de::DeserializeOwned + std::fmt::Debug>(item: &Attributes) 
     let errors = item.keys().filter(|name| *name != "V").flat_map(|name| {
         [&text, &map, &list, &number].into_iter().filter_map(move |other| spoil(name, other))
     });
-    let told = errors.map(|error| {
-        let told = causes(&error).to_string();
-        assert!(!format!("{told}{error:?}").contains("marker"), "{error:?}");
-        told
+    let message = errors.map(|error| {
+        let message = causes(&error).to_string();
+        assert!(!format!("{message}{error:?}").contains("marker"), "{error:?}");
+        message
     });
-    told.collect()
+    message.collect()
 }
 
 #[test]
-fn an_item_that_cannot_be_read_is_named_by_its_attribute_and_shows_nothing_of_what_it_holds() {
+fn malformed_item_error_names_attribute_and_hides_content() {
     let turn = encode(&turn(states().remove(0))).unwrap();
-    let told = told_of::<TurnItem>(&turn);
-    for attribute in ["Seq", "Phase", "Fingerprint", "Writers", "Answered"] {
-        let expected = format!("the item is no TurnItem: its attribute {attribute} is malformed");
-        assert!(told.contains(&expected), "{attribute} is not among {told:?}");
+    let message = errors_of_spoilt::<TurnItem>(&turn);
+    for attribute in ["Seq", "Phase", "Fingerprint", "Attempts", "AcceptedResults"] {
+        let expected = format!("invalid TurnItem: attribute {attribute} is malformed");
+        assert!(message.contains(&expected), "{attribute} is not among {message:?}");
     }
-    let session = told_of::<SessionItem>(&encode(&full()).unwrap());
-    assert!(session.contains(&"the item is no SessionItem: its attribute Usage is malformed".to_owned()));
+    let session = errors_of_spoilt::<SessionItem>(&encode(&full()).unwrap());
+    assert!(session.contains(&"invalid SessionItem: attribute Usage is malformed".to_owned()));
 
     let mut lacking = turn;
     lacking.remove("Seq");
-    let told = decode::<TurnItem>(lacking).unwrap_err().to_string();
-    assert_eq!(told, "the item is no TurnItem: an attribute is missing or malformed");
+    let message = decode::<TurnItem>(lacking).unwrap_err().to_string();
+    assert_eq!(message, "invalid TurnItem: an attribute is missing or malformed");
 }
 
 #[test]
-fn details_and_checkpoints_that_cannot_be_read_show_nothing_of_what_they_hold() {
+fn malformed_details_and_checkpoints_hide_their_content() {
     let attributes = |names: &[&str]| -> Attributes {
         names.iter().map(|name| ((*name).to_owned(), AttributeValue::S("marker".to_owned()))).collect()
     };
-    let asked = attributes(&["PK", "SK", "Fingerprint", "ById", "InstructionSummary"]);
-    let ended = attributes(&["PK", "SK", "Usage", "Errors", "AnswerSummary", "ChunkRefs"]);
+    let request = attributes(&["PK", "SK", "Fingerprint", "RequestedById", "InstructionSummary"]);
+    let result = attributes(&["PK", "SK", "Usage", "Errors", "AnswerSummary", "ChunkRefs"]);
     let mode = attributes(&["PK", "SK", "Turn", "Sequence", "Reason"]);
-    let checkpoint = attributes(&["PK", "SK", "Ends", "Index", "Text"]);
+    let checkpoint = attributes(&["PK", "SK", "End", "Index", "Text"]);
     for error in [
-        decode::<RequestItem>(asked).unwrap_err(),
-        decode::<ResultItem>(ended).unwrap_err(),
+        decode::<RequestItem>(request).unwrap_err(),
+        decode::<ResultItem>(result).unwrap_err(),
         decode::<ModeItem>(mode).unwrap_err(),
         decode::<CheckpointItem>(checkpoint).unwrap_err(),
     ] {
-        let told = causes(&error).to_string();
-        assert!(told.starts_with("the item is no "), "{told}");
-        assert!(!format!("{told}{error:?}").contains("marker"), "{error:?}");
+        let message = causes(&error).to_string();
+        assert!(message.starts_with("invalid "), "{message}");
+        assert!(!format!("{message}{error:?}").contains("marker"), "{error:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The turn head's item.
+//! The stored head of a turn.
 
 use contracts::{
     Fingerprint, Timestamp,
@@ -7,37 +7,37 @@ use contracts::{
     stream::EventId,
 };
 use protocol::{
-    chain::{Rebuild, Start},
+    ancestry::ParentRef,
+    chain::{ChainStart, ReplayReason},
     id::{AttemptId, TurnKey},
-    line::After,
-    place::Place,
-    turn::{AcceptedResults, Phase, Reason, Recorded, Settlement, Stage, State, Turn, Verdict},
+    stream_position::StreamPosition,
+    turn::{AcceptedResults, EndReason, Phase, Settlement, Stage, State, StepRef, Turn, Verdict},
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Stored, Unreadable};
+use super::{Entity, Unreadable};
 use crate::key;
 
-/// Attributes that come and go with the phase.
+/// The optional attributes, which depend on the phase.
 pub(crate) const OPTIONAL: &[&str] = &[
     "GSI1PK",
     "GSI1SK",
     "Due",
     "LeaseEnds",
     "Round",
-    "Writers",
+    "Attempts",
     "Deadline",
     "Verdict",
     "Writer",
     "Reason",
-    "StatusAt",
-    "Answered",
-    "Recorded",
-    "Shown",
+    "SettledAt",
+    "AcceptedResults",
+    "LastStep",
+    "Checkpoint",
     "EndedBy",
 ];
 
-/// (TU) in the catalogue.
+/// See [`key::Item::Turn`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct TurnItem {
@@ -46,21 +46,20 @@ pub(crate) struct TurnItem {
     #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none", default)]
     gsi1sk: Option<String>,
     seq: u64,
-    /// Absent where the turn goes on from the one before it in its session, as nearly every turn does.
+    /// Absent if the turn follows the previous turn of its session, as nearly every turn does.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    after: Option<u64>,
+    parent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    after_session: Option<SessionId>,
+    parent_session: Option<SessionId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    offset: Option<u64>,
-    /// The public status: pending until the turn is finalized (DD-002).
+    base_depth: Option<u64>,
+    /// The public status: pending until the turn is finalized.
     status: TurnStatus,
     phase: Phase,
     owner: AttemptId,
     fingerprint: Fingerprint,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    request_by: Option<AttemptId>,
-    #[serde(rename = "AskedBy")]
+    submission_id: Option<AttemptId>,
     requested_by: UserId,
     created: Timestamp,
     mode: String,
@@ -69,7 +68,7 @@ pub(crate) struct TurnItem {
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     streamed: bool,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    rebuild: Option<Rebuild>,
+    replay_reason: Option<ReplayReason>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     due: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -77,7 +76,7 @@ pub(crate) struct TurnItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     round: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    writers: Option<Vec<AttemptId>>,
+    attempts: Option<Vec<AttemptId>>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     deadline: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -85,25 +84,25 @@ pub(crate) struct TurnItem {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     writer: Option<AttemptId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    reason: Option<Reason>,
+    reason: Option<EndReason>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    status_at: Option<Timestamp>,
-    /// Heads from before this was counted lack it: then the stage's attempts tell.
+    settled_at: Option<Timestamp>,
+    /// Absent on older heads. Then the number of the stage's attempts counts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     takeovers: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     suspended_by: Option<AttemptId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    answered: Option<AnsweredAttribute>,
+    accepted_results: Option<AcceptedResultsAttribute>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    recorded: Option<RecordedAttribute>,
+    last_step: Option<StepAttribute>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    shown: Option<EventId>,
+    checkpoint: Option<EventId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     ended_by: Option<UserId>,
 }
 
-/// What a settled turn was settled as.
+/// The kind of a settlement.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
@@ -114,7 +113,7 @@ enum Outcome {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct AnsweredAttribute {
+struct AcceptedResultsAttribute {
     round: u32,
     results: Fingerprint,
     suspended_by: AttemptId,
@@ -123,14 +122,12 @@ struct AnsweredAttribute {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct RecordedAttribute {
+struct StepAttribute {
     by: AttemptId,
-    // Named before a step could be anything but a tool round.
-    #[serde(rename = "Rounds")]
     step: u32,
 }
 
-impl Stored for Turn {
+impl Entity for Turn {
     type Item = TurnItem;
 
     fn key(&self) -> key::Item<'_> {
@@ -142,11 +139,11 @@ impl From<&Turn> for TurnItem {
     fn from(turn: &Turn) -> Self {
         let mut item = Self {
             gsi1pk: turn.due.map(|_| key::open_index(key::shard(&turn.fingerprint))),
-            gsi1sk: turn.due.map(|due| key::due(due, &turn.key)),
+            gsi1sk: turn.due.map(|due| key::turn_due(due, &turn.key)),
             seq: turn.sequence,
-            after: Some(turn.after.sequence).filter(|_| turn.after != the_one_before(turn.sequence)),
-            after_session: turn.after.session.clone(),
-            offset: Some(turn.offset).filter(|offset| *offset > 0),
+            parent: Some(turn.parent.sequence).filter(|_| turn.parent != default_parent(turn.sequence)),
+            parent_session: turn.parent.session.clone(),
+            base_depth: Some(turn.base_depth).filter(|depth| *depth > 0),
             status: match &turn.state {
                 State::Finalized(settlement) => settlement.verdict.status(),
                 State::Running { .. } | State::AwaitingTools { .. } | State::Settled(_) => {
@@ -156,34 +153,34 @@ impl From<&Turn> for TurnItem {
             phase: turn.state.phase(),
             owner: turn.attempt.clone(),
             fingerprint: turn.fingerprint,
-            request_by: turn.request_by.clone(),
+            submission_id: turn.submission_id.clone(),
             requested_by: turn.requested_by.clone(),
             created: turn.created,
             mode: turn.mode.clone(),
             previous_response_id: turn.chain.previous_response_id().map(str::to_owned),
             streamed: turn.streamed,
-            rebuild: turn.chain.rebuild(),
+            replay_reason: turn.chain.replay_reason(),
             due: turn.due,
             lease_ends: None,
             round: None,
-            writers: None,
+            attempts: None,
             deadline: None,
             verdict: None,
             writer: None,
             reason: None,
-            status_at: None,
+            settled_at: None,
             takeovers: Some(turn.takeovers).filter(|takeovers| *takeovers > 0),
             suspended_by: turn.suspended_by.clone(),
-            answered: turn.accepted.clone().map(AnsweredAttribute::from),
-            recorded: turn.recorded.clone().map(|Recorded { by, step }| RecordedAttribute { by, step }),
-            shown: turn.shown.map(Place::id),
+            accepted_results: turn.accepted_results.clone().map(AcceptedResultsAttribute::from),
+            last_step: turn.last_step.clone().map(|StepRef { by, step }| StepAttribute { by, step }),
+            checkpoint: turn.checkpoint.map(StreamPosition::event_id),
             ended_by: turn.ended_by.clone(),
         };
         match &turn.state {
             State::Running { lease_ends, stage } => {
                 item.lease_ends = Some(*lease_ends);
                 item.round = Some(stage.round);
-                item.writers = Some(stage.attempts.clone());
+                item.attempts = Some(stage.attempts.clone());
             }
             State::AwaitingTools { round, deadline } => {
                 item.round = Some(*round);
@@ -195,14 +192,14 @@ impl From<&Turn> for TurnItem {
     }
 }
 
-/// What a turn goes on from where its item doesn't say.
-fn the_one_before(sequence: u64) -> After {
-    After::turn(sequence.saturating_sub(1))
+/// The parent of a turn whose item names none.
+fn default_parent(sequence: u64) -> ParentRef {
+    ParentRef::in_session(sequence.saturating_sub(1))
 }
 
 impl TurnItem {
     fn set_settlement(&mut self, settlement: &Settlement) {
-        self.status_at = Some(settlement.at);
+        self.settled_at = Some(settlement.at);
         self.writer = settlement.verdict.writer().cloned();
         self.verdict = Some(match &settlement.verdict {
             Verdict::Completed { .. } => Outcome::Completed,
@@ -221,7 +218,7 @@ impl TurnItem {
             Outcome::Failed => Verdict::Failed { writer: writer()? },
             Outcome::Ended => Verdict::Ended(self.reason.ok_or(Unreadable::Lacks("Reason"))?),
         };
-        Ok(Settlement { verdict, at: self.status_at.ok_or(Unreadable::Lacks("StatusAt"))? })
+        Ok(Settlement { verdict, at: self.settled_at.ok_or(Unreadable::Lacks("SettledAt"))? })
     }
 
     fn state(&self) -> Result<State, Unreadable> {
@@ -231,7 +228,7 @@ impl TurnItem {
                 lease_ends: self.lease_ends.ok_or(Unreadable::Lacks("LeaseEnds"))?,
                 stage: Stage {
                     round: round()?,
-                    attempts: self.writers.clone().ok_or(Unreadable::Lacks("Writers"))?,
+                    attempts: self.attempts.clone().ok_or(Unreadable::Lacks("Attempts"))?,
                 },
             },
             Phase::AwaitingTools => State::AwaitingTools {
@@ -244,48 +241,50 @@ impl TurnItem {
     }
 
     pub(crate) fn into_turn(self, key: TurnKey) -> Result<Turn, Unreadable> {
-        let in_stage = self.writers.as_ref().map_or(0, |writers| writers.len().saturating_sub(1));
+        let in_stage = self.attempts.as_ref().map_or(0, |attempts| attempts.len().saturating_sub(1));
         let takeovers = self.takeovers.unwrap_or_else(|| u32::try_from(in_stage).unwrap_or(u32::MAX));
         Ok(Turn {
             key,
             sequence: self.seq,
             state: self.state()?,
-            after: match self.after {
-                Some(sequence) => After { session: self.after_session, sequence },
-                None => the_one_before(self.seq),
+            parent: match self.parent {
+                Some(sequence) => ParentRef { session: self.parent_session, sequence },
+                None => default_parent(self.seq),
             },
-            offset: self.offset.unwrap_or_default(),
+            base_depth: self.base_depth.unwrap_or_default(),
             fingerprint: self.fingerprint,
-            request_by: self.request_by,
+            submission_id: self.submission_id,
             requested_by: self.requested_by,
             created: self.created,
             mode: self.mode,
-            chain: match (self.previous_response_id, self.rebuild) {
-                (_, Some(why)) => Start::Rebuilds(why),
-                (Some(id), None) => Start::Continues(id),
-                (None, None) => Start::First,
+            chain: match (self.previous_response_id, self.replay_reason) {
+                (_, Some(reason)) => ChainStart::Replay(reason),
+                (Some(id), None) => ChainStart::Continue(id),
+                (None, None) => ChainStart::First,
             },
             attempt: self.owner,
             due: self.due,
             streamed: self.streamed,
             takeovers,
             suspended_by: self.suspended_by,
-            accepted: self.answered.map(AcceptedResults::from),
+            accepted_results: self.accepted_results.map(AcceptedResults::from),
             ended_by: self.ended_by,
-            recorded: self.recorded.map(|RecordedAttribute { by, step }| Recorded { by, step }),
-            shown: self.shown.map(Place::from),
+            last_step: self.last_step.map(|StepAttribute { by, step }| StepRef { by, step }),
+            checkpoint: self.checkpoint.map(StreamPosition::from),
         })
     }
 }
 
-impl From<AcceptedResults> for AnsweredAttribute {
+impl From<AcceptedResults> for AcceptedResultsAttribute {
     fn from(AcceptedResults { round, results, suspended_by, resumed_by }: AcceptedResults) -> Self {
         Self { round, results, suspended_by, resumed_by }
     }
 }
 
-impl From<AnsweredAttribute> for AcceptedResults {
-    fn from(AnsweredAttribute { round, results, suspended_by, resumed_by }: AnsweredAttribute) -> Self {
+impl From<AcceptedResultsAttribute> for AcceptedResults {
+    fn from(
+        AcceptedResultsAttribute { round, results, suspended_by, resumed_by }: AcceptedResultsAttribute,
+    ) -> Self {
         Self { round, results, suspended_by, resumed_by }
     }
 }

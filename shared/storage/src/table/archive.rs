@@ -1,15 +1,14 @@
-//! Sessions as a whole, in the order of their keys.
+//! Reads and writes whole sessions, in key order.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use contracts::id::TurnId;
 use protocol::id::{SessionKey, TurnKey};
-use turns::ports::{Archive, InvalidItem, Page, Part, Record, StoredItem, Unavailable};
+use turns::ports::{Archive, ArchiveItem, InvalidItem, Page, RawItem, Record, Unavailable};
 
 use super::{
-    Table, WHAT,
+    RESOURCE, Table, export,
     list::keys_of,
     read::{turn_of, unreadable},
-    stored,
 };
 use crate::{
     failure,
@@ -17,10 +16,10 @@ use crate::{
         Attributes, decode,
         detail::{RequestItem, ResultItem},
     },
-    key::{self, Item, OfTurn},
+    key::{self, Item, TurnItemKind},
 };
 
-/// A turn has a head and two details.
+/// The head and two details.
 const ITEMS_OF_TURN: usize = 3;
 
 impl Archive for Table {
@@ -28,10 +27,10 @@ impl Archive for Table {
         &self,
         session: &SessionKey,
         after: Option<&TurnId>,
-        most: usize,
+        limit: usize,
     ) -> Result<Page<Record>, Unavailable> {
-        let (from, to) = key::turns_behind(after);
-        let most = most.saturating_mul(ITEMS_OF_TURN);
+        let (from, to) = key::turn_range_after(after);
+        let limit = limit.saturating_mul(ITEMS_OF_TURN);
         let page = self
             .client
             .query()
@@ -40,13 +39,13 @@ impl Archive for Table {
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
             .expression_attribute_values(":from", AttributeValue::S(from))
             .expression_attribute_values(":to", AttributeValue::S(to))
-            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
         let mut turns: Vec<Items> = Vec::new();
         for item in page.items.unwrap_or_default() {
-            let Some((turn, of)) = keys_of(&item).and_then(|(_, sk)| key::parse_of_turn(&sk)) else {
+            let Some((turn, of)) = keys_of(&item).and_then(|(_, sk)| key::parse_turn_item(&sk)) else {
                 continue;
             };
             if turns.last().is_none_or(|last| last.turn != turn) {
@@ -54,13 +53,13 @@ impl Archive for Table {
             }
             if let Some(last) = turns.last_mut() {
                 match of {
-                    OfTurn::Head => last.head = Some(item),
-                    OfTurn::Request => last.request = Some(item),
-                    OfTurn::Result => last.result = Some(item),
+                    TurnItemKind::Head => last.head = Some(item),
+                    TurnItemKind::Request => last.request = Some(item),
+                    TurnItemKind::Result => last.result = Some(item),
                 }
             }
         }
-        // The last turn of a page may go on on the next one.
+        // The last turn of a page may continue on the next one.
         if page.last_evaluated_key.is_some() && turns.len() > 1 {
             turns.pop();
         }
@@ -71,20 +70,20 @@ impl Archive for Table {
         Ok(Page { items: items?, next })
     }
 
-    async fn stored(
+    async fn stored_items(
         &self,
         session: &SessionKey,
         after: Option<String>,
-    ) -> Result<Page<StoredItem>, Unavailable> {
-        self.stored_items(session, after).await
+    ) -> Result<Page<RawItem>, Unavailable> {
+        self.read_items(session, after).await
     }
 
-    fn part(&self, session: &SessionKey, item: StoredItem) -> Result<Part, InvalidItem> {
-        stored::part_of(session, item)
+    fn parse_item(&self, session: &SessionKey, item: RawItem) -> Result<ArchiveItem, InvalidItem> {
+        export::item_from_export(session, item)
     }
 
-    async fn put_part(&self, part: &Part) -> Result<(), Unavailable> {
-        self.write_part(part).await
+    async fn put_archive_item(&self, part: &ArchiveItem) -> Result<(), Unavailable> {
+        self.write_archive_item(part).await
     }
 }
 

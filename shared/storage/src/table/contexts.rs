@@ -1,4 +1,4 @@
-//! Agent and conversation contexts: read often, written rarely, so kept in memory for a minute.
+//! Agent and conversation contexts. They are read often and written rarely, so they are cached for a minute.
 
 use std::{
     collections::HashMap,
@@ -8,55 +8,55 @@ use std::{
 
 use agent::context::Document;
 use aws_sdk_dynamodb::types::AttributeValue;
-use contracts::{error::Misread, id::OrgId};
+use contracts::{error::JsonError, id::OrgId};
 use serde::de::DeserializeOwned;
 use turns::ports::Unavailable;
 
-use super::{Table, WHAT, read::unreadable};
+use super::{RESOURCE, Table, read::unreadable};
 use crate::{
     failure,
-    item::{VERSION, known_version},
+    item::{VERSION, check_version},
     key::{AGENT_PREFIX, CONVERSATION_PREFIX, Item, org_index},
 };
 
-/// How long a context may be out of date.
-const LIFE: Duration = Duration::from_secs(60);
-/// How many contexts are kept; past that all of them are read anew.
-const MOST: usize = 1_000;
+/// The most time that a cached context may be stale.
+const TTL: Duration = Duration::from_secs(60);
+/// The most contexts to cache. Beyond that the cache is cleared.
+const MAX_CONTEXTS: usize = 1_000;
 
-/// Contexts that were read lately, by their keys.
+/// Recently read contexts, by key.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Recent(Arc<Mutex<Documents>>);
+pub(super) struct ContextCache(Arc<Mutex<Documents>>);
 
-/// By partition and sort key: when it was read, and its text.
+/// Maps partition and sort key to the time of the read and the text.
 type Documents = HashMap<(String, String), (Instant, String)>;
 
-impl Recent {
+impl ContextCache {
     fn get(&self, key: &(String, String)) -> Option<String> {
-        let recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.get(key).filter(|(read, _)| read.elapsed() < LIFE).map(|(_, document)| document.clone())
+        let context_cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        context_cache.get(key).filter(|(read, _)| read.elapsed() < TTL).map(|(_, document)| document.clone())
     }
 
     fn put(&self, key: (String, String), document: String) {
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.len() >= MOST {
-            recent.clear();
+        let mut context_cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if context_cache.len() >= MAX_CONTEXTS {
+            context_cache.clear();
         }
-        recent.insert(key, (Instant::now(), document));
+        context_cache.insert(key, (Instant::now(), document));
     }
 }
 
 impl Table {
     pub(super) async fn context<T: DeserializeOwned>(&self, key: Item<'_>) -> Result<Option<T>, Unavailable> {
         let keys = (key.pk(), key.sk());
-        let document = match self.recent.get(&keys) {
+        let document = match self.context_cache.get(&keys) {
             Some(document) => document,
             None => {
                 let Some(item) = self.get(&key).await? else { return Ok(None) };
-                known_version(&item).map_err(unreadable)?;
+                check_version(&item).map_err(unreadable)?;
                 let document =
                     item.get("Document").and_then(|value| value.as_s().ok()).cloned().unwrap_or_default();
-                self.recent.put(keys, document.clone());
+                self.context_cache.put(keys, document.clone());
                 document
             }
         };
@@ -66,7 +66,7 @@ impl Table {
     /// Writes a context of an org. Functions see it within a minute.
     ///
     /// # Errors
-    /// When the table can't be reached.
+    /// Fails if the table can't be reached.
     pub async fn put_context(&self, org: &OrgId, document: &Document) -> Result<(), Unavailable> {
         let (key, json) = match document {
             Document::AgentContext(context) => {
@@ -86,16 +86,16 @@ impl Table {
             .send()
             .await
             .map(|_| ())
-            .map_err(|error| failure::unavailable(WHAT, error))
+            .map_err(|error| failure::unavailable(RESOURCE, error))
     }
 }
 
 impl Table {
-    /// The contexts of an org, agents first, each by its id; at most `most` of each kind.
+    /// Returns the contexts of an org, agents first, sorted by id. At most `limit` of each kind.
     ///
     /// # Errors
-    /// When the table can't be reached, or what it holds can't be read.
-    pub async fn contexts(&self, org: &OrgId, most: u16) -> Result<Vec<Document>, Unavailable> {
+    /// Fails if the table can't be reached or an item can't be read.
+    pub async fn contexts(&self, org: &OrgId, limit: u16) -> Result<Vec<Document>, Unavailable> {
         let mut documents = Vec::new();
         for (prefix, is_agent) in [(AGENT_PREFIX, true), (CONVERSATION_PREFIX, false)] {
             let found = self
@@ -105,12 +105,12 @@ impl Table {
                 .key_condition_expression("PK = :org AND begins_with(SK, :kind)")
                 .expression_attribute_values(":org", AttributeValue::S(org_index(org)))
                 .expression_attribute_values(":kind", AttributeValue::S(prefix.to_owned()))
-                .limit(most.into())
+                .limit(limit.into())
                 .send()
                 .await
-                .map_err(|error| failure::unavailable(WHAT, error))?;
+                .map_err(|error| failure::unavailable(RESOURCE, error))?;
             for item in found.items.unwrap_or_default() {
-                known_version(&item).map_err(unreadable)?;
+                check_version(&item).map_err(unreadable)?;
                 let document = item.get("Document").and_then(|value| value.as_s().ok());
                 let document = document.map(String::as_str).unwrap_or_default();
                 documents.push(match is_agent {
@@ -127,9 +127,9 @@ fn read<T: DeserializeOwned>(document: &str) -> Result<T, Unavailable> {
     serde_json::from_str(document).map_err(|error| malformed(&error))
 }
 
-/// A context's prompt is nobody's but its org's: where it went wrong is said, and not what stands there (I14).
+/// A context's prompt is confidential to its org. The error gives the location but never the content (I14).
 fn malformed(error: &serde_json::Error) -> Unavailable {
-    Unavailable { what: "a context", source: Misread::from(error).into() }
+    Unavailable { what: "a context", source: JsonError::from(error).into() }
 }
 
 #[cfg(test)]
@@ -140,14 +140,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_context_that_cannot_be_read_shows_nothing_of_what_it_holds() {
+    fn unreadable_context_error_hides_its_content() {
         for document in
             [r#"{"Id":"c","Marker":"marker"}"#, r#"{"Id":{"marker":1}}"#, r#"{"Id":marker"#, "\"marker\""]
         {
             let error = read::<ConversationContext>(document).unwrap_err();
-            let told = causes(&error).to_string();
-            assert!(told.starts_with("a context is unavailable: ") && told.contains(" line 1"), "{told}");
-            assert!(!format!("{told}{error:?}").to_lowercase().contains("marker"), "{error:?}");
+            let message = causes(&error).to_string();
+            assert!(
+                message.starts_with("a context is unavailable: ") && message.contains(" line 1"),
+                "{message}"
+            );
+            assert!(!format!("{message}{error:?}").to_lowercase().contains("marker"), "{error:?}");
         }
     }
 }

@@ -19,11 +19,10 @@ pub(super) struct Expression {
     pub(super) key: Attributes,
 }
 
-/// Sets every attribute of the item and removes the optional ones it does not have. Attributes that
-/// this version does not know stay as they are.
+/// Sets every attribute of the item and removes the optional ones that it lacks. Leaves unknown attributes alone.
 pub(super) fn replace(item: Attributes, optional: &[&str]) -> Expression {
     let mut expression = Expression::default();
-    let gone: Vec<&&str> = optional.iter().filter(|name| !item.contains_key(**name)).collect();
+    let removed: Vec<&&str> = optional.iter().filter(|name| !item.contains_key(**name)).collect();
     let (key, attributes): (Vec<_>, Vec<_>) =
         item.into_iter().partition(|(name, _)| name == "PK" || name == "SK");
     expression.key = key.into_iter().collect();
@@ -34,9 +33,9 @@ pub(super) fn replace(item: Attributes, optional: &[&str]) -> Expression {
         expression.values.insert(format!(":s{index}"), value);
     }
     expression.update = format!("SET {}", sets.join(", "));
-    if !gone.is_empty() {
-        let removes: Vec<String> = (0..gone.len()).map(|index| format!("#r{index}")).collect();
-        for (index, name) in gone.into_iter().enumerate() {
+    if !removed.is_empty() {
+        let removes: Vec<String> = (0..removed.len()).map(|index| format!("#r{index}")).collect();
+        for (index, name) in removed.into_iter().enumerate() {
             expression.names.insert(format!("#r{index}"), (*name).to_owned());
         }
         expression.update += &format!(" REMOVE {}", removes.join(", "));
@@ -57,22 +56,22 @@ impl Expression {
         self
     }
 
-    /// Adds what a turn's transition requires of the stored head; none when it must be absent.
-    pub(super) fn under(self, condition: &Condition) -> Option<Self> {
-        let Condition::Stands { phase, attempt, lease_ends } = condition else {
+    /// Adds the condition that a transition places on the stored head. Returns `None` if the head must not exist.
+    pub(super) fn with_condition(self, condition: &Condition) -> Option<Self> {
+        let Condition::Unchanged { phase, attempt, lease_ends } = condition else {
             return None;
         };
-        let stands = self
+        let expression = self
             .require("Phase", AttributeValue::S(phase_name(*phase).to_owned()))
             .require("Owner", AttributeValue::S(attempt.as_str().to_owned()));
         Some(match lease_ends {
-            Some(ends) => stands.require("LeaseEnds", AttributeValue::S(ends.to_string())),
-            None => stands,
+            Some(ends) => expression.require("LeaseEnds", AttributeValue::S(ends.to_string())),
+            None => expression,
         })
     }
 }
 
-/// The phase as its item spells it.
+/// The phase as it is stored.
 fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Running => "running",
@@ -87,14 +86,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_are_compared_as_they_are_stored() {
+    fn phase_names_match_their_stored_form() {
         for phase in [Phase::Running, Phase::AwaitingTools, Phase::Settled, Phase::Finalized] {
             assert_eq!(serde_json::to_value(phase).unwrap(), phase_name(phase));
         }
     }
 
     #[test]
-    fn absent_optional_attributes_are_removed_and_unknown_ones_left_alone() {
+    fn replace_removes_absent_optional_and_keeps_unknown() {
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let item = HashMap::from([
             ("PK".to_owned(), text("p")),

@@ -10,15 +10,15 @@ use contracts::{
     json_bytes,
 };
 use protocol::{
-    detail::{ModeChange, ModePlace, Participant},
+    detail::{ModeChange, ModeChangePosition, Participant},
     id::{SessionKey, TurnKey},
     session::Session,
     turn::Turn,
 };
-use turns::ports::{Between, ListError, Order, Page, Record, Unavailable};
+use turns::ports::{ListError, Order, Page, Record, TimeRange, Unavailable};
 
 use super::{
-    Table, WHAT,
+    RESOURCE, Table,
     read::{primary, session_of, turn_of, unreadable},
 };
 use crate::{
@@ -30,27 +30,27 @@ use crate::{
     key::{self, Item, MODE_PREFIX, USER_PREFIX},
 };
 
-/// The most keys that one batch read takes.
-const BATCH: usize = 100;
-/// How often a batch read asks again for what it did not get.
-const BATCH_TRIES: usize = 5;
+/// The most keys in one batch read.
+const MAX_BATCH_KEYS: usize = 100;
+/// The most tries of a batch read, which may return a part of its items.
+const MAX_TRIES: usize = 5;
 
 type Keys = (String, String);
 
 impl Table {
-    /// Items by their keys, in any order; those that are not there are left out.
+    /// Returns items by key, in any order. Leaves out those that don't exist.
     async fn batch(&self, keys: Vec<Attributes>) -> Result<HashMap<Keys, Attributes>, Unavailable> {
         let mut found = HashMap::with_capacity(keys.len());
-        for chunk in keys.chunks(BATCH) {
-            let mut left = chunk.to_vec();
-            for _ in 0..BATCH_TRIES {
-                if left.is_empty() {
+        for chunk in keys.chunks(MAX_BATCH_KEYS) {
+            let mut unprocessed = chunk.to_vec();
+            for _ in 0..MAX_TRIES {
+                if unprocessed.is_empty() {
                     break;
                 }
-                left = self.batch_once(left, &mut found).await?;
+                unprocessed = self.batch_once(unprocessed, &mut found).await?;
             }
-            if !left.is_empty() {
-                return Err(Unavailable { what: WHAT, source: "a batch read stayed incomplete".into() });
+            if !unprocessed.is_empty() {
+                return Err(Unavailable { what: RESOURCE, source: "a batch read stayed incomplete".into() });
             }
         }
         Ok(found)
@@ -61,26 +61,29 @@ impl Table {
         keys: Vec<Attributes>,
         found: &mut HashMap<Keys, Attributes>,
     ) -> Result<Vec<Attributes>, Unavailable> {
-        let wanted = KeysAndAttributes::builder()
+        let request = KeysAndAttributes::builder()
             .set_keys(Some(keys))
             .consistent_read(true)
             .build()
-            .map_err(|error| Unavailable { what: WHAT, source: error.into() })?;
+            .map_err(|error| Unavailable { what: RESOURCE, source: error.into() })?;
         let got = self
             .client
             .batch_get_item()
-            .request_items(&self.name, wanted)
+            .request_items(&self.name, request)
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
         let items = got.responses.unwrap_or_default().remove(&self.name).unwrap_or_default();
         found.extend(items.into_iter().filter_map(|item| Some((keys_of(&item)?, item))));
-        let left = got.unprocessed_keys.unwrap_or_default().remove(&self.name);
-        Ok(left.map(|left| left.keys).unwrap_or_default())
+        let unprocessed = got.unprocessed_keys.unwrap_or_default().remove(&self.name);
+        Ok(unprocessed.map(|unprocessed| unprocessed.keys).unwrap_or_default())
     }
 
-    /// A session and one of its turns.
-    pub(super) async fn pair(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
+    /// Reads a session and one of its turns.
+    pub(super) async fn read_session_and_turn(
+        &self,
+        key: &TurnKey,
+    ) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
         let (session, turn) = (Item::Session(&key.session), Item::Turn(key));
         let mut found = self.batch(vec![primary(&session), primary(&turn)]).await?;
         let mut take = |item: &Item<'_>| found.remove(&(item.pk(), item.sk()));
@@ -89,12 +92,12 @@ impl Table {
         Ok((session, turn.map(|item| turn_of(item, key.clone())).transpose()?))
     }
 
-    /// The heads of a session's turns before this sequence number, newest first.
+    /// Returns the heads of a session's turns before this sequence number, newest first.
     pub(super) async fn heads_before(
         &self,
         session: &SessionKey,
         before: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Turn>, Unavailable> {
         let page = self
             .client
@@ -106,16 +109,16 @@ impl Table {
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
             .expression_attribute_values(":before", AttributeValue::N(before.to_string()))
             .scan_index_forward(false)
-            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
         let keys = page.items().iter().filter_map(keys_of);
         let turns: Vec<TurnKey> = keys.filter_map(|(pk, sk)| key::parse_turn(&pk, &sk)).collect();
         self.heads(&turns).await
     }
 
-    /// The heads of these turns that are there, in this order.
+    /// Returns the existing heads of these turns, in this order.
     pub(super) async fn heads(&self, turns: &[TurnKey]) -> Result<Vec<Turn>, Unavailable> {
         let mut found = self.batch(turns.iter().map(|turn| primary(&Item::Turn(turn))).collect()).await?;
         let mut heads = Vec::with_capacity(turns.len());
@@ -159,12 +162,12 @@ pub(super) fn keys_of(item: &Attributes) -> Option<Keys> {
 }
 
 impl Table {
-    pub(super) async fn records_after(
+    pub(super) async fn read_records(
         &self,
         session: &SessionKey,
         after: Option<u64>,
         order: Order,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Record>, Unavailable> {
         let (condition, from) = match order {
             Order::OldestFirst => ("PK = :session AND Seq > :after", after.unwrap_or(0)),
@@ -180,18 +183,18 @@ impl Table {
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
             .expression_attribute_values(":after", AttributeValue::N(from.to_string()))
             .scan_index_forward(order == Order::OldestFirst)
-            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
         let turns = page.items().iter().filter_map(keys_of).filter_map(|(pk, sk)| key::parse_turn(&pk, &sk));
         self.records_of(&turns.collect::<Vec<_>>()).await
     }
 
-    pub(super) async fn participants_of(
+    pub(super) async fn read_participants(
         &self,
         session: &SessionKey,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Participant>, Unavailable> {
         let page = self
             .client
@@ -200,10 +203,10 @@ impl Table {
             .key_condition_expression("PK = :session AND begins_with(SK, :user)")
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
             .expression_attribute_values(":user", AttributeValue::S(USER_PREFIX.to_owned()))
-            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
         let items = page.items.unwrap_or_default().into_iter();
         let parts = items.map(|item| {
             let user = keys_of(&item).and_then(|(_, sk)| key::parse_user(&sk));
@@ -213,15 +216,15 @@ impl Table {
         parts.filter_map(Result::transpose).collect()
     }
 
-    pub(super) async fn one_record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
+    pub(super) async fn read_record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
         self.records_of(std::slice::from_ref(key)).await.map(|records| records.into_iter().next())
     }
 
-    pub(super) async fn mode_changes(
+    pub(super) async fn read_mode_changes(
         &self,
         session: &SessionKey,
-        before: Option<ModePlace>,
-        most: usize,
+        before: Option<ModeChangePosition>,
+        limit: usize,
     ) -> Result<Vec<ModeChange>, Unavailable> {
         let page = self
             .client
@@ -231,11 +234,11 @@ impl Table {
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
             .expression_attribute_values(":mode", AttributeValue::S(MODE_PREFIX.to_owned()))
             .scan_index_forward(false)
-            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .set_exclusive_start_key(before.map(|place| primary(&Item::ModeChange(session, place))))
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
         let items = page.items.unwrap_or_default().into_iter();
         items
             .map(|item| {
@@ -244,17 +247,18 @@ impl Table {
             .collect()
     }
 
-    pub(super) async fn sessions_of(
+    pub(super) async fn list_sessions(
         &self,
         org: &OrgId,
         user: Option<&UserId>,
-        active: &Between,
-        most: usize,
+        active: &TimeRange,
+        limit: usize,
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
         let index = user.map_or_else(|| key::org_index(org), |user| key::user_index(org, user));
-        let start =
-            after.map(|token| token_in(&token, &index, org, user).ok_or(ListError::BadToken)).transpose()?;
+        let start = after
+            .map(|token| parse_token(&token, &index, org, user).ok_or(ListError::InvalidToken))
+            .transpose()?;
         let page = self
             .client
             .query()
@@ -262,14 +266,14 @@ impl Table {
             .index_name("GSI1")
             .key_condition_expression("GSI1PK = :index AND GSI1SK BETWEEN :from AND :to")
             .expression_attribute_values(":index", AttributeValue::S(index))
-            .expression_attribute_values(":from", AttributeValue::S(key::from(active.from)))
-            .expression_attribute_values(":to", AttributeValue::S(key::to(active.to)))
+            .expression_attribute_values(":from", AttributeValue::S(key::activity_from(active.from)))
+            .expression_attribute_values(":to", AttributeValue::S(key::activity_to(active.to)))
             .scan_index_forward(false)
-            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .set_exclusive_start_key(start)
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
         let keys: Vec<SessionKey> =
             page.items().iter().filter_map(keys_of).filter_map(|(pk, _)| key::parse_session(&pk)).collect();
         let mut found = self.batch(keys.iter().map(|key| primary(&Item::Session(key))).collect()).await?;
@@ -280,22 +284,22 @@ impl Table {
                 items.push(session_of(item, key)?);
             }
         }
-        Ok(Page { items, next: page.last_evaluated_key.as_ref().and_then(token_of) })
+        Ok(Page { items, next: page.last_evaluated_key.as_ref().and_then(encode_token) })
     }
 }
 
-/// A page's end as an opaque token: the index's sort key and the item's own keys.
-fn token_of(last: &Attributes) -> Option<String> {
+/// Encodes the end of a page as an opaque token: the index's sort key and the item's own keys.
+fn encode_token(last: &Attributes) -> Option<String> {
     let text = |name: &str| last.get(name).and_then(|value| value.as_s().ok());
     let keys = serde_json::to_vec(&[text("GSI1SK")?, text("PK")?, text("SK")?]).ok()?;
     Some(URL_SAFE_NO_PAD.encode(keys))
 }
 
-/// The key a token stands for. A client may send anything, so it is held to what this list ends a page with,
-/// to the letter: a session of the caller's org, or the user's part in one, and an instant before it.
-fn token_in(token: &str, index: &str, org: &OrgId, user: Option<&UserId>) -> Option<Attributes> {
+/// Parses a page token. Clients may send anything, so it must match exactly what this list produces: a session of the
+/// caller's org, or the user's participation in one, and a timestamp before it.
+fn parse_token(token: &str, index: &str, org: &OrgId, user: Option<&UserId>) -> Option<Attributes> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
-    let [sort, pk, sk]: [String; 3] = json_bytes::read(&bytes).ok()?;
+    let [sort, pk, sk]: [String; 3] = json_bytes::from_slice(&bytes).ok()?;
     let session = key::parse_session(&pk).filter(|session| session.org == *org)?;
     let item = user.map_or(Item::Session(&session), |user| Item::Participant(&session, user));
     let at: Timestamp = sort.split_once('#')?.0.parse().ok()?;

@@ -3,33 +3,33 @@
 mod archive;
 mod checkpoints;
 mod contexts;
+mod export;
 mod expression;
 mod feedback;
 mod list;
 mod purges;
 mod read;
-mod stored;
 mod write;
 
 use aws_sdk_dynamodb::Client;
 
-use crate::Ahead;
+use crate::Prewarmed;
 
-/// The table.
+/// The table of sessions and turns.
 #[derive(Debug, Clone)]
 pub struct Table {
-    pub(crate) client: Ahead<Client>,
+    pub(crate) client: Prewarmed<Client>,
     name: String,
-    recent: contexts::Recent,
+    context_cache: contexts::ContextCache,
 }
 
 impl Table {
-    /// The table of this name.
+    /// Creates an adapter for the table of this name.
     #[must_use]
-    pub fn new(client: impl Into<Ahead<Client>>, name: String) -> Self {
-        Self { client: client.into(), name, recent: contexts::Recent::default() }
+    pub fn new(client: impl Into<Prewarmed<Client>>, name: String) -> Self {
+        Self { client: client.into(), name, context_cache: contexts::ContextCache::default() }
     }
 }
 
-/// What this room calls itself when it fails.
-const WHAT: &str = "the table";
+/// The name of the table in errors.
+const RESOURCE: &str = "the table";

@@ -1,4 +1,4 @@
-//! Purges: their records, and what they remove.
+//! Purges: their records, and the removal of items.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, WriteRequest};
 use contracts::Timestamp;
 use protocol::{
     id::SessionKey,
-    purge::{Piece, Purge},
+    purge::{Purge, PurgeEntry},
 };
-use turns::ports::{PURGED_ITEMS, Page, PurgeStore, Unavailable, WriteError};
+use turns::ports::{PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Unavailable, WriteError};
 
 use super::{
-    Table, WHAT,
+    RESOURCE, Table,
     expression::replace,
     read::{text, unreadable},
 };
@@ -24,11 +24,11 @@ use crate::{
     key::{self, Item},
 };
 
-/// How often a batch of removals asks again for what was not done.
-const BATCH_TRIES: usize = 5;
+/// The most tries of a batch removal, which may leave items unprocessed.
+const MAX_TRIES: usize = 5;
 
 impl Table {
-    pub(super) async fn record_of_purge(&self, key: &SessionKey) -> Result<Option<Purge>, Unavailable> {
+    pub(super) async fn read_purge(&self, key: &SessionKey) -> Result<Option<Purge>, Unavailable> {
         let item = self.get(&Item::Purge(key)).await?;
         let item = item.map(|item| decode::<PurgeItem>(item).map_err(unreadable)).transpose()?;
         Ok(item.map(|item| item.into_purge(key.clone())))
@@ -44,9 +44,9 @@ impl PurgeStore for Table {
         self.replace_item(write).await
     }
 
-    async fn items(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
-        let kept = [Item::Session(session).sk(), Item::Purge(session).sk()];
-        let most = PURGED_ITEMS.saturating_add(kept.len());
+    async fn items(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
+        let retained = [Item::Session(session).sk(), Item::Purge(session).sk()];
+        let limit = PURGE_ITEM_PAGE_SIZE.saturating_add(retained.len());
         let page = self
             .client
             .query()
@@ -55,47 +55,48 @@ impl PurgeStore for Table {
             .key_condition_expression("PK = :session")
             .expression_attribute_values(":session", AttributeValue::S(Item::Session(session).pk()))
             .projection_expression("SK")
-            .limit(i32::try_from(most).unwrap_or(i32::MAX))
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
-        let places =
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
+        let sort_keys =
             page.items.unwrap_or_default().into_iter().filter_map(|mut item| match item.remove("SK") {
-                Some(AttributeValue::S(place)) => Some(place),
+                Some(AttributeValue::S(sort_key)) => Some(sort_key),
                 _ => None,
             });
-        let pieces = places.filter(|place| !kept.contains(place)).map(|place| Piece {
-            kind: key::kind_of_item(&place),
-            place,
+        let entries = sort_keys.filter(|sort_key| !retained.contains(sort_key)).map(|sort_key| PurgeEntry {
+            kind: key::kind_of_item(&sort_key),
+            sort_key: sort_key,
             bytes: 0,
             payload: None,
         });
-        Ok(pieces.take(PURGED_ITEMS).collect())
+        Ok(entries.take(PURGE_ITEM_PAGE_SIZE).collect())
     }
 
-    async fn remove_items(&self, session: &SessionKey, items: &[Piece]) -> Result<(), Unavailable> {
+    async fn remove_items(&self, session: &SessionKey, items: &[PurgeEntry]) -> Result<(), Unavailable> {
         let pk = Item::Session(session).pk();
         let malformed =
-            |error: aws_sdk_dynamodb::error::BuildError| Unavailable { what: WHAT, source: error.into() };
-        let mut left = Vec::with_capacity(items.len());
-        for piece in items {
+            |error: aws_sdk_dynamodb::error::BuildError| Unavailable { what: RESOURCE, source: error.into() };
+        let mut unprocessed = Vec::with_capacity(items.len());
+        for entry in items {
             let key = Attributes::from([
                 ("PK".to_owned(), AttributeValue::S(pk.clone())),
-                ("SK".to_owned(), AttributeValue::S(piece.place.clone())),
+                ("SK".to_owned(), AttributeValue::S(entry.sort_key.clone())),
             ]);
             let request = DeleteRequest::builder().set_key(Some(key)).build().map_err(malformed)?;
-            left.push(WriteRequest::builder().delete_request(request).build());
+            unprocessed.push(WriteRequest::builder().delete_request(request).build());
         }
-        for _ in 0..BATCH_TRIES {
-            let requests = HashMap::from([(self.name.clone(), left)]);
+        for _ in 0..MAX_TRIES {
+            let requests = HashMap::from([(self.name.clone(), unprocessed)]);
             let written = self.client.batch_write_item().set_request_items(Some(requests)).send().await;
-            let written = written.map_err(|error| failure::unavailable(WHAT, error))?;
-            left = written.unprocessed_items.unwrap_or_default().remove(&self.name).unwrap_or_default();
-            if left.is_empty() {
+            let written = written.map_err(|error| failure::unavailable(RESOURCE, error))?;
+            unprocessed =
+                written.unprocessed_items.unwrap_or_default().remove(&self.name).unwrap_or_default();
+            if unprocessed.is_empty() {
                 return Ok(());
             }
         }
-        Err(Unavailable { what: WHAT, source: "a batch of removals stayed incomplete".into() })
+        Err(Unavailable { what: RESOURCE, source: "a batch of removals stayed incomplete".into() })
     }
 
     async fn due_purges(

@@ -1,4 +1,4 @@
-//! Single reads, and the ports themselves.
+//! Single reads, and the implementation of the ports.
 
 use agent::context::{AgentContext, ConversationContext};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -8,24 +8,24 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
-    place::Place,
     purge::Purge,
     session::Session,
+    stream_position::StreamPosition,
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{Between, ListError, Order, Page, Reads, Record, Store, Unavailable, WriteError};
+use turns::ports::{ListError, Order, Page, Reads, Record, Store, TimeRange, Unavailable, WriteError};
 
-use super::{Table, WHAT};
+use super::{RESOURCE, Table};
 use crate::{
     failure,
     item::{Attributes, Unreadable, decode, detail::RequestItem, session::SessionItem, turn::TurnItem},
     key::{self, Item},
 };
 
-/// How many candidates the sweep gets at a time.
+/// The page size of the sweep.
 const DUE_PAGE: i32 = 50;
 
 impl Table {
@@ -38,7 +38,7 @@ impl Table {
             .consistent_read(true)
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
         Ok(got.item)
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn turn_of(item: Attributes, key: TurnKey) -> Result<Turn, Unavailabl
 }
 
 pub(super) fn unreadable(error: Unreadable) -> Unavailable {
-    Unavailable::unreadable(WHAT, error)
+    Unavailable::unreadable(RESOURCE, error)
 }
 
 impl Reads for Table {
@@ -79,7 +79,7 @@ impl Reads for Table {
     }
 
     async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
-        self.pair(key).await
+        self.read_session_and_turn(key).await
     }
 
     async fn request_detail(&self, key: &TurnKey) -> Result<Option<RequestDetail>, Unavailable> {
@@ -88,37 +88,37 @@ impl Reads for Table {
         Ok(request.map(|request| request.into_request(key.clone())))
     }
 
-    async fn earlier(
+    async fn turns_before(
         &self,
         session: &SessionKey,
         before: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Turn>, Unavailable> {
-        self.heads_before(session, before, most).await
+        self.heads_before(session, before, limit).await
     }
 
-    async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
+    async fn is_participant(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         self.get(&Item::Participant(session, user)).await.map(|item| item.is_some())
     }
 
     async fn checkpoints(
         &self,
         turn: &TurnKey,
-        after: Option<Place>,
+        after: Option<StreamPosition>,
     ) -> Result<Vec<Checkpoint>, Unavailable> {
         self.read_checkpoints(turn, after).await
     }
 
-    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<Place>, Unavailable> {
-        self.last_of_checkpoints(turn).await
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<StreamPosition>, Unavailable> {
+        self.read_last_checkpoint(turn).await
     }
 
-    async fn segment(&self, turn: &TurnKey, ends: Place) -> Result<Vec<Checkpoint>, Unavailable> {
-        self.segment_of(turn, ends).await
+    async fn segment(&self, turn: &TurnKey, end: StreamPosition) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.read_segment(turn, end).await
     }
 
     async fn purge(&self, key: &SessionKey) -> Result<Option<Purge>, Unavailable> {
-        self.record_of_purge(key).await
+        self.read_purge(key).await
     }
 
     async fn agent_context(
@@ -138,7 +138,7 @@ impl Reads for Table {
     }
 
     async fn record(&self, key: &TurnKey) -> Result<Option<Record>, Unavailable> {
-        self.one_record(key).await
+        self.read_record(key).await
     }
 
     async fn records(
@@ -146,42 +146,46 @@ impl Reads for Table {
         session: &SessionKey,
         after: Option<u64>,
         order: Order,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Record>, Unavailable> {
-        self.records_after(session, after, order, most).await
+        self.read_records(session, after, order, limit).await
     }
 
     async fn feedback(
         &self,
         turn: &TurnKey,
         after: Option<&UserId>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Feedback>, Unavailable> {
-        self.feedback_of(turn, after, most).await
+        self.read_feedback(turn, after, limit).await
     }
 
-    async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
-        self.participants_of(session, most).await
+    async fn participants(
+        &self,
+        session: &SessionKey,
+        limit: usize,
+    ) -> Result<Vec<Participant>, Unavailable> {
+        self.read_participants(session, limit).await
     }
 
     async fn mode_history(
         &self,
         session: &SessionKey,
-        before: Option<ModePlace>,
-        most: usize,
+        before: Option<ModeChangePosition>,
+        limit: usize,
     ) -> Result<Vec<ModeChange>, Unavailable> {
-        self.mode_changes(session, before, most).await
+        self.read_mode_changes(session, before, limit).await
     }
 
     async fn sessions(
         &self,
         org: &OrgId,
         user: Option<&UserId>,
-        active: &Between,
-        most: usize,
+        active: &TimeRange,
+        limit: usize,
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
-        self.sessions_of(org, user, active, most, after).await
+        self.list_sessions(org, user, active, limit, after).await
     }
 }
 
@@ -191,7 +195,7 @@ impl Store for Table {
     }
 
     async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
-        self.transact(commit).await
+        self.write_transaction(commit).await
     }
 
     async fn put_result_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
@@ -199,7 +203,7 @@ impl Store for Table {
     }
 
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
-        self.move_activity(participant).await
+        self.update_activity(participant).await
     }
 
     async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {
@@ -222,7 +226,7 @@ impl Store for Table {
 }
 
 impl Table {
-    /// What is due in one shard of an index by now, the longest due first; a page of it.
+    /// Returns one page of what is due in one shard of an index, longest due first.
     pub(super) async fn due_in<T>(
         &self,
         shard: String,
@@ -230,7 +234,7 @@ impl Table {
         after: Option<String>,
         parse: impl Fn(&Attributes) -> Option<T>,
     ) -> Result<Page<T>, Unavailable> {
-        // Instants begin with a digit.
+        // Timestamps begin with a digit.
         let from = after.unwrap_or_else(|| "0".to_owned());
         let page = self
             .client
@@ -239,13 +243,13 @@ impl Table {
             .index_name("GSI1")
             .key_condition_expression("GSI1PK = :shard AND GSI1SK BETWEEN :from AND :now")
             .expression_attribute_values(":shard", AttributeValue::S(shard))
-            // A NUL after the last key seen makes the lower bound exclusive.
+            // The appended NUL makes the lower bound exclusive.
             .expression_attribute_values(":from", AttributeValue::S(from))
             .expression_attribute_values(":now", AttributeValue::S(now.to_string()))
             .limit(DUE_PAGE)
             .send()
             .await
-            .map_err(|error| failure::unavailable(WHAT, error))?;
+            .map_err(|error| failure::unavailable(RESOURCE, error))?;
         let next = match (&page.last_evaluated_key, page.items().last()) {
             (Some(_), Some(last)) => text(last, "GSI1SK").map(|last| format!("{last}\u{0}")),
             _ => None,
@@ -254,7 +258,7 @@ impl Table {
     }
 }
 
-/// An attribute that is a text.
+/// Returns a string attribute.
 pub(super) fn text<'a>(item: &'a Attributes, name: &str) -> Option<&'a str> {
     item.get(name)?.as_s().ok().map(String::as_str)
 }

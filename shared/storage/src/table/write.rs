@@ -11,7 +11,7 @@ use protocol::{
 use turns::ports::{Source, Unavailable, WriteError};
 
 use super::{
-    Table, WHAT,
+    RESOURCE, Table,
     expression::{Expression, replace},
 };
 use crate::{
@@ -19,19 +19,19 @@ use crate::{
     item::{Attributes, Unwritable, encode, session, turn},
 };
 
-/// The condition of every item that must be new.
+/// The condition for items that must not exist yet.
 const ABSENT: &str = "attribute_not_exists(PK)";
 
 impl Table {
     pub(super) async fn write_head(&self, change: &TurnChange) -> Result<(), WriteError> {
         let item = encode(&change.after).map_err(unknown)?;
-        let Some(write) = replace(item.clone(), turn::OPTIONAL).under(&change.condition) else {
+        let Some(write) = replace(item.clone(), turn::OPTIONAL).with_condition(&change.condition) else {
             return self.put_new(item).await;
         };
         self.replace_item(write).await
     }
 
-    /// Replaces an item under its condition.
+    /// Updates an item under its condition.
     pub(super) async fn replace_item(&self, write: Expression) -> Result<(), WriteError> {
         self.client
             .update_item()
@@ -44,7 +44,7 @@ impl Table {
             .send()
             .await
             .map(|_| ())
-            .map_err(failure::of_write)
+            .map_err(failure::write_error)
     }
 
     async fn put_new(&self, item: Attributes) -> Result<(), WriteError> {
@@ -56,10 +56,10 @@ impl Table {
             .send()
             .await
             .map(|_| ())
-            .map_err(failure::of_write)
+            .map_err(failure::write_error)
     }
 
-    pub(super) async fn transact(&self, commit: &Commit) -> Result<(), WriteError> {
+    pub(super) async fn write_transaction(&self, commit: &Commit) -> Result<(), WriteError> {
         let items = self.transaction(commit).map_err(WriteError::Unknown)?;
         self.client
             .transact_write_items()
@@ -68,7 +68,7 @@ impl Table {
             .send()
             .await
             .map(|_| ())
-            .map_err(failure::of_transaction)
+            .map_err(failure::transaction_error)
     }
 
     fn transaction(&self, commit: &Commit) -> Result<Vec<TransactWriteItem>, Source> {
@@ -76,11 +76,11 @@ impl Table {
         for change in &commit.turns {
             items.push(self.head(change)?);
         }
-        if let Some(asked) = &commit.request {
-            items.push(self.put(encode(asked)?, Some(ABSENT))?);
+        if let Some(request) = &commit.request {
+            items.push(self.put(encode(request)?, Some(ABSENT))?);
         }
-        if let Some(ended) = &commit.result {
-            items.push(self.put(encode(ended)?, None)?);
+        if let Some(result) = &commit.result {
+            items.push(self.put(encode(result)?, None)?);
         }
         if let Some(participant) = &commit.participant {
             items.push(self.put(encode(participant)?, Some(ABSENT))?);
@@ -110,10 +110,12 @@ impl Table {
         let item = encode(&change.after)?;
         Ok(match change.condition {
             Condition::Absent => self.put(item, Some(ABSENT))?,
-            Condition::Stands { .. } => match replace(item, turn::OPTIONAL).under(&change.condition) {
-                Some(write) => self.update(write)?,
-                None => return Err("a standing head has a condition".into()),
-            },
+            Condition::Unchanged { .. } => {
+                match replace(item, turn::OPTIONAL).with_condition(&change.condition) {
+                    Some(write) => self.update(write)?,
+                    None => return Err("a standing head has a condition".into()),
+                }
+            }
         })
     }
 
@@ -138,13 +140,13 @@ impl Table {
         Ok(TransactWriteItem::builder().update(update).build())
     }
 
-    pub(super) async fn put_detail(&self, ended: &ResultDetail) -> Result<(), Unavailable> {
-        let item = encode(ended).map_err(malformed)?;
+    pub(super) async fn put_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
+        let item = encode(result).map_err(malformed)?;
         let put = self.client.put_item().table_name(&self.name).set_item(Some(item)).send().await;
-        put.map(|_| ()).map_err(|error| failure::unavailable(WHAT, error))
+        put.map(|_| ()).map_err(|error| failure::unavailable(RESOURCE, error))
     }
 
-    pub(super) async fn move_activity(&self, participant: &Participant) -> Result<(), Unavailable> {
+    pub(super) async fn update_activity(&self, participant: &Participant) -> Result<(), Unavailable> {
         let item = encode(participant).map_err(malformed)?;
         let mut write = replace(item, &[]);
         write.names.insert("#last".to_owned(), "LastActivity".to_owned());
@@ -162,10 +164,10 @@ impl Table {
             .await;
         match update {
             Ok(_) => Ok(()),
-            Err(error) => match failure::of_write(error) {
-                // A later turn of the same user was faster: nothing to move.
-                WriteError::Lost => Ok(()),
-                error => Err(Unavailable { what: WHAT, source: error.into() }),
+            Err(error) => match failure::write_error(error) {
+                // A later turn of the same user was faster, so there is nothing to update.
+                WriteError::ConditionFailed => Ok(()),
+                error => Err(Unavailable { what: RESOURCE, source: error.into() }),
             },
         }
     }
@@ -176,5 +178,5 @@ fn unknown(error: Unwritable) -> WriteError {
 }
 
 fn malformed(error: Unwritable) -> Unavailable {
-    Unavailable { what: WHAT, source: error.into() }
+    Unavailable { what: RESOURCE, source: error.into() }
 }

@@ -1,10 +1,10 @@
-//! Conditions hold or nothing is written.
+//! A write applies only if its condition holds.
 
 use protocol::{
     change::{Condition, TurnChange},
     id::AttemptId,
     transition::{renew, settle},
-    turn::{Phase, Reason, State, Turn},
+    turn::{EndReason, Phase, State, Turn},
 };
 use turns::ports::{Store, WriteError};
 
@@ -12,32 +12,32 @@ use super::{Tenant, at, later};
 use crate::build;
 
 pub(super) async fn check(store: &impl Store, run: &str) {
-    a_head_that_is_there_is_not_absent(store, run).await;
-    phase_owner_and_lease_end_are_compared(store, run).await;
-    a_head_that_is_not_there_does_not_stand(store, run).await;
-    the_session_is_compared_by_its_rev(store, run).await;
-    one_lost_condition_undoes_the_transaction(store, run).await;
+    existing_head_fails_absent_condition(store, run).await;
+    condition_compares_phase_owner_and_lease_end(store, run).await;
+    missing_head_fails_condition(store, run).await;
+    condition_compares_session_rev(store, run).await;
+    failed_condition_rolls_back_transaction(store, run).await;
 }
 
-fn lost(result: Result<(), WriteError>) -> bool {
-    matches!(result, Err(WriteError::Lost))
+fn is_condition_failure(result: Result<(), WriteError>) -> bool {
+    matches!(result, Err(WriteError::ConditionFailed))
 }
 
-async fn a_head_that_is_there_is_not_absent(store: &impl Store, run: &str) {
+async fn existing_head_fails_absent_condition(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "absent");
-    let started = tenant.started("ann", &tenant.turn("s", "t"), at(0)).await;
+    let started = tenant.start_turn("ann", &tenant.turn("s", "t"), at(0)).await;
     let again = TurnChange {
         condition: Condition::Absent,
         after: Turn { attempt: AttemptId::new("another".to_owned()), ..started.clone() },
     };
     assert!(!tenant.write(&again).await);
-    assert_eq!(tenant.stands(&started.key).await, Some(started));
+    assert_eq!(tenant.head(&started.key).await, Some(started));
 }
 
-async fn phase_owner_and_lease_end_are_compared(store: &impl Store, run: &str) {
+async fn condition_compares_phase_owner_and_lease_end(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "given");
-    let started = tenant.started("ann", &tenant.turn("s", "t"), at(0)).await;
-    let change = settle::end(&started, Reason::Cancelled, at(1), &tenant.timing).unwrap();
+    let started = tenant.start_turn("ann", &tenant.turn("s", "t"), at(0)).await;
+    let change = settle::end(&started, EndReason::Cancelled, at(1), &tenant.timing).unwrap();
     let State::Running { lease_ends, .. } = started.state else { unreachable!("it was just started") };
     let (attempt, other) = (started.attempt.clone(), AttemptId::new("other".to_owned()));
     let wrong = [
@@ -50,62 +50,62 @@ async fn phase_owner_and_lease_end_are_compared(store: &impl Store, run: &str) {
         (Phase::Running, attempt.clone(), Some(at(0))),
     ];
     for (phase, attempt, lease_ends) in wrong {
-        let condition = Condition::Stands { phase, attempt, lease_ends };
+        let condition = Condition::Unchanged { phase, attempt, lease_ends };
         assert!(
             !tenant.write(&TurnChange { condition: condition.clone(), ..change.clone() }).await,
             "{condition:?}"
         );
     }
-    assert_eq!(tenant.stands(&started.key).await.as_ref(), Some(&started));
+    assert_eq!(tenant.head(&started.key).await.as_ref(), Some(&started));
     let renewed = renew::renew(&started, later(lease_ends, 10)).unwrap();
     assert!(tenant.write(&renewed).await);
-    let stale = TurnChange { condition: Condition::lease_of(&started), ..change.clone() };
+    let stale = TurnChange { condition: Condition::same_lease(&started), ..change.clone() };
     assert!(!tenant.write(&stale).await, "the lease was renewed meanwhile");
-    let right = TurnChange { condition: Condition::lease_of(&renewed.after), ..change.clone() };
+    let right = TurnChange { condition: Condition::same_lease(&renewed.after), ..change.clone() };
     assert!(tenant.write(&right).await);
     assert!(!tenant.write(&right).await, "the same write twice");
-    assert_eq!(tenant.stands(&started.key).await, Some(change.after));
+    assert_eq!(tenant.head(&started.key).await, Some(change.after));
 }
 
-async fn a_head_that_is_not_there_does_not_stand(store: &impl Store, run: &str) {
+async fn missing_head_fails_condition(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "missing");
     let turn = tenant.turn("s", "t");
     let never = tenant.start(None, "ann", &turn, at(0)).turns[0].after.clone();
-    let change = settle::end(&never, Reason::Cancelled, at(1), &tenant.timing).unwrap();
+    let change = settle::end(&never, EndReason::Cancelled, at(1), &tenant.timing).unwrap();
     assert!(!tenant.write(&change).await);
-    assert_eq!(tenant.stands(&turn).await, None);
+    assert_eq!(tenant.head(&turn).await, None);
 }
 
-async fn the_session_is_compared_by_its_rev(store: &impl Store, run: &str) {
+async fn condition_compares_session_rev(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "rev");
-    tenant.started("ann", &tenant.turn("s", "one"), at(0)).await;
+    tenant.start_turn("ann", &tenant.turn("s", "one"), at(0)).await;
     let session = store.session(&tenant.session("s")).await.unwrap().unwrap();
     let two = tenant.turn("s", "two");
     for condition in [None, Some(session.rev - 1), Some(session.rev + 1)] {
         let mut commit = tenant.start(Some(&session), "ann", &two, at(1));
         commit.session.condition = condition;
-        assert!(lost(store.commit(&commit).await), "{condition:?}");
+        assert!(is_condition_failure(store.commit(&commit).await), "{condition:?}");
     }
     let unborn = tenant.turn("unborn", "t");
     let mut commit = tenant.start(None, "ann", &unborn, at(1));
     commit.session.condition = Some(0);
-    assert!(lost(store.commit(&commit).await), "there is no session to have a Rev");
+    assert!(is_condition_failure(store.commit(&commit).await), "there is no session to have a Rev");
     assert_eq!(store.session(&session.key).await.unwrap(), Some(session));
     for turn in [two, unborn] {
         assert_eq!(store.record(&turn).await.unwrap(), None);
-        assert_eq!(tenant.stands(&turn).await, None);
+        assert_eq!(tenant.head(&turn).await, None);
     }
 }
 
-async fn one_lost_condition_undoes_the_transaction(store: &impl Store, run: &str) {
+async fn failed_condition_rolls_back_transaction(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "all or nothing");
-    let one = tenant.started("ann", &tenant.turn("s", "one"), at(0)).await;
+    let one = tenant.start_turn("ann", &tenant.turn("s", "one"), at(0)).await;
     let session = store.session(&tenant.session("s")).await.unwrap().unwrap();
     let two = tenant.turn("s", "two");
     let start = tenant.start(Some(&session), "ben", &two, at(1));
 
     let mut second_head = start.clone();
-    let condition = Condition::Stands {
+    let condition = Condition::Unchanged {
         phase: Phase::Running,
         attempt: AttemptId::new("other".to_owned()),
         lease_ends: None,
@@ -115,20 +115,20 @@ async fn one_lost_condition_undoes_the_transaction(store: &impl Store, run: &str
     old_turn.turns[0].after.key = one.key.clone();
     let mut participant = start.clone();
     participant.participant.as_mut().unwrap().user = build::user("ann").id;
-    let mut asked = start.clone();
-    asked.request.as_mut().unwrap().key = one.key.clone();
+    let mut old_request = start.clone();
+    old_request.request.as_mut().unwrap().key = one.key.clone();
     for (commit, what) in [
         (second_head, "a second head's owner"),
         (old_turn, "a head that was to be new"),
         (participant, "a participant who was to be new"),
-        (asked, "a detail that was to be new"),
+        (old_request, "a detail that was to be new"),
     ] {
-        assert!(lost(store.commit(&commit).await), "{what}");
+        assert!(is_condition_failure(store.commit(&commit).await), "{what}");
         assert_eq!(store.session(&session.key).await.unwrap().as_ref(), Some(&session), "{what}");
-        assert_eq!(tenant.stands(&one.key).await.as_ref(), Some(&one), "{what}");
-        assert_eq!(tenant.stands(&two).await, None, "{what}");
-        assert!(!store.takes_part(&session.key, &build::user("ben").id).await.unwrap(), "{what}");
+        assert_eq!(tenant.head(&one.key).await.as_ref(), Some(&one), "{what}");
+        assert_eq!(tenant.head(&two).await, None, "{what}");
+        assert!(!store.is_participant(&session.key, &build::user("ben").id).await.unwrap(), "{what}");
     }
     store.commit(&start).await.unwrap();
-    assert_eq!(tenant.stands(&two).await.as_ref(), Some(&start.turns[0].after));
+    assert_eq!(tenant.head(&two).await.as_ref(), Some(&start.turns[0].after));
 }

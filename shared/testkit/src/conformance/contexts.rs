@@ -1,4 +1,4 @@
-//! Contexts are read as an operator wrote them, by their org alone.
+//! Contexts are read as the operator wrote them, and only by their own org.
 
 use agent::context::{AgentContext, ConversationContext, Document};
 use contracts::id::{AgentContextId, ConversationContextId, OrgId};
@@ -8,14 +8,14 @@ use turns::ports::Store;
 use super::Tenant;
 use crate::build;
 
-/// Holds a table to the meaning of the contexts. Writing them is no part of [`Store`], since an operator
-/// does that: `put` is how.
+/// Checks that a table implements the contexts. Writing them isn't part of [`Store`], since operators do that, so
+/// `put` does it here.
 ///
-/// Each is written once: a table may keep what it has read for a while.
+/// Each context is written only once, because a table may cache reads.
 pub async fn contexts(store: &impl Store, put: impl AsyncFn(&OrgId, Document), run: &str) {
     let (tenant, other) =
         (Tenant::new(store, run, "contexts"), Tenant::new(store, run, "contexts of another"));
-    // Odd ids, and the same for both kinds.
+    // Unusual ids, the same for both kinds.
     for id in ["one", "An-0dd.id_of~its-own"] {
         let (agent, conversation) = (agent(id), conversation(id));
         put(&tenant.org, Document::AgentContext(agent.clone())).await;
@@ -48,7 +48,7 @@ fn agent(id: &str) -> AgentContext {
     }
 }
 
-/// Every member says something else than its default.
+/// A context in which no member has its default value.
 fn conversation(id: &str) -> ConversationContext {
     let tools = &build::config().defaults.agent.client_tools;
     serde_json::from_value(json!({

@@ -1,4 +1,4 @@
-//! The sparse index: what is due and nothing else, in order, page by page.
+//! The sparse index: exactly what is due, in order, page by page.
 
 use contracts::Timestamp;
 use protocol::{id::TurnKey, transition::sweep};
@@ -6,16 +6,16 @@ use turns::ports::{DUE_SHARDS, Store};
 
 use super::{Tenant, at, later};
 
-/// More than a page of any implementation holds.
+/// More than one page of any implementation.
 const TURNS: u64 = 130;
 
 pub(super) async fn check(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "due");
     let mut started = Vec::new();
     for number in 0..TURNS {
-        // Long ago, so that turns of other cases do not come first.
+        // Long ago, so that turns of other cases come later.
         let created = Timestamp::from_millis(1_000_000_000_000 + i64::try_from(number).unwrap() * 1_000);
-        started.push(tenant.started("ann", &tenant.turn(&format!("s{number}"), "t"), created).await);
+        started.push(tenant.start_turn("ann", &tenant.turn(&format!("s{number}"), "t"), created).await);
     }
     let first = started[0].due.unwrap();
     assert!(due(store, first, &tenant).await.is_empty(), "due is what was due before now");
@@ -27,23 +27,23 @@ pub(super) async fn check(store: &impl Store, run: &str) {
     expected.sort_by_key(|turn| &turn.key);
     assert!(nominated.iter().eq(expected.iter().map(|turn| &turn.key)));
 
-    // A live turn moves, a terminal one leaves.
+    // A live turn moves in the index, and a terminal one leaves it.
     let now = later(first, TURNS);
     let (moved, gone) = (&started[1], &started[2]);
     let alive = protocol::transition::renew::renew(moved, later(now, 30)).unwrap();
     assert!(tenant.write(&alive).await);
-    let sweep::Action::MoveDue(change) = sweep::action(&alive.after, now, &tenant.timing) else {
+    let sweep::Action::Reschedule(change) = sweep::action(&alive.after, now, &tenant.timing) else {
         panic!("a live turn is looked at again later");
     };
     assert!(tenant.write(&change).await);
-    tenant.finalized(gone, at(0)).await;
+    tenant.finalize_turn(gone, at(0)).await;
     let nominated = due(store, now, &tenant).await;
     assert_eq!(nominated.len() as u64, TURNS - 2);
     assert!(!nominated.contains(&moved.key) && !nominated.contains(&gone.key));
     assert!(due(store, later(now, 300), &tenant).await.contains(&moved.key));
 }
 
-/// The tenant's turns that are due, from every page of every shard.
+/// Returns the tenant's due turns from every page of every shard.
 async fn due<S: Store>(store: &S, now: Timestamp, tenant: &Tenant<'_, S>) -> Vec<TurnKey> {
     let mut all: Vec<TurnKey> = Vec::new();
     for shard in 0..DUE_SHARDS {

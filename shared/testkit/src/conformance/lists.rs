@@ -1,31 +1,31 @@
-//! Lists: turns in order, mode changes in order, sessions by activity, page by page.
+//! Lists: turns and mode changes in order, and sessions by activity, page by page.
 
 use contracts::id::UserId;
-use protocol::detail::{Feedback, ModeChange, ModePlace, Participant};
-use turns::ports::{Between, ListError, Order, Reads, Store};
+use protocol::detail::{Feedback, ModeChange, ModeChangePosition, Participant};
+use turns::ports::{ListError, Order, Reads, Store, TimeRange};
 
 use super::{Tenant, at};
 use crate::build;
 
 pub(super) async fn check(store: &impl Store, run: &str) {
-    turns_are_in_the_order_of_their_sequence(store, run).await;
-    mode_changes_are_read_newest_first_page_by_page(store, run).await;
-    sessions_are_listed_newest_activity_first(store, run).await;
-    a_token_of_another_list_is_refused(store, run).await;
-    feedback_is_one_per_user_and_turn_and_keeps_its_first_time(store, run).await;
+    turns_are_listed_by_sequence(store, run).await;
+    mode_changes_are_paged_newest_first(store, run).await;
+    sessions_are_listed_by_latest_activity(store, run).await;
+    token_of_another_list_is_rejected(store, run).await;
+    feedback_is_unique_per_user_and_keeps_creation_time(store, run).await;
 }
 
-async fn turns_are_in_the_order_of_their_sequence(store: &impl Store, run: &str) {
+async fn turns_are_listed_by_sequence(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "turns");
-    // Ids whose order is not the order of creation, and more turns than one digit counts.
+    // Ids that don't sort in creation order, and more turns than fit one digit.
     let ids: Vec<String> = (0..12).map(|number| format!("t{}", (number * 7) % 12)).collect();
     for (number, id) in ids.iter().enumerate() {
-        let turn = tenant.started("ann", &tenant.turn("s", id), at(number as u64)).await;
-        tenant.finalized(&turn, at(number as u64)).await;
+        let turn = tenant.start_turn("ann", &tenant.turn("s", id), at(number as u64)).await;
+        tenant.finalize_turn(&turn, at(number as u64)).await;
     }
-    tenant.started("ann", &tenant.turn("s2", "t0"), at(0)).await;
-    let earlier = async |before, most| -> Vec<u64> {
-        let heads = store.earlier(&tenant.session("s"), before, most).await.unwrap();
+    tenant.start_turn("ann", &tenant.turn("s2", "t0"), at(0)).await;
+    let earlier = async |before, limit| -> Vec<u64> {
+        let heads = store.turns_before(&tenant.session("s"), before, limit).await.unwrap();
         assert!(heads.iter().all(|head| head.key.session == tenant.session("s")));
         heads.iter().map(|head| head.sequence).collect()
     };
@@ -37,8 +37,8 @@ async fn turns_are_in_the_order_of_their_sequence(store: &impl Store, run: &str)
     heads.sort_by_key(|head| head.sequence);
     assert_eq!(heads.iter().map(|head| &head.key).collect::<Vec<_>>(), [&keys[0], &keys[2]]);
     assert!(store.turns(&[]).await.unwrap().is_empty());
-    let read = async |after, order, most| -> Vec<(u64, String)> {
-        let records = store.records(&tenant.session("s"), after, order, most).await.unwrap();
+    let read = async |after, order, limit| -> Vec<(u64, String)> {
+        let records = store.records(&tenant.session("s"), after, order, limit).await.unwrap();
         let shown = |record: &turns::ports::Record| {
             assert!(record.result.is_some(), "a terminal turn has its detail");
             assert_eq!(record.request.key, record.turn.key);
@@ -60,20 +60,20 @@ async fn turns_are_in_the_order_of_their_sequence(store: &impl Store, run: &str)
     assert_eq!(read(Some(1), back, 5).await, []);
 }
 
-async fn mode_changes_are_read_newest_first_page_by_page(store: &impl Store, run: &str) {
+async fn mode_changes_are_paged_newest_first(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "modes");
     let mut written = Vec::new();
     for number in 1..=11 {
         let turn = tenant.turn("s", &format!("t{number}"));
         let before = store.session(&turn.session).await.unwrap();
         let mut commit = tenant.start(before.as_ref(), "ann", &turn, at(number));
-        // As many as a turn may have; the number of digits differs.
+        // As many as a turn may have, with different numbers of digits.
         commit.mode_changes = (0..16)
-            .map(|of_turn| ModeChange {
+            .map(|number_in_turn| ModeChange {
                 key: turn.clone(),
-                place: ModePlace { sequence: number, number: of_turn },
+                position: ModeChangePosition { sequence: number, number: number_in_turn },
                 previous: "general".to_owned(),
-                new: format!("mode_{number}_{of_turn}"),
+                new: format!("mode_{number}_{number_in_turn}"),
                 reason: "So it was asked.".to_owned(),
                 branch: number % 2 == 0,
                 at: at(number),
@@ -90,7 +90,7 @@ async fn mode_changes_are_read_newest_first_page_by_page(store: &impl Store, run
         let page = store.mode_history(&session, before, 30).await.unwrap();
         assert!(page.len() <= 30);
         let Some(last) = page.last() else { break };
-        before = Some(last.place);
+        before = Some(last.position);
         read.extend(page);
     }
     assert_eq!(read, written);
@@ -100,12 +100,12 @@ async fn pages<S: Reads>(
     store: &S,
     tenant: &Tenant<'_, S>,
     user: Option<&UserId>,
-    most: usize,
+    limit: usize,
 ) -> Vec<String> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        let page = store.sessions(&tenant.org, user, &Between::default(), most, after).await.unwrap();
-        assert!(page.items.len() <= most);
+        let page = store.sessions(&tenant.org, user, &TimeRange::default(), limit, after).await.unwrap();
+        assert!(page.items.len() <= limit);
         all.extend(page.items.iter().map(|session| session.key.session.to_string()));
         assert!(all.len() < 100, "the pages do not end");
         after = page.next;
@@ -115,22 +115,22 @@ async fn pages<S: Reads>(
     }
 }
 
-async fn sessions_are_listed_newest_activity_first(store: &impl Store, run: &str) {
+async fn sessions_are_listed_by_latest_activity(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "sessions");
     let names: Vec<String> = (0..7).map(|number| format!("s{number}")).collect();
     for (number, name) in names.iter().enumerate() {
         let user = if number % 2 == 0 { "ann" } else { "ben" };
-        let turn = tenant.started(user, &tenant.turn(name, "t"), at(number as u64)).await;
-        tenant.finalized(&turn, at(number as u64)).await;
+        let turn = tenant.start_turn(user, &tenant.turn(name, "t"), at(number as u64)).await;
+        tenant.finalize_turn(&turn, at(number as u64)).await;
     }
-    // The oldest session is active again; ben takes part in one of ann's.
-    let turn = tenant.started("ben", &tenant.turn("s0", "again"), at(50)).await;
-    tenant.finalized(&turn, at(55)).await;
+    // The oldest session becomes active again, and ben joins one of ann's.
+    let turn = tenant.start_turn("ben", &tenant.turn("s0", "again"), at(50)).await;
+    tenant.finalize_turn(&turn, at(55)).await;
     let (ann, ben) = (build::user("ann").id, build::user("ben").id);
-    for most in [1, 2, 3, 7, 100] {
-        assert_eq!(pages(store, &tenant, None, most).await, ["s0", "s6", "s5", "s4", "s3", "s2", "s1"]);
-        assert_eq!(pages(store, &tenant, Some(&ann), most).await, ["s6", "s4", "s2", "s0"]);
-        assert_eq!(pages(store, &tenant, Some(&ben), most).await, ["s0", "s5", "s3", "s1"]);
+    for limit in [1, 2, 3, 7, 100] {
+        assert_eq!(pages(store, &tenant, None, limit).await, ["s0", "s6", "s5", "s4", "s3", "s2", "s1"]);
+        assert_eq!(pages(store, &tenant, Some(&ann), limit).await, ["s6", "s4", "s2", "s0"]);
+        assert_eq!(pages(store, &tenant, Some(&ben), limit).await, ["s0", "s5", "s3", "s1"]);
     }
     let session = tenant.session("s2");
     let touch = Participant { session, user: ann.clone(), name: None, last_activity: at(70) };
@@ -140,7 +140,7 @@ async fn sessions_are_listed_newest_activity_first(store: &impl Store, run: &str
     assert_eq!(pages(store, &tenant, Some(&ann), 2).await, ["s2", "s6", "s4", "s0"], "it never moves back");
     assert!(pages(store, &tenant, Some(&build::user("cleo").id), 2).await.is_empty());
     let between = async |user: Option<&UserId>, from: Option<u64>, to: Option<u64>| {
-        let active = Between { from: from.map(at), to: to.map(at) };
+        let active = TimeRange { from: from.map(at), to: to.map(at) };
         let (mut all, mut after) = (Vec::new(), None);
         loop {
             let page = store.sessions(&tenant.org, user, &active, 2, after).await.unwrap();
@@ -162,24 +162,24 @@ async fn sessions_are_listed_newest_activity_first(store: &impl Store, run: &str
     assert!(store.participants(&tenant.session("none"), 1).await.unwrap().is_empty());
 }
 
-async fn a_token_of_another_list_is_refused(store: &impl Store, run: &str) {
+async fn token_of_another_list_is_rejected(store: &impl Store, run: &str) {
     let (one, other) = (Tenant::new(store, run, "token"), Tenant::new(store, run, "token of another"));
     for tenant in [&one, &other] {
         for session in ["s1", "s2"] {
-            tenant.started("ann", &tenant.turn(session, "t"), at(0)).await;
+            tenant.start_turn("ann", &tenant.turn(session, "t"), at(0)).await;
         }
     }
-    let token = store.sessions(&other.org, None, &Between::default(), 1, None).await.unwrap().next.unwrap();
+    let token = store.sessions(&other.org, None, &TimeRange::default(), 1, None).await.unwrap().next.unwrap();
     for bad in [token, String::new(), "x".to_owned(), "bm90IGEgdG9rZW4".to_owned()] {
-        let refused = store.sessions(&one.org, None, &Between::default(), 1, Some(bad.clone())).await;
-        assert!(matches!(refused, Err(ListError::BadToken)), "{bad:?}: {refused:?}");
+        let refused = store.sessions(&one.org, None, &TimeRange::default(), 1, Some(bad.clone())).await;
+        assert!(matches!(refused, Err(ListError::InvalidToken)), "{bad:?}: {refused:?}");
     }
 }
 
-async fn feedback_is_one_per_user_and_turn_and_keeps_its_first_time(store: &impl Store, run: &str) {
+async fn feedback_is_unique_per_user_and_keeps_creation_time(store: &impl Store, run: &str) {
     let tenant = Tenant::new(store, run, "feedback");
     let turn = tenant.turn("s", "t");
-    let said = |of: &str, by: &str, rating: u8, seconds: u64| Feedback {
+    let feedback = |of: &str, by: &str, rating: u8, seconds: u64| Feedback {
         turn: tenant.turn("s", of),
         by: build::user(by),
         rating,
@@ -190,10 +190,10 @@ async fn feedback_is_one_per_user_and_turn_and_keeps_its_first_time(store: &impl
     };
     assert!(store.feedback(&turn, None, 10).await.unwrap().is_empty());
     for (of, by, rating) in [("t", "ann", 5), ("t", "ben", 1), ("t2", "ann", 3), ("t", "cleo", 4)] {
-        store.put_feedback(&said(of, by, rating, 1)).await.unwrap();
+        store.put_feedback(&feedback(of, by, rating, 1)).await.unwrap();
     }
-    let again = store.put_feedback(&said("t", "ann", 2, 9)).await.unwrap().unwrap();
-    assert_eq!(again, Feedback { created: at(1), ..said("t", "ann", 2, 9) });
+    let again = store.put_feedback(&feedback("t", "ann", 2, 9)).await.unwrap().unwrap();
+    assert_eq!(again, Feedback { created: at(1), ..feedback("t", "ann", 2, 9) });
     let (mut all, mut after): (Vec<Feedback>, Option<UserId>) = (Vec::new(), None);
     loop {
         let page = store.feedback(&turn, after.as_ref(), 2).await.unwrap();
@@ -202,5 +202,5 @@ async fn feedback_is_one_per_user_and_turn_and_keeps_its_first_time(store: &impl
         all.extend(page);
     }
     all.sort_by(|one, other| one.by.id.cmp(&other.by.id));
-    assert_eq!(all, [again, said("t", "ben", 1, 1), said("t", "cleo", 4, 1)]);
+    assert_eq!(all, [again, feedback("t", "ben", 1, 1), feedback("t", "cleo", 4, 1)]);
 }

@@ -1,6 +1,6 @@
-//! What every implementation of a port must do: the in-memory ones and the real adapters alike.
+//! The conformance suite for ports, which in-memory and real adapters must pass alike.
 //!
-//! Each case keeps to a tenant of its own, so that one table can serve them all, at once or again.
+//! Each case has its own tenant, so that one table can serve all cases, concurrently or repeatedly.
 
 mod checkpoints;
 mod concurrency;
@@ -9,7 +9,7 @@ mod contexts;
 mod due;
 mod lists;
 mod payloads;
-mod stored;
+mod round_trip;
 
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ use protocol::{
     timing::Timing,
     transition::{
         begin,
-        finalize::{Finalized, finalize},
+        finalize::{Finalization, finalize},
         settle,
     },
-    turn::{Reason, Turn, Verdict},
+    turn::{EndReason, Turn, Verdict},
 };
 use turns::ports::{FinalizeQueue, Store};
 
@@ -37,9 +37,9 @@ pub use payloads::payloads;
 
 use crate::build;
 
-/// Holds a table to the meaning of [`Store`]. `run` makes its tenants its own.
+/// Checks that a table implements [`Store`]. `run` makes the tenants unique.
 pub async fn table(store: &impl Store, run: &str) {
-    stored::check(store, run).await;
+    round_trip::check(store, run).await;
     conditions::check(store, run).await;
     concurrency::check(store, run).await;
     due::check(store, run).await;
@@ -47,9 +47,9 @@ pub async fn table(store: &impl Store, run: &str) {
     checkpoints::check(store, run).await;
 }
 
-/// Sends a message; whoever owns the queue's other end looks whether it arrives.
-pub async fn announcement(queue: &impl FinalizeQueue) -> protocol::announcement::FinalizeMessage {
-    let message = protocol::announcement::FinalizeMessage::TurnSettled {
+/// Sends a message. The owner of the queue's other end checks that it arrives.
+pub async fn announcement(queue: &impl FinalizeQueue) -> protocol::queue_message::FinalizeMessage {
+    let message = protocol::queue_message::FinalizeMessage::TurnSettled {
         org: OrgId::new("an org/with|odd#signs").unwrap(),
         session: SessionId::new("s").unwrap(),
         turn: TurnId::new("t").unwrap(),
@@ -59,7 +59,7 @@ pub async fn announcement(queue: &impl FinalizeQueue) -> protocol::announcement:
     message
 }
 
-/// A tenant with a clock of its own.
+/// A tenant with its own timing.
 struct Tenant<'a, S> {
     store: &'a S,
     org: OrgId,
@@ -68,7 +68,7 @@ struct Tenant<'a, S> {
 
 impl<'a, S: Store> Tenant<'a, S> {
     fn new(store: &'a S, run: &str, case: &str) -> Self {
-        // Separators of every key there is, to show that none of them matters.
+        // Contains every separator used in keys, none of which may matter.
         let org = OrgId::new(format!("{run}#{case}/o|ü")).unwrap();
         Self { store, org, timing: Timing::default() }
     }
@@ -81,7 +81,7 @@ impl<'a, S: Store> Tenant<'a, S> {
         self.session(session).turn(TurnId::new(turn).unwrap())
     }
 
-    /// The transaction that starts a turn after what is stored.
+    /// Returns the transaction that starts a turn on top of the stored state.
     fn start(&self, before: Option<&Session>, user: &str, turn: &TurnKey, at: Timestamp) -> Commit {
         let caller =
             Caller { org: self.org.clone(), org_name: None, user: build::user(user), operator: false };
@@ -101,11 +101,11 @@ impl<'a, S: Store> Tenant<'a, S> {
         )
     }
 
-    async fn started(&self, user: &str, turn: &TurnKey, at: Timestamp) -> Turn {
+    async fn start_turn(&self, user: &str, turn: &TurnKey, at: Timestamp) -> Turn {
         let before = self.store.session(&turn.session).await.unwrap();
         let mut commit = self.start(before.as_ref(), user, turn, at);
         if commit.participant.is_some()
-            && self.store.takes_part(&turn.session, &build::user(user).id).await.unwrap()
+            && self.store.is_participant(&turn.session, &build::user(user).id).await.unwrap()
         {
             commit.participant = None;
         }
@@ -113,8 +113,8 @@ impl<'a, S: Store> Tenant<'a, S> {
         commit.turns[0].after.clone()
     }
 
-    async fn finalized(&self, turn: &Turn, at: Timestamp) -> Finalized {
-        let verdict = Verdict::Ended(Reason::Abandoned);
+    async fn finalize_turn(&self, turn: &Turn, at: Timestamp) -> Finalization {
+        let verdict = Verdict::Ended(EndReason::Abandoned);
         let settled = settle::settle(turn, verdict, at, at, &self.timing).unwrap();
         self.store.write_turn(&settled).await.unwrap();
         let session = self.store.session(&turn.key.session).await.unwrap().unwrap();
@@ -124,14 +124,14 @@ impl<'a, S: Store> Tenant<'a, S> {
         finalized
     }
 
-    async fn stands(&self, turn: &TurnKey) -> Option<Turn> {
+    async fn head(&self, turn: &TurnKey) -> Option<Turn> {
         self.store.turn(turn).await.unwrap()
     }
 
     async fn write(&self, change: &TurnChange) -> bool {
         match self.store.write_turn(change).await {
             Ok(()) => true,
-            Err(turns::ports::WriteError::Lost) => false,
+            Err(turns::ports::WriteError::ConditionFailed) => false,
             Err(error) => panic!("neither applied nor lost: {error:?}"),
         }
     }

@@ -1,4 +1,4 @@
-//! Objects: written once, read as written.
+//! Objects are written once and read unchanged.
 
 use bytes::Bytes;
 use contracts::{FileAddress, Fingerprint};
@@ -10,18 +10,24 @@ use turns::ports::Payloads;
 
 use crate::build;
 
-/// Holds a bucket to the meaning of [`Payloads`]. `run` makes its objects its own.
+/// Checks that a bucket implements [`Payloads`]. `run` makes the objects unique.
 pub async fn payloads(bucket: &impl Payloads, run: &str) {
     let (one, other) = (build::turn_key(run, "one"), build::turn_key(run, "other"));
-    let address = FileAddress::of_bytes(b"file");
+    let address = FileAddress::hash_bytes(b"file");
     let attempt = |name: &str| AttemptId::new(name.to_owned());
     let kinds = [
-        Kind::Instruction(StoredRequest { fingerprint: Fingerprint::of_bytes(b"one"), by: None }),
         Kind::Instruction(StoredRequest {
-            fingerprint: Fingerprint::of_bytes(b"one"),
-            by: Some(attempt("a")),
+            fingerprint: Fingerprint::hash_bytes(b"one"),
+            submission_id: None,
         }),
-        Kind::Instruction(StoredRequest { fingerprint: Fingerprint::of_bytes(b"other"), by: None }),
+        Kind::Instruction(StoredRequest {
+            fingerprint: Fingerprint::hash_bytes(b"one"),
+            submission_id: Some(attempt("a")),
+        }),
+        Kind::Instruction(StoredRequest {
+            fingerprint: Fingerprint::hash_bytes(b"other"),
+            submission_id: None,
+        }),
         Kind::Outcome(attempt("a")),
         Kind::Outcome(attempt("b")),
         Kind::Answer(attempt("a")),
@@ -42,8 +48,8 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
     }
     for (number, payload) in all().enumerate() {
         bucket.put(&payload, Bytes::from_static(b"a second body")).await.expect("twice is success");
-        let kept = bucket.get(&payload).await.unwrap();
-        assert_eq!(kept, Some(Bytes::from(format!("body {number}"))), "{payload:?} keeps the first");
+        let stored = bucket.get(&payload).await.unwrap();
+        assert_eq!(stored, Some(Bytes::from(format!("body {number}"))), "{payload:?} keeps the first");
         assert!(bucket.link(&payload).await.unwrap().is_some(), "{payload:?} is there");
     }
     removed(bucket, all().take(2)).await;
@@ -51,12 +57,12 @@ pub async fn payloads(bucket: &impl Payloads, run: &str) {
 }
 
 async fn removed(bucket: &impl Payloads, mut pair: impl Iterator<Item = Payload>) {
-    let (removed, kept) = (pair.next().unwrap(), pair.next().unwrap());
+    let (removed, stored) = (pair.next().unwrap(), pair.next().unwrap());
     for times in 1..=2 {
         bucket.remove(&removed).await.unwrap();
         assert_eq!(bucket.get(&removed).await.unwrap(), None, "removed {times} times");
     }
-    assert!(bucket.get(&kept).await.unwrap().is_some(), "another submission's is another object");
+    assert!(bucket.get(&stored).await.unwrap().is_some(), "another submission's is another object");
 }
 
 async fn sizes(bucket: &impl Payloads, run: &str) {

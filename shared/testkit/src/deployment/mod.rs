@@ -1,4 +1,4 @@
-//! The flows over in-memory ports behind faults, one simulated process per invocation.
+//! Deployments: the flows over in-memory ports with faults, one simulated process per invocation.
 
 mod queue;
 mod start;
@@ -17,67 +17,67 @@ use protocol::{
     timing::Timing,
 };
 use turns::{
-    flow::{Executor, Finalizer, Swept},
+    flow::{Executor, Finalizer, SweepSummary},
     ports::{Adapters, AgentAdapters, Unavailable},
     refusal::Refusal,
 };
 
-pub use queue::{Delivery, Queue, Temper};
+pub use queue::{Delivery, Queue, QueueFaults};
 
 use crate::{
     build,
     faulty::Faulty,
-    invariants::{Evidence, Violation},
+    invariants::{RunRecord, Violation},
     ledger::Ledger,
     memory::{Index, Objects, Table},
-    model::{Provider, Script, ScriptedModel},
-    planted::{Bug, Planted, Role},
-    schedule::{Faults, Happened, Pace, Process, ProcessId, Schedule},
+    model::{MockModel, Provider, Script},
+    planted_bugs::{Bug, Buggy, Role},
+    schedule::{Faults, Latency, Process, ProcessId, RunEvent, Schedule},
 };
 
-/// What a process came to.
+/// The outcome of a process.
 #[derive(Debug)]
-pub enum Done {
-    /// A user turn or its tool results: the body, or why there is none.
+pub enum ProcessOutcome {
+    /// A user turn or its tool results: the response body, or the refusal.
     Executed(Result<Vec<u8>, Refusal>),
     Cancelled(Result<(), Refusal>),
-    Kept(Result<(), Refusal>),
+    SessionEdited(Result<(), Refusal>),
     Finalized(Delivery, Result<bool, Unavailable>),
-    Swept(Result<Swept, Unavailable>),
-    Ordered(Result<(), Refusal>),
+    Swept(Result<SweepSummary, Unavailable>),
+    PurgeOrdered(Result<(), Refusal>),
     Purged(Result<usize, Unavailable>),
 }
 
-/// What becomes of a session on its owner's word.
+/// A change that the session's owner makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Upkeep {
+pub enum SessionEdit {
     Delete,
     Restore,
 }
 
-/// What a deployment is like.
+/// The settings of a deployment.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     pub seed: u64,
-    pub pace: Pace,
+    pub latency: Latency,
     pub verbose: bool,
     pub timing: Timing,
     pub script: Script,
-    pub temper: Temper,
+    pub queue_faults: QueueFaults,
     pub bug: Option<Bug>,
 }
 
 impl Settings {
-    /// Nothing is left to chance: for tests that say themselves what fails.
+    /// Settings without randomness, for tests that inject faults themselves.
     #[must_use]
     pub fn quiet() -> Self {
         Self {
             seed: 1,
-            pace: Pace::Instant,
+            latency: Latency::Instant,
             verbose: false,
             timing: Timing::default(),
             script: Script::PROMPT,
-            temper: Temper::RELIABLE,
+            queue_faults: QueueFaults::RELIABLE,
             bug: None,
         }
     }
@@ -85,20 +85,20 @@ impl Settings {
 
 /// A client's request.
 #[derive(Debug, Clone)]
-pub struct Sent {
+pub struct ClientRequest {
     pub caller: Caller,
     pub request: UserTurn,
 }
 
-impl Sent {
+impl ClientRequest {
     #[must_use]
     pub fn new(user: &str, session: &str, turn: &str, instruction: &str) -> Self {
         Self { caller: build::caller(user), request: build::request(session, turn, instruction) }
     }
 
-    /// The same, with the contexts that its session is to have.
+    /// Sets the contexts that the request names.
     #[must_use]
-    pub fn naming(mut self, agent: Option<&str>, conversation: Option<&str>) -> Self {
+    pub fn with_contexts(mut self, agent: Option<&str>, conversation: Option<&str>) -> Self {
         self.request.agent_context_id = agent.map(|id| AgentContextId::new(id).unwrap());
         self.request.conversation_context_id = conversation.map(|id| ConversationContextId::new(id).unwrap());
         self
@@ -111,15 +111,15 @@ impl Sent {
     }
 }
 
-type Store = Planted<Table>;
-type Payloads = Planted<Objects>;
+type Store = Buggy<Table>;
+type Payloads = Buggy<Objects>;
 type Base = Adapters<Store, Payloads, Process>;
-type SimulatedExecutor = Executor<AgentAdapters<Base, Faulty<Queue>, ScriptedModel, NoSources>>;
+type SimulatedExecutor = Executor<AgentAdapters<Base, Faulty<Queue>, MockModel, NoSources>>;
 
-/// A deployment.
+/// A simulated deployment.
 pub struct Deployment {
     pub settings: Settings,
-    pub schedule: Schedule<Done>,
+    pub schedule: Schedule<ProcessOutcome>,
     pub ledger: Ledger,
     pub table: Table,
     pub objects: Objects,
@@ -127,14 +127,14 @@ pub struct Deployment {
     pub provider: Provider,
     pub index: Index,
     processes: u32,
-    /// Messages that a finalizer is working on: they come again when it crashes.
-    handled: BTreeMap<ProcessId, Delivery>,
+    /// Messages that a finalizer is handling. They are redelivered if it crashes.
+    in_flight: BTreeMap<ProcessId, Delivery>,
 }
 
 impl Deployment {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let schedule = Schedule::new(settings.seed, settings.pace, settings.verbose);
+        let schedule = Schedule::new(settings.seed, settings.latency, settings.verbose);
         let clock = schedule.clock().clone();
         let ledger = Ledger::new(clock.clone());
         let table = Table::new(ledger.clone());
@@ -145,13 +145,13 @@ impl Deployment {
             settings,
             table,
             objects: Objects::new(ledger.clone()),
-            queue: Queue::new(clock, settings.temper),
+            queue: Queue::new(clock, settings.queue_faults),
             provider: Provider::default(),
             index: Index::default(),
             schedule,
             ledger,
             processes: 0,
-            handled: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
         }
     }
 
@@ -164,7 +164,7 @@ impl Deployment {
 
     fn ports(&self, process: &Process, role: Role) -> (Store, Payloads) {
         let bug = self.settings.bug;
-        Planted::pair(&self.table, &self.objects, process, bug, role)
+        Buggy::pair(&self.table, &self.objects, process, bug, role)
     }
 
     fn base(&self, process: &Process, role: Role) -> Base {
@@ -177,7 +177,7 @@ impl Deployment {
         Executor::new(AgentAdapters {
             base: self.base(process, Role::Executor),
             queue: Faulty::new(self.queue.clone(), process.clone()),
-            model: ScriptedModel { script, provider, process: process.clone(), turn },
+            model: MockModel { script, provider, process: process.clone(), turn },
             retrieval: NoSources,
             config: build::config(),
         })
@@ -187,54 +187,54 @@ impl Deployment {
         Finalizer::new(self.base(process, Role::Finalizer))
     }
 
-    /// Runs until something happens that concerns the driver. The queue is looked after: messages are
-    /// delivered to finalizers with these faults, and come again when nobody acknowledged them.
-    pub fn step(&mut self, until: Duration, finalizers: &Faults) -> Option<Happened<Done>> {
+    /// Runs until something happens that concerns the driver. Handles the queue: delivers messages to finalizers with
+    /// these faults, and redelivers unacknowledged ones.
+    pub fn step(&mut self, until: Duration, finalizers: &Faults) -> Option<RunEvent<ProcessOutcome>> {
         loop {
-            let happened = self.schedule.next(until)?;
-            match &happened {
-                Happened::Cue(cue) => {
-                    if let Some(delivery) = self.queue.take(*cue) {
+            let event = self.schedule.next(until)?;
+            match &event {
+                RunEvent::Alarm(alarm) => {
+                    if let Some(delivery) = self.queue.take(*alarm) {
                         self.finalize(delivery, finalizers.clone());
                         continue;
                     }
                 }
-                Happened::Crashed(process) => {
-                    if let Some(delivery) = self.handled.remove(process) {
-                        self.queue.again(delivery);
+                RunEvent::Crashed(process) => {
+                    if let Some(delivery) = self.in_flight.remove(process) {
+                        self.queue.redeliver(delivery);
                     }
                 }
-                Happened::Finished(process, done) => {
-                    self.handled.remove(process);
-                    if let Done::Finalized(delivery, Err(_)) = done {
-                        self.queue.again(delivery.clone());
+                RunEvent::Finished(process, done) => {
+                    self.in_flight.remove(process);
+                    if let ProcessOutcome::Finalized(delivery, Err(_)) = done {
+                        self.queue.redeliver(delivery.clone());
                     }
                 }
             }
-            return Some(happened);
+            return Some(event);
         }
     }
 
-    /// Runs for a while, with nothing that fails.
+    /// Runs for a while without faults.
     pub fn wait(&mut self, time: Duration) {
         let until = self.schedule.clock().monotonic() + time;
         while self.step(until, &Faults::None).is_some() {}
     }
 
-    /// Runs until a process is over; none when it crashed.
-    pub fn finish(&mut self, process: &Process) -> Option<Done> {
+    /// Runs until a process ends. Returns `None` if it crashed.
+    pub fn finish(&mut self, process: &Process) -> Option<ProcessOutcome> {
         loop {
             match self.step(Duration::MAX, &Faults::None)? {
-                Happened::Finished(id, done) if id == process.id() => return Some(done),
-                Happened::Crashed(id) if id == process.id() => return None,
+                RunEvent::Finished(id, done) if id == process.id() => return Some(done),
+                RunEvent::Crashed(id) if id == process.id() => return None,
                 _ => {}
             }
         }
     }
 
-    /// The request that a turn was started with, as its client would send it again.
+    /// Returns the request that started a turn, as its client would retry it.
     #[must_use]
-    pub fn request_detail(&self, turn: &TurnKey) -> Option<Sent> {
+    pub fn request_detail(&self, turn: &TurnKey) -> Option<ClientRequest> {
         let by = self
             .table
             .contents()
@@ -244,22 +244,22 @@ impl Deployment {
         let payload = Payload { turn: turn.clone(), kind: Kind::Instruction(by.1) };
         let stored = self.objects.stored().get(&Bug::key(self.settings.bug, &payload)).cloned()?;
         let request = UserTurn::from_canonical(&stored).ok()?;
-        Some(Sent { caller: build::caller(by.0.as_str()), request })
+        Some(ClientRequest { caller: build::caller(by.0.as_str()), request })
     }
 
-    /// What the invariants say about everything that happened so far.
+    /// Checks the invariants over everything so far.
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         let entries = self.ledger.entries();
         let (table, objects) = (self.table.contents(), self.objects.stored());
 
-        let evidence = Evidence {
+        let record = RunRecord {
             entries: &entries,
             table: &table,
             objects: &objects,
             timing: &self.settings.timing,
             key: &|payload| Bug::key(self.settings.bug, payload),
         };
-        evidence.violations()
+        record.violations()
     }
 }

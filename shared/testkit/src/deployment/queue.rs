@@ -1,4 +1,4 @@
-//! The finalize queue: loses, repeats, delays and so reorders, as much as it is told to.
+//! The finalize queue, which loses, duplicates, delays and so reorders messages.
 
 use std::{
     collections::BTreeMap,
@@ -6,27 +6,27 @@ use std::{
     time::Duration,
 };
 
-use protocol::announcement::FinalizeMessage;
 use protocol::id::TurnKey;
+use protocol::queue_message::FinalizeMessage;
 use turns::ports::{FinalizeQueue, Unavailable};
 
-use crate::schedule::{Clock, Cue};
+use crate::schedule::{Alarm, Clock};
 
-/// How often a message is delivered before it is a dead letter.
-const MOST_RECEIVES: u32 = 5;
+/// The most deliveries of a message before it becomes a dead letter.
+const MAX_RECEIVES: u32 = 5;
 
-/// What the queue does to messages, in parts of a hundred.
+/// The queue's faults, in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Temper {
-    pub loses: u32,
-    pub repeats: u32,
-    /// How late a message may be, beyond its second.
-    pub latest: Duration,
+pub struct QueueFaults {
+    pub loss_percent: u32,
+    pub duplicate_percent: u32,
+    /// The most delay of a message beyond its second.
+    pub max_delay: Duration,
 }
 
-impl Temper {
-    /// Every message once, in order.
-    pub const RELIABLE: Self = Self { loses: 0, repeats: 0, latest: Duration::ZERO };
+impl QueueFaults {
+    /// Delivers every message once, in order.
+    pub const RELIABLE: Self = Self { loss_percent: 0, duplicate_percent: 0, max_delay: Duration::ZERO };
 }
 
 /// A message on its way to the finalizer.
@@ -37,9 +37,9 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// The first delivery of a message.
+    /// Creates the first delivery of a message.
     #[must_use]
-    pub fn of(turn: &TurnKey) -> Self {
+    pub fn first(turn: &TurnKey) -> Self {
         let message = FinalizeMessage::TurnSettled {
             org: turn.session.org.clone(),
             session: turn.session.session.clone(),
@@ -50,38 +50,38 @@ impl Delivery {
     }
 }
 
-/// The queue. Handles share it.
+/// The queue. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Queue {
     clock: Clock,
-    temper: Temper,
-    coming: Arc<Mutex<BTreeMap<Cue, Delivery>>>,
+    queue_faults: QueueFaults,
+    pending: Arc<Mutex<BTreeMap<Alarm, Delivery>>>,
 }
 
 impl Queue {
     #[must_use]
-    pub fn new(clock: Clock, temper: Temper) -> Self {
-        Self { clock, temper, coming: Arc::default() }
+    pub fn new(clock: Clock, queue_faults: QueueFaults) -> Self {
+        Self { clock, queue_faults, pending: Arc::default() }
     }
 
-    fn coming(&self) -> MutexGuard<'_, BTreeMap<Cue, Delivery>> {
-        self.coming.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, BTreeMap<Alarm, Delivery>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn deliver(&self, delivery: Delivery, after: Duration) {
-        let cue = self.clock.cue(after);
-        self.coming().insert(cue, delivery);
+        let alarm = self.clock.alarm(after);
+        self.pending().insert(alarm, delivery);
     }
 
-    /// The message that was to come at this instant, if the instant was one of the queue's.
+    /// Returns the message that this alarm delivers, if the alarm belongs to the queue.
     #[must_use]
-    pub fn take(&self, cue: Cue) -> Option<Delivery> {
-        self.coming().remove(&cue)
+    pub fn take(&self, alarm: Alarm) -> Option<Delivery> {
+        self.pending().remove(&alarm)
     }
 
-    /// Nobody acknowledged the message: it comes again, or becomes a dead letter.
-    pub fn again(&self, delivery: Delivery) {
-        if delivery.receives < MOST_RECEIVES {
+    /// Redelivers an unacknowledged message, or drops it as a dead letter.
+    pub fn redeliver(&self, delivery: Delivery) {
+        if delivery.receives < MAX_RECEIVES {
             let receives = delivery.receives + 1;
             self.deliver(Delivery { receives, ..delivery }, Duration::from_secs(10));
         }
@@ -90,15 +90,15 @@ impl Queue {
 
 impl FinalizeQueue for Queue {
     async fn send(&self, message: &FinalizeMessage) -> Result<(), Unavailable> {
-        let Temper { loses, repeats, latest } = self.temper;
+        let QueueFaults { loss_percent, duplicate_percent, max_delay } = self.queue_faults;
         let copies = match self.clock.draw(|chance| chance.u32(0..100)) {
-            _ if self.clock.is_calm() => 1,
-            draw if draw < loses => 0,
-            draw if draw < loses + repeats => self.clock.draw(|chance| chance.u32(2..4)),
+            _ if self.clock.faults_stopped() => 1,
+            draw if draw < loss_percent => 0,
+            draw if draw < loss_percent + duplicate_percent => self.clock.draw(|chance| chance.u32(2..4)),
             _ => 1,
         };
         for _ in 0..copies {
-            let late = latest.mul_f64(self.clock.draw(fastrand::Rng::f64).powi(2));
+            let late = max_delay.mul_f64(self.clock.draw(fastrand::Rng::f64).powi(2));
             let delivery = Delivery { message: message.clone(), receives: 1 };
             self.deliver(delivery, Duration::from_secs(1) + late);
         }

@@ -1,6 +1,6 @@
-//! One decorator for every port: it lets an effect's process crash, fail or lose a reply around it.
+//! A decorator for every port, around whose effects the process can crash, fail or lose a reply.
 //!
-//! The crash matrix names the effect, the simulation draws it; both go through `Process::reach`.
+//! The crash matrix picks the effect and the simulation draws it. Both use `Process::reach`.
 
 mod payloads;
 mod queue;
@@ -15,22 +15,22 @@ use crate::{
     schedule::Process,
 };
 
-/// A port with its process around it.
+/// A port as one process uses it.
 #[derive(Debug, Clone)]
 pub struct Faulty<P> {
     inner: P,
     process: Process,
 }
 
-/// How late what lands late lands, at most.
-const LATEST_MILLIS: u64 = 40_000;
+/// The most delay of an effect that is applied late.
+const MAX_DELAY_MILLIS: u64 = 40_000;
 
 impl<P> Faulty<P> {
     pub fn new(inner: P, process: Process) -> Self {
         Self { inner, process }
     }
 
-    /// A conditional write.
+    /// Applies a conditional write.
     async fn write<F>(&self, effect: Effect, apply: F) -> Result<(), WriteError>
     where
         F: Future<Output = Result<(), WriteError>> + Send + 'static,
@@ -40,9 +40,9 @@ impl<P> Faulty<P> {
             Some(Fault::NotApplied) => Err(unknown()),
             Some(Fault::Throttled(_)) => Err(WriteError::Contended),
             Some(Fault::ReplyLost) => apply.await.and(Err(unknown())),
-            Some(Fault::RepliedLost) => apply.await.and(Err(WriteError::Lost)),
-            Some(Fault::LandsLate) => {
-                self.land_late(apply);
+            Some(Fault::ReplyLostThenRetried) => apply.await.and(Err(WriteError::ConditionFailed)),
+            Some(Fault::AppliedLate) => {
+                self.apply_late(apply);
                 Err(unknown())
             }
             Some(Fault::CrashBefore | Fault::CrashAfter) | None => apply.await,
@@ -51,7 +51,7 @@ impl<P> Faulty<P> {
         done
     }
 
-    /// A write without a condition, or the sending of a message.
+    /// Applies an unconditional write, or sends a message.
     async fn put<F>(&self, effect: Effect, apply: F) -> Result<(), Unavailable>
     where
         F: Future<Output = Result<(), Unavailable>> + Send + 'static,
@@ -60,11 +60,11 @@ impl<P> Faulty<P> {
         let done = match fault {
             Some(Fault::NotApplied | Fault::Throttled(_)) => Err(unavailable()),
             Some(Fault::ReplyLost) => apply.await.and(Err(unavailable())),
-            Some(Fault::LandsLate) => {
-                self.land_late(apply);
+            Some(Fault::AppliedLate) => {
+                self.apply_late(apply);
                 Err(unavailable())
             }
-            Some(Fault::RepliedLost | Fault::CrashBefore | Fault::CrashAfter) | None => apply.await,
+            Some(Fault::ReplyLostThenRetried | Fault::CrashBefore | Fault::CrashAfter) | None => apply.await,
         };
         self.process.leave(fault).await;
         done
@@ -77,8 +77,8 @@ impl<P> Faulty<P> {
     ) -> Result<T, Unavailable> {
         let fault = self.process.reach(effect).await;
         let got = match fault {
-            Some(Fault::CrashBefore | Fault::CrashAfter | Fault::RepliedLost) | None => read.await,
-            Some(Fault::NotApplied | Fault::ReplyLost | Fault::LandsLate | Fault::Throttled(_)) => {
+            Some(Fault::CrashBefore | Fault::CrashAfter | Fault::ReplyLostThenRetried) | None => read.await,
+            Some(Fault::NotApplied | Fault::ReplyLost | Fault::AppliedLate | Fault::Throttled(_)) => {
                 Err(unavailable())
             }
         };
@@ -86,10 +86,10 @@ impl<P> Faulty<P> {
         got
     }
 
-    fn land_late<T, E>(&self, apply: impl Future<Output = Result<T, E>> + Send + 'static) {
+    fn apply_late<T, E>(&self, apply: impl Future<Output = Result<T, E>> + Send + 'static) {
         let clock = self.process.clock();
-        let millis = clock.draw(|chance| chance.u64(1..LATEST_MILLIS));
-        clock.later(Duration::from_millis(millis), async move {
+        let millis = clock.draw(|chance| chance.u64(1..MAX_DELAY_MILLIS));
+        clock.apply_later(Duration::from_millis(millis), async move {
             let _ = apply.await;
         });
     }

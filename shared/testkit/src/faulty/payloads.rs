@@ -1,14 +1,14 @@
-//! The bucket behind faults.
+//! The bucket with faults.
 
 use agent::answer::File;
 use bytes::Bytes;
 use protocol::{
     id::SessionKey,
     payload::Payload,
-    purge::{Forgot, LeftUpstream, Piece},
+    purge::{DeleteOutcome, ProviderResponseRef, PurgeEntry},
 };
 use turns::ports::{
-    ForgetSessions, Link, PayloadReads, Payloads, PurgePayloads, Unavailable, UpstreamResponses,
+    Link, PayloadReads, Payloads, ProviderResponseRemover, PurgePayloads, SessionIndexRemover, Unavailable,
 };
 
 use super::Faulty;
@@ -29,12 +29,12 @@ impl<P: Payloads + Clone + 'static> Payloads for Faulty<P> {
     async fn put(&self, payload: &Payload, body: Bytes) -> Result<(), Unavailable> {
         let (inner, key) = (self.inner.clone(), payload.clone());
         self.put(Effect::PutPayload, async move { inner.put(&key, body).await }).await?;
-        self.process.ledger().note(Event::StoreAcknowledged(payload.clone()));
+        self.process.ledger().record(Event::StoreAcknowledged(payload.clone()));
         Ok(())
     }
 
     async fn put_file(&self, file: &File) -> Result<(), Unavailable> {
-        // The faults know no media types.
+        // Fault injection ignores media types.
         Payloads::put(self, &file.payload, file.bytes.clone()).await
     }
 
@@ -45,27 +45,27 @@ impl<P: Payloads + Clone + 'static> Payloads for Faulty<P> {
 }
 
 impl<P: PurgePayloads + Clone + 'static> PurgePayloads for Faulty<P> {
-    async fn versions(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
+    async fn versions(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
         self.read(Effect::ListVersions, self.inner.versions(session)).await
     }
 
-    async fn remove_versions(&self, versions: &[Piece]) -> Result<(), Unavailable> {
+    async fn remove_versions(&self, versions: &[PurgeEntry]) -> Result<(), Unavailable> {
         let (inner, versions) = (self.inner.clone(), versions.to_vec());
         self.put(Effect::RemoveVersions, async move { inner.remove_versions(&versions).await }).await
     }
 }
 
-impl<U: UpstreamResponses + Clone + 'static> UpstreamResponses for Faulty<U> {
-    async fn remove(&self, response: &LeftUpstream) -> Result<(), Unavailable> {
+impl<U: ProviderResponseRemover + Clone + 'static> ProviderResponseRemover for Faulty<U> {
+    async fn remove(&self, response: &ProviderResponseRef) -> Result<(), Unavailable> {
         let (inner, response) = (self.inner.clone(), response.clone());
-        self.put(Effect::RemoveUpstream, async move { inner.remove(&response).await }).await
+        self.put(Effect::RemoveProviderResponse, async move { inner.remove(&response).await }).await
     }
 }
 
-impl<I: ForgetSessions + Clone + 'static> ForgetSessions for Faulty<I> {
-    async fn forget(&self, session: &SessionKey) -> Result<Forgot, Unavailable> {
+impl<I: SessionIndexRemover + Clone + 'static> SessionIndexRemover for Faulty<I> {
+    async fn delete(&self, session: &SessionKey) -> Result<DeleteOutcome, Unavailable> {
         let (inner, session) = (self.inner.clone(), session.clone());
-        self.put(Effect::ForgetSession, async move { inner.forget(&session).await.map(|_| ()) }).await?;
-        Ok(Forgot::Yes)
+        self.put(Effect::RemoveFromIndex, async move { inner.delete(&session).await.map(|_| ()) }).await?;
+        Ok(DeleteOutcome::Deleted)
     }
 }

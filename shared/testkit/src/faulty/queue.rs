@@ -1,6 +1,6 @@
-//! The queue behind faults.
+//! The queue with faults.
 
-use protocol::announcement::FinalizeMessage;
+use protocol::queue_message::FinalizeMessage;
 use turns::ports::{FinalizeQueue, Unavailable};
 
 use super::Faulty;

@@ -1,4 +1,4 @@
-//! The table behind faults.
+//! The table with faults.
 
 use agent::context::{AgentContext, ConversationContext};
 use contracts::{
@@ -8,16 +8,16 @@ use contracts::{
 use futures::future::try_join;
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
-    place::Place,
-    purge::{Piece, Purge},
+    purge::{Purge, PurgeEntry},
     session::Session,
+    stream_position::StreamPosition,
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
 use turns::ports::{
-    Between, ListError, Order, Page, PurgeStore, Reads, Record, Store, Unavailable, WriteError,
+    ListError, Order, Page, PurgeStore, Reads, Record, Store, TimeRange, Unavailable, WriteError,
 };
 
 use super::Faulty;
@@ -36,7 +36,7 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         self.read(Effect::ReadTurn, self.inner.turns(keys)).await
     }
 
-    // Two reads: whatever may come between them in the table does here.
+    // Two reads, between which anything that can happen in the table may happen.
     async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
         try_join(self.session(&key.session), self.turn(key)).await
     }
@@ -45,33 +45,33 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         self.read(Effect::ReadRequest, self.inner.request_detail(key)).await
     }
 
-    async fn earlier(
+    async fn turns_before(
         &self,
         session: &SessionKey,
         before: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Turn>, Unavailable> {
-        self.read(Effect::ReadEarlier, self.inner.earlier(session, before, most)).await
+        self.read(Effect::ReadEarlier, self.inner.turns_before(session, before, limit)).await
     }
 
-    async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
-        self.read(Effect::TakesPart, self.inner.takes_part(session, user)).await
+    async fn is_participant(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
+        self.read(Effect::ReadParticipant, self.inner.is_participant(session, user)).await
     }
 
     async fn checkpoints(
         &self,
         turn: &TurnKey,
-        after: Option<Place>,
+        after: Option<StreamPosition>,
     ) -> Result<Vec<Checkpoint>, Unavailable> {
         self.read(Effect::ReadCheckpoints, self.inner.checkpoints(turn, after)).await
     }
 
-    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<Place>, Unavailable> {
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<StreamPosition>, Unavailable> {
         self.read(Effect::ReadCheckpoints, self.inner.last_checkpoint(turn)).await
     }
 
-    async fn segment(&self, turn: &TurnKey, ends: Place) -> Result<Vec<Checkpoint>, Unavailable> {
-        self.read(Effect::ReadCheckpoints, self.inner.segment(turn, ends)).await
+    async fn segment(&self, turn: &TurnKey, end: StreamPosition) -> Result<Vec<Checkpoint>, Unavailable> {
+        self.read(Effect::ReadCheckpoints, self.inner.segment(turn, end)).await
     }
 
     async fn purge(&self, key: &SessionKey) -> Result<Option<Purge>, Unavailable> {
@@ -103,45 +103,49 @@ impl<S: Reads + Clone + 'static> Reads for Faulty<S> {
         session: &SessionKey,
         after: Option<u64>,
         order: Order,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Record>, Unavailable> {
-        self.read(Effect::ReadRecords, self.inner.records(session, after, order, most)).await
+        self.read(Effect::ReadRecords, self.inner.records(session, after, order, limit)).await
     }
 
     async fn mode_history(
         &self,
         session: &SessionKey,
-        before: Option<ModePlace>,
-        most: usize,
+        before: Option<ModeChangePosition>,
+        limit: usize,
     ) -> Result<Vec<ModeChange>, Unavailable> {
-        self.read(Effect::ReadRecords, self.inner.mode_history(session, before, most)).await
+        self.read(Effect::ReadRecords, self.inner.mode_history(session, before, limit)).await
     }
 
     async fn feedback(
         &self,
         turn: &TurnKey,
         after: Option<&UserId>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Feedback>, Unavailable> {
-        self.read(Effect::ReadRecords, self.inner.feedback(turn, after, most)).await
+        self.read(Effect::ReadRecords, self.inner.feedback(turn, after, limit)).await
     }
 
-    async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
-        self.read(Effect::ReadRecords, self.inner.participants(session, most)).await
+    async fn participants(
+        &self,
+        session: &SessionKey,
+        limit: usize,
+    ) -> Result<Vec<Participant>, Unavailable> {
+        self.read(Effect::ReadRecords, self.inner.participants(session, limit)).await
     }
 
     async fn sessions(
         &self,
         org: &OrgId,
         user: Option<&UserId>,
-        active: &Between,
-        most: usize,
+        active: &TimeRange,
+        limit: usize,
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
         let read = async {
-            match self.inner.sessions(org, user, active, most, after).await {
+            match self.inner.sessions(org, user, active, limit, after).await {
                 Ok(page) => Ok(Ok(page)),
-                Err(ListError::BadToken) => Ok(Err(ListError::BadToken)),
+                Err(ListError::InvalidToken) => Ok(Err(ListError::InvalidToken)),
                 Err(ListError::Unavailable(error)) => Err(error),
             }
         };
@@ -160,9 +164,9 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
         self.write(Effect::Commit, async move { inner.commit(&commit).await }).await
     }
 
-    async fn put_result_detail(&self, ended: &ResultDetail) -> Result<(), Unavailable> {
-        let (inner, ended) = (self.inner.clone(), ended.clone());
-        self.put(Effect::PutResult, async move { inner.put_result_detail(&ended).await }).await
+    async fn put_result_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
+        let (inner, result) = (self.inner.clone(), result.clone());
+        self.put(Effect::PutResult, async move { inner.put_result_detail(&result).await }).await
     }
 
     async fn touch(&self, participant: &Participant) -> Result<(), Unavailable> {
@@ -171,9 +175,10 @@ impl<S: Store + Clone + 'static> Store for Faulty<S> {
     }
 
     async fn put_feedback(&self, feedback: &Feedback) -> Result<Option<Feedback>, WriteError> {
-        let (inner, said) = (self.inner.clone(), feedback.clone());
-        self.write(Effect::PutFeedback, async move { inner.put_feedback(&said).await.map(|_| ()) }).await?;
-        // What it came to: the same once more changes nothing.
+        let (inner, submitted) = (self.inner.clone(), feedback.clone());
+        self.write(Effect::PutFeedback, async move { inner.put_feedback(&submitted).await.map(|_| ()) })
+            .await?;
+        // Repeating the write returns its result and changes nothing.
         self.inner.put_feedback(feedback).await
     }
 
@@ -198,11 +203,11 @@ impl<S: PurgeStore + Clone + 'static> PurgeStore for Faulty<S> {
         self.write(Effect::WritePurge, async move { inner.write_purge(&purge).await }).await
     }
 
-    async fn items(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
+    async fn items(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
         self.read(Effect::ListItems, self.inner.items(session)).await
     }
 
-    async fn remove_items(&self, session: &SessionKey, items: &[Piece]) -> Result<(), Unavailable> {
+    async fn remove_items(&self, session: &SessionKey, items: &[PurgeEntry]) -> Result<(), Unavailable> {
         let (inner, session, items) = (self.inner.clone(), session.clone(), items.to_vec());
         self.put(Effect::RemoveItems, async move { inner.remove_items(&session, &items).await }).await
     }

@@ -1,4 +1,4 @@
-//! I12, I16: bounds from the instant at which faults stopped. They need a driver that says when.
+//! I12, I16: bounds measured from the time at which faults stop. Only the driver knows that time.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::{
     memory::Contents,
 };
 
-/// I12: turns that should be terminal by now. One that awaits tools has until its own deadline.
+/// Checks I12: returns the turns that should be terminal. A turn that awaits tools may stay open until its own
+/// deadline.
 #[must_use]
 pub fn open_turns(table: &Contents, awaiting_may_stay: bool) -> Vec<Violation> {
     let late = |turn: &&Turn| match turn.state {
@@ -25,7 +26,7 @@ pub fn open_turns(table: &Contents, awaiting_may_stay: bool) -> Vec<Violation> {
     table.heads.values().filter(late).map(|turn| violation("I12", what(turn))).collect()
 }
 
-/// I16: the turn was started by `latest`.
+/// Checks I16: the turn was started by `latest`.
 #[must_use]
 pub fn started_within(entries: &[Entry], turn: &TurnKey, latest: Duration) -> Option<Violation> {
     let started = entries.iter().find_map(|entry| match &entry.event {

@@ -1,7 +1,7 @@
-//! The invariants I1 to I16 over what happened and what is stored.
+//! Checks the invariants I1 to I16 over the ledger and the stored state.
 //!
-//! One checker for every test: it knows nothing of faults, scenarios or planted bugs. The record holds
-//! every write in order, so what must hold at every instant is checked at every instant.
+//! One checker serves every test. It doesn't know about faults, scenarios or planted bugs. The ledger contains every
+//! write in order, so invariants that must always hold are checked at every point in time.
 
 mod answers;
 mod attempts;
@@ -13,15 +13,15 @@ mod turns;
 
 use std::{collections::BTreeMap, fmt};
 
-use agent::{outcome::Outcome, progress::Step, summary::summarize};
+use agent::{attempt::RecoveryPoint, excerpt::excerpt_of, outcome::Outcome};
 use bytes::Bytes;
 use contracts::ToolContinuation;
 use protocol::{
-    detail::{Findings, Report},
+    detail::{OutcomeSummary, Report},
     id::{AttemptId, TurnKey},
     payload::{Kind, Payload},
     timing::Timing,
-    turn::{KnownBy, Turn},
+    turn::{EvidenceSource, Turn},
 };
 
 pub use self::bounds::{open_turns, started_within};
@@ -30,10 +30,10 @@ use crate::{
     memory::Contents,
 };
 
-/// An invariant that did not hold.
+/// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// Its name in docs/lifecycle.md.
+    /// The invariant's name in docs/internals/lifecycle.md.
     pub invariant: &'static str,
     pub what: String,
 }
@@ -48,21 +48,21 @@ pub(crate) fn violation(invariant: &'static str, what: impl Into<String>) -> Vio
     Violation { invariant, what: what.into() }
 }
 
-/// What the checker goes by.
-pub struct Evidence<'a> {
-    /// Everything that happened.
+/// The input of the checker.
+pub struct RunRecord<'a> {
+    /// The events of the run.
     pub entries: &'a [Entry],
-    /// What is stored.
+    /// The stored state.
     pub table: &'a Contents,
     pub objects: &'a BTreeMap<Payload, Bytes>,
     pub timing: &'a Timing,
-    /// Where storage keeps an object.
+    /// Maps an object to the key under which storage has it.
     pub key: &'a dyn Fn(&Payload) -> Payload,
 }
 
-impl Evidence<'_> {
-    /// Everything that is wrong, whatever the state: I1 to I6, I8 to I10 and the roll-ups. The bounds
-    /// (I12, I16) need to know when faults stopped: [`open_turns`], [`started_within`].
+impl RunRecord<'_> {
+    /// Returns all violations of I1 to I6, I8 to I10 and the session totals. The bounds (I12, I16) depend on the time
+    /// at which faults stopped: [`open_turns`], [`started_within`].
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
         let mut found = Vec::new();
@@ -83,37 +83,39 @@ impl Evidence<'_> {
         Outcome::from_json(self.object(turn, Kind::Outcome(writer.clone()))?).ok()
     }
 
-    /// What the objects that a head names tell of what came of its turn.
-    fn findings(&self, turn: &Turn) -> Option<Findings> {
+    /// Summarizes a turn's outcome from the objects that its head names.
+    fn findings(&self, turn: &Turn) -> Option<OutcomeSummary> {
         let found = self.found_by(turn);
         let Some(text) =
-            turn.shown.and_then(|_| self.object(&turn.key, Kind::PartialAnswer(turn.attempt.clone())))
+            turn.checkpoint.and_then(|_| self.object(&turn.key, Kind::PartialAnswer(turn.attempt.clone())))
         else {
             return found;
         };
         let found = found.unwrap_or_default();
-        let partial_answer = Some(summarize(&String::from_utf8_lossy(text)));
-        Some(Findings { report: Report { partial_answer, ..found.report }, ..found })
+        let partial_answer = Some(excerpt_of(&String::from_utf8_lossy(text)));
+        Some(OutcomeSummary { report: Report { partial_answer, ..found.report }, ..found })
     }
 
-    fn found_by(&self, turn: &Turn) -> Option<Findings> {
-        match turn.known_by()? {
-            KnownBy::Outcome(writer) => self.outcome(&turn.key, writer).map(|outcome| outcome.findings()),
-            KnownBy::Results(accepted) => {
-                let step = self.outcome(&turn.key, &accepted.suspended_by)?.into_step()?;
+    fn found_by(&self, turn: &Turn) -> Option<OutcomeSummary> {
+        match turn.evidence_source()? {
+            EvidenceSource::Outcome(writer) => {
+                self.outcome(&turn.key, writer).map(|outcome| outcome.outcome_summary())
+            }
+            EvidenceSource::Results(accepted) => {
+                let step = self.outcome(&turn.key, &accepted.suspended_by)?.into_recovery_point()?;
                 let results = self.object(&turn.key, Kind::ToolResults(accepted.resumed_by.clone()))?;
                 let results = ToolContinuation::from_canonical(results).ok()?.tool_results;
-                let progress = step.progress.answered(&results, accepted.results);
-                Some(Step { progress, ..step }.findings())
+                let state = step.state.with_tool_results(&results, accepted.results);
+                Some(RecoveryPoint { state, ..step }.outcome_summary())
             }
-            KnownBy::Step(recorded) => {
+            EvidenceSource::Step(recorded) => {
                 let step = self.object(&turn.key, Kind::Step(recorded.by.clone(), recorded.step))?;
-                serde_json::from_slice(step).ok().map(|step: Step| step.findings())
+                serde_json::from_slice(step).ok().map(|step: RecoveryPoint| step.outcome_summary())
             }
         }
     }
 
-    /// The heads' history, oldest first.
+    /// Returns the history of heads, oldest first.
     fn heads(&self) -> impl Iterator<Item = (usize, &Entry, Option<&Turn>, &Turn)> {
         self.entries.iter().enumerate().filter_map(|(index, entry)| match &entry.event {
             Event::Head { before, after } => Some((index, entry, before.as_ref(), after)),

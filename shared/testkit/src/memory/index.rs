@@ -6,24 +6,25 @@ use std::{
 };
 
 use contracts::id::OrgId;
-use protocol::{id::SessionKey, purge::Forgot};
+use protocol::{id::SessionKey, purge::DeleteOutcome};
 use turns::ports::{
-    Candidate, Candidates, Filled, ForgetSessions, IndexSessions, Indexed, SessionIndex, Sought, Unavailable,
+    Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover,
+    SessionIndexWriter, Unavailable,
 };
 
-/// The index. Handles share it.
+/// The index. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Index(Arc<Mutex<Contents>>);
 
-/// What the index holds, and how it behaves.
+/// The content of the index, and its behaviour.
 #[derive(Debug, Default)]
 pub struct Contents {
     pub sessions: BTreeMap<SessionKey, Indexed>,
-    pub filled: BTreeMap<OrgId, Filled>,
-    /// Nobody reaches it.
+    pub backfill: BTreeMap<OrgId, Backfill>,
+    /// Set if the index is unreachable.
     pub is_down: bool,
-    /// How many candidates it tells at once; 0 is all.
-    pub most: usize,
+    /// The most candidates per query. 0 means no limit.
+    pub limit: usize,
 }
 
 impl Index {
@@ -31,7 +32,7 @@ impl Index {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn reached(&self) -> Result<MutexGuard<'_, Contents>, Unavailable> {
+    fn ensure_reachable(&self) -> Result<MutexGuard<'_, Contents>, Unavailable> {
         let contents = self.contents();
         if contents.is_down {
             return Err(Unavailable { what: "the index of sessions", source: "it is down".into() });
@@ -41,49 +42,49 @@ impl Index {
 }
 
 impl SessionIndex for Index {
-    async fn candidates(&self, sought: &Sought<'_>) -> Result<Option<Candidates>, Unavailable> {
-        let contents = self.reached()?;
-        if contents.filled.get(sought.org) != Some(&Filled::Whole) {
+    async fn candidates(&self, query: &IndexQuery<'_>) -> Result<Option<Candidates>, Unavailable> {
+        let contents = self.ensure_reachable()?;
+        if contents.backfill.get(query.org) != Some(&Backfill::Complete) {
             return Ok(None);
         }
         let meant = contents.sessions.values().filter(|one| {
-            one.key.org == *sought.org
-                && sought.user.is_none_or(|user| one.users.contains(user))
-                && sought.active.holds(one.last_activity)
-                && sought.terms.is_subset(&one.terms)
+            one.key.org == *query.org
+                && query.user.is_none_or(|user| one.users.contains(user))
+                && query.active.contains(one.last_activity)
+                && query.terms.is_subset(&one.terms)
         });
         let mut sessions: Vec<Candidate> = meant
             .map(|one| Candidate { last_activity: one.last_activity, session: one.key.session.clone() })
             .collect();
         sessions.sort_by(|one, other| other.cmp(one));
-        let are_all = contents.most == 0 || sessions.len() <= contents.most;
-        if !are_all {
-            sessions.truncate(contents.most);
+        let is_complete = contents.limit == 0 || sessions.len() <= contents.limit;
+        if !is_complete {
+            sessions.truncate(contents.limit);
         }
-        Ok(Some(Candidates { sessions, are_all }))
+        Ok(Some(Candidates { sessions, is_complete }))
     }
 }
 
-impl IndexSessions for Index {
+impl SessionIndexWriter for Index {
     async fn put(&self, sessions: &[Indexed]) -> Result<(), Unavailable> {
         let sessions = sessions.iter().map(|session| (session.key.clone(), session.clone()));
-        self.reached()?.sessions.extend(sessions);
+        self.ensure_reachable()?.sessions.extend(sessions);
         Ok(())
     }
 
-    async fn filled(&self, org: &OrgId) -> Result<Filled, Unavailable> {
-        Ok(self.reached()?.filled.get(org).cloned().unwrap_or(Filled::Nothing))
+    async fn backfill(&self, org: &OrgId) -> Result<Backfill, Unavailable> {
+        Ok(self.ensure_reachable()?.backfill.get(org).cloned().unwrap_or(Backfill::NotStarted))
     }
 
-    async fn note_filled(&self, org: &OrgId, filled: &Filled) -> Result<(), Unavailable> {
-        self.reached()?.filled.insert(org.clone(), filled.clone());
+    async fn set_backfill(&self, org: &OrgId, backfill: &Backfill) -> Result<(), Unavailable> {
+        self.ensure_reachable()?.backfill.insert(org.clone(), backfill.clone());
         Ok(())
     }
 }
 
-impl ForgetSessions for Index {
-    async fn forget(&self, session: &SessionKey) -> Result<Forgot, Unavailable> {
-        self.reached()?.sessions.remove(session);
-        Ok(Forgot::Yes)
+impl SessionIndexRemover for Index {
+    async fn delete(&self, session: &SessionKey) -> Result<DeleteOutcome, Unavailable> {
+        self.ensure_reachable()?.sessions.remove(session);
+        Ok(DeleteOutcome::Deleted)
     }
 }

@@ -1,4 +1,4 @@
-//! The ports of `turns` in memory: what their documentation says, and nothing an adapter adds.
+//! The ports of `turns` in memory: exactly as documented, and nothing that an adapter adds.
 
 mod index;
 mod objects;

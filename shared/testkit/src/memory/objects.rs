@@ -1,4 +1,4 @@
-//! The bucket: objects that are written once.
+//! The bucket: write-once objects.
 
 use std::{
     collections::BTreeMap,
@@ -8,12 +8,12 @@ use std::{
 use agent::answer::File;
 use bytes::Bytes;
 use contracts::Timestamp;
-use protocol::{id::SessionKey, payload::Payload, purge::Piece};
-use turns::ports::{Link, PURGED_VERSIONS, PayloadReads, Payloads, PurgePayloads, Unavailable};
+use protocol::{id::SessionKey, payload::Payload, purge::PurgeEntry};
+use turns::ports::{Link, PURGE_VERSION_PAGE_SIZE, PayloadReads, Payloads, PurgePayloads, Unavailable};
 
 use crate::ledger::{Event, Ledger};
 
-/// The bucket. Handles share it.
+/// The bucket. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Objects {
     stored: Arc<Mutex<BTreeMap<Payload, Bytes>>>,
@@ -26,7 +26,7 @@ impl Objects {
         Self { stored: Arc::default(), ledger }
     }
 
-    /// What is stored right now.
+    /// Returns the stored objects.
     pub fn stored(&self) -> MutexGuard<'_, BTreeMap<Payload, Bytes>> {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +51,7 @@ impl Payloads for Objects {
         let mut stored = self.stored();
         if !stored.contains_key(payload) {
             stored.insert(payload.clone(), body.clone());
-            self.ledger.note(Event::Stored { payload: payload.clone(), body });
+            self.ledger.record(Event::Stored { payload: payload.clone(), body });
         }
         Ok(())
     }
@@ -62,36 +62,36 @@ impl Payloads for Objects {
 
     async fn remove(&self, payload: &Payload) -> Result<(), Unavailable> {
         if self.stored().remove(payload).is_some() {
-            self.ledger.note(Event::Removed(payload.clone()));
+            self.ledger.record(Event::Removed(payload.clone()));
         }
         Ok(())
     }
 }
 
-/// The place of an object among others, and the session it belongs to.
+/// Returns the place of an object in its session.
 fn place(payload: &Payload) -> String {
     format!("{}/{:?}", payload.turn.turn, payload.kind)
 }
 
 impl PurgePayloads for Objects {
-    async fn versions(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
+    async fn versions(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
         let stored = self.stored();
         let of_session = stored.iter().filter(|(payload, _)| payload.turn.session == *session);
-        let mut pieces: Vec<Piece> = of_session
-            .map(|(payload, body)| Piece {
-                place: place(payload),
+        let mut entries: Vec<PurgeEntry> = of_session
+            .map(|(payload, body)| PurgeEntry {
+                sort_key: place(payload),
                 kind: "objects",
                 bytes: body.len() as u64,
                 payload: Some(payload.clone()),
             })
             .collect();
-        pieces.sort_by(|one, other| one.place.cmp(&other.place));
-        pieces.truncate(PURGED_VERSIONS);
-        Ok(pieces)
+        entries.sort_by(|one, other| one.sort_key.cmp(&other.sort_key));
+        entries.truncate(PURGE_VERSION_PAGE_SIZE);
+        Ok(entries)
     }
 
-    async fn remove_versions(&self, versions: &[Piece]) -> Result<(), Unavailable> {
-        self.stored().retain(|payload, _| !versions.iter().any(|piece| piece.place == place(payload)));
+    async fn remove_versions(&self, versions: &[PurgeEntry]) -> Result<(), Unavailable> {
+        self.stored().retain(|payload, _| !versions.iter().any(|entry| entry.sort_key == place(payload)));
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The table for whoever may read it.
+//! The reading half of the table.
 
 use agent::context::{AgentContext, ConversationContext};
 use contracts::{
@@ -7,15 +7,15 @@ use contracts::{
 };
 use futures::future::try_join;
 use protocol::{
-    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail},
     id::{SessionKey, TurnKey},
-    place::Place,
     purge::Purge,
     session::Session,
+    stream_position::StreamPosition,
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{Between, CHECKPOINTS_PAGE, ListError, Order, Page, Reads, Record, Unavailable};
+use turns::ports::{CHECKPOINT_PAGE_SIZE, ListError, Order, Page, Reads, Record, TimeRange, Unavailable};
 
 use super::{Contents, Table};
 
@@ -33,7 +33,7 @@ impl Reads for Table {
         Ok(keys.iter().filter_map(|key| contents.heads.get(key).cloned()).collect())
     }
 
-    // Two reads: whatever may come between them in the table does here.
+    // Two reads, between which anything that can happen in the table may happen.
     async fn session_and_turn(&self, key: &TurnKey) -> Result<(Option<Session>, Option<Turn>), Unavailable> {
         try_join(self.session(&key.session), self.turn(key)).await
     }
@@ -42,44 +42,44 @@ impl Reads for Table {
         Ok(self.contents().requests.get(key).cloned())
     }
 
-    async fn earlier(
+    async fn turns_before(
         &self,
         session: &SessionKey,
         before: u64,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Turn>, Unavailable> {
         let contents = self.contents();
         let of_session = contents.heads.values().filter(|turn| turn.key.session == *session);
         let mut turns: Vec<Turn> = of_session.filter(|turn| turn.sequence < before).cloned().collect();
         turns.sort_by_key(|turn| std::cmp::Reverse(turn.sequence));
-        turns.truncate(most);
+        turns.truncate(limit);
         Ok(turns)
     }
 
-    async fn takes_part(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
+    async fn is_participant(&self, session: &SessionKey, user: &UserId) -> Result<bool, Unavailable> {
         Ok(self.contents().participants.contains_key(&(session.clone(), user.clone())))
     }
 
     async fn checkpoints(
         &self,
         turn: &TurnKey,
-        after: Option<Place>,
+        after: Option<StreamPosition>,
     ) -> Result<Vec<Checkpoint>, Unavailable> {
         let contents = self.contents();
         let of_turn = contents.checkpoints.iter().filter(|((key, _), _)| key == turn);
-        let later = of_turn.filter(|((_, ends), _)| after.is_none_or(|after| *ends > after));
-        Ok(later.map(|(_, checkpoint)| checkpoint.clone()).take(CHECKPOINTS_PAGE).collect())
+        let later = of_turn.filter(|((_, end), _)| after.is_none_or(|after| *end > after));
+        Ok(later.map(|(_, checkpoint)| checkpoint.clone()).take(CHECKPOINT_PAGE_SIZE).collect())
     }
 
-    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<Place>, Unavailable> {
+    async fn last_checkpoint(&self, turn: &TurnKey) -> Result<Option<StreamPosition>, Unavailable> {
         let contents = self.contents();
-        Ok(contents.checkpoints.keys().filter(|(key, _)| key == turn).map(|(_, ends)| *ends).max())
+        Ok(contents.checkpoints.keys().filter(|(key, _)| key == turn).map(|(_, end)| *end).max())
     }
 
-    async fn segment(&self, turn: &TurnKey, ends: Place) -> Result<Vec<Checkpoint>, Unavailable> {
+    async fn segment(&self, turn: &TurnKey, end: StreamPosition) -> Result<Vec<Checkpoint>, Unavailable> {
         let contents = self.contents();
         let of_turn = contents.checkpoints.iter().filter(|((key, _), _)| key == turn);
-        let within = of_turn.filter(|((_, at), _)| at.segment == ends.segment && *at <= ends);
+        let within = of_turn.filter(|((_, at), _)| at.segment == end.segment && *at <= end);
         Ok(within.map(|(_, checkpoint)| checkpoint.clone()).collect())
     }
 
@@ -108,7 +108,7 @@ impl Reads for Table {
         session: &SessionKey,
         after: Option<u64>,
         order: Order,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Record>, Unavailable> {
         let contents = self.contents();
         let mut records: Vec<Record> = contents
@@ -127,7 +127,7 @@ impl Reads for Table {
         if order == Order::NewestFirst {
             records.reverse();
         }
-        records.truncate(most);
+        records.truncate(limit);
         Ok(records)
     }
 
@@ -138,46 +138,50 @@ impl Reads for Table {
     async fn mode_history(
         &self,
         session: &SessionKey,
-        before: Option<ModePlace>,
-        most: usize,
+        before: Option<ModeChangePosition>,
+        limit: usize,
     ) -> Result<Vec<ModeChange>, Unavailable> {
         let contents = self.contents();
-        let earlier = |place: &ModePlace| before.is_none_or(|before| *place < before);
+        let earlier = |place: &ModeChangePosition| before.is_none_or(|before| *place < before);
         let of_session = contents.modes.iter().filter(|((of, place), _)| of == session && earlier(place));
-        Ok(of_session.rev().take(most).map(|(_, change)| change.clone()).collect())
+        Ok(of_session.rev().take(limit).map(|(_, change)| change.clone()).collect())
     }
 
     async fn feedback(
         &self,
         turn: &TurnKey,
         after: Option<&UserId>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Feedback>, Unavailable> {
         let contents = self.contents();
         let of_turn = contents.feedback.iter().filter(|((of, _), _)| of == turn);
         let later = of_turn.filter(|((_, user), _)| after.is_none_or(|after| user > after));
-        Ok(later.map(|(_, said)| said.clone()).take(most).collect())
+        Ok(later.map(|(_, feedback)| feedback.clone()).take(limit).collect())
     }
 
-    async fn participants(&self, session: &SessionKey, most: usize) -> Result<Vec<Participant>, Unavailable> {
+    async fn participants(
+        &self,
+        session: &SessionKey,
+        limit: usize,
+    ) -> Result<Vec<Participant>, Unavailable> {
         let contents = self.contents();
         let of_session = contents.participants.iter().filter(|((of, _), _)| of == session);
-        Ok(of_session.map(|(_, participant)| participant.clone()).take(most).collect())
+        Ok(of_session.map(|(_, participant)| participant.clone()).take(limit).collect())
     }
 
     async fn sessions(
         &self,
         org: &OrgId,
         user: Option<&UserId>,
-        active: &Between,
-        most: usize,
+        active: &TimeRange,
+        limit: usize,
         after: Option<String>,
     ) -> Result<Page<Session>, ListError> {
         let contents = self.contents();
-        // The token names its list, so that one of another list is refused.
+        // The token contains its list, so that tokens of other lists are rejected.
         let list = format!("{org}|{}|", user.map_or("", UserId::as_str));
         let before = match &after {
-            Some(token) => Some(token.strip_prefix(&list).ok_or(ListError::BadToken)?),
+            Some(token) => Some(token.strip_prefix(&list).ok_or(ListError::InvalidToken)?),
             None => None,
         };
         let mut places: Vec<(String, &Session)> = contents
@@ -185,14 +189,14 @@ impl Reads for Table {
             .values()
             .filter(|session| session.key.org == *org && !session.is_purged())
             .filter_map(|session| Some((contents.activity(session, user)?, session)))
-            .filter(|((at, _), _)| active.holds(*at))
+            .filter(|((at, _), _)| active.contains(*at))
             .map(|((_, place), session)| (place, session))
             .filter(|(place, _)| before.is_none_or(|before| place.as_str() < before))
             .collect();
         places.sort_by(|one, other| other.0.cmp(&one.0));
         let next =
-            places.get(most).and_then(|_| places.get(most - 1)).map(|(place, _)| format!("{list}{place}"));
-        Ok(Page { items: places.into_iter().take(most).map(|(_, session)| session.clone()).collect(), next })
+            places.get(limit).and_then(|_| places.get(limit - 1)).map(|(place, _)| format!("{list}{place}"));
+        Ok(Page { items: places.into_iter().take(limit).map(|(_, session)| session.clone()).collect(), next })
     }
 }
 
@@ -205,7 +209,7 @@ impl Contents {
         })
     }
 
-    /// A session's place in the org's list, or in the list of a user who takes part in it.
+    /// Returns a session's place in the org's list, or in the list of a user who takes part in it.
     fn activity(&self, session: &Session, user: Option<&UserId>) -> Option<(Timestamp, String)> {
         let at = match user {
             None => session.last_activity,

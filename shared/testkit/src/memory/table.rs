@@ -1,4 +1,4 @@
-//! The table: heads, sessions and details, and the conditions on them.
+//! The table: heads, sessions and details, with their write conditions.
 
 use std::{
     collections::BTreeMap,
@@ -12,22 +12,22 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
-    place::Place,
-    purge::{Piece, Purge},
+    purge::{Purge, PurgeEntry},
     session::Session,
+    stream_position::StreamPosition,
     turn::Turn,
 };
 use turns::checkpoint::Checkpoint;
-use turns::ports::{PURGED_ITEMS, Page, PurgeStore, Store, Unavailable, WriteError};
+use turns::ports::{PURGE_ITEM_PAGE_SIZE, Page, PurgeStore, Store, Unavailable, WriteError};
 
 use crate::ledger::{Event, Ledger};
 
-/// How many candidates one page of the sparse index holds: few, so that pages matter in small tests.
+/// The page size of the sparse index. Small, so that small tests have several pages.
 const DUE_PAGE: usize = 3;
 
-/// What is stored.
+/// The stored items.
 #[derive(Debug, Default)]
 pub struct Contents {
     pub sessions: BTreeMap<SessionKey, Session>,
@@ -36,14 +36,14 @@ pub struct Contents {
     pub results: BTreeMap<TurnKey, ResultDetail>,
     pub participants: BTreeMap<(SessionKey, UserId), Participant>,
     pub feedback: BTreeMap<(TurnKey, UserId), Feedback>,
-    pub modes: BTreeMap<(SessionKey, ModePlace), ModeChange>,
-    pub checkpoints: BTreeMap<(TurnKey, Place), Checkpoint>,
+    pub modes: BTreeMap<(SessionKey, ModeChangePosition), ModeChange>,
+    pub checkpoints: BTreeMap<(TurnKey, StreamPosition), Checkpoint>,
     pub purges: BTreeMap<SessionKey, Purge>,
     pub agents: BTreeMap<(OrgId, AgentContextId), AgentContext>,
     pub conversations: BTreeMap<(OrgId, ConversationContextId), ConversationContext>,
 }
 
-/// The table. Handles share it.
+/// The table. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Table {
     contents: Arc<Mutex<Contents>>,
@@ -56,7 +56,7 @@ impl Table {
         Self { contents: Arc::default(), ledger }
     }
 
-    /// What is stored right now.
+    /// Returns the stored items.
     pub fn contents(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,23 +76,23 @@ impl Table {
 
     fn write_head(&self, contents: &mut Contents, change: &TurnChange) {
         let before = contents.heads.insert(change.after.key.clone(), change.after.clone());
-        self.ledger.note(Event::Head { before, after: change.after.clone() });
+        self.ledger.record(Event::Head { before, after: change.after.clone() });
     }
 
     fn apply(&self, contents: &mut Contents, commit: &Commit) {
         let after = commit.session.after.clone();
         let before = contents.sessions.insert(after.key.clone(), after.clone());
         let session = after.key.clone();
-        self.ledger.note(Event::Session { before, after });
+        self.ledger.record(Event::Session { before, after });
         for change in &commit.turns {
             self.write_head(contents, change);
         }
         if let Some(request) = &commit.request {
             contents.requests.insert(request.key.clone(), request.clone());
         }
-        if let Some(ended) = &commit.result {
-            contents.results.insert(ended.key.clone(), ended.clone());
-            self.ledger.note(Event::Result(ended.clone()));
+        if let Some(result) = &commit.result {
+            contents.results.insert(result.key.clone(), result.clone());
+            self.ledger.record(Event::Result(result.clone()));
         }
         if let Some(participant) = &commit.participant {
             contents.participants.insert((session.clone(), participant.user.clone()), participant.clone());
@@ -101,13 +101,13 @@ impl Table {
             contents.purges.insert(session.clone(), purge.clone());
         }
         for change in &commit.mode_changes {
-            contents.modes.insert((session.clone(), change.place), change.clone());
+            contents.modes.insert((session.clone(), change.position), change.clone());
         }
     }
 }
 
 impl Contents {
-    /// Whether every condition of a transaction holds.
+    /// Returns true if all conditions of a transaction hold.
     fn allows(&self, commit: &Commit) -> bool {
         let session = &commit.session.after.key;
         let new = |there: bool| !there;
@@ -121,7 +121,7 @@ impl Contents {
             && commit
                 .mode_changes
                 .iter()
-                .all(|change| new(self.modes.contains_key(&(session.clone(), change.place))))
+                .all(|change| new(self.modes.contains_key(&(session.clone(), change.position))))
     }
 }
 
@@ -129,7 +129,7 @@ impl Store for Table {
     async fn write_turn(&self, change: &TurnChange) -> Result<(), WriteError> {
         let mut contents = self.contents();
         if !change.condition.holds(contents.heads.get(&change.after.key)) {
-            return Err(WriteError::Lost);
+            return Err(WriteError::ConditionFailed);
         }
         self.write_head(&mut contents, change);
         Ok(())
@@ -138,15 +138,15 @@ impl Store for Table {
     async fn commit(&self, commit: &Commit) -> Result<(), WriteError> {
         let mut contents = self.contents();
         if !contents.allows(commit) {
-            return Err(WriteError::Lost);
+            return Err(WriteError::ConditionFailed);
         }
         self.apply(&mut contents, commit);
         Ok(())
     }
 
-    async fn put_result_detail(&self, ended: &ResultDetail) -> Result<(), Unavailable> {
-        self.contents().results.insert(ended.key.clone(), ended.clone());
-        self.ledger.note(Event::Result(ended.clone()));
+    async fn put_result_detail(&self, result: &ResultDetail) -> Result<(), Unavailable> {
+        self.contents().results.insert(result.key.clone(), result.clone());
+        self.ledger.record(Event::Result(result.clone()));
         Ok(())
     }
 
@@ -165,13 +165,13 @@ impl Store for Table {
         }
         let key = (feedback.turn.clone(), feedback.by.id.clone());
         let created = contents.feedback.get(&key).map_or(feedback.created, |before| before.created);
-        let kept = Feedback { created, ..feedback.clone() };
-        contents.feedback.insert(key, kept.clone());
-        Ok(Some(kept))
+        let stored = Feedback { created, ..feedback.clone() };
+        contents.feedback.insert(key, stored.clone());
+        Ok(Some(stored))
     }
 
     async fn put_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Unavailable> {
-        let at = (checkpoint.key.clone(), checkpoint.ends);
+        let at = (checkpoint.key.clone(), checkpoint.end);
         self.contents().checkpoints.insert(at, checkpoint.clone());
         Ok(())
     }
@@ -197,40 +197,40 @@ impl Store for Table {
     }
 }
 
-/// Any fixed function of the turn does.
+/// Any fixed function of the turn will do.
 fn shard_of(turn: &Turn) -> u8 {
     let digit = turn.fingerprint.to_string().chars().next().and_then(|digit| digit.to_digit(16));
     u8::try_from(digit.unwrap_or(0)).unwrap_or(0)
 }
 
 impl Contents {
-    /// The items of a session but for itself and the record of its purge, by their places.
-    fn pieces(&self, session: &SessionKey) -> BTreeMap<String, &'static str> {
+    /// Returns the items of a session without itself and its purge record, by their places.
+    fn purge_entries(&self, session: &SessionKey) -> BTreeMap<String, &'static str> {
         let of = |key: &TurnKey| key.session == *session;
         let heads = self.heads.keys().filter(|key| of(key));
-        let mut pieces: BTreeMap<String, &'static str> =
+        let mut entries: BTreeMap<String, &'static str> =
             heads.map(|key| (format!("TURN#{}", key.turn), "turns")).collect();
         let requests = self.requests.keys().filter(|key| of(key));
-        pieces.extend(requests.map(|key| (format!("TURN#{}#ASKED", key.turn), "requests")));
+        entries.extend(requests.map(|key| (format!("TURN#{}#REQUEST", key.turn), "requests")));
         let results = self.results.keys().filter(|key| of(key));
-        pieces.extend(results.map(|key| (format!("TURN#{}#ENDED", key.turn), "results")));
+        entries.extend(results.map(|key| (format!("TURN#{}#RESULT", key.turn), "results")));
         let users = self.participants.keys().filter(|(key, _)| key == session);
-        pieces.extend(users.map(|(_, user)| (format!("USER#{user}"), "participants")));
+        entries.extend(users.map(|(_, user)| (format!("USER#{user}"), "participants")));
         let modes = self.modes.keys().filter(|(key, _)| key == session);
-        pieces.extend(modes.map(|(_, place)| (format!("MODE#{place}"), "mode_changes")));
+        entries.extend(modes.map(|(_, place)| (format!("MODE#{place}"), "mode_changes")));
         let said = self.feedback.keys().filter(|(key, _)| of(key));
-        pieces.extend(said.map(|(key, user)| (format!("FEEDBACK#{}#{user}", key.turn), "feedback")));
+        entries.extend(said.map(|(key, user)| (format!("FEEDBACK#{}#{user}", key.turn), "feedback")));
         let checkpoints = self.checkpoints.keys().filter(|(key, _)| of(key));
-        pieces.extend(
-            checkpoints.map(|(key, ends)| (format!("STREAM#{}#{}", key.turn, ends.id()), "checkpoints")),
+        entries.extend(
+            checkpoints.map(|(key, end)| (format!("STREAM#{}#{}", key.turn, end.event_id()), "checkpoints")),
         );
-        pieces
+        entries
     }
 
-    /// How many items there are of a session but for itself and the record of its purge.
+    /// Returns the number of a session's items, without itself and its purge record.
     #[must_use]
-    pub fn left_of(&self, session: &SessionKey) -> usize {
-        self.pieces(session).len()
+    pub fn items_left(&self, session: &SessionKey) -> usize {
+        self.purge_entries(session).len()
     }
 }
 
@@ -238,31 +238,33 @@ impl PurgeStore for Table {
     async fn write_purge(&self, purge: &Purge) -> Result<(), WriteError> {
         let mut contents = self.contents();
         let stored = contents.purges.get_mut(&purge.key).filter(|stored| stored.rev == purge.rev);
-        let Some(stored) = stored else { return Err(WriteError::Lost) };
+        let Some(stored) = stored else { return Err(WriteError::ConditionFailed) };
         *stored = Purge { rev: purge.rev + 1, ..purge.clone() };
         Ok(())
     }
 
-    async fn items(&self, session: &SessionKey) -> Result<Vec<Piece>, Unavailable> {
-        let pieces = self.contents().pieces(session).into_iter().take(PURGED_ITEMS);
-        Ok(pieces.map(|(place, kind)| Piece { place, kind, bytes: 0, payload: None }).collect())
+    async fn items(&self, session: &SessionKey) -> Result<Vec<PurgeEntry>, Unavailable> {
+        let entries = self.contents().purge_entries(session).into_iter().take(PURGE_ITEM_PAGE_SIZE);
+        Ok(entries
+            .map(|(place, kind)| PurgeEntry { sort_key: place, kind, bytes: 0, payload: None })
+            .collect())
     }
 
-    async fn remove_items(&self, session: &SessionKey, items: &[Piece]) -> Result<(), Unavailable> {
+    async fn remove_items(&self, session: &SessionKey, items: &[PurgeEntry]) -> Result<(), Unavailable> {
         let mut contents = self.contents();
-        let gone = |place: String| items.iter().any(|piece| piece.place == place);
+        let is_removed = |place: String| items.iter().any(|entry| entry.sort_key == place);
         let other = |key: &TurnKey| key.session != *session;
-        contents.heads.retain(|key, _| other(key) || !gone(format!("TURN#{}", key.turn)));
-        contents.requests.retain(|key, _| other(key) || !gone(format!("TURN#{}#ASKED", key.turn)));
-        contents.results.retain(|key, _| other(key) || !gone(format!("TURN#{}#ENDED", key.turn)));
-        contents.participants.retain(|(key, user), _| key != session || !gone(format!("USER#{user}")));
-        contents.modes.retain(|(key, place), _| key != session || !gone(format!("MODE#{place}")));
+        contents.heads.retain(|key, _| other(key) || !is_removed(format!("TURN#{}", key.turn)));
+        contents.requests.retain(|key, _| other(key) || !is_removed(format!("TURN#{}#REQUEST", key.turn)));
+        contents.results.retain(|key, _| other(key) || !is_removed(format!("TURN#{}#RESULT", key.turn)));
+        contents.participants.retain(|(key, user), _| key != session || !is_removed(format!("USER#{user}")));
+        contents.modes.retain(|(key, place), _| key != session || !is_removed(format!("MODE#{place}")));
         contents
             .feedback
-            .retain(|(key, user), _| other(key) || !gone(format!("FEEDBACK#{}#{user}", key.turn)));
-        contents
-            .checkpoints
-            .retain(|(key, ends), _| other(key) || !gone(format!("STREAM#{}#{}", key.turn, ends.id())));
+            .retain(|(key, user), _| other(key) || !is_removed(format!("FEEDBACK#{}#{user}", key.turn)));
+        contents.checkpoints.retain(|(key, end), _| {
+            other(key) || !is_removed(format!("STREAM#{}#{}", key.turn, end.event_id()))
+        });
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! A scripted model: every call gets another answer, so that no two can be taken for each other. It calls
-//! the tools that the instruction spells, and holds whoever chains from a reply to answering its calls.
+//! A mock model. Every reply is different, so that none can be mistaken for another. It makes the calls that the
+//! instruction spells, and requires every continuation to answer them.
 
 mod calls;
 mod provider;
@@ -7,59 +7,60 @@ mod provider;
 use std::time::Duration;
 
 use agent::model::{
-    Chain, Error, FunctionCall, Instruction, Item, Model, Observer, Reply, Request, Told, ToolOutput,
+    Chain, Error, FunctionCall, HistoryItem, Instruction, Model, Observer, Reply, ReplyItem, Request,
+    ToolOutput,
 };
 use contracts::Usage;
 use protocol::id::TurnKey;
 use turns::ports::Timer;
 
-use provider::Stored;
+use provider::StoredResponse;
 
 pub use calls::is_clients;
 pub use provider::Provider;
 
 use crate::{
     fault::{Effect, Fault},
-    ledger::{Event, SentRequest},
+    ledger::{Event, ModelRequest},
     schedule::Process,
 };
 
-/// How the model behaves.
+/// The behaviour of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Script {
-    /// The longest a reply takes.
-    pub slowest: Duration,
-    /// Replies that are errors, in parts of a hundred.
-    pub errors: u32,
-    /// Chained requests whose chain the model has forgotten, in parts of a hundred.
-    pub forgets: u32,
+    /// The longest latency of a reply.
+    pub max_latency: Duration,
+    /// The percentage of replies that are errors.
+    pub error_percent: u32,
+    /// The percentage of chained requests whose chain is lost.
+    pub chain_loss_percent: u32,
 }
 
 impl Script {
-    /// Answers at once, always.
-    pub const PROMPT: Self = Self { slowest: Duration::ZERO, errors: 0, forgets: 0 };
+    /// Always replies at once.
+    pub const PROMPT: Self = Self { max_latency: Duration::ZERO, error_percent: 0, chain_loss_percent: 0 };
 }
 
-/// The model as one process of one turn reaches it.
+/// The model as one process of one turn uses it.
 #[derive(Debug, Clone)]
-pub struct ScriptedModel {
+pub struct MockModel {
     pub script: Script,
     pub provider: Provider,
     pub process: Process,
     pub turn: TurnKey,
 }
 
-/// Notes that a call is over, also when it is dropped.
-struct UnderWay<'a>(&'a ScriptedModel);
+/// Records the end of a call, even if it is dropped.
+struct CallGuard<'a>(&'a MockModel);
 
-impl Drop for UnderWay<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         let (process, turn) = (self.0.process.id(), self.0.turn.clone());
-        self.0.process.ledger().note(Event::ModelLeft { process, turn });
+        self.0.process.ledger().record(Event::ModelCallEnded { process, turn });
     }
 }
 
-impl Model for ScriptedModel {
+impl Model for MockModel {
     async fn reply(
         &self,
         request: &Request,
@@ -67,17 +68,17 @@ impl Model for ScriptedModel {
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
         let (process, turn) = (self.process.id(), self.turn.clone());
-        let sent = SentRequest::of(request);
-        self.process.ledger().note(Event::ModelCalled { process, turn, sent });
-        let _under_way = UnderWay(self);
+        let sent = ModelRequest::new(request);
+        self.process.ledger().record(Event::ModelCalled { process, turn, sent });
+        let _guard = CallGuard(self);
         let fault = self.process.reach(Effect::CallModel).await;
-        let takes = self.takes();
-        self.process.sleep(takes.min(deadline)).await;
+        let latency = self.latency();
+        self.process.sleep(latency.min(deadline)).await;
         let reply = match fault {
             Some(Fault::NotApplied) => Err(Error::UNAVAILABLE),
             Some(Fault::Throttled(_)) => Err(Error::RateLimited { retry_after: None }),
-            Some(Fault::ReplyLost | Fault::LandsLate) => Err(Error::TimedOut),
-            _ if takes > deadline => Err(Error::TimedOut),
+            Some(Fault::ReplyLost | Fault::AppliedLate) => Err(Error::TimedOut),
+            _ if latency > deadline => Err(Error::TimedOut),
             _ => self.answer(request, observer),
         };
         if let Ok(reply) = &reply {
@@ -88,20 +89,20 @@ impl Model for ScriptedModel {
     }
 }
 
-/// Whether every call that is told has its output, in the message that follows it.
-fn all_answered(told: &[Told], outputs: &[ToolOutput]) -> bool {
+/// Returns true if every call in the history has its output in the message that follows.
+fn all_calls_answered(history: &[HistoryItem], outputs: &[ToolOutput]) -> bool {
     let mut open: Vec<&FunctionCall> = Vec::new();
     let answers = |outputs: &[ToolOutput], open: &mut Vec<&FunctionCall>| {
         let all = open.iter().map(|call| &call.call_id).eq(outputs.iter().map(|output| &output.call.call_id));
         open.clear();
         all
     };
-    let before = told.iter().all(|told| match told {
-        Told::Said(message) => answers(&message.tool_outputs, &mut open),
-        Told::Replied(items) => {
+    let before = history.iter().all(|item| match item {
+        HistoryItem::Message(message) => answers(&message.tool_outputs, &mut open),
+        HistoryItem::Reply(items) => {
             open.extend(items.iter().filter_map(|item| match item {
-                Item::Call(call) => Some(call),
-                Item::Text(_) | Item::Reasoning(_) | Item::Hosted(_) => None,
+                ReplyItem::Call(call) => Some(call),
+                ReplyItem::Text(_) | ReplyItem::Reasoning(_) | ReplyItem::Hosted(_) => None,
             }));
             true
         }
@@ -109,23 +110,24 @@ fn all_answered(told: &[Told], outputs: &[ToolOutput]) -> bool {
     before && answers(outputs, &mut open)
 }
 
-impl ScriptedModel {
-    fn takes(&self) -> Duration {
+impl MockModel {
+    fn latency(&self) -> Duration {
         let clock = self.process.clock();
-        let slowest = if clock.is_calm() { Duration::from_secs(2) } else { self.script.slowest };
-        // Most replies are quick; some take all the time they may.
+        let max_latency =
+            if clock.faults_stopped() { Duration::from_secs(2) } else { self.script.max_latency };
+        // Most replies are quick, and a few take the whole time.
         let part = clock.draw(fastrand::Rng::f64).powi(3);
-        self.script.slowest.min(slowest).mul_f64(part)
+        self.script.max_latency.min(max_latency).mul_f64(part)
     }
 
     fn answer(&self, request: &Request, observer: &mut Observer<'_>) -> Result<Reply, Error> {
-        let earlier = self.earlier(request)?;
+        let previous_reply = self.previous_reply(request)?;
         let draw = self.process.clock().draw(|chance| chance.u32(0..100));
         let is_chained = matches!(request.chain, Chain::Continues { .. });
-        if is_chained && draw < self.script.forgets {
+        if is_chained && draw < self.script.chain_loss_percent {
             return Err(Error::ChainLost);
         }
-        if draw >= 100 - self.script.errors {
+        if draw >= 100 - self.script.error_percent {
             return Err(Error::UNAVAILABLE);
         }
         let number = self.provider.next();
@@ -133,9 +135,9 @@ impl ScriptedModel {
             Instruction::User(text) => text.as_str(),
             Instruction::FilesAlone | Instruction::ToolResults => "",
         };
-        // A request that begins a chain in the middle of a turn tells the instruction again, with what was done.
-        let mut to_come = match earlier {
-            Some(earlier) if !request.message.tool_outputs.is_empty() => earlier.to_come,
+        // A request that starts a chain in the middle of a turn repeats the instruction with the calls so far.
+        let mut remaining = match previous_reply {
+            Some(previous_reply) if !request.message.tool_outputs.is_empty() => previous_reply.remaining,
             Some(_) | None => calls::script(instruction),
         };
         observer.usage = Some(Usage {
@@ -144,30 +146,29 @@ impl ScriptedModel {
             total_tokens: number + 1,
             ..Usage::default()
         });
-        let word = if to_come.is_empty() { String::new() } else { to_come.remove(0) };
-        let calls = calls::of(&word, number);
+        let word = if remaining.is_empty() { String::new() } else { remaining.remove(0) };
+        let calls = calls::parse(&word, number);
         assert!(calls::are_offered(&calls, request), "a scripted tool is not offered: {calls:?}");
         let response_id = provider::response_id(number);
         let kept = request.store;
-        let stored = Stored { model: request.model.clone(), kept, calls: calls.clone(), to_come };
+        let stored = StoredResponse { model: request.model.clone(), kept, calls: calls.clone(), remaining };
         self.provider.store(response_id.clone(), stored);
         Ok(Reply {
             response_id,
             model: request.model.clone(),
             text: format!("Answer {number} to: {instruction}"),
             calls,
-            kept,
-            cut_short: false,
-            restated: false,
+            is_stored: kept,
+            is_truncated: false,
+            replaces_stream: false,
             reasoning: Vec::new(),
             hosted: Vec::new(),
         })
     }
 
-    /// The reply that the request goes on from: the response that it chains from, or the one whose calls it
-    /// answers. Like the real one, the provider refuses a request that leaves a call without an output; I6 is
-    /// judged by what is noted here.
-    fn earlier(&self, request: &Request) -> Result<Option<Stored>, Error> {
+    /// Returns the reply that the request continues: the response that it chains from, or the one whose calls it
+    /// answers. Like a real provider, rejects a request with unanswered calls. Records what the check of I6 needs.
+    fn previous_reply(&self, request: &Request) -> Result<Option<StoredResponse>, Error> {
         let (turn, outputs) = (self.turn.clone(), request.message.tool_outputs.clone());
         let stored = match &request.chain {
             Chain::Continues { previous_response_id } => {
@@ -175,23 +176,23 @@ impl ScriptedModel {
                 if stored.model != request.model {
                     let (wrote, model) = (stored.model.clone(), request.model.clone());
                     let turn = turn.clone();
-                    self.process.ledger().note(Event::ChainedAcross { turn, wrote, model });
+                    self.process.ledger().record(Event::ChainedAcrossModels { turn, wrote, model });
                 }
                 stored
             }
-            Chain::Initial { told, .. } => {
+            Chain::Initial { history, .. } => {
                 let Some(last) = outputs.last() else { return Ok(None) };
-                let Some(stored) = self.provider.that_called(&last.call) else {
+                let Some(stored) = self.provider.response_with_call(&last.call) else {
                     return Err(Error::Rejected { status: 400 });
                 };
-                if !all_answered(told, &outputs) {
+                if !all_calls_answered(history, &outputs) {
                     return Err(Error::Rejected { status: 400 });
                 }
                 stored
             }
         };
         let is_answered = stored.calls.iter().eq(outputs.iter().map(|output| &output.call));
-        self.process.ledger().note(Event::Chained { turn, calls: stored.calls.clone(), outputs });
+        self.process.ledger().record(Event::Chained { turn, calls: stored.calls.clone(), outputs });
         if is_answered { Ok(Some(stored)) } else { Err(Error::Rejected { status: 400 }) }
     }
 }

@@ -1,4 +1,4 @@
-//! The provider's own memory: what came of each request, and which responses can be chained from.
+//! The provider's state: its responses, and which of them can be continued.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,42 +6,42 @@ use std::{
 };
 
 use agent::model::FunctionCall;
-use protocol::purge::LeftUpstream;
-use turns::ports::{Unavailable, UpstreamResponses};
+use protocol::purge::ProviderResponseRef;
+use turns::ports::{ProviderResponseRemover, Unavailable};
 
 use super::calls;
 
 /// A response.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Stored {
+pub(super) struct StoredResponse {
     /// The model that wrote it.
     pub(super) model: String,
-    /// Whether it was to be kept: only then it can be chained from.
+    /// Set if the provider stores it. Only then it can be continued.
     pub(super) kept: bool,
     /// The calls that it made.
     pub(super) calls: Vec<FunctionCall>,
-    /// The replies that are to come: a word each, see [`super::calls`].
-    pub(super) to_come: Vec<String>,
+    /// The replies to come, one word each, see [`super::calls`].
+    pub(super) remaining: Vec<String>,
 }
 
 #[derive(Debug, Default)]
 struct Memory {
     calls: u64,
-    stored: BTreeMap<String, Stored>,
-    refuses_to_remove: bool,
+    stored: BTreeMap<String, StoredResponse>,
+    refuse_removals: bool,
 }
 
-/// The id of the n-th reply.
+/// Returns the id of the nth reply.
 pub(super) fn response_id(number: u64) -> String {
     format!("resp_{number}")
 }
 
-/// The provider of a run. Handles share it.
+/// The provider of a run. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Provider(Arc<Mutex<Memory>>);
 
 impl Provider {
-    /// How many replies it gave.
+    /// Returns the number of replies so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.memory().calls
@@ -53,30 +53,30 @@ impl Provider {
         memory.calls
     }
 
-    pub(super) fn recall(&self, response: &str) -> Option<Stored> {
+    pub(super) fn recall(&self, response: &str) -> Option<StoredResponse> {
         self.memory().stored.get(response).filter(|stored| stored.kept).cloned()
     }
 
-    /// The response that made a call, kept or not: whoever wrote the script knows it.
-    pub(super) fn that_called(&self, call: &FunctionCall) -> Option<Stored> {
-        self.memory().stored.get(&response_id(calls::reply_of(call)?)).cloned()
+    /// Returns the response that made a call, whether it is stored or not.
+    pub(super) fn response_with_call(&self, call: &FunctionCall) -> Option<StoredResponse> {
+        self.memory().stored.get(&response_id(calls::reply_number(call)?)).cloned()
     }
 
-    pub(super) fn store(&self, response: String, stored: Stored) {
+    pub(super) fn store(&self, response: String, stored: StoredResponse) {
         self.memory().stored.insert(response, stored);
     }
 
-    /// The ids of the responses that it keeps.
+    /// Returns the ids of the stored responses.
     #[must_use]
-    pub fn kept(&self) -> BTreeSet<String> {
+    pub fn stored_responses(&self) -> BTreeSet<String> {
         let memory = self.memory();
         let kept = memory.stored.iter().filter(|(_, stored)| stored.kept);
         kept.map(|(id, _)| id.clone()).collect()
     }
 
-    /// From now on it removes nothing, or does again.
-    pub fn refuses_to_remove(&self, refuses: bool) {
-        self.memory().refuses_to_remove = refuses;
+    /// Turns the rejection of removals on or off.
+    pub fn refuse_removals(&self, refuses: bool) {
+        self.memory().refuse_removals = refuses;
     }
 
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
@@ -84,10 +84,10 @@ impl Provider {
     }
 }
 
-impl UpstreamResponses for Provider {
-    async fn remove(&self, response: &LeftUpstream) -> Result<(), Unavailable> {
+impl ProviderResponseRemover for Provider {
+    async fn remove(&self, response: &ProviderResponseRef) -> Result<(), Unavailable> {
         let mut memory = self.memory();
-        if memory.refuses_to_remove {
+        if memory.refuse_removals {
             return Err(Unavailable { what: "the provider", source: "it removes nothing".into() });
         }
         memory.stored.remove(&response.response_id);

@@ -1,7 +1,7 @@
-//! Virtual time: tasks that interleave at every port call, the same way every time for a seed.
+//! Virtual time: tasks interleave at every port call, in the same way for a seed.
 //!
-//! There is one thread and no runtime. A task waits for nothing but instants; the earliest comes next,
-//! and a draw from the seed decides between equals. A crash drops a task's future where it stands.
+//! There is one thread and no runtime. Tasks wait only for points in time. The earliest comes next, and the seed
+//! breaks ties. A crash drops a task's future where it is.
 
 mod process;
 
@@ -15,21 +15,21 @@ use std::{
 pub use process::{Faults, Process};
 
 use crate::clock::Wake;
-pub use crate::clock::{Clock, Cue, Pace, ProcessId};
+pub use crate::clock::{Alarm, Clock, Latency, ProcessId};
 pub use crate::trace::Trace;
 
-/// A run that takes more wake-ups than this does not end.
-const MOST_WAKES: u64 = 2_000_000;
+/// The most wake-ups of a run. More mean that it doesn't end.
+const MAX_WAKES: u64 = 2_000_000;
 
-/// Something the driver of a run has to react to.
+/// An event that the driver of a run reacts to.
 #[derive(Debug)]
-pub enum Happened<T> {
-    /// A task came to its end.
+pub enum RunEvent<T> {
+    /// A task finished.
     Finished(ProcessId, T),
-    /// A task crashed; nobody will hear from it.
+    /// A task crashed and will never report back.
     Crashed(ProcessId),
-    /// An instant that the driver asked for.
-    Cue(Cue),
+    /// An alarm that the driver set.
+    Alarm(Alarm),
 }
 
 type Task<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -42,10 +42,10 @@ pub struct Schedule<T> {
 }
 
 impl<T> Schedule<T> {
-    /// A run that `seed` decides.
+    /// Creates a run that `seed` determines.
     #[must_use]
-    pub fn new(seed: u64, pace: Pace, verbose: bool) -> Self {
-        Self { clock: Clock::new(seed, pace, verbose), tasks: BTreeMap::new(), wakes: 0 }
+    pub fn new(seed: u64, latency: Latency, verbose: bool) -> Self {
+        Self { clock: Clock::new(seed, latency, verbose), tasks: BTreeMap::new(), wakes: 0 }
     }
 
     #[must_use]
@@ -59,29 +59,28 @@ impl<T> Schedule<T> {
         self.clock.wake_at(self.clock.monotonic(), Wake::Task(process.id()));
     }
 
-    /// Kills a process wherever it stands. False when it is over already.
+    /// Kills a process wherever it is. Returns false if it has already finished.
     pub fn kill(&mut self, process: ProcessId) -> bool {
         self.tasks.remove(&process).is_some()
     }
 
-    /// How many tasks are under way.
+    /// Returns the number of running tasks.
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Runs until something happens that concerns the driver; none when nothing ever will, or not
-    /// before `until`.
-    pub fn next(&mut self, until: Duration) -> Option<Happened<T>> {
+    /// Runs until something happens that concerns the driver. Returns `None` if nothing will, or not before `until`.
+    pub fn next(&mut self, until: Duration) -> Option<RunEvent<T>> {
         while let Some(wake) = self.clock.pop(until) {
             self.wakes += 1;
-            assert!(self.wakes < MOST_WAKES, "the run does not end");
+            assert!(self.wakes < MAX_WAKES, "the run does not end");
             match wake {
-                Wake::Cue(cue) => return Some(Happened::Cue(cue)),
-                Wake::Late(id) => self.land(id),
+                Wake::Alarm(alarm) => return Some(RunEvent::Alarm(alarm)),
+                Wake::DelayedEffect(id) => self.land(id),
                 Wake::Task(id) => {
-                    if let Some(happened) = self.poll(id) {
-                        return Some(happened);
+                    if let Some(event) = self.poll(id) {
+                        return Some(event);
                     }
                 }
             }
@@ -89,27 +88,27 @@ impl<T> Schedule<T> {
         None
     }
 
-    fn poll(&mut self, id: ProcessId) -> Option<Happened<T>> {
+    fn poll(&mut self, id: ProcessId) -> Option<RunEvent<T>> {
         let task = self.tasks.get_mut(&id)?;
         let polled = task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         if self.clock.take_crashed(id) {
             self.tasks.remove(&id);
-            return Some(Happened::Crashed(id));
+            return Some(RunEvent::Crashed(id));
         }
         match polled {
             Poll::Ready(done) => {
                 self.tasks.remove(&id);
-                Some(Happened::Finished(id, done))
+                Some(RunEvent::Finished(id, done))
             }
             Poll::Pending => None,
         }
     }
 
-    /// Applies an effect whose sender has stopped waiting for it.
+    /// Applies an effect whose sender has stopped waiting.
     fn land(&self, id: u64) {
-        if let Some(mut late) = self.clock.take_late(id) {
-            // In-memory ports never wait, so one poll is all of it.
-            let _ = late.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if let Some(mut effect) = self.clock.take_delayed_effect(id) {
+            // In-memory ports never wait, so one poll suffices.
+            let _ = effect.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A simulated process: one invocation, with its own view of time and its own bad luck.
+//! A simulated process: one invocation, with its own view of time and its own faults.
 
 use std::{
     collections::BTreeMap,
@@ -17,20 +17,20 @@ use crate::{
     ledger::{Event, Ledger},
 };
 
-/// Which effects of a process fail.
+/// The faults of a process.
 #[derive(Debug, Clone, Default)]
 pub enum Faults {
-    /// None.
+    /// No faults.
     #[default]
     None,
-    /// These, counted from zero in the order in which the process reaches them.
-    At(BTreeMap<usize, Fault>),
-    /// Every effect of this kind.
-    Reaching(Effect, Fault),
-    /// The effect of this kind before which so many of its kind were reached.
+    /// These faults, by the index of the effect in the order in which the process reaches them.
+    AtIndex(BTreeMap<usize, Fault>),
+    /// A fault at every effect of this kind.
+    EveryOfKind(Effect, Fault),
+    /// A fault at the effect of this kind with this index.
     Nth(Effect, usize, Fault),
-    /// Any, as the seed has it.
-    Drawn(Rates),
+    /// Random faults.
+    Random(Rates),
 }
 
 #[derive(Debug)]
@@ -39,40 +39,40 @@ struct Inner {
     name: String,
     clock: Clock,
     ledger: Ledger,
-    wall_ahead_millis: i64,
+    wall_offset_millis: i64,
     faults: Faults,
     reached: Mutex<Vec<Effect>>,
     throttled: Mutex<u32>,
-    cut_off: Option<Range<Duration>>,
+    partition: Option<Range<Duration>>,
 }
 
-/// A process. Handles share it.
+/// A process. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Process(Arc<Inner>);
 
 impl Process {
     #[must_use]
     pub fn new(id: ProcessId, name: String, clock: Clock, ledger: Ledger, faults: Faults) -> Self {
-        let cut_off = match &faults {
-            Faults::Drawn(rates) => clock.draw(|chance| rates.cut_off(chance)),
-            Faults::None | Faults::At(_) | Faults::Reaching(..) | Faults::Nth(..) => None,
+        let partition = match &faults {
+            Faults::Random(rates) => clock.draw(|chance| rates.partition(chance)),
+            Faults::None | Faults::AtIndex(_) | Faults::EveryOfKind(..) | Faults::Nth(..) => None,
         };
-        let cut_off = cut_off.map(|(from, to)| clock.monotonic() + from..clock.monotonic() + to);
-        // Clocks of different machines differ by a little.
-        let wall_ahead_millis = match faults {
-            Faults::Drawn(_) => clock.draw(|chance| chance.i64(-400..=400)),
-            Faults::None | Faults::At(_) | Faults::Reaching(..) | Faults::Nth(..) => 0,
+        let partition = partition.map(|(from, to)| clock.monotonic() + from..clock.monotonic() + to);
+        // Clocks of different machines differ slightly.
+        let wall_offset_millis = match faults {
+            Faults::Random(_) => clock.draw(|chance| chance.i64(-400..=400)),
+            Faults::None | Faults::AtIndex(_) | Faults::EveryOfKind(..) | Faults::Nth(..) => 0,
         };
         Self(Arc::new(Inner {
             id,
             name,
             clock,
             ledger,
-            wall_ahead_millis,
+            wall_offset_millis,
             faults,
             reached: Mutex::default(),
             throttled: Mutex::default(),
-            cut_off,
+            partition,
         }))
     }
 
@@ -91,23 +91,23 @@ impl Process {
         &self.0.ledger
     }
 
-    /// The effects this process has reached so far, in order.
+    /// Returns the effects that this process has reached so far, in order.
     #[must_use]
     pub fn reached(&self) -> Vec<Effect> {
         self.0.reached.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// On the way to an effect: what is going to happen to it. Never returns when the process crashes.
+    /// Draws the fault of an effect before it is applied. Never returns if the process crashes.
     pub(crate) async fn reach(&self, effect: Effect) -> Option<Fault> {
-        let cut_off = effect != Effect::CallModel && self.is_cut_off();
-        let latency = if cut_off { self.0.clock.timeout() } else { self.0.clock.latency() };
+        let partition = effect != Effect::CallModel && self.is_partitioned();
+        let latency = if partition { self.0.clock.timeout() } else { self.0.clock.latency() };
         self.pass(latency).await;
-        // What was on its way when the network went may still arrive, long after its sender gave up.
+        // Messages under way when the network went may still arrive, long after their sender gave up.
         let lost = || match self.0.clock.draw(fastrand::Rng::bool) {
             true => Fault::NotApplied,
-            false => Fault::LandsLate,
+            false => Fault::AppliedLate,
         };
-        let fault = self.fault(effect).or_else(|| cut_off.then(lost));
+        let fault = self.fault(effect).or_else(|| partition.then(lost));
         self.0.clock.trace_effect(self.0.id, &self.0.name, effect, fault);
         if fault == Some(Fault::CrashBefore) {
             self.crash().await;
@@ -115,7 +115,7 @@ impl Process {
         fault
     }
 
-    /// On the way back from it.
+    /// Finishes an effect after it was applied.
     pub(crate) async fn leave(&self, fault: Option<Fault>) {
         if fault == Some(Fault::CrashAfter) {
             self.crash().await;
@@ -123,10 +123,10 @@ impl Process {
         self.pass(self.0.clock.latency()).await;
     }
 
-    /// Whether nothing that this process sends arrives.
-    fn is_cut_off(&self) -> bool {
+    /// Returns true if nothing that this process sends arrives.
+    fn is_partitioned(&self) -> bool {
         let now = self.0.clock.monotonic();
-        !self.0.clock.is_calm() && self.0.cut_off.as_ref().is_some_and(|times| times.contains(&now))
+        !self.0.clock.faults_stopped() && self.0.partition.as_ref().is_some_and(|times| times.contains(&now))
     }
 
     async fn pass(&self, time: Duration) {
@@ -142,11 +142,11 @@ impl Process {
     }
 
     fn fault(&self, effect: Effect) -> Option<Fault> {
-        let (index, of_its_kind) = {
+        let (index, same_kind) = {
             let mut reached = self.0.reached.lock().unwrap_or_else(PoisonError::into_inner);
-            let of_its_kind = reached.iter().filter(|one| **one == effect).count();
+            let same_kind = reached.iter().filter(|one| **one == effect).count();
             reached.push(effect);
-            (reached.len() - 1, of_its_kind)
+            (reached.len() - 1, same_kind)
         };
         let mut throttled = self.0.throttled.lock().unwrap_or_else(PoisonError::into_inner);
         if *throttled > 0 {
@@ -155,11 +155,11 @@ impl Process {
         }
         let fault = match &self.0.faults {
             Faults::None => None,
-            Faults::At(faults) => faults.get(&index).copied(),
-            Faults::Reaching(kind, fault) => (effect == *kind).then_some(*fault),
-            Faults::Nth(kind, nth, fault) => (effect == *kind && of_its_kind == *nth).then_some(*fault),
-            Faults::Drawn(_) if self.0.clock.is_calm() => None,
-            Faults::Drawn(rates) => self.0.clock.draw(|chance| rates.draw(chance)),
+            Faults::AtIndex(faults) => faults.get(&index).copied(),
+            Faults::EveryOfKind(kind, fault) => (effect == *kind).then_some(*fault),
+            Faults::Nth(kind, nth, fault) => (effect == *kind && same_kind == *nth).then_some(*fault),
+            Faults::Random(_) if self.0.clock.faults_stopped() => None,
+            Faults::Random(rates) => self.0.clock.draw(|chance| rates.draw(chance)),
         };
         if let Some(Fault::Throttled(times)) = fault {
             *throttled = times.saturating_sub(1);
@@ -180,7 +180,7 @@ impl Timer for Process {
 
 impl turns::ports::Clock for Process {
     fn now(&self) -> Timestamp {
-        Timestamp::from_millis(self.0.clock.wall().as_millis() + self.0.wall_ahead_millis)
+        Timestamp::from_millis(self.0.clock.wall().as_millis() + self.0.wall_offset_millis)
     }
 }
 
@@ -188,7 +188,7 @@ impl Random for Process {
     fn attempt_id(&self) -> AttemptId {
         let random = self.0.clock.draw(|chance| chance.u64(..));
         let attempt = AttemptId::new(format!("{}-{random:016x}", self.0.id.0));
-        self.0.ledger.note(Event::AttemptId { process: self.0.id, attempt: attempt.clone() });
+        self.0.ledger.record(Event::AttemptId { process: self.0.id, attempt: attempt.clone() });
         attempt
     }
 

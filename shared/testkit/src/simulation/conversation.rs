@@ -1,26 +1,26 @@
-//! What a client knows of its turn: the calls it was told to run, and what it answered.
+//! A client's knowledge of its turn: the calls it received and its results.
 
 use contracts::ToolContinuation;
 use serde_json::Value;
 
-use crate::client::{Calls, Mutation, mutated};
+use crate::client::{Mutation, PendingCalls, mutate};
 
 /// A client's side of a turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conversation {
-    /// What it sends next; none: its user turn.
+    /// The results to send next, or `None` for the user turn.
     pub(super) results: Option<ToolContinuation>,
-    /// Everything that it answered calls with so far.
+    /// All results that it has sent so far.
     pub(super) accepted: Vec<ToolContinuation>,
-    calls: Option<Calls>,
+    calls: Option<PendingCalls>,
     list: Vec<Value>,
     earlier: Vec<Value>,
 }
 
 impl Conversation {
-    /// Takes an answer in; true when it is calls to run.
-    pub(super) fn hears(&mut self, body: &[u8], says: u32) -> bool {
-        let Some(calls) = Calls::read(body) else {
+    /// Processes a response. Returns true if it has calls to run.
+    pub(super) fn receive(&mut self, body: &[u8], says: u32) -> bool {
+        let Some(calls) = PendingCalls::parse(body) else {
             return false;
         };
         if self.calls.as_ref() != Some(&calls) {
@@ -36,9 +36,9 @@ impl Conversation {
         true
     }
 
-    /// Results with a fault, where there can be such.
-    pub(super) fn wrong(&self, mutation: Mutation, at: usize) -> Option<ToolContinuation> {
+    /// Returns results with a fault, if possible.
+    pub(super) fn wrong_results(&self, mutation: Mutation, at: usize) -> Option<ToolContinuation> {
         let calls = self.calls.as_ref()?;
-        mutated(&self.list, mutation, at, &self.earlier).map(|list| calls.request(&list))
+        mutate(&self.list, mutation, at, &self.earlier).map(|list| calls.request(&list))
     }
 }

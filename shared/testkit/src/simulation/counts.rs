@@ -1,15 +1,15 @@
-//! What happened, counted: a simulation in which nothing goes wrong shows nothing.
+//! Counts of a run's events. They show that the simulation does exercise faults.
 
 use std::ops::AddAssign;
 
-use protocol::turn::{Reason, State, Turn, Verdict};
+use protocol::turn::{EndReason, State, Turn, Verdict};
 
 use super::drive::Driver;
 use crate::{fault::Fault, ledger::Event, model::is_clients};
 
 macro_rules! counts {
     ($($name:ident),* $(,)?) => {
-        /// How often what happened.
+        /// The counts of a run.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct Counts {
             $(pub $name: u64,)*
@@ -22,7 +22,7 @@ macro_rules! counts {
         }
 
         impl Counts {
-            /// Each count with its name.
+            /// Returns each count with its name.
             #[must_use]
             pub fn named(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name)),*]
@@ -37,7 +37,7 @@ counts! {
     suspended, superseded, cancelled, abandoned, past_tool_deadline, storage_unavailable, completed,
     failed, folded, moved_due, resumed, continued, mismatches,
     answered_calls, mixed_replies,
-    sessions_of_an_agent, sessions_with_a_context, told_earlier_turns, sums_up, unkept_replies, other_contexts,
+    sessions_of_an_agent, sessions_with_a_context, replayed_histories, is_compaction, unstored_replies, other_contexts,
     fell_back,
 }
 
@@ -48,10 +48,11 @@ pub(super) fn count(driver: &Driver) -> Counts {
         refusals: driver.refused,
         mismatches: driver.mismatches,
         other_contexts: driver.other_contexts,
-        not_applied: driver.struck(|fault| *fault == Fault::NotApplied),
-        lost_replies: driver.struck(|fault| matches!(fault, Fault::ReplyLost | Fault::RepliedLost)),
-        late_landings: driver.struck(|fault| *fault == Fault::LandsLate),
-        throttled: driver.struck(|fault| matches!(fault, Fault::Throttled(_))),
+        not_applied: driver.fault_count(|fault| *fault == Fault::NotApplied),
+        lost_replies: driver
+            .fault_count(|fault| matches!(fault, Fault::ReplyLost | Fault::ReplyLostThenRetried)),
+        late_landings: driver.fault_count(|fault| *fault == Fault::AppliedLate),
+        throttled: driver.fault_count(|fault| matches!(fault, Fault::Throttled(_))),
         clock_jumps: driver.plan.jumps.len() as u64,
         ..Counts::default()
     };
@@ -67,15 +68,15 @@ pub(super) fn count(driver: &Driver) -> Counts {
             }
             Event::ModelCalled { sent, .. } => {
                 counts.model_calls += 1;
-                counts.told_earlier_turns += u64::from(!sent.told.is_empty());
-                counts.sums_up += u64::from(sent.sums_up);
-                counts.unkept_replies += u64::from(!sent.store);
+                counts.replayed_histories += u64::from(!sent.earlier_turns.is_empty());
+                counts.is_compaction += u64::from(sent.is_compaction);
+                counts.unstored_replies += u64::from(!sent.store);
             }
             Event::Session { before: None, after } => {
                 counts.sessions_of_an_agent += u64::from(after.contexts.agent.is_some());
                 counts.sessions_with_a_context += u64::from(after.contexts.conversation.is_some());
             }
-            Event::Result(ended) => counts.fell_back += u64::from(!ended.report.fell_back.is_empty()),
+            Event::Result(ended) => counts.fell_back += u64::from(!ended.report.fallbacks.is_empty()),
             Event::Answered { .. } => counts.answers += 1,
             Event::Continued { .. } => counts.continued += 1,
             Event::Chained { calls, .. } => {
@@ -114,11 +115,11 @@ fn step(before: &Turn, after: &Turn, counts: &mut Counts) {
         *match &settlement.verdict {
             Verdict::Completed { .. } => &mut counts.completed,
             Verdict::Failed { .. } => &mut counts.failed,
-            Verdict::Ended(Reason::Cancelled) => &mut counts.cancelled,
-            Verdict::Ended(Reason::Abandoned) => &mut counts.abandoned,
-            Verdict::Ended(Reason::Superseded) => &mut counts.superseded,
-            Verdict::Ended(Reason::ToolDeadline) => &mut counts.past_tool_deadline,
-            Verdict::Ended(Reason::StorageUnavailable) => &mut counts.storage_unavailable,
+            Verdict::Ended(EndReason::Cancelled) => &mut counts.cancelled,
+            Verdict::Ended(EndReason::Abandoned) => &mut counts.abandoned,
+            Verdict::Ended(EndReason::Superseded) => &mut counts.superseded,
+            Verdict::Ended(EndReason::ToolDeadline) => &mut counts.past_tool_deadline,
+            Verdict::Ended(EndReason::StorageUnavailable) => &mut counts.storage_unavailable,
         } += 1;
     }
 }

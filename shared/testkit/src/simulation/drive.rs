@@ -1,4 +1,4 @@
-//! The driver: starts processes when their time has come, and is the clients' patience.
+//! The driver: starts processes at their time and retries for clients.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,52 +7,52 @@ use std::{
 
 use super::{
     conversation::Conversation,
-    plan::{Client, Plan, Sends},
+    plan::{Client, Plan, ResultPolicy},
 };
 use crate::{
-    deployment::{Deployment, Done},
+    deployment::{Deployment, ProcessOutcome},
     fault::Fault,
-    schedule::{Cue, Faults, Happened, ProcessId},
+    schedule::{Alarm, Faults, ProcessId, RunEvent},
 };
 use turns::refusal::Refusal;
 
-/// Something to do at an instant.
+/// A scheduled action.
 #[derive(Debug, Clone, Copy)]
 enum Action {
-    /// A client sends its request: the user turn, or the results of its tools.
+    /// A client sends its request: the user turn, or its tool results.
     Send(usize),
     /// A client sends wrong results.
     SendWrong(usize),
     Cancel(usize),
     Kill(ProcessId),
     Jump(i64),
-    /// The timer that triggers the sweep.
+    /// The timer triggers the sweep.
     Sweep,
 }
 
-/// How often the sweep is triggered.
-pub(super) const SWEEP_EVERY: Duration = Duration::from_secs(60);
+/// The interval between sweeps.
+pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How often a client sends until something is wrong with what it is told.
-const MOST_TRIES: u32 = 1_000;
+/// The most tries of a client before its retries count as endless.
+const MAX_TRIES: u32 = 1_000;
 
 pub(super) struct Driver {
     pub(super) deployment: Deployment,
     pub(super) plan: Plan,
-    actions: BTreeMap<Cue, Action>,
-    /// Whose request a process works on.
-    serves: BTreeMap<ProcessId, usize>,
+    actions: BTreeMap<Alarm, Action>,
+    /// The client whose request a process works on.
+    client_of: BTreeMap<ProcessId, usize>,
     tries: Vec<u32>,
     pub(super) conversations: Vec<Conversation>,
     pub(super) answered: BTreeSet<usize>,
-    /// Clients who are told to send again without end.
+    /// Clients that are told to retry endlessly.
     pub(super) endless: BTreeSet<usize>,
     pub(super) kills: u64,
     pub(super) refused: u64,
     pub(super) mismatches: u64,
     pub(super) other_contexts: u64,
     pub(super) crashes: u64,
-    /// What recovery sends again until it is answered.
+    /// Set if clients retry until they get an answer.
     pub(super) patient: bool,
 }
 
@@ -64,7 +64,7 @@ impl Driver {
             deployment,
             plan,
             actions: BTreeMap::new(),
-            serves: BTreeMap::new(),
+            client_of: BTreeMap::new(),
             answered: BTreeSet::new(),
             endless: BTreeSet::new(),
             kills: 0,
@@ -76,8 +76,8 @@ impl Driver {
         }
     }
 
-    /// The time in which things go wrong.
-    pub(super) fn storm(&mut self) {
+    /// Runs the period with faults.
+    pub(super) fn run_with_faults(&mut self) {
         for client in 0..self.plan.clients.len() {
             self.after(self.plan.clients[client].at, Action::Send(client));
         }
@@ -87,26 +87,26 @@ impl Driver {
         for (at, millis) in self.plan.jumps.clone() {
             self.after(at, Action::Jump(millis));
         }
-        self.after(SWEEP_EVERY, Action::Sweep);
+        self.after(SWEEP_INTERVAL, Action::Sweep);
         self.run_until(self.plan.faults_stop);
     }
 
     fn after(&mut self, time: Duration, action: Action) {
-        let cue = self.deployment.schedule.clock().cue(time);
-        self.actions.insert(cue, action);
+        let alarm = self.deployment.schedule.clock().alarm(time);
+        self.actions.insert(alarm, action);
     }
 
     pub(super) fn run_until(&mut self, until: Duration) {
         let faults = self.faults();
-        while let Some(happened) = self.deployment.step(until, &faults) {
-            match happened {
-                Happened::Cue(cue) => {
-                    if let Some(action) = self.actions.remove(&cue) {
+        while let Some(event) = self.deployment.step(until, &faults) {
+            match event {
+                RunEvent::Alarm(alarm) => {
+                    if let Some(action) = self.actions.remove(&alarm) {
                         self.act(action);
                     }
                 }
-                Happened::Finished(process, done) => self.finished(process, &done),
-                Happened::Crashed(process) => {
+                RunEvent::Finished(process, done) => self.finished(process, &done),
+                RunEvent::Crashed(process) => {
                     self.crashes += 1;
                     self.lost(process);
                 }
@@ -115,7 +115,7 @@ impl Driver {
     }
 
     fn faults(&self) -> Faults {
-        Faults::Drawn(self.plan.rates)
+        Faults::Random(self.plan.rates)
     }
 
     fn act(&mut self, action: Action) {
@@ -133,13 +133,13 @@ impl Driver {
                     self.lost(process);
                 }
             }
-            // Faults have stopped: this one came too late.
-            Action::Jump(_) if self.deployment.schedule.clock().is_calm() => {}
+            // Faults have stopped, so this one is too late.
+            Action::Jump(_) if self.deployment.schedule.clock().faults_stopped() => {}
             Action::Jump(millis) => self.deployment.schedule.clock().jump(millis),
             Action::Sweep => {
                 let faults = self.faults();
                 self.deployment.sweep(faults);
-                self.after(SWEEP_EVERY, Action::Sweep);
+                self.after(SWEEP_INTERVAL, Action::Sweep);
             }
         }
     }
@@ -147,7 +147,7 @@ impl Driver {
     /// Sends a client's request once more.
     pub(super) fn send(&mut self, client: usize) {
         self.tries[client] += 1;
-        if self.tries[client] > MOST_TRIES {
+        if self.tries[client] > MAX_TRIES {
             self.endless.insert(client);
             return;
         }
@@ -157,43 +157,45 @@ impl Driver {
             Some(results) => self.deployment.resume(&sent.caller, &results, budget, faults),
             None => self.deployment.execute(&sent, budget, faults),
         };
-        self.serves.insert(process.id(), client);
+        self.client_of.insert(process.id(), client);
         let (killed, at) = self
             .deployment
             .schedule
             .clock()
             .draw(|chance| (chance.u32(0..100), Duration::from_millis(chance.u64(0..40_000))));
-        if killed < self.plan.killed && !self.deployment.schedule.clock().is_calm() {
+        if killed < self.plan.kill_percent && !self.deployment.schedule.clock().faults_stopped() {
             self.after(at, Action::Kill(process.id()));
         }
-        // No function outlasts its time.
+        // No function outlives its time limit.
         self.after(budget, Action::Kill(process.id()));
     }
 
-    /// Nobody waits for the answer: the invariants judge it.
+    /// Nobody waits for the response. The invariants judge it.
     fn send_wrong(&mut self, client: usize) {
-        let Sends::WrongFirst(mutation, at) = self.plan.clients[client].manner.sends else { return };
-        let Some(wrong) = self.conversations[client].wrong(mutation, at) else { return };
+        let ResultPolicy::WrongFirst(mutation, at) = self.plan.clients[client].tool_behavior.policy else {
+            return;
+        };
+        let Some(wrong) = self.conversations[client].wrong_results(mutation, at) else { return };
         let caller = self.plan.clients[client].sent.caller.clone();
         let process = self.deployment.resume(&caller, &wrong, self.plan.budget, self.faults());
         self.after(self.plan.budget, Action::Kill(process.id()));
     }
 
-    fn finished(&mut self, process: ProcessId, done: &Done) {
-        let mismatch = matches!(done, Done::Executed(Err(Refusal::ToolResultsMismatch(_))));
+    fn finished(&mut self, process: ProcessId, done: &ProcessOutcome) {
+        let mismatch = matches!(done, ProcessOutcome::Executed(Err(Refusal::ToolResultsMismatch(_))));
         self.mismatches += u64::from(mismatch);
-        let others = matches!(done, Done::Executed(Err(Refusal::OtherContexts)));
+        let others = matches!(done, ProcessOutcome::Executed(Err(Refusal::ContextMismatch)));
         self.other_contexts += u64::from(others);
-        let Some(client) = self.serves.remove(&process) else { return };
+        let Some(client) = self.client_of.remove(&process) else { return };
         match done {
-            Done::Executed(Ok(body)) => self.observer(client, body),
-            Done::Executed(Err(refusal)) => {
+            ProcessOutcome::Executed(Ok(body)) => self.deliver_response(client, body),
+            ProcessOutcome::Executed(Err(refusal)) => {
                 self.refused += 1;
                 match refusal.retry_after() {
-                    Some(wait) => self.again(client, wait),
-                    // Another's results were faster, so it asks what became of the turn.
+                    Some(wait) => self.retry(client, wait),
+                    // Another client's results were faster, so ask for the turn's outcome.
                     None if self.conversations[client].results.take().is_some() => {
-                        self.again(client, Duration::ZERO);
+                        self.retry(client, Duration::ZERO);
                     }
                     None => {}
                 }
@@ -202,47 +204,49 @@ impl Driver {
         }
     }
 
-    /// A client has an answer: it is done, or runs its tools.
-    fn observer(&mut self, client: usize, body: &[u8]) {
-        let manner = self.plan.clients[client].manner;
-        let is_calm = self.deployment.schedule.clock().is_calm();
-        let goes_on = self.patient || !is_calm;
-        if !self.conversations[client].hears(body, manner.says) || manner.sends == Sends::Nothing {
+    /// A client got a response: it is done, or runs its tools.
+    fn deliver_response(&mut self, client: usize, body: &[u8]) {
+        let tool_behavior = self.plan.clients[client].tool_behavior;
+        let faults_stopped = self.deployment.schedule.clock().faults_stopped();
+        let goes_on = self.patient || !faults_stopped;
+        if !self.conversations[client].receive(body, tool_behavior.says)
+            || tool_behavior.policy == ResultPolicy::Nothing
+        {
             self.answered.insert(client);
             return;
         }
-        let takes = if is_calm { Duration::ZERO } else { manner.takes };
-        match manner.sends {
+        let takes = if faults_stopped { Duration::ZERO } else { tool_behavior.takes };
+        match tool_behavior.policy {
             _ if !goes_on => {}
-            Sends::WrongFirst(..) => {
+            ResultPolicy::WrongFirst(..) => {
                 self.after(takes, Action::SendWrong(client));
                 self.after(takes + Duration::from_secs(1), Action::Send(client));
             }
-            Sends::Twice => {
+            ResultPolicy::Twice => {
                 self.after(takes, Action::Send(client));
                 self.after(takes, Action::Send(client));
             }
-            Sends::Once => self.after(takes, Action::Send(client)),
-            Sends::Nothing => {}
+            ResultPolicy::Once => self.after(takes, Action::Send(client)),
+            ResultPolicy::Nothing => {}
         }
     }
 
     /// The connection broke.
     fn lost(&mut self, process: ProcessId) {
-        if let Some(client) = self.serves.remove(&process) {
-            self.again(client, Duration::from_secs(1));
+        if let Some(client) = self.client_of.remove(&process) {
+            self.retry(client, Duration::from_secs(1));
         }
     }
 
-    fn again(&mut self, client: usize, wait: Duration) {
-        let calm = self.deployment.schedule.clock().is_calm();
+    fn retry(&mut self, client: usize, wait: Duration) {
+        let calm = self.deployment.schedule.clock().faults_stopped();
         if self.patient || !calm && self.tries[client] < self.plan.clients[client].tries {
             let jitter = self.deployment.schedule.clock().draw(|chance| chance.u64(0..500));
             self.after(wait + Duration::from_millis(jitter), Action::Send(client));
         }
     }
 
-    /// One more client, who sends at once.
+    /// Adds a client that sends at once.
     pub(super) fn add(&mut self, client: Client) {
         self.plan.clients.push(client);
         self.tries.push(0);
@@ -250,23 +254,23 @@ impl Driver {
         self.send(self.tries.len() - 1);
     }
 
-    /// Nothing that was to come from outside comes any more.
+    /// Drops all scheduled actions.
     pub(super) fn forget_timers(&mut self) {
         self.actions.clear();
     }
 
-    /// Kills every function process that works for a client, and the clients' patience with it.
+    /// Kills every process that works for a client, and stops the clients' retries.
     pub(super) fn cut_power(&mut self) {
         self.actions.retain(|_, action| {
             !matches!(action, Action::Send(_) | Action::SendWrong(_) | Action::Cancel(_))
         });
-        for process in std::mem::take(&mut self.serves).into_keys() {
+        for process in std::mem::take(&mut self.client_of).into_keys() {
             self.kills += u64::from(self.deployment.schedule.kill(process));
         }
     }
 
-    /// How often faults of a kind struck.
-    pub(super) fn struck(&self, kind: fn(&Fault) -> bool) -> u64 {
-        self.deployment.schedule.clock().struck(kind)
+    /// Returns the number of faults of a kind so far.
+    pub(super) fn fault_count(&self, kind: fn(&Fault) -> bool) -> u64 {
+        self.deployment.schedule.clock().fault_count(kind)
     }
 }

@@ -1,5 +1,5 @@
-//! One seed, one run: clients, executors, finalizers, a sweep timer and bad luck, then calm, then the
-//! invariants.
+//! Simulation of one seed: clients, executors, finalizers, a sweep timer and faults. Then faults stop and the
+//! invariants are checked.
 
 mod conversation;
 mod counts;
@@ -12,19 +12,19 @@ pub use counts::Counts;
 use crate::{
     deployment::{Deployment, Settings},
     invariants::{Violation, violation},
-    planted::Bug,
-    schedule::Pace,
+    planted_bugs::Bug,
+    schedule::Latency,
 };
 
-/// What a seed came to.
+/// The result of a seed.
 #[derive(Debug)]
 pub struct Run {
     pub seed: u64,
     pub violations: Vec<Violation>,
     pub counts: Counts,
-    /// Tells runs apart: the same seed gives the same.
+    /// Identifies a run: the same seed gives the same hash.
     pub trace_hash: u64,
-    /// The trace, if it was asked for.
+    /// The trace, if requested.
     pub lines: Vec<String>,
 }
 
@@ -34,15 +34,15 @@ pub fn run(seed: u64, bug: Option<Bug>, verbose: bool) -> Run {
     let plan = plan::draw(seed);
     let deployment = Deployment::new(Settings {
         seed,
-        pace: Pace::Drawn,
+        latency: Latency::Random,
         verbose,
         timing: plan.timing,
         script: plan.script,
-        temper: plan.temper,
+        queue_faults: plan.queue_faults,
         bug,
     });
     let mut driver = drive::Driver::new(deployment, plan);
-    driver.storm();
+    driver.run_with_faults();
     let mut violations = recover::recover(&mut driver);
     let deployment = &driver.deployment;
     violations.extend(deployment.violations());

@@ -1,13 +1,13 @@
-//! What a seed has in store: who sends what when, and what the world does to it.
+//! The plan of a seed: the clients, their requests and the faults.
 
 use std::time::Duration;
 
 use protocol::timing::Timing;
 
 use crate::{
-    build::{AGENT, HOUSE, LOCAL, SUMMED_UP},
+    build::{AGENT, COMPACTED, CUSTOM, LOCAL},
     client::Mutation,
-    deployment::{Sent, Temper},
+    deployment::{ClientRequest, QueueFaults},
     fault::Rates,
     model::Script,
 };
@@ -15,78 +15,78 @@ use crate::{
 /// A client with one request.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
-    pub(super) sent: Sent,
+    pub(super) sent: ClientRequest,
     pub(super) at: Duration,
-    /// How often it sends its request before it gives up.
+    /// The most times that it sends its request.
     pub(super) tries: u32,
-    /// What it does with calls of its tools.
-    pub(super) manner: Manner,
+    /// Its behaviour when its tools are called.
+    pub(super) tool_behavior: ToolBehavior,
 }
 
-/// How a client deals with a continuation.
+/// The behaviour of a client that gets a continuation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Manner {
-    /// Tells its results from another client's of the same turn.
+pub(super) struct ToolBehavior {
+    /// Distinguishes its results from those of another client of the same turn.
     pub(super) says: u32,
-    /// How long its tools take.
+    /// The run time of its tools.
     pub(super) takes: Duration,
-    pub(super) sends: Sends,
+    pub(super) policy: ResultPolicy,
 }
 
-/// What a client sends for a continuation.
+/// The results that a client sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sends {
-    /// The right results.
+pub(super) enum ResultPolicy {
+    /// The correct results.
     Once,
-    /// The right results, from two connections.
+    /// The correct results, over two connections.
     Twice,
     /// Wrong results first.
     WrongFirst(Mutation, usize),
-    /// Nothing at all.
+    /// No results.
     Nothing,
 }
 
-/// How the run recovers once faults stop.
+/// The recovery after faults stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Recovery {
-    /// Every client sends its request again.
+    /// Every client retries its request.
     ClientsReturn,
-    /// Everything that runs is killed, and somebody sends a new turn to each session (I16).
+    /// All processes are killed, and each session gets a new turn (I16).
     NewTurnAfterPowerCut,
-    /// Nobody comes back: there is only the sweep (I12).
+    /// No client returns, and only the sweep runs (I12).
     SweepAlone,
 }
 
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) clients: Vec<Client>,
-    /// Which client's turn is cancelled when.
+    /// Cancels, by client and time.
     pub(super) cancels: Vec<(usize, Duration)>,
     pub(super) jumps: Vec<(Duration, i64)>,
     pub(super) rates: Rates,
-    /// The share of function processes that are killed at some instant, in parts of a hundred.
-    pub(super) killed: u32,
-    /// What a function has of its own time.
+    /// The percentage of processes that are killed at some point.
+    pub(super) kill_percent: u32,
+    /// The time budget of a function.
     pub(super) budget: Duration,
     pub(super) faults_stop: Duration,
     pub(super) recovery: Recovery,
     pub(super) timing: Timing,
     pub(super) script: Script,
-    pub(super) temper: Temper,
+    pub(super) queue_faults: QueueFaults,
 }
 
 const SECOND: Duration = Duration::from_secs(1);
 
 pub(super) fn draw(seed: u64) -> Plan {
     let chance = &mut fastrand::Rng::with_seed(seed ^ 0x5eed_0000_0000);
-    let rough = chance.u32(0..4);
+    let severity = chance.u32(0..4);
     let rates = Rates {
-        crash: rough * chance.u32(0..14),
-        not_applied: rough * chance.u32(0..20),
-        reply_lost: rough * chance.u32(0..20),
-        lands_late: rough * chance.u32(0..10),
-        throttled: rough * chance.u32(0..20),
-        cut_off: rough * chance.u32(0..60),
+        crash: severity * chance.u32(0..14),
+        not_applied: severity * chance.u32(0..20),
+        reply_lost: severity * chance.u32(0..20),
+        applied_late: severity * chance.u32(0..10),
+        throttled: severity * chance.u32(0..20),
+        partition: severity * chance.u32(0..60),
     };
     let clients = clients(chance);
     let cancels = (0..clients.len())
@@ -100,32 +100,32 @@ pub(super) fn draw(seed: u64) -> Plan {
         cancels,
         jumps: jumps(chance),
         rates,
-        killed: chance.u32(0..30),
+        kill_percent: chance.u32(0..30),
         budget: SECOND * if chance.u32(0..4) == 0 { 60 } else { 840 },
         faults_stop: SECOND * chance.u32(90..180),
         recovery: [Recovery::ClientsReturn, Recovery::NewTurnAfterPowerCut, Recovery::SweepAlone]
             [chance.usize(0..3)],
         timing: timing(short_grace, tool_wait),
         script: Script {
-            slowest: SECOND * if chance.u32(0..4) == 0 { 100 } else { 20 },
-            errors: 8,
-            forgets: 8,
+            max_latency: SECOND * if chance.u32(0..4) == 0 { 100 } else { 20 },
+            error_percent: 8,
+            chain_loss_percent: 8,
         },
-        temper: Temper {
-            loses: chance.u32(0..50),
-            repeats: chance.u32(0..30),
-            latest: SECOND * chance.u32(0..60),
+        queue_faults: QueueFaults {
+            loss_percent: chance.u32(0..50),
+            duplicate_percent: chance.u32(0..30),
+            max_delay: SECOND * chance.u32(0..60),
         },
         clients,
     }
 }
 
-/// The usual times, but for what a simulation shortens.
+/// The default timing, except for what a simulation shortens.
 fn timing(short_grace: bool, tool_wait: Option<Duration>) -> Timing {
     let usual = Timing::default();
     Timing {
         abandon_grace: if short_grace { SECOND * 5 } else { usual.abandon_grace },
-        longest_tool_wait: tool_wait.unwrap_or(usual.longest_tool_wait),
+        max_tool_wait: tool_wait.unwrap_or(usual.max_tool_wait),
         ..usual
     }
 }
@@ -135,25 +135,36 @@ fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
     let sessions = if chance.u32(0..3) == 0 { 2 } else { 1 };
     for session in 0..sessions {
         let session = format!("s{session}");
-        let contexts = contexts(chance);
+        let contexts = first_contexts(chance);
         let mut at = Duration::ZERO;
         for turn in 0..chance.u32(1..=4) {
             let is_first = turn == 0;
             let turn = format!("t{turn}");
             let user = if chance.u32(0..4) == 0 { "ben" } else { "ann" };
-            let sent = Sent::new(user, &session, &turn, &format!("{session} {turn}{}", calls(chance)));
-            let (agent, conversation) = if is_first { contexts } else { named(contexts, chance) };
-            let sent = sent.naming(agent, conversation);
+            let sent =
+                ClientRequest::new(user, &session, &turn, &format!("{session} {turn}{}", calls(chance)));
+            let (agent, conversation) = if is_first { contexts } else { later_contexts(contexts, chance) };
+            let sent = sent.with_contexts(agent, conversation);
             let tries = chance.u32(1..6);
             for _ in 0..[1, 1, 2, 3][chance.usize(0..4)] {
                 let late = Duration::from_millis(chance.u64(0..4_000));
-                clients.push(Client { sent: sent.clone(), at: at + late, tries, manner: manner(chance) });
+                clients.push(Client {
+                    sent: sent.clone(),
+                    at: at + late,
+                    tries,
+                    tool_behavior: tool_behavior(chance),
+                });
             }
             if chance.u32(0..8) == 0 {
-                // Another request under the same ids.
-                let other = Sent::new(user, &session, &turn, "Something else");
+                // Another request with the same ids.
+                let other = ClientRequest::new(user, &session, &turn, "Something else");
                 let late = Duration::from_millis(chance.u64(0..4_000));
-                clients.push(Client { sent: other, at: at + late, tries: 2, manner: Manner::PROMPT });
+                clients.push(Client {
+                    sent: other,
+                    at: at + late,
+                    tries: 2,
+                    tool_behavior: ToolBehavior::PROMPT,
+                });
             }
             at += SECOND * chance.u32(0..40);
         }
@@ -161,30 +172,30 @@ fn clients(chance: &mut fastrand::Rng) -> Vec<Client> {
     clients
 }
 
-/// The contexts that a request names: an agent's and a conversation's.
-type Named = (Option<&'static str>, Option<&'static str>);
+/// The contexts that a request names: the agent's and the conversation's.
+type ContextPair = (Option<&'static str>, Option<&'static str>);
 
-/// What the first request of a session names: mostly nothing.
-fn contexts(chance: &mut fastrand::Rng) -> Named {
+/// The contexts in a session's first request: mostly none.
+fn first_contexts(chance: &mut fastrand::Rng) -> ContextPair {
     match chance.u32(0..10) {
         0..6 => (None, None),
         6 => (Some(AGENT), None),
         7 => (None, Some(LOCAL)),
-        8 => (Some(AGENT), Some(SUMMED_UP)),
-        _ => (Some(AGENT), Some(HOUSE)),
+        8 => (Some(AGENT), Some(COMPACTED)),
+        _ => (Some(AGENT), Some(CUSTOM)),
     }
 }
 
-/// What a later one names: the same, nothing, or now and then what the session may not have.
-fn named(contexts: Named, chance: &mut fastrand::Rng) -> Named {
+/// The contexts in a later request: the same, none, or occasionally ones that the session can't have.
+fn later_contexts(contexts: ContextPair, chance: &mut fastrand::Rng) -> ContextPair {
     match chance.u32(0..10) {
         0..5 => contexts,
         5..9 => (None, None),
-        _ => (contexts.0, Some(HOUSE)),
+        _ => (contexts.0, Some(CUSTOM)),
     }
 }
 
-/// What the turn's model calls, see [`crate::model`]: nothing, or up to three replies of calls.
+/// The calls of the turn's model, see [`crate::model`]: none, or up to three replies with calls.
 fn calls(chance: &mut fastrand::Rng) -> String {
     let replies = ["s", "c", "ss", "sc", "cc", "csc", "m", "mc", "f", "uc"];
     let mut reply = || format!(" {}", replies[chance.usize(0..replies.len())]);
@@ -197,22 +208,22 @@ fn calls(chance: &mut fastrand::Rng) -> String {
     }
 }
 
-impl Manner {
-    /// The right results at once.
-    pub(super) const PROMPT: Self = Self { says: 0, takes: Duration::ZERO, sends: Sends::Once };
+impl ToolBehavior {
+    /// Correct results at once.
+    pub(super) const PROMPT: Self = Self { says: 0, takes: Duration::ZERO, policy: ResultPolicy::Once };
 }
 
-fn manner(chance: &mut fastrand::Rng) -> Manner {
+fn tool_behavior(chance: &mut fastrand::Rng) -> ToolBehavior {
     let late = chance.u32(0..5) == 0;
-    let wrong = Mutation::OF_THE_LIST[chance.usize(0..Mutation::OF_THE_LIST.len())];
-    Manner {
+    let wrong = Mutation::LIST_MUTATIONS[chance.usize(0..Mutation::LIST_MUTATIONS.len())];
+    ToolBehavior {
         says: chance.u32(0..2),
         takes: Duration::from_millis(chance.u64(0..if late { 60_000 } else { 3_000 })),
-        sends: match chance.u32(0..10) {
-            0..5 => Sends::Once,
-            5..7 => Sends::Twice,
-            7..9 => Sends::WrongFirst(wrong, chance.usize(0..3)),
-            _ => Sends::Nothing,
+        policy: match chance.u32(0..10) {
+            0..5 => ResultPolicy::Once,
+            5..7 => ResultPolicy::Twice,
+            7..9 => ResultPolicy::WrongFirst(wrong, chance.usize(0..3)),
+            _ => ResultPolicy::Nothing,
         },
     }
 }

@@ -1,24 +1,24 @@
-//! After the storm: nothing fails any more, and everything comes right within its bound.
+//! Recovery: faults have stopped, and everything finishes within its bound.
 
 use std::time::Duration;
 
 use super::{
-    drive::{Driver, SWEEP_EVERY},
-    plan::{Client, Manner, Recovery},
+    drive::{Driver, SWEEP_INTERVAL},
+    plan::{Client, Recovery, ToolBehavior},
 };
 use crate::{
-    deployment::Sent,
+    deployment::ClientRequest,
     invariants::{self, Violation},
 };
 
-/// What latencies, jitter and clock skew may add to a bound.
+/// The time that latencies, jitter and clock skew may add to a bound.
 const SLACK: Duration = Duration::from_secs(15);
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn recover(driver: &mut Driver) -> Vec<Violation> {
     let clock = driver.deployment.schedule.clock().clone();
-    clock.calm_down();
+    clock.stop_faults();
     let mut violations = Vec::new();
     match driver.plan.recovery {
         Recovery::ClientsReturn => {
@@ -36,37 +36,37 @@ pub(super) fn recover(driver: &mut Driver) -> Vec<Violation> {
         }
         Recovery::SweepAlone => {}
     }
-    // I12: of what ran when faults stopped, or was started since by clients who came back.
-    let work = driver.plan.script.slowest * 2 + Duration::from_secs(60) * tries(driver);
+    // I12: for work that was running when faults stopped, or that returning clients started since.
+    let work = driver.plan.script.max_latency * 2 + Duration::from_secs(60) * tries(driver);
     let timing = &driver.plan.timing;
-    let bound = timing.lease + timing.take_late + timing.abandon_grace + 2 * SWEEP_EVERY;
-    driver.run_until(clock.monotonic() + work + bound + went_back(driver) + SLACK);
+    let bound = timing.lease + timing.takeover_margin + timing.abandon_grace + 2 * SWEEP_INTERVAL;
+    driver.run_until(clock.monotonic() + work + bound + clock_rollback(driver) + SLACK);
     violations.extend(invariants::open_turns(&driver.deployment.table.contents(), true));
     driver.run_until(clock.monotonic() + Duration::from_secs(1));
-    a_day_later(driver);
+    pass_a_day(driver);
     violations.extend(invariants::open_turns(&driver.deployment.table.contents(), false));
     replay_all(driver);
     violations
 }
 
-/// I16: each session takes a new turn within a lease.
+/// Checks I16: each session accepts a new turn within a lease.
 fn new_turns(driver: &mut Driver) -> Vec<Violation> {
     let begun = driver.deployment.schedule.clock().monotonic();
     let timing = driver.plan.timing;
-    let latest = begun + timing.lease + timing.take_late + went_back(driver) + SLACK;
+    let latest = begun + timing.lease + timing.takeover_margin + clock_rollback(driver) + SLACK;
     let sessions: Vec<_> = driver.deployment.table.contents().sessions.keys().cloned().collect();
     let mut probes = Vec::new();
     for session in sessions {
-        let sent = Sent::new("ann", session.session.as_str(), "probe", "Are you there?");
+        let sent = ClientRequest::new("ann", session.session.as_str(), "probe", "Are you there?");
         probes.push(sent.turn());
-        driver.add(Client { sent, at: Duration::ZERO, tries: 1, manner: Manner::PROMPT });
+        driver.add(Client { sent, at: Duration::ZERO, tries: 1, tool_behavior: ToolBehavior::PROMPT });
     }
     driver.run_until(latest);
     let entries = driver.deployment.ledger.entries();
     probes.iter().filter_map(|probe| invariants::started_within(&entries, probe, latest)).collect()
 }
 
-/// Clients who come back work one after another.
+/// Returning clients work one after another.
 fn tries(driver: &Driver) -> u32 {
     match driver.plan.recovery {
         Recovery::ClientsReturn => u32::try_from(driver.plan.clients.len()).unwrap_or(1),
@@ -74,14 +74,14 @@ fn tries(driver: &Driver) -> u32 {
     }
 }
 
-/// A wall clock that went back makes leases last longer.
-fn went_back(driver: &Driver) -> Duration {
+/// A wall clock that went back prolongs leases.
+fn clock_rollback(driver: &Driver) -> Duration {
     let back: i64 = driver.plan.jumps.iter().map(|(_, millis)| (-millis).max(0)).sum();
     Duration::from_millis(back.unsigned_abs())
 }
 
-/// The tool deadlines pass. Nothing else happens in that day, so its sweeps are left out.
-fn a_day_later(driver: &mut Driver) {
+/// Lets the tool deadlines pass. Nothing else happens in that day, so it needs few sweeps.
+fn pass_a_day(driver: &mut Driver) {
     driver.forget_timers();
     driver.deployment.wait(DAY);
     for _ in 0..2 {
@@ -91,7 +91,7 @@ fn a_day_later(driver: &mut Driver) {
     }
 }
 
-/// I5, I9: every request once more; the answers are compared with everything that was said before.
+/// Checks I5 and I9: repeats every request, so that the responses are compared with all earlier ones.
 fn replay_all(driver: &mut Driver) {
     let heads = driver.deployment.table.contents().heads.clone();
     for (client, plan) in driver.plan.clients.clone().into_iter().enumerate() {

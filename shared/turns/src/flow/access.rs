@@ -1,67 +1,67 @@
-//! Access: who may see a session, and the audit of what others than its participants do with it.
+//! Access control: the caller's role in a session, and the audit log.
 
 use contracts::id::SessionId;
 use protocol::{
     Caller,
-    session::{Part, Session},
+    session::{Session, SessionRole},
 };
 
 use crate::ports::{Reads, Unavailable};
 
-/// What the caller is to a session.
-pub(super) async fn part_of(
+/// Returns the caller's role in a session.
+pub(super) async fn role_of(
     store: &impl Reads,
     caller: &Caller,
     session: &Session,
-) -> Result<Part, Unavailable> {
+) -> Result<SessionRole, Unavailable> {
     if session.owner.id == caller.user.id {
-        return Ok(Part::Owner);
+        return Ok(SessionRole::Owner);
     }
-    let takes_part = store.takes_part(&session.key, &caller.user.id).await?;
-    Ok(if takes_part { Part::Participant } else { Part::None })
+    let is_participant = store.is_participant(&session.key, &caller.user.id).await?;
+    Ok(if is_participant { SessionRole::Participant } else { SessionRole::None })
 }
 
-/// Whether the caller may see a session. Costs a read only where that depends on what the caller is to it.
-pub(super) async fn sees(
+/// True if the caller may see a session. Reads the participant only when the answer depends on the role.
+pub(super) async fn can_see(
     store: &impl Reads,
     caller: &Caller,
     session: &Session,
 ) -> Result<bool, Unavailable> {
-    if session.is_seen_by(caller, Part::None) {
+    if session.is_visible_to(caller, SessionRole::None) {
         return Ok(true);
     }
-    Ok(session.is_seen_by(caller, part_of(store, caller, session).await?))
+    Ok(session.is_visible_to(caller, role_of(store, caller, session).await?))
 }
 
-/// A line of the log for whoever has to know who did what to whose session (docs/logs.md). The request's own
-/// fields say who and which. What the caller is to the session is left out where that can't be read: it is done.
+/// Logs who changed whose session (docs/reference/logs.md). The request's own log fields name the caller and the
+/// session. The role is left out if it can't be read, because the change is done by then.
 pub(super) async fn audit_write(
     store: &impl Reads,
     action: &'static str,
     caller: &Caller,
     session: &Session,
 ) {
-    audit(action, caller, part_of(store, caller, session).await.ok());
+    audit(action, caller, role_of(store, caller, session).await.ok());
 }
 
-/// The same of a read: those of its own participants are nobody's business.
-pub(super) fn audit_read(caller: &Caller, part: Part) {
-    if caller.operator || part == Part::None {
+/// Logs a read by an operator or by a caller without a role. Reads by the session's own participants aren't logged.
+pub(super) fn audit_read(caller: &Caller, part: SessionRole) {
+    if caller.operator || part == SessionRole::None {
         audit("read", caller, Some(part));
     }
 }
 
-/// The same of a search, which may show words of sessions in which its caller took no part.
+/// Logs a search, because it may show text from sessions in which the caller has no role.
 pub(super) fn audit_search(caller: &Caller) {
     audit("search", caller, None);
 }
 
-/// The same of a session that is taken or brought as a whole, whoever does it.
-pub(super) fn audit_whole(action: &'static str, caller: &Caller, session: &SessionId) {
+/// Logs the export or import of a whole session, whoever the caller is.
+pub(super) fn audit_session(action: &'static str, caller: &Caller, session: &SessionId) {
     tracing::info!(action, operator = caller.operator, session = session.as_str(), "audit");
 }
 
-fn audit(action: &'static str, caller: &Caller, part: Option<Part>) {
-    let participant = part.map(|part| part != Part::None);
+fn audit(action: &'static str, caller: &Caller, part: Option<SessionRole>) {
+    let participant = part.map(|part| part != SessionRole::None);
     tracing::info!(action, operator = caller.operator, participant, "audit");
 }

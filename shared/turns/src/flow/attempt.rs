@@ -1,4 +1,4 @@
-//! An attempt: the owner of a running turn works towards its outcome while it keeps the lease.
+//! An attempt: this process owns a running turn and works towards its outcome while it holds the lease.
 
 use std::{convert::Infallible, pin::pin};
 
@@ -8,12 +8,12 @@ use futures::future::{Either, join, select};
 use protocol::id::TurnKey;
 
 use super::{
+    agent_loop::{AttemptStart, Interruption},
     executor::Executor,
     owned_turn::{OwnedTurn, keep_lease},
     watch::watch,
-    work::{Stopped, Work},
 };
-use crate::checkpoint::CHECKPOINT_EVERY;
+use crate::checkpoint::CHECKPOINT_INTERVAL;
 use crate::{
     ports::{AgentDeps, Clock, Deps, Payloads, Reads, Store, Timer},
     refusal::Refusal,
@@ -21,11 +21,11 @@ use crate::{
 };
 
 impl<D: AgentDeps> Executor<D> {
-    /// Works on a turn while its lease is kept, and answers with whatever the turn came to.
-    pub(super) async fn attempt(
+    /// Works on a turn while the lease holds, and responds with the turn's final outcome, whoever decided it.
+    pub(super) async fn run_attempt(
         &self,
         owned: &OwnedTurn,
-        work: Work<'_>,
+        work: AttemptStart<'_>,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
         tracing::Span::current().record("attempt", owned.turn.attempt.as_str());
@@ -33,53 +33,58 @@ impl<D: AgentDeps> Executor<D> {
         let done = {
             let work = pin!(async {
                 let answer = {
-                    // Until the work has come to something: from then on its own write decides.
+                    // Ownership is watched until the work has an outcome. From then on, the conditional write
+                    // decides.
                     let lost = pin!(watch(&self.deps, owned));
-                    let work = pin!(while_files_are_kept(&self.deps, stream, self.work(owned, work, stream)));
+                    let work = pin!(while_storing_files(
+                        &self.deps,
+                        stream,
+                        self.run_agent_loop(owned, work, stream)
+                    ));
                     match select(work, lost).await {
                         Either::Left((answer, _)) => answer?,
-                        Either::Right((lost, _)) => return Err(Stopped::from(lost)),
+                        Either::Right((lost, _)) => return Err(Interruption::from(lost)),
                     }
                 };
-                let beside = answer.beside;
+                let optional_files = answer.optional_files;
                 let settled = self.settle(owned, answer.outcome, &answer.files, stream);
-                Ok(join(settled, self.keep(&beside)).await.0)
+                Ok(join(settled, self.store_best_effort(&optional_files)).await.0)
             });
             let lease = pin!(keep_lease(&self.deps, owned));
-            let checkpoints = pin!(keep_checkpoints(&self.deps, &owned.turn.key, stream));
+            let checkpoints = pin!(write_checkpoints(&self.deps, &owned.turn.key, stream));
             let keep = select(lease, checkpoints);
-            // The lease is looked at before the work each time, so that no model call begins under a
-            // lease that is over: not the first either, when the write that won the turn took that long.
+            // The lease is polled before the work each time, so no model call begins under an expired lease. That
+            // includes the first call, if the write that won the turn took that long.
             match select(keep, work).await {
                 Either::Right((answer, _)) => answer,
-                Either::Left(_) => Err(Stopped::Lost),
+                Either::Left(_) => Err(Interruption::OwnershipLost),
             }
         };
         match done {
             Ok(answer) => answer,
-            // Nothing was decided: the turn stays as it is, and the same request goes on with it.
-            Err(Stopped::Unavailable(error)) => Err(error.into()),
-            // The turn is lost. The work was dropped with the block above, before anything is waited for:
-            // that ends the model call, so nobody pays for it any longer.
-            Err(Stopped::Lost) => {
+            // Nothing was decided: the turn stays as it is, and the same request continues it.
+            Err(Interruption::Unavailable(error)) => Err(error.into()),
+            // The turn is lost. Leaving the block above dropped the work before anything is awaited here. That ends
+            // the model call, so it costs nothing further.
+            Err(Interruption::OwnershipLost) => {
                 let stored = self.deps.store().turn(&owned.turn.key).await?;
-                self.what_stands(stored.ok_or(Refusal::TurnNotFound)?, stream).await
+                self.replay_stored(stored.ok_or(Refusal::TurnNotFound)?, stream).await
             }
         }
     }
 }
 
-/// Beside the work, stores the files that the streamed text links to. Their text is held back until then,
-/// so one that can't be stored is shown with the settled answer, if at all.
-async fn while_files_are_kept<T>(deps: &impl Deps, stream: &Writer, work: impl Future<Output = T>) -> T {
+/// Runs the work and concurrently stores the files that the streamed text links to. The stream holds back the text
+/// around a file until the file is stored. A file that can't be stored appears with the settled answer, if at all.
+async fn while_storing_files<T>(deps: &impl Deps, stream: &Writer, work: impl Future<Output = T>) -> T {
     let keep = pin!(async {
         loop {
             let (number, file) = stream.unstored().await;
             match deps.payloads().put_file(&file).await {
-                Ok(()) => stream.stored(number),
+                Ok(()) => stream.mark_stored(number),
                 Err(error) => {
                     tracing::warn!(error = %causes(&error), "a file of the stream could not be stored");
-                    deps.host().sleep(CHECKPOINT_EVERY).await;
+                    deps.host().sleep(CHECKPOINT_INTERVAL).await;
                 }
             }
         }
@@ -90,19 +95,19 @@ async fn while_files_are_kept<T>(deps: &impl Deps, stream: &Writer, work: impl F
     }
 }
 
-/// Writes a checkpoint a second while the model writes. One that can't be written is part of the next.
-async fn keep_checkpoints(deps: &impl Deps, turn: &TurnKey, stream: &Writer) -> Infallible {
+/// Writes a checkpoint every second while the model streams. Text whose checkpoint fails is part of the next one.
+async fn write_checkpoints(deps: &impl Deps, turn: &TurnKey, stream: &Writer) -> Infallible {
     if !stream.is_streamed() {
         return std::future::pending().await;
     }
     let mut saved = None;
     loop {
-        deps.host().sleep(CHECKPOINT_EVERY).await;
+        deps.host().sleep(CHECKPOINT_INTERVAL).await;
         let Some(checkpoint) = stream.checkpoint(turn, saved, deps.host().now()) else {
             continue;
         };
         match deps.store().put_checkpoint(&checkpoint).await {
-            Ok(()) => saved = Some(checkpoint.ends),
+            Ok(()) => saved = Some(checkpoint.end),
             Err(error) => tracing::warn!(error = %causes(&error), "a checkpoint could not be stored"),
         }
     }

@@ -1,4 +1,4 @@
-//! Cancel: end an open turn on the caller's word.
+//! Cancels an open turn at the caller's request.
 
 use contracts::{
     id::{SessionId, TurnId},
@@ -9,38 +9,37 @@ use protocol::{
     Caller,
     id::SessionKey,
     transition::settle,
-    turn::{Phase, Reason, Turn, Verdict},
+    turn::{EndReason, Phase, Turn, Verdict},
 };
 
 use super::{
-    access,
+    access, evidence,
     executor::{Executor, Invocation},
-    steps,
-    write::{self, Written},
+    write::{self, WriteOutcome},
 };
 use crate::{
     ports::{AgentDeps, Clock, Reads, Timer},
     refusal::Refusal,
 };
 
-/// How often a cancel decides anew because the turn moved on meanwhile.
-const ROUNDS: usize = 8;
+/// The most times a cancel decides again because the turn changed meanwhile.
+const MAX_TRIES: usize = 8;
 
-/// What a cancel came to.
+/// The outcome of a cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancelled {
-    /// The turn is cancelled, by this call or by one before.
-    Now,
-    /// The turn had come to something else before.
+pub enum CancelOutcome {
+    /// The turn is cancelled, by this call or by an earlier one.
+    Cancelled,
+    /// The turn had already ended otherwise.
     TooLate,
 }
 
-impl Cancelled {
-    /// What the caller should know about it.
+impl CancelOutcome {
+    /// Returns the warning to include in the response, if any.
     #[must_use]
     pub fn warning(self) -> Option<Warning> {
         match self {
-            Self::Now => None,
+            Self::Cancelled => None,
             Self::TooLate => Some(Warning {
                 message: "The turn had ended before it could be cancelled; its outcome stands.".to_owned(),
                 error_code: None,
@@ -48,56 +47,55 @@ impl Cancelled {
         }
     }
 
-    fn before(turn: &Turn) -> Self {
+    fn from_settled(turn: &Turn) -> Self {
         match turn.settlement().map(|settlement| &settlement.verdict) {
-            Some(Verdict::Ended(Reason::Cancelled)) => Self::Now,
+            Some(Verdict::Ended(EndReason::Cancelled)) => Self::Cancelled,
             _ => Self::TooLate,
         }
     }
 }
 
 impl<D: AgentDeps> Executor<D> {
-    /// Settles a turn as cancelled, unless it is settled already: then its outcome stands. The attempt
-    /// that works on it learns of it when it next looks, and stops paying: once this returns it begins
-    /// nothing more.
+    /// Settles a turn as cancelled. A turn that is settled already keeps its outcome. The running attempt notices at
+    /// its next ownership check. Once this returns, the attempt starts no further model call or tool effect.
     ///
     /// # Errors
-    /// When there is no such turn for this caller.
+    /// If this caller has no such turn.
     pub async fn cancel(
         &self,
         caller: &Caller,
         session: SessionId,
         turn: TurnId,
         invocation: &Invocation,
-    ) -> Result<Cancelled, Refusal> {
+    ) -> Result<CancelOutcome, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_TRIES {
             let store = self.deps.store();
             let (session, turn) = store.session_and_turn(&key).await?;
             let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
-            if !access::sees(store, caller, &session).await? {
+            if !access::can_see(store, caller, &session).await? {
                 return Err(Refusal::TurnNotFound);
             }
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
-            let Ok(change) = settle::end(&turn, Reason::Cancelled, now, timing) else {
-                return Ok(Cancelled::before(&turn));
+            let Ok(change) = settle::end(&turn, EndReason::Cancelled, now, timing) else {
+                return Ok(CancelOutcome::from_settled(&turn));
             };
-            let left = steps::left(store, self.deps.payloads(), &turn).await;
-            let change = change.by(&caller.user.id).knowing(left);
-            if let Written::Applied = write::turn(&self.deps, &change).await? {
+            let left = evidence::partial_work(store, self.deps.payloads(), &turn).await;
+            let change = change.ended_by(&caller.user.id).with_partial_work(left);
+            if let WriteOutcome::Applied = write::turn(&self.deps, &change).await? {
                 let announced = self.announce(&turn, invocation.correlation.as_ref());
                 let audited = access::audit_write(store, "cancel", caller, &session);
-                join3(announced, audited, self.unseen(&turn)).await;
-                return Ok(Cancelled::Now);
+                join3(announced, audited, self.wait_until_noticed(&turn)).await;
+                return Ok(CancelOutcome::Cancelled);
             }
         }
         Err(Refusal::Contended)
     }
 
-    /// Until whoever works on the turn can't rely any more on what it saw before.
-    pub(super) async fn unseen(&self, turn: &Turn) {
+    /// Waits until the running attempt can no longer rely on its last ownership check.
+    pub(super) async fn wait_until_noticed(&self, turn: &Turn) {
         if turn.state.phase() == Phase::Running {
-            self.deps.host().sleep(self.deps.timing().look_lasts).await;
+            self.deps.host().sleep(self.deps.timing().ownership_check_ttl).await;
         }
     }
 }

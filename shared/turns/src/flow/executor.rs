@@ -1,56 +1,59 @@
-//! What runs turns, and what a request gives it to run with.
+//! The executor of turns, and the context that an invocation gives it.
 
 use std::time::Duration;
 
 use protocol::correlation::CorrelationId;
 
-use super::learned::Learned;
+use super::provider_capabilities::CapabilityCache;
 use crate::ports::{AgentDeps, Timer};
 
-/// Runs user turns, and goes on with those that await tool results.
+/// Runs user turns, and resumes turns that await tool results.
 #[derive(Debug)]
 pub struct Executor<D> {
     pub(super) deps: D,
-    /// What this process found out about model providers.
-    pub(super) learned: Learned,
+    /// The capabilities of model providers that this process has detected.
+    pub(super) capabilities: CapabilityCache,
 }
 
 impl<D: AgentDeps> Executor<D> {
-    /// Runs turns over these.
+    /// Creates an executor over these dependencies.
     #[must_use]
     pub fn new(deps: D) -> Self {
-        Self { deps, learned: Learned::default() }
+        Self { deps, capabilities: CapabilityCache::default() }
     }
 }
 
-/// What a function brings to a request besides the request itself.
+/// The context of a Lambda invocation, besides the request itself.
 #[derive(Debug, Clone)]
 pub struct Invocation {
-    /// How long the function may still run.
+    /// The time that the function has left to run.
     pub budget: Duration,
-    /// Joins the logs of the functions that have to do with the request.
+    /// Correlates the logs of the functions that handle the request.
     pub correlation: Option<CorrelationId>,
 }
 
 impl Invocation {
-    /// One that nobody wants to find in the logs.
+    /// Creates an invocation without a correlation id.
     #[must_use]
-    pub fn lasting(budget: Duration) -> Self {
+    pub fn with_budget(budget: Duration) -> Self {
         Self { budget, correlation: None }
     }
 }
 
 impl Invocation {
-    pub(super) fn begin(&self, timer: &impl Timer) -> Term {
-        Term { ends: timer.monotonic().saturating_add(self.budget), correlation: self.correlation.clone() }
+    pub(super) fn scope(&self, timer: &impl Timer) -> RequestScope {
+        RequestScope {
+            deadline: timer.monotonic().saturating_add(self.budget),
+            correlation: self.correlation.clone(),
+        }
     }
 }
 
-/// The time that this process has for a request.
+/// The deadline and log correlation of one request.
 #[derive(Debug, Clone)]
-pub(super) struct Term {
-    /// When it is over, on [`Timer::monotonic`].
-    pub(super) ends: Duration,
+pub(super) struct RequestScope {
+    /// The instant at which the function ends, on [`Timer::monotonic`].
+    pub(super) deadline: Duration,
     /// See [`Invocation::correlation`].
     pub(super) correlation: Option<CorrelationId>,
 }

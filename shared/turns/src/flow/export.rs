@@ -1,6 +1,7 @@
-//! Export: sessions as documents, written piece by piece. What is held at a time is a page of a list or one payload.
+//! Streams sessions as export documents. Memory use is bounded by one page of a list or one payload at a time.
 //!
-//! Whoever sees a session may export what reads show of it. Operators get what an import needs besides.
+//! A caller who may read a session may export what reads show of it. Operators also get the stored items that an
+//! import needs.
 
 use std::{future::Future, time::Duration};
 
@@ -22,136 +23,139 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     access,
-    lists::WantedSessions,
+    lists::SessionFilter,
     outcomes,
     read::{SessionReader, TurnsPage, report_of},
 };
 use crate::{
-    ports::{Archive, Order, PayloadArchive, Payloads, Placed, Reads, Record, Timer, Unavailable},
+    ports::{Archive, ArchivedObject, Order, PayloadArchive, Payloads, Reads, Record, Timer, Unavailable},
     refusal::Refusal,
     view,
 };
 
-/// How many items of a list are held at a time.
-const PAGE: usize = 20;
+/// The number of list items to hold at a time.
+const PAGE_SIZE: usize = 20;
 
-/// After how many bytes an org's export ends with a token: Lambda streams 200 MB, a session's own included.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+/// The size in bytes after which an org's export ends with a token. Lambda streams at most 200 MB, and one session
+/// may follow after this limit.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How an export holds payloads.
+/// The way an export includes payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Values {
-    /// Whole.
+pub enum PayloadMode {
+    /// Inline, in full.
     Inline,
     /// As links.
     Links,
 }
 
-/// Why an export was cut short: what was written of it is no whole one.
+/// An error that ends an export early. The document written so far is incomplete.
 #[derive(Debug, thiserror::Error)]
-pub enum Broken {
-    /// Nobody reads it any more.
+pub enum ExportError {
+    /// The client disconnected.
     #[error("nobody reads it any more")]
-    Unread,
-    /// Something could not be read.
+    Disconnected,
+    /// A read failed or was refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-impl From<Unavailable> for Broken {
+impl From<Unavailable> for ExportError {
     fn from(error: Unavailable) -> Self {
         Self::Refused(error.into())
     }
 }
 
-/// Where an export is written to. It holds one piece that is not read yet.
+/// The writer of an export. It buffers one chunk that isn't read yet.
 #[derive(Debug)]
-pub struct Out {
-    pieces: mpsc::Sender<Bytes>,
+pub struct ExportWriter {
+    sender: mpsc::Sender<Bytes>,
     written: u64,
 }
 
-/// What `write` writes, as it is read. It is worked on only while somebody reads.
-pub fn written<F>(write: impl FnOnce(Out) -> F) -> impl Stream<Item = Result<Bytes, Broken>>
+/// Returns the output of `write` as a stream. `write` runs only while the stream is read.
+pub fn export_stream<F>(
+    write: impl FnOnce(ExportWriter) -> F,
+) -> impl Stream<Item = Result<Bytes, ExportError>>
 where
-    F: Future<Output = Result<(), Broken>>,
+    F: Future<Output = Result<(), ExportError>>,
 {
     let (pieces, read) = mpsc::channel(0);
-    let work = stream::once(write(Out { pieces, written: 0 }));
+    let work = stream::once(write(ExportWriter { sender: pieces, written: 0 }));
     let failed = work.filter_map(|done| async { done.err().map(Err) });
     stream::select(read.map(Ok), failed)
 }
 
-impl Out {
-    async fn text(&mut self, text: &'static str) -> Result<(), Broken> {
+impl ExportWriter {
+    async fn text(&mut self, text: &'static str) -> Result<(), ExportError> {
         self.bytes(Bytes::from_static(text.as_bytes())).await
     }
 
-    async fn bytes(&mut self, bytes: Bytes) -> Result<(), Broken> {
+    async fn bytes(&mut self, bytes: Bytes) -> Result<(), ExportError> {
         self.written = self.written.saturating_add(bytes.len() as u64);
-        self.pieces.send(bytes).await.map_err(|_| Broken::Unread)
+        self.sender.send(bytes).await.map_err(|_| ExportError::Disconnected)
     }
 
-    async fn json(&mut self, value: &impl Serialize) -> Result<(), Broken> {
-        // The contract's types hold strings, numbers and lists alone: they always serialize.
+    async fn json(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
+        // The contract's types consist of strings, numbers and lists, so they always serialize.
         self.bytes(serde_json::to_vec(value).unwrap_or_default().into()).await
     }
 
-    /// A line of its own.
+    /// Writes a value as one line of JSON.
     ///
     /// # Errors
-    /// When nobody reads any more.
-    pub async fn line(&mut self, value: &impl Serialize) -> Result<(), Broken> {
+    /// If the client disconnected.
+    pub async fn line(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
         self.json(value).await?;
         self.text("\n").await
     }
 
-    fn list(&mut self) -> List<'_> {
-        List { out: self, is_begun: false }
+    fn list(&mut self) -> JsonList<'_> {
+        JsonList { out: self, has_items: false }
     }
 }
 
-/// The items of a list, with commas between them.
-struct List<'a> {
-    out: &'a mut Out,
-    is_begun: bool,
+/// A JSON array's items, separated by commas.
+struct JsonList<'a> {
+    out: &'a mut ExportWriter,
+    has_items: bool,
 }
 
-impl List<'_> {
-    async fn next(&mut self) -> Result<&mut Out, Broken> {
-        if std::mem::replace(&mut self.is_begun, true) {
+impl JsonList<'_> {
+    async fn next(&mut self) -> Result<&mut ExportWriter, ExportError> {
+        if std::mem::replace(&mut self.has_items, true) {
             self.out.text(",").await?;
         }
         Ok(self.out)
     }
 
-    async fn item(&mut self, value: &impl Serialize) -> Result<(), Broken> {
+    async fn item(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
         self.next().await?.json(value).await
     }
 }
 
-/// Where an org's export goes on: a page of the list of sessions, and the last session of it that was written.
+/// The position of an org's export: a page of the session list, and the last session of it that was written.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Place(Option<String>, Option<SessionId>);
+struct ExportCursor(Option<String>, Option<SessionId>);
 
-/// What an org's export came to.
+/// The result of one call of an org's export.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
-    /// How many sessions were written.
+pub struct ExportPage {
+    /// The number of sessions that were written.
     pub sessions: u64,
-    /// Where the next export goes on; none when these were all.
-    pub place: Option<String>,
+    /// The token for the next call; none if these were the last sessions.
+    pub next_token: Option<String>,
 }
 
 impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
-    /// The session that is to be exported, as far as it is shown before its turns.
+    /// Reads the session to export, without its turns.
     ///
     /// # Errors
-    /// When there is no such session for this caller.
-    pub async fn exporting(&self, caller: &Caller, id: SessionId) -> Result<AgentSession, Refusal> {
-        let none = TurnsPage { order: Order::OldestFirst, size: 0, place: None };
-        let session = self.shown(caller, id, none).await?.0.result;
-        access::audit_whole("export", caller, &session.id);
+    /// If this caller has no such session.
+    pub async fn begin_export(&self, caller: &Caller, id: SessionId) -> Result<AgentSession, Refusal> {
+        let none = TurnsPage { order: Order::OldestFirst, size: 0, token: None };
+        let session = self.read_session(caller, id, none).await?.0.result;
+        access::audit_session("export", caller, &session.id);
         Ok(AgentSession {
             mode_history: Vec::new(),
             mode_history_continuation_token: None,
@@ -161,17 +165,17 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         })
     }
 
-    /// Writes a session's document.
+    /// Writes a session's export document.
     ///
     /// # Errors
-    /// When something of it can't be read: then what was written is no document.
+    /// If a read fails. The document is incomplete then.
     pub async fn export(
         &self,
         caller: &Caller,
         session: &AgentSession,
-        values: Values,
-        out: &mut Out,
-    ) -> Result<(), Broken> {
+        values: PayloadMode,
+        out: &mut ExportWriter,
+    ) -> Result<(), ExportError> {
         let key = SessionKey { org: caller.org.clone(), session: session.id.clone() };
         out.text("{\"Format\":").await?;
         out.json(&ExportFormat::Session).await?;
@@ -183,7 +187,7 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         let mut after = None;
         let mut turns = out.list();
         loop {
-            let records = self.store.records(&key, after, Order::OldestFirst, PAGE).await?;
+            let records = self.store.records(&key, after, Order::OldestFirst, PAGE_SIZE).await?;
             for record in &records {
                 self.export_turn(caller, record, values, turns.next().await?).await?;
             }
@@ -192,11 +196,11 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
                 None => break,
             }
         }
-        if caller.operator && values == Values::Inline {
+        if caller.operator && values == PayloadMode::Inline {
             out.text("],\"Stored\":[").await?;
             let (mut items, mut after) = (out.list(), None);
             loop {
-                let page = self.store.stored(&key, after).await?;
+                let page = self.store.stored_items(&key, after).await?;
                 for item in &page.items {
                     items.item(item).await?;
                 }
@@ -213,11 +217,11 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         &self,
         caller: &Caller,
         key: &SessionKey,
-        out: &mut List<'_>,
-    ) -> Result<(), Broken> {
+        out: &mut JsonList<'_>,
+    ) -> Result<(), ExportError> {
         let mut before: Option<String> = None;
         loop {
-            let size = u32::try_from(PAGE).unwrap_or(u32::MAX);
+            let size = u32::try_from(PAGE_SIZE).unwrap_or(u32::MAX);
             let page = self.mode_history(caller, key.session.clone(), size, before.as_deref()).await?;
             for change in &page.items {
                 out.item(change).await?;
@@ -233,9 +237,9 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         &self,
         caller: &Caller,
         record: &Record,
-        values: Values,
-        out: &mut Out,
-    ) -> Result<(), Broken> {
+        values: PayloadMode,
+        out: &mut ExportWriter,
+    ) -> Result<(), ExportError> {
         let report = report_of(&self.store, &self.payloads, record).await?;
         let turn: AgentSessionTurn = view::turn(record, &report, caller.operator);
         out.text("{\"Turn\":").await?;
@@ -243,7 +247,7 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         out.text(",\"Feedback\":[").await?;
         let (mut list, mut after) = (out.list(), None::<UserId>);
         loop {
-            let said = self.store.feedback(&record.turn.key, after.as_ref(), PAGE).await?;
+            let said = self.store.feedback(&record.turn.key, after.as_ref(), PAGE_SIZE).await?;
             after = said.last().map(|last| last.by.id.clone());
             for said in said {
                 list.item(&view::feedback(said)).await?;
@@ -260,11 +264,11 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         loop {
             let page = self.payloads.objects(&record.turn.key, after).await?;
             for placed in page.items {
-                let raw = report.raw_payloads.filter(|_| caller.operator);
+                let raw = report.last_raw_payload.filter(|_| caller.operator);
                 let url = url_of(record, &placed.payload.kind, raw);
                 let wanted = match values {
-                    Values::Inline if caller.operator => record.turn.needs(&placed.payload.kind),
-                    Values::Inline | Values::Links => url.is_some(),
+                    PayloadMode::Inline if caller.operator => record.turn.references(&placed.payload.kind),
+                    PayloadMode::Inline | PayloadMode::Links => url.is_some(),
                 };
                 if wanted && let Some(payload) = self.export_payload(placed, url, values).await? {
                     list.item(&payload).await?;
@@ -278,12 +282,12 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         out.text("]}").await
     }
 
-    /// A payload; none where it is gone by now.
+    /// Reads a payload; none if it was removed meanwhile.
     async fn export_payload(
         &self,
-        Placed { payload, place, size }: Placed,
+        ArchivedObject { payload, place, size }: ArchivedObject,
         url: Option<String>,
-        values: Values,
+        values: PayloadMode,
     ) -> Result<Option<ExportedPayload>, Unavailable> {
         let linked = ExportedPayload {
             kind: kind_of(&payload),
@@ -296,7 +300,7 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
             base64: None,
             url,
         };
-        if values == Values::Links {
+        if values == PayloadMode::Links {
             return Ok(Some(linked));
         }
         let found = self.payloads.read(&payload, u64::MAX).await?;
@@ -314,42 +318,42 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         }))
     }
 
-    /// Writes the documents of the caller's org's sessions, newest activity first, a line each, as far as the time and
-    /// what an answer holds allow.
+    /// Writes the documents of the sessions of the caller's org, newest activity first, one per line. It ends with a
+    /// token when the time or the response size is used up.
     ///
     /// # Errors
-    /// When the caller is no operator, the place is not one that an export ended with, or something can't be read.
+    /// If the token isn't from an export, or a read fails.
     pub async fn export_all(
         &self,
         caller: &Caller,
-        wanted: &WantedSessions,
-        values: Values,
+        wanted: &SessionFilter,
+        values: PayloadMode,
         place: Option<&str>,
         (timer, budget): (&impl Timer, Duration),
-        out: &mut Out,
-    ) -> Result<Exported, Broken> {
-        let Place(mut list, mut done) = match place {
-            Some(place) => serde_json::from_str(place).map_err(|_| Refusal::BadContinuationToken)?,
-            None => Place::default(),
+        out: &mut ExportWriter,
+    ) -> Result<ExportPage, ExportError> {
+        let ExportCursor(mut list, mut done) = match place {
+            Some(place) => serde_json::from_str(place).map_err(|_| Refusal::InvalidContinuationToken)?,
+            None => ExportCursor::default(),
         };
         let ends = timer.monotonic().saturating_add(budget);
-        let mut exported = Exported { sessions: 0, place: None };
+        let mut exported = ExportPage { sessions: 0, next_token: None };
         loop {
             let user = wanted.user.as_ref();
-            let page = self.store.sessions(&caller.org, user, &wanted.active, PAGE, list.clone()).await;
+            let page = self.store.sessions(&caller.org, user, &wanted.active, PAGE_SIZE, list.clone()).await;
             let page = page.map_err(Refusal::from)?;
             let done_by_now = done.take();
             let at = page.items.iter().position(|one| Some(&one.key.session) == done_by_now.as_ref());
             for session in page.items.iter().skip(at.map_or(0, |at| at + 1)) {
                 let id = &session.key.session;
-                let is_over = out.written >= MOST_BYTES || timer.monotonic() >= ends;
+                let is_over = out.written >= MAX_BYTES || timer.monotonic() >= ends;
                 if is_over && exported.sessions > 0 {
-                    exported.place = serde_json::to_string(&Place(list, done)).ok();
+                    exported.next_token = serde_json::to_string(&ExportCursor(list, done)).ok();
                     return Ok(exported);
                 }
-                if wanted.holds(session) {
-                    match self.exporting(caller, id.clone()).await {
-                        // Purged meanwhile.
+                if wanted.matches(session) {
+                    match self.begin_export(caller, id.clone()).await {
+                        // Purged since the list was read.
                         Err(Refusal::SessionNotFound) => {}
                         shown => {
                             self.export(caller, &shown?, values, out).await?;
@@ -368,12 +372,12 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
     }
 }
 
-/// What only operators may ask for.
+/// Requires the caller to be an operator.
 ///
 /// # Errors
-/// When the caller is none.
-pub fn for_operators(caller: &Caller) -> Result<(), Refusal> {
-    if caller.operator { Ok(()) } else { Err(Refusal::NotAnOperator) }
+/// If the caller isn't an operator.
+pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
+    if caller.operator { Ok(()) } else { Err(Refusal::OperatorRequired) }
 }
 
 fn kind_of(payload: &Payload) -> PayloadKind {
@@ -390,7 +394,7 @@ fn kind_of(payload: &Payload) -> PayloadKind {
     }
 }
 
-/// Where a payload is read; none of what no read shows.
+/// Returns the URL path of a payload; none if no read shows it.
 fn url_of(record: &Record, kind: &Kind, raw: Option<u32>) -> Option<String> {
     let key: &TurnKey = &record.turn.key;
     let verdict = record.turn.settlement().map(|settlement| &settlement.verdict);

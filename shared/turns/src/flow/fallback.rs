@@ -1,85 +1,87 @@
-//! Fallback: another model is asked in the place of one that has no answer (ruling: fallbacks).
+//! Fallback to the next model when one can't answer.
 
 use agent::{
+    attempt::{AttemptState, TurnSpec},
     conversation::Conversation,
+    fallback_reason,
     model::{Chain, Error, Request},
-    progress::{Plan, Progress},
-    trouble,
 };
 use contracts::request::UserTurn;
 use protocol::{
-    chain::{self, Start, Target},
-    detail::Trouble,
+    chain::{self, ChainStart, Target},
+    detail::FallbackReason,
     turn::Turn,
 };
 
 use super::{executor::Executor, owned_turn::OwnedTurn};
 use crate::ports::AgentDeps;
 
-/// A model call that came to nothing.
-pub(super) struct Failed<'a> {
-    /// Why.
+/// A failed model call.
+pub(super) struct FailedCall<'a> {
+    /// The reason.
     pub(super) error: &'a Error,
-    /// What was asked.
+    /// The request that was sent.
     pub(super) request: &'a Request,
-    /// Whether anything of an output was there.
+    /// True if the response had any output before it failed.
     pub(super) has_output: bool,
 }
 
 impl<D: AgentDeps> Executor<D> {
-    /// How the conversation gets to the plan's model, from where the turn stands.
-    pub(super) fn conversation(
+    /// Creates the conversation with the plan's model, from the turn's current progress.
+    pub(super) fn new_conversation(
         &self,
         turn: &Turn,
-        plan: &Plan,
-        progress: &Progress,
+        spec: &TurnSpec,
+        state: &AttemptState,
         request: Option<UserTurn>,
     ) -> Conversation {
-        let provider = self.provider(plan);
-        Conversation::new(begins(turn, plan), plan, progress, request, &provider)
-            .without_reasoning(self.learned.tells_no_reasoning(&provider))
+        let provider = self.provider_id(spec);
+        Conversation::new(chain_start(turn, spec), spec, state, request, &provider)
+            .with_reasoning_omitted(self.capabilities.refuses_reasoning(&provider))
     }
 
-    /// What the plan's provider is in records.
-    pub(super) fn provider(&self, plan: &Plan) -> String {
-        self.deps.config().providers.id(plan.provider.as_deref())
+    /// Returns the provider's id as records show it.
+    pub(super) fn provider_id(&self, spec: &TurnSpec) -> String {
+        self.deps.config().providers.id(spec.provider.as_deref())
     }
 
-    /// Whether another request may get what this one did not: of the same model, as long as that can be told
-    /// what it was told before; then of the next one, which may have more room; and last of the same with less.
-    pub(super) fn recovers(
+    /// Prepares another request after a failure; false if none is left to try. The same model comes first, as long as
+    /// it can get the same prompt. Then comes the next model, which may have a larger context window. Last comes the
+    /// same model with a shorter prompt.
+    pub(super) fn try_recover(
         &self,
         owned: &OwnedTurn,
-        failed: &Failed<'_>,
-        plan: &mut Plan,
-        progress: &mut Progress,
+        failed: &FailedCall<'_>,
+        spec: &mut TurnSpec,
+        state: &mut AttemptState,
         conversation: &mut Conversation,
     ) -> bool {
-        let Failed { error, request, has_output } = *failed;
-        let trouble = trouble::of(error, has_output).filter(|_| !self.time_left(owned).is_zero());
+        let FailedCall { error, request, has_output } = *failed;
+        let reason =
+            fallback_reason::classify(error, has_output).filter(|_| !self.time_left(owned).is_zero());
         let is_whole = matches!(request.chain, Chain::Initial { .. });
-        if let Some(why @ Trouble::Overflow) = trouble.filter(|_| is_whole)
-            && self.fall_back(&owned.turn, why, plan, progress, conversation)
+        if let Some(why @ FallbackReason::ContextOverflow) = reason.filter(|_| is_whole)
+            && self.fall_back(&owned.turn, why, spec, state, conversation)
         {
             return true;
         }
-        conversation.can_recover(plan, error, request)
-            || trouble.is_some_and(|why| self.fall_back(&owned.turn, why, plan, progress, conversation))
+        conversation.try_recover(spec, error, request)
+            || reason.is_some_and(|why| self.fall_back(&owned.turn, why, spec, state, conversation))
     }
 
-    /// Has the turn's next model asked; false when there is none left. It is told what came before from the
-    /// session's own records: no response of one model is gone on from by another.
+    /// Switches to the turn's next model; false if there is none left. The new model gets the session's own records
+    /// as history, because no model can continue from another model's response.
     fn fall_back(
         &self,
         turn: &Turn,
-        why: Trouble,
-        plan: &mut Plan,
-        progress: &mut Progress,
+        why: FallbackReason,
+        spec: &mut TurnSpec,
+        state: &mut AttemptState,
         conversation: &mut Conversation,
     ) -> bool {
-        let with = self.target_of(plan).upstream();
-        let Some(next) = progress.fall_back(plan, with.provider.clone(), why) else { return false };
-        let now = self.target_of(&next).upstream();
+        let with = self.current_target(spec).upstream();
+        let Some(next) = state.next_fallback(spec, with.provider.clone(), why) else { return false };
+        let now = self.current_target(&next).upstream();
         tracing::warn!(
             why = why.name(),
             model = %with.model,
@@ -88,21 +90,30 @@ impl<D: AgentDeps> Executor<D> {
             next_provider = %now.provider,
             "another model is asked in the place of one that has no answer"
         );
-        let start = chain::after_takeover(begins(turn, plan), &with, &now);
-        *plan = Plan { chain: now.keeper, start: Some(start).filter(|start| *start != turn.chain), ..next };
+        let start = chain::after_takeover(chain_start(turn, spec), &with, &now);
+        *spec = TurnSpec {
+            history_owner: now.history_owner,
+            start: Some(start).filter(|start| *start != turn.chain),
+            ..next
+        };
         let request = conversation.request.take();
-        *conversation = self.conversation(turn, plan, progress, request).having_read(conversation);
+        *conversation = self.new_conversation(turn, spec, state, request).with_loaded_from(conversation);
         true
     }
 
-    fn target_of(&self, plan: &Plan) -> Target {
-        let provider = self.provider(plan);
-        let keeps_none = self.learned.keeps_none(&provider);
-        Target { model: plan.model.clone(), provider, policy: plan.chain_policy, keeps_none }
+    fn current_target(&self, spec: &TurnSpec) -> Target {
+        let provider = self.provider_id(spec);
+        let keeps_none = self.capabilities.is_stateless(&provider);
+        Target {
+            model: spec.model.clone(),
+            provider,
+            policy: spec.conversation_state,
+            is_stateless: keeps_none,
+        }
     }
 }
 
-/// What the turn's first model call goes on from.
-fn begins<'a>(turn: &'a Turn, plan: &'a Plan) -> &'a Start {
-    plan.start.as_ref().unwrap_or(&turn.chain)
+/// Returns the start of the turn's provider chain.
+fn chain_start<'a>(turn: &'a Turn, spec: &'a TurnSpec) -> &'a ChainStart {
+    spec.start.as_ref().unwrap_or(&turn.chain)
 }

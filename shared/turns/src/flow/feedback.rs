@@ -1,4 +1,4 @@
-//! Feedback: what users say of a turn that is over. It is kept with the turn and decides nothing about it.
+//! User feedback on finished turns. It is stored with the turn and never affects it.
 
 use std::time::Duration;
 
@@ -16,17 +16,17 @@ use crate::{
     view,
 };
 
-/// How often it is written anew because its session was written at the same time.
-const TRIES: usize = 6;
-/// How long is waited before that at most.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The number of tries to write it while its session is written concurrently.
+const MAX_TRIES: usize = 6;
+/// The longest pause between two tries.
+const MAX_PAUSE: Duration = Duration::from_millis(100);
 
 impl<D: AgentDeps> Executor<D> {
-    /// Keeps what the caller says of a turn.
+    /// Stores the caller's feedback on a turn.
     ///
     /// # Errors
-    /// When there is no such turn for this caller, or it is not over.
-    pub async fn give_feedback(
+    /// If this caller has no such turn, or it isn't finished.
+    pub async fn submit_feedback(
         &self,
         caller: &Caller,
         session: SessionId,
@@ -37,18 +37,18 @@ impl<D: AgentDeps> Executor<D> {
         let head = self.turn_for(caller, &turn).await?;
         let now = self.deps.host().now();
         if head.settlement().is_none() {
-            let retry_after = wait::likely(&head, now, self.deps.timing());
+            let retry_after = wait::estimate_wait(&head, now, self.deps.timing());
             return Err(Refusal::SessionBusy { turn: turn.turn, retry_after });
         }
         let (by, FeedbackRequest { rating, label, note, .. }) = (caller.user.clone(), asked);
         let said = Feedback { turn, by, rating, label, note, created: now, at: now };
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             match self.deps.store().put_feedback(&said).await {
                 Ok(kept) => return kept.map(view::feedback).ok_or(Refusal::TurnNotFound),
-                // Its session was written meanwhile.
-                Err(WriteError::Lost | WriteError::Contended) => {
+                // Its session was written concurrently.
+                Err(WriteError::ConditionFailed | WriteError::Contended) => {
                     let host = self.deps.host();
-                    host.sleep(host.jitter(PAUSE)).await;
+                    host.sleep(host.jitter(MAX_PAUSE)).await;
                 }
                 Err(error @ WriteError::Unknown(_)) => {
                     return Err(Unavailable { what: "the table", source: error.into() }.into());
@@ -60,10 +60,10 @@ impl<D: AgentDeps> Executor<D> {
 }
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
-    /// What users say of a turn.
+    /// Lists the feedback on a turn.
     ///
     /// # Errors
-    /// When there is no such turn for this caller, or the place is not one that a page of this list ended with.
+    /// If this caller has no such turn, or the token isn't from this list.
     pub async fn feedback(
         &self,
         caller: &Caller,
@@ -72,12 +72,12 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         page_size: u32,
         place: Option<&str>,
     ) -> Result<ListResponse<TurnFeedback>, Refusal> {
-        let after = place.map(str::parse).transpose().map_err(|_| Refusal::BadContinuationToken)?;
+        let after = place.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
         let turn = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let (session, head) = self.store.session_and_turn(&turn).await?;
-        self.seen(caller, session).await?.and(head).ok_or(Refusal::TurnNotFound)?;
+        self.visible(caller, session).await?.and(head).ok_or(Refusal::TurnNotFound)?;
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
-        // One more than is shown tells whether there are more.
+        // One item more than the page shows if another page follows.
         let mut found = self.store.feedback(&turn, after.as_ref(), most.saturating_add(1)).await?;
         let more = found.len() > most;
         found.truncate(most);

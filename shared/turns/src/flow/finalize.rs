@@ -1,5 +1,5 @@
-//! Finalize: settled turns become terminal, and what they show is in its place before the head says so
-//! (I10).
+//! Finalizes turns: writes the details of a settled turn, then makes its head terminal. Details come first, so
+//! whatever a terminal head refers to exists (I10).
 
 use futures::future::try_join3;
 use protocol::{
@@ -11,37 +11,36 @@ use protocol::{
 };
 
 use super::{
-    partial,
-    steps::{self, Known},
-    turn_event,
-    write::{self, Written},
+    evidence::{self, Evidence},
+    partial_answer, turn_event,
+    write::{self, WriteOutcome},
 };
 use crate::ports::{Deps, Reads, Store, Unavailable};
 
-/// How often a finalization is decided anew because somebody else changed the session.
-const ROUNDS: usize = 8;
+/// The most times a finalization decides again because the session changed meanwhile.
+const MAX_TRIES: usize = 8;
 
-/// Makes settled turns terminal, and ends those that nobody came back for.
+/// Makes settled turns terminal, and sweeps overdue turns.
 #[derive(Debug)]
 pub struct Finalizer<D> {
     pub(super) deps: D,
 }
 
 impl<D: Deps> Finalizer<D> {
-    /// Finalizes over these.
+    /// Creates a finalizer over these dependencies.
     #[must_use]
     pub fn new(deps: D) -> Self {
         Self { deps }
     }
 
-    /// Makes a turn terminal if it is settled. True when this call did it; anything else about the
-    /// turn is left alone, since the message that named it is only a hint (I8).
+    /// Makes a turn terminal if it is settled. Returns true if this call did it. A turn in any other state is left
+    /// alone, because the message that names it is only a hint (I8).
     ///
     /// # Errors
-    /// When a store can't be reached, or the session stayed contended.
+    /// If a store can't be reached, or the session stays contended.
     pub async fn finalize(&self, key: &TurnKey) -> Result<bool, Unavailable> {
         let store = self.deps.store();
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_TRIES {
             let (session, turn) = store.session_and_turn(key).await?;
             let (Some(session), Some(turn)) = (session, turn) else {
                 return Ok(false);
@@ -49,47 +48,48 @@ impl<D: Deps> Finalizer<D> {
             let State::Settled(_) = turn.state else {
                 return Ok(false);
             };
-            if self.finalize_once(&session, &turn).await? {
+            if self.try_finalize(&session, &turn).await? {
                 return Ok(true);
             }
         }
         Err(Unavailable { what: "the session", source: "it stayed contended".into() })
     }
 
-    /// One try. Details first, then the transaction that makes them count.
-    async fn finalize_once(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
-        let known = steps::known(self.deps.store(), self.deps.payloads(), turn).await?;
-        let found = known.as_ref().map(Known::findings);
+    /// Tries once: writes the details, then the transaction that makes the turn terminal.
+    async fn try_finalize(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
+        let known = evidence::load(self.deps.store(), self.deps.payloads(), turn).await?;
+        let found = known.as_ref().map(Evidence::findings);
         let Ok(finalized) = finalize(session, turn, found.as_ref()) else {
             return Ok(false);
         };
-        publish(&self.deps, turn, known.as_ref(), &finalized.result).await?;
+        publish_details(&self.deps, turn, known.as_ref(), &finalized.result).await?;
         let written = write::commit(&self.deps, &finalized.clone().commit(session)).await?;
-        let applied = matches!(written, Written::Applied);
+        let applied = matches!(written, WriteOutcome::Applied);
         if applied {
-            turn_event::became_terminal(&finalized, known.as_ref().and_then(Known::outcome));
+            turn_event::log_terminal(&finalized, known.as_ref().and_then(Evidence::outcome));
         }
         Ok(applied)
     }
 }
 
-/// Writes the details of a settled turn. Any number of writers write the same, since a settlement is
-/// irrevocable; off the path to the client's answer.
-pub(super) async fn publish(
+/// Writes the details of a settled turn. A settlement is irrevocable, so any number of writers write the same. The
+/// client's response doesn't wait for this.
+pub(super) async fn publish_details(
     deps: &impl Deps,
     turn: &Turn,
-    known: Option<&Known>,
+    known: Option<&Evidence>,
     result: &ResultDetail,
 ) -> Result<(), Unavailable> {
     let result = deps.store().put_result_detail(result);
-    let partial = partial::keep(deps.payloads(), turn, known.and_then(|known| known.partial.as_deref()));
-    try_join3(result, partial, touch(deps, turn)).await.map(|_| ())
+    let partial =
+        partial_answer::store(deps.payloads(), turn, known.and_then(|known| known.partial.as_deref()));
+    try_join3(result, partial, touch_participant(deps, turn)).await.map(|_| ())
 }
 
-/// A user's list is ordered by that user's own last turn. The first turn's was written with it, unless a fork was
-/// there before its first turn.
-pub(super) async fn touch(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailable> {
-    if turn.sequence == 1 && turn.offset == 0 {
+/// Updates the participant's last activity, which orders a user's list of sessions. The session's first turn wrote it
+/// with the session, except in a fork, which exists before its first turn.
+pub(super) async fn touch_participant(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailable> {
+    if turn.sequence == 1 && turn.base_depth == 0 {
         return Ok(());
     }
     let participant = Participant {

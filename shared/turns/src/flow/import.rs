@@ -1,8 +1,8 @@
-//! Import: sessions of an export come back, in an org that has none of these ids.
+//! Imports exported sessions into an org that has none of their ids.
 //!
-//! Everything is read and held against itself before anything is written. Then each session's place is taken, its objects
-//! and items are written, and last the session itself: until then no read shows anything of it. The same import again
-//! goes on where one broke off.
+//! All documents are parsed and validated before anything is written. Then, for each session, the import reserves the
+//! id, writes the objects and items, and publishes the session last. Until then no read shows anything of it. The
+//! same import again resumes an interrupted one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,64 +29,62 @@ use protocol::{
 use super::{
     access,
     executor::Executor,
-    export::for_operators,
-    read::AT_ONCE,
-    write::{self, Written},
+    export::require_operator,
+    read::MAX_CONCURRENT_READS,
+    write::{self, WriteOutcome},
 };
 use crate::{
-    ports::{AgentDeps, Archive, Clock, Deps, Part, PayloadArchive, Payloads, Reads},
+    ports::{AgentDeps, Archive, ArchiveItem, Clock, Deps, PayloadArchive, Payloads, Reads},
     refusal::Refusal,
 };
 
-/// How often an import decides anew because somebody else changed what is there.
-const ROUNDS: usize = 8;
+/// The most times an import decides again because the session changed meanwhile.
+const MAX_TRIES: usize = 8;
 
-/// Under which ids sessions are imported.
+/// The ids under which sessions are imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ids {
-    /// Their own.
+pub enum IdPolicy {
+    /// The exported ids.
     Keep,
-    /// New ones. The same document gets the same, so that an import may be repeated.
+    /// New ids. They derive from the document, so an import can be repeated.
     New,
 }
 
-/// A session as it is to be.
-struct Prepared {
+/// A validated session, ready to be written.
+struct PreparedSession {
     exported_id: SessionId,
     session: Session,
-    /// Everything else, in any order.
-    parts: Vec<Part>,
+    /// All other items, in any order.
+    parts: Vec<ArchiveItem>,
     files: Vec<File>,
 }
 
 impl<D: AgentDeps + Deps<Store: Archive, Payloads: PayloadArchive>> Executor<D> {
-    /// Makes the sessions of an export.
+    /// Imports the sessions of an export.
     ///
     /// # Errors
-    /// When the caller is no operator, an export is not whole or contradicts itself, or one of the sessions is there
-    /// already and is not the one that is imported. Then nothing was written.
+    /// If the caller isn't an operator, a document is incomplete or inconsistent, or another session has one of the
+    /// ids. Nothing is written then.
     pub async fn import(
         &self,
         caller: &Caller,
         exports: Vec<SessionExport>,
-        ids: Ids,
+        ids: IdPolicy,
     ) -> Result<SessionImport, Refusal> {
-        for_operators(caller)?;
-        let renamed = renamed(caller, &exports, ids);
+        require_operator(caller)?;
+        let renamed = id_map(caller, &exports, ids);
         let mut prepared = Vec::with_capacity(exports.len());
         for (number, export) in exports.into_iter().enumerate() {
             let read =
-                Reading { store: self.deps.store(), payloads: self.deps.payloads(), renamed: &renamed };
-            let one = read.prepared(caller, export);
-            prepared.push(
-                one.map_err(|Fault { at, rule }| Refusal::BadExport {
-                    at: format!("[{number}].{at}"),
-                    rule,
-                })?,
-            );
+                ExportReader { store: self.deps.store(), payloads: self.deps.payloads(), id_map: &renamed };
+            let one = read.prepare(caller, export);
+            prepared.push(one.map_err(|Fault { at, rule }| Refusal::InvalidExport {
+                at: format!("[{number}].{at}"),
+                rule,
+            })?);
         }
         for one in &prepared {
-            self.next(caller, &one.session).await?;
+            self.reservation(caller, &one.session).await?;
         }
         let mut sessions = Vec::with_capacity(prepared.len());
         for one in prepared {
@@ -100,62 +98,62 @@ impl<D: AgentDeps + Deps<Store: Archive, Payloads: PayloadArchive>> Executor<D> 
         Ok(SessionImport { sessions })
     }
 
-    async fn import_one(&self, caller: &Caller, one: &Prepared) -> Result<(), Refusal> {
-        for _ in 0..ROUNDS {
-            let Some(reserve) = self.next(caller, &one.session).await? else { return Ok(()) };
-            if !matches!(write::commit(&self.deps, &reserve).await?, Written::Applied) {
+    async fn import_one(&self, caller: &Caller, one: &PreparedSession) -> Result<(), Refusal> {
+        for _ in 0..MAX_TRIES {
+            let Some(reserve) = self.reservation(caller, &one.session).await? else { return Ok(()) };
+            if !matches!(write::commit(&self.deps, &reserve).await?, WriteOutcome::Applied) {
                 continue;
             }
             let payloads = self.deps.payloads();
             let files = one.files.iter().cloned();
             let files = files.map(|file| async move { payloads.put_file(&file).await });
-            stream::iter(files).buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await?;
+            stream::iter(files).buffer_unordered(MAX_CONCURRENT_READS).try_collect::<Vec<()>>().await?;
             let store = self.deps.store();
             let parts = one.parts.iter().cloned();
-            let parts = parts.map(|part| async move { store.put_part(&part).await });
-            stream::iter(parts).buffer_unordered(AT_ONCE).try_collect::<Vec<()>>().await?;
+            let parts = parts.map(|part| async move { store.put_archive_item(&part).await });
+            stream::iter(parts).buffer_unordered(MAX_CONCURRENT_READS).try_collect::<Vec<()>>().await?;
             let publish = import::publish(&reserve.session.after, &one.session, self.deps.host().now());
-            if let Written::Applied = write::commit(&self.deps, &publish).await? {
-                access::audit_whole("import", caller, &one.session.key.session);
-                self.tell_index(&one.session.key).await;
+            if let WriteOutcome::Applied = write::commit(&self.deps, &publish).await? {
+                access::audit_session("import", caller, &one.session.key.session);
+                self.notify_index(&one.session.key).await;
                 return Ok(());
             }
         }
         Err(Refusal::Contended)
     }
 
-    /// What takes the session's place; nothing where it is there already.
-    async fn next(&self, caller: &Caller, wanted: &Session) -> Result<Option<Commit>, Refusal> {
+    /// Returns the commit that reserves the session's id; none if the session is imported already.
+    async fn reservation(&self, caller: &Caller, wanted: &Session) -> Result<Option<Commit>, Refusal> {
         let store = self.deps.store();
         let (there, purge) = try_join(store.session(&wanted.key), store.purge(&wanted.key)).await?;
         let now = self.deps.host().now();
         match import::action(there.as_ref(), purge.as_ref(), wanted, &caller.user.id, now) {
             Action::Reserve(commit) => Ok(Some(*commit)),
-            Action::Rest => Ok(None),
-            Action::Conflict => Err(Refusal::SessionIsThere(wanted.key.session.clone())),
+            Action::AlreadyImported => Ok(None),
+            Action::Conflict => Err(Refusal::SessionExists(wanted.key.session.clone())),
             Action::Wait => Err(Refusal::SessionBeingPurged(wanted.key.session.clone())),
         }
     }
 }
 
-/// Which sessions get which ids.
-type Renamed = BTreeMap<SessionId, SessionId>;
+/// The new ids of the sessions that get one.
+type IdMap = BTreeMap<SessionId, SessionId>;
 
-fn renamed(caller: &Caller, exports: &[SessionExport], ids: Ids) -> Renamed {
+fn id_map(caller: &Caller, exports: &[SessionExport], ids: IdPolicy) -> IdMap {
     let new = |export: &SessionExport| {
         let old = export.session.id.clone();
         let document = serde_json::to_vec(export).unwrap_or_default();
-        let seed = format!("import\n{}\n{old}\n{}", caller.org, Fingerprint::of_bytes(&document));
-        let digits: String = Fingerprint::of_bytes(seed.as_bytes()).to_string().chars().take(32).collect();
+        let seed = format!("import\n{}\n{old}\n{}", caller.org, Fingerprint::hash_bytes(&document));
+        let digits: String = Fingerprint::hash_bytes(seed.as_bytes()).to_string().chars().take(32).collect();
         Some((old, SessionId::new(digits).ok()?))
     };
     match ids {
-        Ids::Keep => Renamed::new(),
-        Ids::New => exports.iter().filter_map(new).collect(),
+        IdPolicy::Keep => IdMap::new(),
+        IdPolicy::New => exports.iter().filter_map(new).collect(),
     }
 }
 
-/// What is wrong with an export, and where.
+/// A fault in an export document, and its location.
 struct Fault {
     at: String,
     rule: String,
@@ -165,32 +163,32 @@ fn fault(at: impl Into<String>, rule: impl Into<String>) -> Fault {
     Fault { at: at.into(), rule: rule.into() }
 }
 
-/// Reads exports, and holds each against itself.
-struct Reading<'a, S, P> {
+/// Parses and validates export documents.
+struct ExportReader<'a, S, P> {
     store: &'a S,
     payloads: &'a P,
-    renamed: &'a Renamed,
+    id_map: &'a IdMap,
 }
 
-impl<S: Archive, P: PayloadArchive> Reading<'_, S, P> {
-    fn prepared(&self, caller: &Caller, export: SessionExport) -> Result<Prepared, Fault> {
+impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
+    fn prepare(&self, caller: &Caller, export: SessionExport) -> Result<PreparedSession, Fault> {
         let exported_id = export.session.id;
-        let session = self.renamed.get(&exported_id).unwrap_or(&exported_id).clone();
+        let session = self.id_map.get(&exported_id).unwrap_or(&exported_id).clone();
         let key = SessionKey { org: caller.org.clone(), session };
         let stored = export.stored.ok_or_else(|| {
             fault("Stored", "is absent: only what an operator exports with payloads=inline can be imported")
         })?;
         let (mut session, mut parts) = (None, Vec::with_capacity(stored.len()));
         for (number, item) in stored.into_iter().enumerate() {
-            let part = self.store.part(&key, item);
+            let part = self.store.parse_item(&key, item);
             let part = part.map_err(|error| fault(format!("Stored[{number}]"), error.to_string()))?;
-            match self.with_new_ids(part) {
-                Part::Session(found) => session = Some(*found),
+            match self.remap_ids(part) {
+                ArchiveItem::Session(found) => session = Some(*found),
                 part => parts.push(part),
             }
         }
         let session = session.ok_or_else(|| fault("Stored", "has no item of the session itself"))?;
-        let heads = whole(&session, &parts)?;
+        let heads = checked_heads(&session, &parts)?;
         let mut files = Vec::new();
         for (number, turn) in export.turns.into_iter().enumerate() {
             let at = |rest: String| format!("Turns[{number}].{rest}");
@@ -205,7 +203,7 @@ impl<S: Archive, P: PayloadArchive> Reading<'_, S, P> {
         }
         let there: BTreeSet<&Payload> = files.iter().map(|file| &file.payload).collect();
         for head in heads.values() {
-            if let Some(missing) = needed(head).find(|payload| !there.contains(payload)) {
+            if let Some(missing) = required_payloads(head).find(|payload| !there.contains(payload)) {
                 let rule = format!(
                     "lacks the {} of the turn {}: export the session again",
                     missing.kind.file_name(),
@@ -214,12 +212,12 @@ impl<S: Archive, P: PayloadArchive> Reading<'_, S, P> {
                 return Err(fault("Turns", rule));
             }
         }
-        Ok(Prepared { exported_id, session, parts, files })
+        Ok(PreparedSession { exported_id, session, parts, files })
     }
 
     fn file(&self, head: &Turn, payload: ExportedPayload, exported: &SessionId) -> Result<File, Fault> {
         let ExportedPayload { object, size_bytes, mime_type, sha256, text, base64, url, .. } = payload;
-        let place = self.payloads.at(&head.key, &object).filter(|payload| head.needs(&payload.kind));
+        let place = self.payloads.at(&head.key, &object).filter(|payload| head.references(&payload.kind));
         let payload = place.ok_or_else(|| fault("Object", "is no object of this turn"))?;
         let bytes: Bytes = match (text, base64) {
             (Some(text), None) => text.into(),
@@ -237,7 +235,7 @@ impl<S: Archive, P: PayloadArchive> Reading<'_, S, P> {
         if bytes.len() as u64 != size_bytes {
             return Err(fault("SizeBytes", format!("does not fit: there are {} bytes", bytes.len())));
         }
-        if sha256 != Some(FileAddress::of_bytes(&bytes)) {
+        if sha256 != Some(FileAddress::hash_bytes(&bytes)) {
             return Err(fault("Sha256", "is not the hash of what is there"));
         }
         if matches!(&payload.kind, Kind::File { address, .. } if Some(*address) != sha256) {
@@ -246,59 +244,62 @@ impl<S: Archive, P: PayloadArchive> Reading<'_, S, P> {
         let own = mime_type.filter(|_| matches!(payload.kind, Kind::File { .. }));
         let media_type = own.unwrap_or_else(|| payload.kind.media_type().to_owned());
         let bytes = match &payload.kind {
-            // A model wrote it: it is what its hash says.
+            // Contents of files and raw payloads stay as they are: files are addressed by their hash.
             Kind::File { .. } | Kind::ModelRequest(..) | Kind::ModelResponse(..) => bytes,
-            _ => self.with_new_links(bytes, exported, &head.key.session.session),
+            _ => self.remap_links(bytes, exported, &head.key.session.session),
         };
         Ok(File { payload, media_type, bytes })
     }
 
-    /// The same, where it names other sessions of the import by their new ids.
-    fn with_new_ids(&self, part: Part) -> Part {
+    /// Replaces references to sessions of this import with their new ids.
+    fn remap_ids(&self, part: ArchiveItem) -> ArchiveItem {
         let new = |id: &mut SessionId| {
-            if let Some(new) = self.renamed.get(id) {
+            if let Some(new) = self.id_map.get(id) {
                 id.clone_from(new);
             }
         };
         match part {
-            Part::Session(mut session) => {
+            ArchiveItem::Session(mut session) => {
                 session.tip.iter_mut().filter_map(|tip| tip.session.as_mut()).for_each(new);
                 session.forked_from.iter_mut().for_each(|origin| new(&mut origin.session));
                 let solution = |of: &mut SolutionContext| of.session.iter_mut().for_each(new);
                 session.solution.iter_mut().for_each(solution);
-                Part::Session(session)
+                ArchiveItem::Session(session)
             }
-            Part::Turn(mut turn) => {
-                turn.after.session.iter_mut().for_each(new);
-                Part::Turn(turn)
+            ArchiveItem::Turn(mut turn) => {
+                turn.parent.session.iter_mut().for_each(new);
+                ArchiveItem::Turn(turn)
             }
             part => part,
         }
     }
 
-    /// The same text, where it links to the session's files or names it, under its new id.
-    fn with_new_links(&self, bytes: Bytes, old: &SessionId, new: &SessionId) -> Bytes {
+    /// Replaces the session's old id in file links and in its own member with the new id.
+    fn remap_links(&self, bytes: Bytes, old: &SessionId, new: &SessionId) -> Bytes {
         if old == new {
             return bytes;
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { return bytes };
-        let folder = |id: &SessionId| format!("{}/", paths::SESSION.of(id).trim_start_matches('/'));
-        // The service writes it without blanks; in a text that is quoted, the quotes are escaped.
+        let folder = |id: &SessionId| format!("{}/", paths::SESSION.fill(id).trim_start_matches('/'));
+        // The service writes the member without blanks. A quoted text can't match, because its quotes are escaped.
         let member = |id: &SessionId| format!("\"SessionId\":\"{id}\"");
         text.replace(&folder(old), &folder(new)).replace(&member(old), &member(new)).into()
     }
 }
 
-/// The heads of a session that is whole: every turn is there, is over, and has what was asked.
-fn whole<'a>(session: &Session, parts: &'a [Part]) -> Result<BTreeMap<TurnId, &'a Turn>, Fault> {
+/// Validates that every turn is present, has ended, and has its request. Returns the heads by turn id.
+fn checked_heads<'a>(
+    session: &Session,
+    parts: &'a [ArchiveItem],
+) -> Result<BTreeMap<TurnId, &'a Turn>, Fault> {
     let (mut heads, mut asked, mut numbers) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     for part in parts {
         match part {
-            Part::Turn(head) => {
+            ArchiveItem::Turn(head) => {
                 numbers.insert(head.sequence);
                 heads.insert(head.key.turn.clone(), &**head);
             }
-            Part::Request(request) => {
+            ArchiveItem::Request(request) => {
                 asked.insert(&request.key.turn);
             }
             _ => {}
@@ -323,8 +324,8 @@ fn whole<'a>(session: &Session, parts: &'a [Part]) -> Result<BTreeMap<TurnId, &'
     Ok(heads)
 }
 
-/// What reads and later turns need of a turn's objects.
-fn needed(head: &Turn) -> impl Iterator<Item = Payload> {
+/// Returns the objects of a turn that reads and later turns require.
+fn required_payloads(head: &Turn) -> impl Iterator<Item = Payload> {
     let verdict = head.settlement().map(|settlement| &settlement.verdict);
     let outcome = verdict.and_then(Verdict::writer).map(|writer| Kind::Outcome(writer.clone()));
     let kinds = [Some(Kind::Instruction(head.stored_request())), outcome];

@@ -1,7 +1,7 @@
-//! Lists, page by page: sessions by their last activity, and the turns of one (DD-003).
+//! Paginated lists: sessions by last activity, and the turns of a session.
 //!
-//! What a list is narrowed by is looked at item by item, but for users and instants, which are the index's own. So a page
-//! looks at no more than a few times its size: it may be short, or empty, and says where to go on.
+//! The table filters by user and time. All other filters apply to each item after the read. To bound the reads, a
+//! page examines at most a few times its size, so it may be short or empty and still have a next token.
 
 use std::cmp::Reverse;
 
@@ -14,52 +14,52 @@ use protocol::{Caller, id::SessionKey, session::Session};
 
 use super::{
     access,
-    read::{AT_ONCE, SessionReader, Told, names_of, report_of, sequence},
+    read::{MAX_CONCURRENT_READS, SessionReader, WithWarnings, context_names, parse_sequence, report_of},
 };
 use crate::{
-    ports::{Between, Order, PayloadReads, Reads, Record, Unavailable},
+    ports::{Order, PayloadReads, Reads, Record, TimeRange, Unavailable},
     refusal::Refusal,
     view,
 };
 
-/// How often a page of a narrowed list asks the table for what it still lacks.
-const MOST_LOOKS: usize = 10;
+/// The most reads to fill one page of a filtered list.
+const MAX_PAGES: usize = 10;
 
-/// How many heads are looked at together for the last turn of a status.
-const HEADS_PAGE: usize = 100;
+/// The number of heads to read at a time in search of the last turn with a status.
+const HEADS_PAGE_SIZE: usize = 100;
 
-/// Which sessions are wanted.
+/// A filter for sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WantedSessions {
-    /// Those that this user owns or takes part in.
+pub struct SessionFilter {
+    /// Owned by this user, or with this user as a participant.
     pub user: Option<UserId>,
-    /// Those whose last turn stands so.
+    /// With a last turn of this status.
     pub status: Option<TurnStatus>,
-    /// Those in this mode.
+    /// In this mode.
     pub mode: Option<String>,
-    /// Those that were deleted too.
+    /// Include deleted sessions.
     pub with_deleted: bool,
-    /// Those whose last activity, or with a user that user's own, lies there.
-    pub active: Between,
+    /// Last activity in this range. With `user`, it is that user's own activity.
+    pub active: TimeRange,
 }
 
-/// Which turns of a session are wanted.
+/// A filter and order for the turns of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedTurns {
-    /// In which order.
+pub struct TurnFilter {
+    /// The order.
     pub order: Order,
-    /// Those that stand so.
+    /// Of this status.
     pub status: Option<TurnStatus>,
-    /// Those that began in this mode.
+    /// Started in this mode.
     pub mode: Option<String>,
-    /// Those that this user asked.
+    /// Requested by this user.
     pub user: Option<UserId>,
-    /// Those that were accepted then.
-    pub created: Between,
+    /// Created in this range.
+    pub created: TimeRange,
 }
 
-impl WantedSessions {
-    pub(super) fn holds(&self, session: &Session) -> bool {
+impl SessionFilter {
+    pub(super) fn matches(&self, session: &Session) -> bool {
         let status = session.last_turn.as_ref().map(|last| last.status);
         (self.with_deleted || session.deleted.is_none())
             && self.status.is_none_or(|wanted| status == Some(wanted))
@@ -67,40 +67,40 @@ impl WantedSessions {
     }
 }
 
-impl WantedTurns {
-    fn holds(&self, Record { turn, request, .. }: &Record) -> bool {
+impl TurnFilter {
+    fn matches(&self, Record { turn, request, .. }: &Record) -> bool {
         self.status.is_none_or(|wanted| turn.status() == wanted)
             && self.mode.as_ref().is_none_or(|wanted| turn.mode == *wanted)
-            && self.user.as_ref().is_none_or(|wanted| request.by.id == *wanted)
-            && self.created.holds(turn.created)
+            && self.user.as_ref().is_none_or(|wanted| request.requested_by.id == *wanted)
+            && self.created.contains(turn.created)
     }
 }
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
-    /// Sessions of the caller's org that the caller may see, newest activity first.
+    /// Lists the sessions of the caller's org that the caller may see, newest activity first.
     ///
     /// # Errors
-    /// When the place is not one that a page of this list ended with.
+    /// If the token isn't from this list.
     pub async fn sessions(
         &self,
         caller: &Caller,
-        wanted: &WantedSessions,
+        wanted: &SessionFilter,
         page_size: u32,
         mut place: Option<String>,
-    ) -> Result<Told<ListResponse<AgentSessionSummary>>, Refusal> {
+    ) -> Result<WithWarnings<ListResponse<AgentSessionSummary>>, Refusal> {
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
         let mut found: Vec<Session> = Vec::new();
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_PAGES {
             let lacking = most - found.len();
             let user = wanted.user.as_ref();
             let page = self.store.sessions(&caller.org, user, &wanted.active, lacking, place).await?;
-            let sessions = self.current(page.items, wanted.mode.is_some()).await?.into_iter();
-            let held = sessions.filter(|session| wanted.holds(session));
+            let sessions = self.project_all(page.items, wanted.mode.is_some()).await?.into_iter();
+            let held = sessions.filter(|session| wanted.matches(session));
             let looked = stream::iter(held).map(|session| async move {
-                let seen = access::sees(&self.store, caller, &session).await?;
+                let seen = access::can_see(&self.store, caller, &session).await?;
                 Ok::<_, Unavailable>(seen.then_some(session))
             });
-            let seen: Vec<Option<Session>> = looked.buffered(AT_ONCE).try_collect().await?;
+            let seen: Vec<Option<Session>> = looked.buffered(MAX_CONCURRENT_READS).try_collect().await?;
             found.extend(seen.into_iter().flatten());
             place = page.next;
             if place.is_none() || found.len() == most {
@@ -108,34 +108,34 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             }
         }
         if wanted.user.is_none() {
-            // The index has them in the order of what is finalized.
+            // The table's index is ordered by finalized state, which may lag behind the projections.
             found.sort_by_key(|session| Reverse(session.last_activity));
         }
         let contexts = found.iter().map(|item| &item.contexts);
-        let Told { result: names, warnings } = names_of(&self.store, caller, contexts).await;
+        let WithWarnings { result: names, warnings } = context_names(&self.store, caller, contexts).await;
         let items = found.iter().map(|session| view::session_summary(session, &names)).collect();
-        Ok(Told { result: ListResponse::new(items, page_size, place), warnings })
+        Ok(WithWarnings { result: ListResponse::new(items, page_size, place), warnings })
     }
 
-    /// The turns of a session, in a few lines each.
+    /// Lists summaries of a session's turns.
     ///
     /// # Errors
-    /// When there is no such session for this caller, or the place is not one that a page of this list ended with.
+    /// If this caller has no such session, or the token isn't from this list.
     pub async fn turns(
         &self,
         caller: &Caller,
         session: SessionId,
-        wanted: &WantedTurns,
+        wanted: &TurnFilter,
         page_size: u32,
         place: Option<&str>,
     ) -> Result<ListResponse<AgentSessionTurnSummary>, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
-        let mut after = sequence(place)?;
+        let mut after = parse_sequence(place)?;
         let session = self.store.session(&key).await?;
-        let session = self.seen(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
+        let session = self.visible(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
         let (mut found, mut is_over): (Vec<Record>, bool) = (Vec::new(), false);
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_PAGES {
             let records = self.store.records(&key, after, wanted.order, most - found.len()).await?;
             let last = records.last().map(|record| record.turn.sequence);
             is_over = last.is_none_or(|last| match wanted.order {
@@ -143,7 +143,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
                 Order::NewestFirst => last <= 1,
             });
             after = last.or(after);
-            found.extend(records.into_iter().filter(|record| wanted.holds(record)));
+            found.extend(records.into_iter().filter(|record| wanted.matches(record)));
             if is_over || found.len() == most {
                 break;
             }
@@ -156,10 +156,10 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(ListResponse::new(items, page_size, next))
     }
 
-    /// The newest turn, or the newest that stands so, of the newest thousand.
+    /// Returns the newest turn, or the newest turn of a status among the last thousand.
     ///
     /// # Errors
-    /// When there is no such session for this caller, or no such turn in it.
+    /// If this caller has no such session, or the session has no such turn.
     pub async fn last_turn(
         &self,
         caller: &Caller,
@@ -168,18 +168,18 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<AgentSessionTurn, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
         let found = self.store.session(&key).await?;
-        let found = self.seen(caller, found).await?.ok_or(Refusal::SessionNotFound)?;
+        let found = self.visible(caller, found).await?.ok_or(Refusal::SessionNotFound)?;
         let last = found.last_turn.ok_or(Refusal::TurnNotFound)?;
         let Some(status) = status else {
-            return self.turn_of_seen(caller, &key.turn(last.id)).await;
+            return self.visible_turn(caller, &key.turn(last.id)).await;
         };
         let mut before = found.turn_count.saturating_add(1);
-        for _ in 0..MOST_LOOKS {
-            let heads = self.store.earlier(&key, before, HEADS_PAGE).await?;
+        for _ in 0..MAX_PAGES {
+            let heads = self.store.turns_before(&key, before, HEADS_PAGE_SIZE).await?;
             let Some(oldest) = heads.last().map(|head| head.sequence) else { break };
             before = oldest;
             if let Some(turn) = heads.into_iter().find(|head| head.status() == status) {
-                return self.turn_of_seen(caller, &turn.key).await;
+                return self.visible_turn(caller, &turn.key).await;
             }
         }
         Err(Refusal::TurnNotFound)

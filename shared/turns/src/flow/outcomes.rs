@@ -1,4 +1,4 @@
-//! Outcome objects as the flows use them: store, find, load.
+//! Outcome objects: store, find and load.
 
 use agent::outcome::{Outcome, Response};
 use bytes::Bytes;
@@ -20,22 +20,22 @@ pub(crate) async fn store(
     payloads.put(&payload, Bytes::from(outcome.to_json())).await
 }
 
-/// Stores the answer of a settled turn as an object of its own, for a link to lead to. Any number of readers store
-/// the same, since it is made from the outcome object of the attempt whose key it has. Stores nothing else.
+/// Stores the answer of a settled turn as an object of its own, for a link to lead to. The answer comes from the
+/// outcome object of the attempt in the key, so any number of readers store the same. Other payloads are ignored.
 pub(crate) async fn store_answer(payloads: &impl Payloads, payload: &Payload) -> Result<(), Unavailable> {
     let Kind::Answer(writer) = &payload.kind else {
         return Ok(());
     };
-    let outcome = written_by(payloads, &payload.turn, writer).await?;
-    match outcome.response.answer() {
+    let outcome = load(payloads, &payload.turn, writer).await?;
+    match outcome.response.answer_text() {
         Some(text) => payloads.put(payload, Bytes::from(text)).await,
         None => Ok(()),
     }
 }
 
-/// An earlier attempt's outcome object, newest first, where one was stored (rule 5).
+/// Finds the newest outcome object of the turn's attempts, if any is stored (rule 5).
 ///
-/// Only sound after fencing: a slow attempt may still write until then.
+/// Only valid after fencing: until then, a slow attempt may still write one.
 pub(crate) async fn find(
     payloads: &impl PayloadReads,
     key: &TurnKey,
@@ -49,7 +49,7 @@ pub(crate) async fn find(
     Ok(None)
 }
 
-/// The response that a verdict stands for.
+/// Loads the response that belongs to a verdict.
 pub(crate) async fn response(
     payloads: &impl PayloadReads,
     key: &TurnKey,
@@ -57,14 +57,14 @@ pub(crate) async fn response(
 ) -> Result<Response, Unavailable> {
     match verdict {
         Verdict::Completed { writer } | Verdict::Failed { writer } => {
-            written_by(payloads, key, writer).await.map(|outcome| outcome.response)
+            load(payloads, key, writer).await.map(|outcome| outcome.response)
         }
-        Verdict::Ended(reason) => Ok(Response::ended(*reason)),
+        Verdict::Ended(reason) => Ok(Response::from_end_reason(*reason)),
     }
 }
 
-/// The outcome object of a writer that committed metadata names: it is there (I10).
-pub(crate) async fn written_by(
+/// Loads the outcome object of a writer that committed metadata names. It exists by I10.
+pub(crate) async fn load(
     payloads: &impl PayloadReads,
     key: &TurnKey,
     writer: &AttemptId,

@@ -1,4 +1,4 @@
-//! A turn that this process owns, and keeping the lease on it.
+//! A turn that this process owns, and the renewal of its lease.
 
 use std::{
     pin::pin,
@@ -13,12 +13,12 @@ use futures::future::{Either, select};
 use protocol::{
     timing::Timing,
     transition::renew::renew,
-    turn::{Recorded, Turn},
+    turn::{StepRef, Turn},
 };
 
 use super::{
-    executor::Term,
-    write::{self, Written},
+    executor::RequestScope,
+    write::{self, WriteOutcome},
 };
 use crate::ports::{Clock, Deps, Timer};
 
@@ -28,68 +28,70 @@ pub(super) struct OwnedTurn {
     pub(super) turn: Turn,
     /// The lease on it.
     pub(super) lease: Lease,
-    /// How long this process may work on it.
-    pub(super) term: Term,
-    /// The last step that was recorded of its work.
-    recorded: Mutex<Option<Recorded>>,
+    /// The scope of the request that works on it.
+    pub(super) scope: RequestScope,
+    /// The last recorded step.
+    recorded: Mutex<Option<StepRef>>,
 }
 
 impl OwnedTurn {
-    /// A turn that is this process's since the write that made it so.
-    pub(super) fn new(turn: Turn, lease: Lease, term: &Term) -> Self {
-        Self { turn, lease, term: term.clone(), recorded: Mutex::default() }
+    /// Creates the owner's view of a turn after the write that acquired it.
+    pub(super) fn new(turn: Turn, lease: Lease, term: &RequestScope) -> Self {
+        Self { turn, lease, scope: term.clone(), recorded: Mutex::default() }
     }
 
-    /// The last step that was recorded of its work, by whichever attempt.
-    pub(super) fn recorded(&self) -> Option<Recorded> {
+    /// Returns the last recorded step, by whichever attempt.
+    pub(super) fn recorded(&self) -> Option<StepRef> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Another step is recorded.
-    pub(super) fn has_recorded(&self, step: Option<Recorded>) {
+    /// Sets the last recorded step.
+    pub(super) fn set_recorded(&self, step: Option<StepRef>) {
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = step;
     }
 }
 
-/// A lease as its holder sees it: by its own clock, which never jumps, and a little shorter than
-/// everybody else's view of it.
+/// A lease as its holder sees it: measured by the holder's own monotonic clock, and a little shorter than in everyone
+/// else's view.
 #[derive(Debug)]
 pub(super) struct Lease {
-    /// On [`Timer::monotonic`], in milliseconds.
+    /// The end of the lease on [`Timer::monotonic`], in milliseconds.
     ends: AtomicU64,
-    /// When what last showed the turn to be the attempt's own began: a write of it, or a look.
-    seen: AtomicU64,
-    stop_early: Duration,
+    /// The start of the last write or read that confirmed ownership, in milliseconds.
+    confirmed: AtomicU64,
+    stop_margin: Duration,
 }
 
 impl Lease {
-    /// A lease whose write began at `requested`, so it can't be over earlier than we think.
-    pub(super) fn held_since(requested: Duration, timing: &Timing) -> Self {
-        let lease = Self { ends: AtomicU64::new(0), seen: AtomicU64::new(0), stop_early: timing.stop_early };
+    /// Creates a lease whose write started at `requested`. The stored lease can't end before the one computed from
+    /// this instant.
+    pub(super) fn starting_at(requested: Duration, timing: &Timing) -> Self {
+        let lease =
+            Self { ends: AtomicU64::new(0), confirmed: AtomicU64::new(0), stop_margin: timing.stop_margin };
         lease.extend(requested, timing.lease);
         lease
     }
 
-    /// How much longer the holder may act.
-    pub(super) fn left(&self, timer: &impl Timer) -> Duration {
+    /// Returns the time for which the holder may still act.
+    pub(super) fn remaining(&self, timer: &impl Timer) -> Duration {
         Duration::from_millis(self.ends.load(Ordering::Relaxed))
-            .saturating_sub(self.stop_early)
+            .saturating_sub(self.stop_margin)
             .saturating_sub(timer.monotonic())
     }
 
-    /// Up to when the turn is known to have been the attempt's.
-    pub(super) fn seen(&self) -> Duration {
-        Duration::from_millis(self.seen.load(Ordering::Relaxed))
+    /// Returns the instant up to which ownership is confirmed.
+    pub(super) fn last_confirmed(&self) -> Duration {
+        Duration::from_millis(self.confirmed.load(Ordering::Relaxed))
     }
 
-    /// Something that began at `began` showed the turn to be the attempt's.
-    pub(super) fn was_seen(&self, began: Duration) {
-        self.seen.fetch_max(millis(began), Ordering::Relaxed);
+    /// Confirms ownership by a read or write that started at `began`.
+    pub(super) fn confirm(&self, began: Duration) {
+        self.confirmed.fetch_max(millis(began), Ordering::Relaxed);
     }
 
     fn extend(&self, requested: Duration, by: Duration) {
         self.ends.store(millis(requested.saturating_add(by)), Ordering::Relaxed);
-        self.was_seen(requested);
+        self.confirm(requested);
     }
 }
 
@@ -97,36 +99,38 @@ fn millis(instant: Duration) -> u64 {
     u64::try_from(instant.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Renews the lease, beside the work and in its task, until it is lost: taken, settled by someone else, or over
-/// because the table could not be reached. Never past the moment when the function itself is about to be stopped.
+/// Renews the lease until it is lost: taken over, settled by someone else, or expired because the table is
+/// unreachable. Runs in the same task as the work. Never extends the lease past the moment at which the function is
+/// stopped.
 ///
-/// It is polled before the work each time, and what the work computes between two polls is bounded: the model's
-/// client yields after each piece that it reads, and a reply is guarded in steps. So the work can't starve it, dropping the attempt drops it, and a simulation needs no tasks of its own for it.
+/// It is polled before the work each time, and the work computes for a bounded time between two polls: the model
+/// client yields after each chunk, and answers are filtered in steps. So the work can't starve it, dropping the
+/// attempt drops it, and simulations need no extra tasks.
 pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
-    let OwnedTurn { turn, lease, term, .. } = owned;
+    let OwnedTurn { turn, lease, scope: term, .. } = owned;
     let (host, timing) = (deps.host(), deps.timing());
     loop {
-        let left = lease.left(host);
+        let left = lease.remaining(host);
         if left.is_zero() {
             return;
         }
-        host.sleep(timing.renew_every().min(left)).await;
+        host.sleep(timing.renewal_interval().min(left)).await;
         let requested = host.monotonic();
-        let by = timing.lease.min(term.ends.saturating_sub(requested));
-        if lease.left(host).is_zero() || by.is_zero() {
+        let by = timing.lease.min(term.deadline.saturating_sub(requested));
+        if lease.remaining(host).is_zero() || by.is_zero() {
             return;
         }
         let Ok(change) = renew(turn, host.now().after(by)) else {
             return;
         };
-        // Every try of the write may hang as long as the adapter lets it, so the lease ends it: a holder
-        // that waited for an unreachable table would work on, and pay, under a lease that is over.
+        // The lease bounds the write, because each try may hang for as long as the adapter allows. Otherwise a holder
+        // that waits for an unreachable table would continue, and pay, under an expired lease.
         let renewal = pin!(write::turn(deps, &change));
-        let over = pin!(host.sleep(lease.left(host)));
+        let over = pin!(host.sleep(lease.remaining(host)));
         match select(renewal, over).await {
-            Either::Left((Ok(Written::Applied), _)) => lease.extend(requested, by),
-            Either::Left((Ok(Written::Stands(_)), _)) | Either::Right(_) => return,
-            // The table can't be reached: the lease still runs, so try again while it does.
+            Either::Left((Ok(WriteOutcome::Applied), _)) => lease.extend(requested, by),
+            Either::Left((Ok(WriteOutcome::Superseded(_)), _)) | Either::Right(_) => return,
+            // The table is unreachable. The lease still holds, so try again until it ends.
             Either::Left((Err(_), _)) => {}
         }
     }

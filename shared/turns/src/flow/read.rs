@@ -1,4 +1,4 @@
-//! Read: sessions, turns and payloads as the caller may see them (DD-003, DD-007). Can't change the table.
+//! Reads sessions, turns and payloads as the caller may see them. Can't change the table.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -24,17 +24,18 @@ use futures::{
 use protocol::{
     Caller,
     caller::User,
-    detail::{ModeChange as StoredChange, ModePlace, Report},
+    detail::{ModeChange as StoredChange, ModeChangePosition, Report},
     id::{AttemptId, SessionKey, TurnKey},
     payload::{Kind, Payload},
-    session::{Contexts, Part, Session},
+    session::{Contexts, Session, SessionRole},
     transition::finalize::report,
     turn::State,
 };
 
 use super::{
-    access, done,
-    steps::{self, Known},
+    access,
+    evidence::{self, Evidence},
+    turn_history,
 };
 use crate::{
     ports::{Order, PayloadReads, Reads, Record, Unavailable},
@@ -42,61 +43,61 @@ use crate::{
     view::{self, Names},
 };
 
-/// The most mode changes that a session's detail holds.
-const MODES_PAGE: u32 = 100;
+/// The most mode changes in a session's detail.
+const MODE_PAGE_SIZE: u32 = 100;
 
-/// The most participants that a session's detail names.
-const MOST_PARTICIPANTS: usize = 100;
+/// The most participants in a session's detail.
+const MAX_PARTICIPANTS: usize = 100;
 
-/// Which of a session's turns are read with it.
+/// The page of turns to read with a session.
 #[derive(Debug, Clone, Copy)]
 pub struct TurnsPage<'a> {
-    /// In which order.
+    /// The order of the turns.
     pub order: Order,
-    /// How many at most.
+    /// The most turns to return.
     pub size: u32,
-    /// Where the page before ended.
-    pub place: Option<&'a str>,
+    /// The token with which the previous page ended.
+    pub token: Option<&'a str>,
 }
 
 impl Default for TurnsPage<'_> {
-    /// The first turns.
+    /// The first page.
     fn default() -> Self {
-        Self { order: Order::default(), size: MAX_PAGE_SIZE, place: None }
+        Self { order: Order::default(), size: MAX_PAGE_SIZE, token: None }
     }
 }
 
-/// Answers questions about sessions and turns.
+/// Reads sessions and turns.
 #[derive(Debug)]
 pub struct SessionReader<R, P> {
     pub(super) store: R,
     pub(super) payloads: P,
 }
 
-/// What was asked for, and what the caller should know about the call.
+/// A result with the warnings that belong to the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told<T> {
-    /// What was asked for.
+pub struct WithWarnings<T> {
+    /// The result.
     pub result: T,
-    /// Not about what was asked for.
+    /// Warnings about the call, for example missing names.
     pub warnings: Vec<Warning>,
 }
 
-/// Which payload of a turn.
+/// The name of a turn's payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PayloadName {
-    /// The whole request.
+    /// The request in full.
     Instruction,
-    /// The whole answer.
+    /// The answer in full.
     Answer,
-    /// What the provider was sent for a reply of the turn, or else in its last model call; for operators.
+    /// The raw request of a reply, or of the turn's last model call. For operators.
     ModelRequest {
-        /// Which reply.
+        /// The reply, by round.
         round: Option<u32>,
     },
-    /// What the provider answered to it; for operators.
+    /// The provider's raw response to it. For operators.
     ModelResponse {
-        /// Which reply.
+        /// The reply, by round.
         round: Option<u32>,
     },
     /// A published file.
@@ -109,52 +110,53 @@ pub enum PayloadName {
 }
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
-    /// Reads these. Whatever else they can do is out of reach from here on.
+    /// Creates a reader. Its type parameters limit it to reads from here on.
     #[must_use]
     pub fn new(store: R, payloads: P) -> Self {
         Self { store, payloads }
     }
 
-    /// A session with its turns in order, some at a time.
+    /// Reads a session with a page of its turns.
     ///
     /// # Errors
-    /// When there is no such session for this caller, or the place is not one that a page of this list ended with.
+    /// If this caller has no such session, or the token isn't from this list.
     pub async fn session(
         &self,
         caller: &Caller,
         id: SessionId,
         page: TurnsPage<'_>,
-    ) -> Result<Told<AgentSession>, Refusal> {
-        let (shown, part) = self.shown(caller, id, page).await?;
+    ) -> Result<WithWarnings<AgentSession>, Refusal> {
+        let (shown, part) = self.read_session(caller, id, page).await?;
         access::audit_read(caller, part);
         Ok(shown)
     }
 
-    /// The same, and what the caller is to the session: who reads it has yet to be told in the log.
-    pub(super) async fn shown(
+    /// Reads a session with a page of its turns, and the caller's role. The caller of this function logs the read.
+    pub(super) async fn read_session(
         &self,
         caller: &Caller,
         id: SessionId,
-        TurnsPage { order, size, place }: TurnsPage<'_>,
-    ) -> Result<(Told<AgentSession>, Part), Refusal> {
-        let after = sequence(place)?;
+        TurnsPage { order, size, token: place }: TurnsPage<'_>,
+    ) -> Result<(WithWarnings<AgentSession>, SessionRole), Refusal> {
+        let after = parse_sequence(place)?;
         let most = usize::try_from(size).unwrap_or(usize::MAX);
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (found, records, modes, participants) = try_join4(
             self.store.session(&key),
-            // One more than is shown tells whether there are more.
+            // One item more than the page shows if another page follows.
             self.store.records(&key, after, order, most.saturating_add(1)),
-            self.mode_page(caller, &key, None, MODES_PAGE, Vec::new()),
-            self.store.participants(&key, MOST_PARTICIPANTS),
+            self.mode_page(caller, &key, None, MODE_PAGE_SIZE, Vec::new()),
+            self.store.participants(&key, MAX_PARTICIPANTS),
         )
         .await?;
         let found = found.ok_or(Refusal::SessionNotFound)?;
-        let part = access::part_of(&self.store, caller, &found).await?;
-        let mut session =
-            Some(found).filter(|session| session.is_seen_by(caller, part)).ok_or(Refusal::SessionNotFound)?;
+        let part = access::role_of(&self.store, caller, &found).await?;
+        let mut session = Some(found)
+            .filter(|session| session.is_visible_to(caller, part))
+            .ok_or(Refusal::SessionNotFound)?;
         let (mut modes, mut participants) = (modes, participants);
-        if let Some(decided) = Box::pin(self.decided(&session)).await? {
-            modes = self.mode_page(caller, &key, None, MODES_PAGE, decided.mode_changes).await?;
+        if let Some(decided) = Box::pin(self.projection_of(&session)).await? {
+            modes = self.mode_page(caller, &key, None, MODE_PAGE_SIZE, decided.mode_changes).await?;
             let turn = decided.turn;
             for part in participants.iter_mut().filter(|part| part.user == turn.requested_by) {
                 part.last_activity = part.last_activity.max(turn.created);
@@ -164,30 +166,31 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let more = records.len() > most;
         let mut turns = Vec::with_capacity(records.len().min(most));
         for record in records.iter().take(most) {
-            turns.push(self.seen_by(caller, record).await?);
+            turns.push(self.turn_view(caller, record).await?);
         }
         let next = turns.last().filter(|_| more).map(|turn| turn.sequence_number.to_string());
-        let Told { result: names, warnings } = names_of(&self.store, caller, [&session.contexts]).await;
+        let WithWarnings { result: names, warnings } =
+            context_names(&self.store, caller, [&session.contexts]).await;
         let shown = view::session(&session, &names, modes, &participants, turns, next);
-        Ok((Told { result: shown, warnings }, part))
+        Ok((WithWarnings { result: shown, warnings }, part))
     }
 
-    /// A session with its first turns.
+    /// Reads a session with its first page of turns.
     ///
     /// # Errors
-    /// When there is no such session for this caller.
+    /// If this caller has no such session.
     pub async fn session_with_first_turns(
         &self,
         caller: &Caller,
         id: SessionId,
-    ) -> Result<Told<AgentSession>, Refusal> {
+    ) -> Result<WithWarnings<AgentSession>, Refusal> {
         self.session(caller, id, TurnsPage::default()).await
     }
 
-    /// The changes of a session's mode, newest first.
+    /// Lists the changes of a session's mode, newest first.
     ///
     /// # Errors
-    /// When there is no such session for this caller, or the token is not one of ours.
+    /// If this caller has no such session, or the token isn't from this list.
     pub async fn mode_history(
         &self,
         caller: &Caller,
@@ -195,47 +198,49 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         page_size: u32,
         token: Option<&str>,
     ) -> Result<ListResponse<ModeChange>, Refusal> {
-        let before = token.map(str::parse).transpose().map_err(|_| Refusal::BadContinuationToken)?;
+        let before = token.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (session, page) =
             try_join(self.store.session(&key), self.mode_page(caller, &key, before, page_size, Vec::new()))
                 .await?;
-        let session = self.seen(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
-        Ok(match Box::pin(self.decided(&session)).await? {
+        let session = self.visible(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
+        Ok(match Box::pin(self.projection_of(&session)).await? {
             Some(decided) => self.mode_page(caller, &key, before, page_size, decided.mode_changes).await?,
             None => page,
         })
     }
 
-    /// One page of changes. Who changed the mode is known by name from what was asked in that turn.
+    /// Reads a page of mode changes. The name of the user who made a change comes from the request of that turn.
+    /// `ahead` are changes that aren't stored yet.
     async fn mode_page(
         &self,
         caller: &Caller,
         session: &SessionKey,
-        before: Option<ModePlace>,
+        before: Option<ModeChangePosition>,
         page_size: u32,
         ahead: Vec<StoredChange>,
     ) -> Result<ListResponse<ModeChange>, Unavailable> {
         let most = usize::try_from(page_size).unwrap_or(usize::MAX);
-        // One more than is shown tells whether there are more.
+        // One item more than the page shows if another page follows.
         let mut changes = self.store.mode_history(session, before, most.saturating_add(1)).await?;
-        // Those of a turn that is finalized meanwhile are there already.
+        // Changes of a turn that was finalized meanwhile are stored already.
         let is_of_page = |change: &StoredChange| {
-            before.is_none_or(|before| change.place < before)
-                && changes.iter().all(|known| known.place != change.place)
+            before.is_none_or(|before| change.position < before)
+                && changes.iter().all(|known| known.position != change.position)
         };
         let ahead: Vec<_> = ahead.into_iter().rev().filter(is_of_page).collect();
         changes.splice(..0, ahead);
         let more = changes.len() > most;
         changes.truncate(most);
-        let next = changes.last().filter(|_| more).map(|last| last.place.to_string());
-        // The changes of a turn stand together.
+        let next = changes.last().filter(|_| more).map(|last| last.position.to_string());
+        // The changes of one turn are adjacent.
         let mut turns: Vec<TurnKey> = changes.iter().map(|change| change.key.clone()).collect();
         turns.dedup();
         let asked = stream::iter(turns).map(|turn| async move {
-            self.store.request_detail(&turn).await.map(|asked| asked.map(|asked| (turn, asked.by)))
+            self.store.request_detail(&turn).await.map(|asked| asked.map(|asked| (turn, asked.requested_by)))
         });
-        let by: Vec<Option<(TurnKey, User)>> = asked.buffer_unordered(AT_ONCE).try_collect().await?;
+        let by: Vec<Option<(TurnKey, User)>> =
+            asked.buffer_unordered(MAX_CONCURRENT_READS).try_collect().await?;
         let by: HashMap<TurnKey, User> = by.into_iter().flatten().collect();
         let names = Names { org: caller.org_name.clone(), ..Names::default() };
         let items = changes.into_iter().map(|change| {
@@ -245,80 +250,81 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(ListResponse::new(items.collect(), page_size, next))
     }
 
-    /// A session as a list shows it.
+    /// Reads the summary of a session, as lists show it.
     ///
     /// # Errors
-    /// When there is no such session for this caller.
+    /// If this caller has no such session.
     pub async fn session_summary(
         &self,
         caller: &Caller,
         id: SessionId,
-    ) -> Result<Told<AgentSessionSummary>, Refusal> {
+    ) -> Result<WithWarnings<AgentSessionSummary>, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session: id };
         let session = self.store.session(&key).await?.ok_or(Refusal::SessionNotFound)?;
-        if !access::sees(&self.store, caller, &session).await? {
+        if !access::can_see(&self.store, caller, &session).await? {
             return Err(Refusal::SessionNotFound);
         }
-        let session = self.current(vec![session], false).await?.pop().ok_or(Refusal::SessionNotFound)?;
-        let Told { result: names, warnings } = names_of(&self.store, caller, [&session.contexts]).await;
-        Ok(Told { result: view::session_summary(&session, &names), warnings })
+        let session = self.project_all(vec![session], false).await?.pop().ok_or(Refusal::SessionNotFound)?;
+        let WithWarnings { result: names, warnings } =
+            context_names(&self.store, caller, [&session.contexts]).await;
+        Ok(WithWarnings { result: view::session_summary(&session, &names), warnings })
     }
 
-    /// What the purge of a session came to so far.
+    /// Reports the progress of a session's purge.
     ///
     /// # Errors
-    /// When no session of this caller's was purged.
+    /// If the caller has no such session, or it isn't being purged.
     pub async fn purge(&self, caller: &Caller, id: SessionId) -> Result<PurgeReport, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (session, record) = try_join(self.store.session(&key), self.store.purge(&key)).await?;
-        let purged = session.filter(|session| session.is_purged() && session.is_governed_by(caller));
+        let purged = session.filter(|session| session.is_purged() && session.is_administered_by(caller));
         match (purged, record) {
             (Some(session), Some(record)) => Ok(view::purge(&session, record, caller.operator)),
             _ => Err(Refusal::SessionNotFound),
         }
     }
 
-    /// One turn, whole.
+    /// Reads a turn in full.
     ///
     /// # Errors
-    /// When there is no such turn for this caller.
+    /// If this caller has no such turn.
     pub async fn turn(
         &self,
         caller: &Caller,
         session: SessionId,
         turn: TurnId,
     ) -> Result<AgentSessionTurn, Refusal> {
-        let record = self.record(caller, session, turn).await?;
-        self.seen_by(caller, &record).await
+        let record = self.visible_record(caller, session, turn).await?;
+        self.turn_view(caller, &record).await
     }
 
-    /// One turn, whole, of a session that the caller was seen to see.
-    pub(super) async fn turn_of_seen(
+    /// Reads a turn in full, of a session that the caller was verified to see.
+    pub(super) async fn visible_turn(
         &self,
         caller: &Caller,
         key: &TurnKey,
     ) -> Result<AgentSessionTurn, Refusal> {
         let record = self.store.record(key).await?.ok_or(Refusal::TurnNotFound)?;
-        self.seen_by(caller, &record).await
+        self.turn_view(caller, &record).await
     }
 
-    /// One turn, light.
+    /// Reads the summary of a turn.
     ///
     /// # Errors
-    /// When there is no such turn for this caller.
+    /// If this caller has no such turn.
     pub async fn turn_summary(
         &self,
         caller: &Caller,
         session: SessionId,
         turn: TurnId,
     ) -> Result<AgentSessionTurnSummary, Refusal> {
-        let record = self.record(caller, session, turn).await?;
+        let record = self.visible_record(caller, session, turn).await?;
         let report = report_of(&self.store, &self.payloads, &record).await?;
         Ok(view::turn_summary(&record, &report))
     }
 
-    /// Which object a payload of a turn is.
-    pub(super) async fn named(
+    /// Resolves the name of a payload to its object.
+    pub(super) async fn resolve_payload(
         &self,
         caller: &Caller,
         session: SessionId,
@@ -329,31 +335,35 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         if raw && !caller.operator {
             return Err(Refusal::PayloadNotFound);
         }
-        let record = self.record(caller, session, turn).await?;
+        let record = self.visible_record(caller, session, turn).await?;
         let kind = match name {
             PayloadName::Instruction => Kind::Instruction(record.turn.stored_request()),
             PayloadName::Answer => record.turn.answer().ok_or(Refusal::PayloadNotFound)?.kind,
             PayloadName::File { address, name } => Kind::File { address, name },
-            PayloadName::ModelRequest { round } => self.raw(&record, round, Kind::ModelRequest).await?,
-            PayloadName::ModelResponse { round } => self.raw(&record, round, Kind::ModelResponse).await?,
+            PayloadName::ModelRequest { round } => {
+                self.raw_payload_kind(&record, round, Kind::ModelRequest).await?
+            }
+            PayloadName::ModelResponse { round } => {
+                self.raw_payload_kind(&record, round, Kind::ModelResponse).await?
+            }
         };
         Ok(Payload { turn: record.turn.key, kind })
     }
 
-    /// A raw payload of a reply, or of the turn's last model call.
-    async fn raw(
+    /// Resolves the raw payload of a reply, or of the turn's last model call.
+    async fn raw_payload_kind(
         &self,
         record: &Record,
         round: Option<u32>,
         kind: fn(AttemptId, u32) -> Kind,
     ) -> Result<Kind, Refusal> {
         if let Some(round) = round {
-            // Boxed: it is an operator's question, and what tells of a turn is large.
-            let told = Box::pin(done::told(&self.store, &self.payloads, &record.turn)).await?;
-            let made = told.made_of(round).ok_or(Refusal::PayloadNotFound)?;
-            return Ok(kind(made.by.clone(), made.call));
+            // Boxed: only operators ask for this, and the history's future is large.
+            let told = Box::pin(turn_history::load(&self.store, &self.payloads, &record.turn)).await?;
+            let made = told.call_info(round).ok_or(Refusal::PayloadNotFound)?;
+            return Ok(kind(made.attempt_id.clone(), made.number));
         }
-        let call = report_of(&self.store, &self.payloads, record).await?.raw_payloads;
+        let call = report_of(&self.store, &self.payloads, record).await?.last_raw_payload;
         let settled = record.turn.settlement();
         let writer = settled.and_then(|settlement| settlement.verdict.writer());
         let (Some(call), Some(writer)) = (call, writer) else {
@@ -362,7 +372,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(kind(writer.clone(), call))
     }
 
-    pub(super) async fn record(
+    pub(super) async fn visible_record(
         &self,
         caller: &Caller,
         session: SessionId,
@@ -370,32 +380,32 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<Record, Refusal> {
         let key: TurnKey = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let (found, record) = try_join(self.store.session(&key.session), self.store.record(&key)).await?;
-        let seen = self.seen(caller, found).await?;
+        let seen = self.visible(caller, found).await?;
         seen.and(record).ok_or(Refusal::TurnNotFound)
     }
 
-    /// The session, where the caller may see it. That others than its participants read it is told in the log.
-    pub(super) async fn seen(
+    /// Returns the session if the caller may see it. Logs the read if the caller isn't a participant.
+    pub(super) async fn visible(
         &self,
         caller: &Caller,
         found: Option<Session>,
     ) -> Result<Option<Session>, Unavailable> {
         let Some(session) = found else { return Ok(None) };
-        let part = access::part_of(&self.store, caller, &session).await?;
-        if !session.is_seen_by(caller, part) {
+        let part = access::role_of(&self.store, caller, &session).await?;
+        if !session.is_visible_to(caller, part) {
             return Ok(None);
         }
         access::audit_read(caller, part);
         Ok(Some(session))
     }
 
-    async fn seen_by(&self, caller: &Caller, record: &Record) -> Result<AgentSessionTurn, Refusal> {
+    async fn turn_view(&self, caller: &Caller, record: &Record) -> Result<AgentSessionTurn, Refusal> {
         let report = report_of(&self.store, &self.payloads, record).await?;
         Ok(view::turn(record, &report, caller.operator))
     }
 }
 
-/// What came of a turn: its detail once it is finalized, its outcome object as soon as it is settled.
+/// Loads the report of a turn: from its detail if it is finalized, or from its evidence as soon as it is settled.
 pub(super) async fn report_of(
     store: &impl Reads,
     payloads: &impl PayloadReads,
@@ -404,33 +414,32 @@ pub(super) async fn report_of(
     match (&record.turn.state, &record.result) {
         (State::Finalized(_), Some(result)) => Ok(result.report.clone()),
         (State::Settled(settlement) | State::Finalized(settlement), _) => {
-            let known = steps::known(store, payloads, &record.turn).await?;
-            Ok(report(&settlement.verdict, known.as_ref().map(Known::findings).as_ref()))
+            let known = evidence::load(store, payloads, &record.turn).await?;
+            Ok(report(&settlement.verdict, known.as_ref().map(Evidence::findings).as_ref()))
         }
         (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
     }
 }
 
-/// The sequence number that a place in a session's turns is.
-pub(super) fn sequence(place: Option<&str>) -> Result<Option<u64>, Refusal> {
+/// Parses a token of a session's turns: a sequence number.
+pub(super) fn parse_sequence(place: Option<&str>) -> Result<Option<u64>, Refusal> {
     let number = |text: &str| text.parse().ok().filter(|number: &u64| number.to_string() == text);
-    place.map(|place| number(place).ok_or(Refusal::BadContinuationToken)).transpose()
+    place.map(|place| number(place).ok_or(Refusal::InvalidContinuationToken)).transpose()
 }
 
-/// How many names are looked up at once. A page names a handful of contexts, and the store keeps those that
-/// it read lately.
-pub(super) const AT_ONCE: usize = 8;
+/// The number of concurrent reads. A page refers to few contexts, and the store caches those that it read lately.
+pub(super) const MAX_CONCURRENT_READS: usize = 8;
 
-/// What the caller is told where a context's name could not be read.
-const NAMELESS: &str = "The names of some contexts could not be read; their ids are shown instead. Read again later for the names.";
+/// The warning for names that can't be read.
+const NAMES_MISSING: &str = "The names of some contexts could not be read; their ids are shown instead. Read again later for the names.";
 
-/// The names of these sessions' contexts. A context that is gone or can't be read has none: a list of
-/// sessions is worth more than the names in it.
-pub(super) async fn names_of(
+/// Reads the names of these sessions' contexts. A context that is gone or can't be read gets no name, and doesn't
+/// fail the list.
+pub(super) async fn context_names(
     store: &impl Reads,
     caller: &Caller,
     sessions: impl IntoIterator<Item = &Contexts>,
-) -> Told<Names> {
+) -> WithWarnings<Names> {
     let org = &caller.org;
     let (mut agents, mut conversations) = (BTreeSet::new(), BTreeSet::new());
     for contexts in sessions {
@@ -446,21 +455,21 @@ pub(super) async fn names_of(
         (id, found.map(|found| found.map(|found| found.name)))
     });
     let (agents, conversations) = join(
-        agents.buffer_unordered(AT_ONCE).collect::<Vec<_>>(),
-        conversations.buffer_unordered(AT_ONCE).collect::<Vec<_>>(),
+        agents.buffer_unordered(MAX_CONCURRENT_READS).collect::<Vec<_>>(),
+        conversations.buffer_unordered(MAX_CONCURRENT_READS).collect::<Vec<_>>(),
     )
     .await;
     let ((agents, all_agents), (conversations, all_conversations)) =
-        (readable(agents), readable(conversations));
-    let nameless = Warning { message: NAMELESS.to_owned(), error_code: None };
-    Told {
+        (split_readable(agents), split_readable(conversations));
+    let nameless = Warning { message: NAMES_MISSING.to_owned(), error_code: None };
+    WithWarnings {
         result: Names { org: caller.org_name.clone(), agents, conversations },
         warnings: (!all_agents || !all_conversations).then_some(nameless).into_iter().collect(),
     }
 }
 
-/// The names that were found, and whether all could be read.
-fn readable<Id: Eq + Hash>(
+/// Splits the names that could be read from the failures. The flag is true if none failed.
+fn split_readable<Id: Eq + Hash>(
     found: Vec<(Id, Result<Option<String>, Unavailable>)>,
 ) -> (HashMap<Id, String>, bool) {
     let all = found.iter().all(|(_, name)| name.is_ok());

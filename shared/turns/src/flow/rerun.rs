@@ -1,4 +1,4 @@
-//! Rerun: a turn is run again as a new one, which goes on from where the old one did (DD-006; ruling: rerun's chain).
+//! Reruns a turn as a new turn, which continues from the same parent as the original.
 
 use agent::outcome::Response;
 use contracts::{
@@ -14,8 +14,8 @@ use protocol::{
 
 use super::{
     access,
-    basis::Again,
     executor::{Executor, Invocation},
+    rerun_parent::RerunSource,
     user_turn::submission,
 };
 use crate::{
@@ -25,11 +25,11 @@ use crate::{
 };
 
 impl<D: AgentDeps> Executor<D> {
-    /// Runs a turn again, as another one of its session. The old one stays as it is, and neither it nor what came
-    /// after it is told.
+    /// Runs a turn again as a new turn of its session. The original stays as it is. The model sees neither it nor the
+    /// turns after it.
     ///
     /// # Errors
-    /// As [`Executor::execute`], and when there is no such turn, or it is not over.
+    /// As [`Executor::execute`], and if there is no such turn, or it isn't finished.
     pub async fn rerun(
         &self,
         caller: &Caller,
@@ -40,24 +40,24 @@ impl<D: AgentDeps> Executor<D> {
         stream: &Writer,
     ) -> Result<Response, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        // Boxed: the work comes after it in the same call, and its future is large.
+        // Boxed: the work follows in the same call, and this future is large.
         let original = Box::pin(self.turn_for(caller, &key)).await?;
         if original.settlement().is_none() {
-            let retry_after = wait::likely(&original, self.deps.host().now(), self.deps.timing());
+            let retry_after = wait::estimate_wait(&original, self.deps.host().now(), self.deps.timing());
             return Err(Refusal::SessionBusy { turn: key.turn, retry_after });
         }
-        let request: UserTurn = self.request_of(&original).await?.again(asked);
+        let request: UserTurn = self.load_request(&original).await?.with_rerun(asked);
         let fingerprint = asked.fingerprint(&key.turn, &request);
         let submission = submission(caller, &request, fingerprint, self.attempt_id());
-        let again = Again { original, asked };
+        let again = RerunSource { original, request: asked };
         Box::pin(self.run(caller, submission, &request, Some(&again), invocation, stream)).await
     }
 
-    /// A turn that the caller may see.
+    /// Reads a turn that the caller may see.
     pub(super) async fn turn_for(&self, caller: &Caller, key: &TurnKey) -> Result<Turn, Refusal> {
         let store = self.deps.store();
         let (session, turn) = store.session_and_turn(key).await?;
         let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
-        if access::sees(store, caller, &session).await? { Ok(turn) } else { Err(Refusal::TurnNotFound) }
+        if access::can_see(store, caller, &session).await? { Ok(turn) } else { Err(Refusal::TurnNotFound) }
     }
 }

@@ -1,17 +1,17 @@
-//! Retrieve: what a turn is to know of its org's sources, found while other things are read and written.
+//! Retrieves excerpts from the org's sources for a turn, concurrently with other reads and writes.
 //!
-//! The question becomes a vector beside the first look at the session, and the search follows as soon as the contexts
-//! are known, beside the start's own writes. Both have two seconds together, from the turn's begin. Whatever fails is a
-//! warning, and the turn goes on: nothing here is an error. For a turn that this call does not begin, the work is
-//! dropped.
+//! The question is embedded while the session is read. The search starts as soon as the contexts are known,
+//! concurrently with the writes that start the turn. Both share a budget of two seconds from the start of the
+//! request. A failure becomes a warning and the turn continues without excerpts. If this call doesn't start a turn,
+//! the search is dropped.
 
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
 use agent::{
-    progress::Step,
+    attempt::RecoveryPoint,
     retrieval::{
-        BUDGET, Chunk, EmbeddingModel, Error, MOST_QUESTION_BYTES, Retrieval, SKIPPED, Search, Sources,
-        context_block::{Context, FoundByTool, context, found_by_tool},
+        BUDGET, Chunk, EmbeddingModel, Error, MAX_QUESTION_BYTES, Retrieval, SEARCH_SKIPPED, Search, Sources,
+        context_block::{ContextBlock, ToolSearchResult, render_context, tool_search_result},
     },
 };
 use contracts::{
@@ -28,43 +28,43 @@ use protocol::turn::Turn;
 use super::executor::Executor;
 use crate::ports::{AgentDeps, Timer};
 
-/// A question on its way to a vector. It gets there only while somebody waits for it.
+/// A question, and the future of its embedding. The future makes progress only while it is polled.
 pub(super) struct Question<'a> {
-    words: &'a str,
+    text: &'a str,
     scope: &'a [RagCondition],
-    /// The model that makes the vector: the deployment's, since the session's contexts are not known yet.
+    /// The embedding model of the deployment, because the session's contexts aren't known yet.
     model: &'a EmbeddingModel,
     vector: Shared<BoxFuture<'a, Result<Arc<[f32]>, Error>>>,
-    /// When its budget is over, on [`Timer::monotonic`].
-    ends: Duration,
+    /// The end of its budget, on [`Timer::monotonic`].
+    deadline: Duration,
 }
 
-/// The sources could not be searched: the reason is logged.
+/// The search was skipped. The reason is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Skipped;
+pub(super) struct RetrievalSkipped;
 
-/// What was found for a turn.
+/// The result of retrieval for a turn.
 #[derive(Default)]
-pub(super) struct Found {
-    context: Context,
+pub(super) struct RetrievalResult {
+    context: ContextBlock,
     is_skipped: bool,
 }
 
-impl Found {
-    /// The step with what was found.
-    pub(super) fn told_in(self, mut step: Step, sources: Option<Sources>) -> Step {
-        step.plan.sources = sources;
-        step.progress.context_block = self.context.block;
-        step.progress.used(self.context.refs);
+impl RetrievalResult {
+    /// Adds the result to the turn's initial step.
+    pub(super) fn apply_to(self, mut step: RecoveryPoint, sources: Option<Sources>) -> RecoveryPoint {
+        step.spec.sources = sources;
+        step.state.context_block = self.context.block;
+        step.state.add_chunks(self.context.refs);
         if self.is_skipped {
-            step.progress.warn(SKIPPED);
+            step.state.warn(SEARCH_SKIPPED);
         }
         step
     }
 }
 
-/// Does something with the question under way beside it.
-pub(super) async fn beside<T>(question: Option<&Question<'_>>, work: impl Future<Output = T>) -> T {
+/// Runs `work` while the question is being embedded.
+pub(super) async fn while_embedding<T>(question: Option<&Question<'_>>, work: impl Future<Output = T>) -> T {
     let vector = question.map(|question| question.vector.clone());
     let under_way = pin!(async {
         if let Some(vector) = vector {
@@ -78,13 +78,13 @@ pub(super) async fn beside<T>(question: Option<&Question<'_>>, work: impl Future
     }
 }
 
-/// Does something with a search under way beside it, which nobody waits for if it comes to nothing. `waits` is told where
+/// Runs `work` and a search concurrently, and drops the search if `work` returns none or an error. Calls `waits` if
 /// the search takes longer.
-pub(super) async fn unless_in_vain<T, E>(
+pub(super) async fn join_search<T, E>(
     work: impl Future<Output = Result<Option<T>, E>>,
-    search: impl Future<Output = Found>,
+    search: impl Future<Output = RetrievalResult>,
     waits: impl FnOnce(&T),
-) -> Result<Option<(T, Found)>, E> {
+) -> Result<Option<(T, RetrievalResult)>, E> {
     match select(pin!(work), pin!(search)).await {
         Either::Left((done, search)) => match done? {
             Some(done) => {
@@ -98,62 +98,63 @@ pub(super) async fn unless_in_vain<T, E>(
 }
 
 impl<D: AgentDeps> Executor<D> {
-    /// The question of a request; none where there is nothing to ask, or nobody.
+    /// Starts the embedding of a request's question; none if there is no text or retrieval isn't configured.
     pub(super) fn question<'a>(&'a self, request: &'a UserTurn) -> Option<Question<'a>> {
         let model = &self.deps.config().retrieval.as_ref()?.embedding;
-        let words = question_of(request)?;
+        let words = question_text(request)?;
         let ends = self.deps.host().monotonic().saturating_add(BUDGET);
         let vector = self.embed(model, words, ends).boxed().shared();
-        Some(Question { words, scope: &request.rag_scope, model, vector, ends })
+        Some(Question { text: words, scope: &request.rag_scope, model, vector, deadline: ends })
     }
 
-    /// What is found in these sources.
+    /// Searches these sources for the question.
     pub(super) async fn retrieve(
         &self,
         question: Option<&Question<'_>>,
         org: &OrgId,
         sources: Option<&Sources>,
-    ) -> Found {
-        let (Some(question), Some(sources)) = (question, sources) else { return Found::default() };
+    ) -> RetrievalResult {
+        let (Some(question), Some(sources)) = (question, sources) else { return RetrievalResult::default() };
         let searched = async {
             let vector = match sources.embedding == *question.model {
                 true => question.vector.clone().await?,
-                false => self.embed(&sources.embedding, question.words, question.ends).await?,
+                false => self.embed(&sources.embedding, question.text, question.deadline).await?,
             };
-            self.search(org, sources, (question.words, question.scope), &vector, question.ends).await
+            self.search(org, sources, (question.text, question.scope), &vector, question.deadline).await
         };
-        match logged(searched.await) {
-            Ok(chunks) => {
-                Found { context: context(&chunks, sources.chunks, sources.tokens), is_skipped: false }
-            }
-            Err(Skipped) => Found { is_skipped: true, ..Found::default() },
+        match log_skipped(searched.await) {
+            Ok(chunks) => RetrievalResult {
+                context: render_context(&chunks, sources.chunks, sources.tokens),
+                is_skipped: false,
+            },
+            Err(RetrievalSkipped) => RetrievalResult { is_skipped: true, ..RetrievalResult::default() },
         }
     }
 
-    /// What is found on the model's initiative: in what the turn searches and within its request's scope, with a budget
-    /// of its own.
-    pub(super) async fn search_again(
+    /// Searches on the model's initiative: in the turn's sources and within its request's scope, with a budget of its
+    /// own.
+    pub(super) async fn search_for_model(
         &self,
         turn: &Turn,
         sources: Option<&Sources>,
         words: &str,
         left: Duration,
-    ) -> Result<FoundByTool, Skipped> {
-        let sources = sources.ok_or(Skipped)?;
+    ) -> Result<ToolSearchResult, RetrievalSkipped> {
+        let sources = sources.ok_or(RetrievalSkipped)?;
         let ends = self.deps.host().monotonic().saturating_add(BUDGET.min(left));
-        let words = cut(words);
-        let asked = join(self.request_of(turn), self.embed(&sources.embedding, words, ends)).await;
+        let words = truncate(words);
+        let asked = join(self.load_request(turn), self.embed(&sources.embedding, words, ends)).await;
         let request = asked.0.map_err(|error| {
             tracing::warn!(error = %causes(&error), "retrieval was skipped");
-            Skipped
+            RetrievalSkipped
         })?;
         let org = &turn.key.session.org;
         let found = match asked.1 {
             Ok(vector) => self.search(org, sources, (words, &request.rag_scope), &vector, ends).await,
             Err(error) => Err(error),
         };
-        let found = logged(found)?;
-        Ok(found_by_tool(&found, sources.chunks, sources.tokens))
+        let found = log_skipped(found)?;
+        Ok(tool_search_result(&found, sources.chunks, sources.tokens))
     }
 
     async fn search(
@@ -166,35 +167,35 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<Vec<Chunk>, Error> {
         let Sources { collection, chunks, hints, .. } = sources;
         let search = Search { org, collection, question, scope, hints, chunks: *chunks };
-        self.deps.retrieval().search(&search, vector, self.left(ends)?).await
+        self.deps.retrieval().search(&search, vector, self.time_until(ends)?).await
     }
 
     async fn embed(&self, model: &EmbeddingModel, words: &str, ends: Duration) -> Result<Arc<[f32]>, Error> {
-        let left = self.left(ends)?;
+        let left = self.time_until(ends)?;
         self.deps.retrieval().embed(model, words, left).await.map(Arc::from)
     }
 
-    fn left(&self, ends: Duration) -> Result<Duration, Error> {
+    fn time_until(&self, ends: Duration) -> Result<Duration, Error> {
         let left = ends.saturating_sub(self.deps.host().monotonic());
         Some(left).filter(|left| !left.is_zero()).ok_or(Error::TimedOut)
     }
 }
 
-/// An operator is told why; the user and the model that it was.
-fn logged<T>(searched: Result<T, Error>) -> Result<T, Skipped> {
+/// Logs the reason for operators. The user and the model only learn that the search was skipped.
+fn log_skipped<T>(searched: Result<T, Error>) -> Result<T, RetrievalSkipped> {
     searched.map_err(|error| {
         tracing::warn!(%error, "retrieval was skipped");
-        Skipped
+        RetrievalSkipped
     })
 }
 
-/// What a request asks, as far as it is made a vector; nothing where files alone say it (ruling: instruction absent).
-fn question_of(request: &UserTurn) -> Option<&str> {
-    Some(cut(request.instruction.as_deref()?.trim())).filter(|words| !words.is_empty())
+/// Returns the text to embed; none if the request consists of files alone.
+fn question_text(request: &UserTurn) -> Option<&str> {
+    Some(truncate(request.instruction.as_deref()?.trim())).filter(|words| !words.is_empty())
 }
 
-fn cut(words: &str) -> &str {
-    words.split_at(words.floor_char_boundary(MOST_QUESTION_BYTES)).0
+fn truncate(words: &str) -> &str {
+    words.split_at(words.floor_char_boundary(MAX_QUESTION_BYTES)).0
 }
 
 #[cfg(test)]
@@ -206,8 +207,8 @@ mod tests {
 
     use super::*;
 
-    /// Comes to something when it was looked at so many times more.
-    async fn after<T>(mut looks: u32, what: T) -> T {
+    /// Becomes ready after this many polls.
+    async fn ready_after<T>(mut looks: u32, what: T) -> T {
         poll_fn(|context| {
             context.waker().wake_by_ref();
             match looks.checked_sub(1) {
@@ -222,40 +223,46 @@ mod tests {
         what
     }
 
-    /// How often a future is looked at until it comes to something.
-    fn looks(future: impl Future) -> u32 {
+    /// Returns the number of polls until a future is ready.
+    fn polls_until_ready(future: impl Future) -> u32 {
         let mut future = pin!(future);
         (1..100).find(|_| future.as_mut().now_or_never().is_some()).unwrap_or(100)
     }
 
     fn question<'a>(model: &'a EmbeddingModel, steps: u32) -> Question<'a> {
-        let vector = after(steps, Ok(Arc::from([1.0]))).boxed().shared();
-        Question { words: "", scope: &[], model, vector, ends: Duration::MAX }
+        let vector = ready_after(steps, Ok(Arc::from([1.0]))).boxed().shared();
+        Question { text: "", scope: &[], model, vector, deadline: Duration::MAX }
     }
 
     #[test]
-    fn a_question_that_is_quicker_than_what_it_stands_beside_costs_nothing() {
+    fn embedding_faster_than_the_work_adds_no_wait() {
         let model = EmbeddingModel { name: "m".to_owned(), dimensions: None };
         let slow = question(&model, 4);
-        assert_eq!(looks(beside(Some(&slow), after(6, ()))), looks(after(6, ())));
-        assert_eq!(looks(slow.vector), 1, "and then its vector is there");
-        assert_eq!(looks(beside(None, after(6, ()))), looks(after(6, ())));
+        assert_eq!(
+            polls_until_ready(while_embedding(Some(&slow), ready_after(6, ()))),
+            polls_until_ready(ready_after(6, ()))
+        );
+        assert_eq!(polls_until_ready(slow.vector), 1, "the vector is ready by then");
+        assert_eq!(
+            polls_until_ready(while_embedding(None, ready_after(6, ()))),
+            polls_until_ready(ready_after(6, ()))
+        );
     }
 
     #[test]
-    fn a_search_that_is_quicker_than_the_start_costs_nothing_and_a_slower_one_its_own_time_alone() {
-        let start = |steps| after(steps, Ok::<_, ()>(Some(())));
-        let search = |steps| after(steps, Found::default());
-        // The two are looked at in either order, so it may even take one look less.
-        assert!(looks(unless_in_vain(start(6), search(4), |_| {})) <= looks(start(6)));
-        assert!(looks(unless_in_vain(start(4), search(6), |_| {})) <= looks(start(6)));
+    fn search_runs_concurrently_with_the_start() {
+        let start = |steps| ready_after(steps, Ok::<_, ()>(Some(())));
+        let search = |steps| ready_after(steps, RetrievalResult::default());
+        // The two are polled in either order, so it may even take one poll less.
+        assert!(polls_until_ready(join_search(start(6), search(4), |_| {})) <= polls_until_ready(start(6)));
+        assert!(polls_until_ready(join_search(start(4), search(6), |_| {})) <= polls_until_ready(start(6)));
     }
 
     #[test]
-    fn nobody_waits_for_what_is_found_for_a_start_that_came_to_nothing() {
-        let nothing = after(2, Ok::<Option<()>, ()>(None));
-        assert_eq!(looks(unless_in_vain(nothing, pending(), |_| {})), 3);
-        let refused = after(2, Err::<Option<()>, ()>(()));
-        assert_eq!(looks(unless_in_vain(refused, pending(), |_| {})), 3);
+    fn search_is_dropped_when_the_start_fails() {
+        let nothing = ready_after(2, Ok::<Option<()>, ()>(None));
+        assert_eq!(polls_until_ready(join_search(nothing, pending(), |_| {})), 3);
+        let refused = ready_after(2, Err::<Option<()>, ()>(()));
+        assert_eq!(polls_until_ready(join_search(refused, pending(), |_| {})), 3);
     }
 }

@@ -1,101 +1,105 @@
-//! Turns whose attempts died: taken over, or ended with the answer of the attempt that got furthest (I4,
-//! rules 5 and 9).
+//! Recovers turns whose attempts died: takes them over, or settles them with the outcome of the attempt that got
+//! furthest (I4, rules 5 and 9).
 
-use agent::progress::Step;
+use agent::attempt::RecoveryPoint;
 use protocol::{
     transition::{
-        Illegal, settle,
-        take::{self, Purpose},
+        IllegalTransition, settle,
+        take_over::{self, Purpose},
     },
-    turn::{Reason, State, Turn, Verdict},
+    turn::{EndReason, State, Turn, Verdict},
 };
 
 use super::{
-    executor::{Executor, Term},
+    evidence::{self, LatestStep},
+    executor::{Executor, RequestScope},
     outcomes,
     owned_turn::{Lease, OwnedTurn},
-    settle::decision,
-    steps::{self, Found},
-    write::{self, Written},
+    settle::transition_for,
+    write::{self, WriteOutcome},
 };
 use crate::{
     ports::{AgentDeps, Clock, Deps, Random, Reads, Timer, Unavailable},
     refusal::Refusal,
 };
 
-/// Fences the turn, then settles it from an outcome object if there is one, else as abandoned.
-/// Returns the head that stands afterwards, whoever wrote it.
+/// Fences the turn, then settles it from an outcome object if there is one, and as abandoned otherwise. Returns the
+/// resulting head, whoever wrote it.
 pub(super) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn>, Unavailable> {
     let (host, timing) = (deps.host(), deps.timing());
-    let Ok(fence) = take::take(dead, host.attempt_id(), Purpose::Salvage, host.now(), timing) else {
+    let Ok(fence) = take_over::take_over(dead, host.attempt_id(), Purpose::Salvage, host.now(), timing)
+    else {
         return deps.store().turn(&dead.key).await;
     };
-    if let Written::Stands(other) = write::turn(deps, &fence).await? {
+    if let WriteOutcome::Superseded(other) = write::turn(deps, &fence).await? {
         return Ok(other.map(|other| *other));
     }
     let taken = fence.after;
     let change = match &taken.state {
         State::Running { stage, .. } => match outcomes::find(deps.payloads(), &taken.key, stage).await? {
-            Some((writer, outcome)) => decision(deps, &taken, writer, &outcome),
+            Some((writer, outcome)) => transition_for(deps, &taken, writer, &outcome),
             None => {
-                let (now, left) = (host.now(), steps::left(deps.store(), deps.payloads(), &taken).await);
-                settle::settle(&taken, Verdict::Ended(Reason::Abandoned), now, now, timing)
-                    .map(|change| change.knowing(left))
+                let (now, left) =
+                    (host.now(), evidence::partial_work(deps.store(), deps.payloads(), &taken).await);
+                settle::settle(&taken, Verdict::Ended(EndReason::Abandoned), now, now, timing)
+                    .map(|change| change.with_partial_work(left))
             }
         },
         State::AwaitingTools { .. } | State::Settled(_) | State::Finalized(_) => {
-            Err(Illegal { from: taken.state.phase() })
+            Err(IllegalTransition { from: taken.state.phase() })
         }
     };
     let Ok(change) = change else {
         return Ok(Some(taken));
     };
     Ok(match write::turn(deps, &change).await? {
-        Written::Applied => Some(change.after),
-        Written::Stands(other) => other.map(|other| *other),
+        WriteOutcome::Applied => Some(change.after),
+        WriteOutcome::Superseded(other) => other.map(|other| *other),
     })
 }
 
 impl<D: AgentDeps> Executor<D> {
-    /// Takes over a turn whose attempt died: settles it from an earlier outcome, or goes on with it, from
-    /// the step that was recorded where there is one. None when there is nothing to work on: looking again
-    /// tells why.
+    /// Takes over a turn whose attempt died. Settles it from an earlier outcome, or returns it with the latest
+    /// recorded step, if any, for this process to continue. None if there is nothing to work on; reading the turn
+    /// again shows why.
     pub(super) async fn take_over(
         &self,
         dead: &Turn,
-        term: &Term,
-    ) -> Result<Option<(OwnedTurn, Option<Step>)>, Refusal> {
+        term: &RequestScope,
+    ) -> Result<Option<(OwnedTurn, Option<RecoveryPoint>)>, Refusal> {
         let (host, timing) = (self.deps.host(), self.deps.timing());
         let requested = host.monotonic();
-        let fence = match take::take(dead, host.attempt_id(), Purpose::Retry, host.now(), timing) {
+        let fence = match take_over::take_over(dead, host.attempt_id(), Purpose::Retry, host.now(), timing) {
             Ok(fence) => fence,
-            Err(take::Refused::NoAttemptLeft) => {
+            Err(take_over::TakeOverError::NoAttemptLeft) => {
                 if let Some(turn) = salvage(&self.deps, dead).await? {
                     self.announce(&turn, term.correlation.as_ref()).await;
                 }
                 return Ok(None);
             }
-            Err(take::Refused::Alive { .. } | take::Refused::Illegal(_)) => return Ok(None),
+            Err(
+                take_over::TakeOverError::LeaseActive { .. } | take_over::TakeOverError::IllegalTransition(_),
+            ) => return Ok(None),
         };
-        if let Written::Stands(_) = write::turn(&self.deps, &fence).await? {
+        if let WriteOutcome::Superseded(_) = write::turn(&self.deps, &fence).await? {
             return Ok(None);
         }
-        let lease = Lease::held_since(requested, timing);
+        let lease = Lease::starting_at(requested, timing);
         let owned = OwnedTurn::new(fence.after, lease, term);
         let State::Running { stage, .. } = &owned.turn.state else {
             return Ok(None);
         };
         let Some((writer, found)) = outcomes::find(self.deps.payloads(), &owned.turn.key, stage).await?
         else {
-            let found = steps::last(self.deps.payloads(), &owned.turn).await?;
-            let step = found.map(|Found { recorded, step }| {
-                owned.has_recorded(recorded);
+            let found = evidence::latest_step(self.deps.payloads(), &owned.turn).await?;
+            let step = found.map(|LatestStep { recorded, step }| {
+                owned.set_recorded(recorded);
                 step
             });
             return Ok(Some((owned, step)));
         };
-        // I4, I9: an answer that was durable is used, not bought again.
-        if let Ok(change) = decision(&self.deps, &owned.turn, writer, &found) {
+        // I4, I9: a durable answer is used, not paid for again.
+        if let Ok(change) = transition_for(&self.deps, &owned.turn, writer, &found) {
             write::turn(&self.deps, &change).await?;
             self.announce(&owned.turn, term.correlation.as_ref()).await;
         }

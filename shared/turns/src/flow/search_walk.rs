@@ -1,8 +1,8 @@
-//! The sessions that a search looks at, newest activity first: those that the index names, where there is one, or all that
-//! the table lists.
+//! The walk over a search's candidate sessions, newest activity first. The session index names them, if there is one.
+//! Otherwise they are all sessions in the table's list.
 //!
-//! What the index names is looked at in the table like everything else, so a session that it names wrongly is found by
-//! nobody. Where it can't be reached the list takes over, from the place where the search stands.
+//! Candidates of the index are read from the table like all others, so a wrong candidate is never returned. If the
+//! index can't be reached, the walk continues with the list, from the cursor of the search.
 
 use std::collections::VecDeque;
 
@@ -17,59 +17,60 @@ use protocol::{Caller, id::SessionKey, session::Session};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    lists::WantedSessions,
-    read::{AT_ONCE, SessionReader},
+    lists::SessionFilter,
+    read::{MAX_CONCURRENT_READS, SessionReader},
 };
 use crate::{
-    ports::{Between, Candidate, Candidates, PayloadReads, Reads, SessionIndex, Sought, Unavailable},
+    ports::{Candidate, Candidates, IndexQuery, PayloadReads, Reads, SessionIndex, TimeRange, Unavailable},
     refusal::Refusal,
-    words::Words,
+    text_search::SearchTerms,
 };
 
-/// How many sessions are looked at together.
-const SESSIONS_PAGE: usize = 10;
+/// The number of sessions to read at a time.
+const SESSIONS_PAGE_SIZE: usize = 10;
 
-/// What a caller is told of a search without the index.
+/// The warning for a search without the index.
 const WITHOUT_INDEX: &str = "The index of sessions could not be reached just now, so this search goes through the sessions one by one.";
 
-/// Where a search goes on.
+/// The cursor of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Place {
-    /// A page of the list of sessions, the last session of it that was begun, and the last turn of that one that was
-    /// looked at; none where the session is done.
+pub(super) enum SearchCursor {
+    /// A page of the session list, the last session of it that was started, and the last turn of that session that
+    /// was examined; none if the session is complete.
     Listed(Option<String>, Option<SessionId>, Option<TurnId>),
-    /// The same by the index: behind a session, or within one.
+    /// A position among the index's candidates: after a session, or within it.
     #[serde(rename_all = "PascalCase")]
     Indexed { at: Timestamp, session: Option<SessionId>, turn: Option<TurnId> },
 }
 
-impl Place {
-    pub(super) fn read(text: &str) -> Result<Self, Refusal> {
-        serde_json::from_str(text).map_err(|_| Refusal::BadContinuationToken)
+impl SearchCursor {
+    pub(super) fn parse(text: &str) -> Result<Self, Refusal> {
+        serde_json::from_str(text).map_err(|_| Refusal::InvalidContinuationToken)
     }
 
-    pub(super) fn write(&self) -> Option<String> {
+    pub(super) fn encode(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
 }
 
-/// Where a walk stands.
+/// The state of a walk.
 #[derive(Debug)]
-pub(super) enum Walk {
-    /// In the list: this page, and the next one.
-    Listed { active: Between, page: Option<String>, next: Option<String> },
-    /// Among what the index names: these now, and those after them. Behind all of them it goes on at a place.
-    Indexed { now: Vec<Candidate>, left: VecDeque<Candidate>, behind: Option<Place> },
+pub(super) enum SearchWalk {
+    /// In the list: the current page, and the next one.
+    Listed { active: TimeRange, page: Option<String>, next: Option<String> },
+    /// Among the index's candidates: the current page, and those after it. The continuation is the cursor after all
+    /// of them.
+    Indexed { page: Vec<Candidate>, rest: VecDeque<Candidate>, continuation: Option<SearchCursor> },
 }
 
-/// A walk, the session that was begun, its last turn, and what the caller is told.
-pub(super) type Begun = (Walk, Option<SessionId>, Option<TurnId>, Vec<Warning>);
+/// A walk, the session that was started, its last examined turn, and the warnings for the caller.
+pub(super) type StartedWalk = (SearchWalk, Option<SessionId>, Option<TurnId>, Vec<Warning>);
 
-impl Walk {
-    /// Among these, behind the place where the search stands.
-    fn among(found: Candidates, place: Option<(Timestamp, Option<&SessionId>, bool)>) -> Self {
-        let Candidates { mut sessions, are_all } = found;
+impl SearchWalk {
+    /// Creates a walk over these candidates that come after the cursor.
+    fn from_candidates(found: Candidates, place: Option<(Timestamp, Option<&SessionId>, bool)>) -> Self {
+        let Candidates { mut sessions, is_complete } = found;
         sessions.sort_by(|one, other| other.cmp(one));
         let oldest = sessions.last().cloned();
         if let Some((at, session, within)) = place {
@@ -80,82 +81,93 @@ impl Walk {
                 is_older || one.last_activity == at && session.is_none_or(is_behind)
             });
         }
-        // Where all that were named are at one instant and done, there is nothing more to be named of it.
-        let behind = oldest.filter(|_| !are_all).map(|oldest| match sessions.last() {
-            Some(last) => behind(last),
+        // If all candidates are at one instant and are complete, the index can't name more at that instant.
+        let continuation = oldest.filter(|_| !is_complete).map(|oldest| match sessions.last() {
+            Some(last) => cursor_after_candidate(last),
             None => {
                 let at = Timestamp::from_millis(oldest.last_activity.as_millis().saturating_sub(1));
-                Place::Indexed { at, session: None, turn: None }
+                SearchCursor::Indexed { at, session: None, turn: None }
             }
         });
-        Self::Indexed { now: Vec::new(), left: sessions.into(), behind }
+        Self::Indexed { page: Vec::new(), rest: sessions.into(), continuation }
     }
 
-    /// The place behind a session of this page, or behind one of its turns.
-    pub(super) fn behind(&self, session: &SessionId, turn: Option<TurnId>) -> Option<Place> {
+    /// Returns the cursor after a session of this page, or after one of its turns.
+    pub(super) fn cursor_after(&self, session: &SessionId, turn: Option<TurnId>) -> Option<SearchCursor> {
         match self {
-            Self::Listed { page, .. } => Some(Place::Listed(page.clone(), Some(session.clone()), turn)),
-            Self::Indexed { now, .. } => {
+            Self::Listed { page, .. } => {
+                Some(SearchCursor::Listed(page.clone(), Some(session.clone()), turn))
+            }
+            Self::Indexed { page: now, .. } => {
                 let at = now.iter().find(|one| one.session == *session)?.last_activity;
-                Some(Place::Indexed { at, session: Some(session.clone()), turn })
+                Some(SearchCursor::Indexed { at, session: Some(session.clone()), turn })
             }
         }
     }
 
-    /// The place behind this page; none behind the last one.
-    pub(super) fn behind_page(&self) -> Option<Place> {
+    /// Returns the cursor after this page; none after the last one.
+    pub(super) fn cursor_after_page(&self) -> Option<SearchCursor> {
         match self {
-            Self::Listed { next, .. } => next.clone().map(|next| Place::Listed(Some(next), None, None)),
-            Self::Indexed { now, left, .. } if !left.is_empty() => now.last().map(behind),
-            Self::Indexed { behind, .. } => behind.clone(),
+            Self::Listed { next, .. } => {
+                next.clone().map(|next| SearchCursor::Listed(Some(next), None, None))
+            }
+            Self::Indexed { page: now, rest: left, .. } if !left.is_empty() => {
+                now.last().map(cursor_after_candidate)
+            }
+            Self::Indexed { continuation: behind, .. } => behind.clone(),
         }
     }
 
-    /// Goes on to the next page, if this call can.
-    pub(super) fn goes_on(&mut self) -> bool {
+    /// Advances to the next page, if this call can.
+    pub(super) fn advance(&mut self) -> bool {
         match self {
             Self::Listed { page, next, .. } => {
                 *page = next.take();
                 page.is_some()
             }
-            Self::Indexed { left, .. } => !left.is_empty(),
+            Self::Indexed { rest: left, .. } => !left.is_empty(),
         }
     }
 }
 
-fn behind(candidate: &Candidate) -> Place {
+fn cursor_after_candidate(candidate: &Candidate) -> SearchCursor {
     let Candidate { last_activity, session } = candidate.clone();
-    Place::Indexed { at: last_activity, session: Some(session), turn: None }
+    SearchCursor::Indexed { at: last_activity, session: Some(session), turn: None }
 }
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
-    /// Begins a walk, or goes on with one.
-    pub(super) async fn walk(
+    /// Starts or resumes a walk.
+    pub(super) async fn start_walk(
         &self,
         caller: &Caller,
-        words: &Words,
-        wanted: &WantedSessions,
-        place: Option<Place>,
+        words: &SearchTerms,
+        wanted: &SessionFilter,
+        place: Option<SearchCursor>,
         index: &impl SessionIndex,
-    ) -> Begun {
+    ) -> StartedWalk {
         let mut active = wanted.active;
         let (at, begun, turn) = match place {
-            Some(Place::Listed(page, begun, turn)) => {
-                return (Walk::Listed { active, page, next: None }, begun, turn, Vec::new());
+            Some(SearchCursor::Listed(page, begun, turn)) => {
+                return (SearchWalk::Listed { active, page, next: None }, begun, turn, Vec::new());
             }
-            Some(Place::Indexed { at, session, turn }) => (Some(at), session, turn),
+            Some(SearchCursor::Indexed { at, session, turn }) => (Some(at), session, turn),
             None => (None, None, None),
         };
         active.to = active.to.into_iter().chain(at).min();
         let mut warnings = Vec::new();
-        // The index knows when a session was last active, and not when each user was.
-        if wanted.user.is_none() || wanted.active == Between::default() {
+        // The index knows a session's last activity, but not each user's.
+        if wanted.user.is_none() || wanted.active == TimeRange::default() {
             let terms = &words.terms();
-            let sought = Sought { org: &caller.org, user: wanted.user.as_ref(), active, terms };
+            let sought = IndexQuery { org: &caller.org, user: wanted.user.as_ref(), active, terms };
             match index.candidates(&sought).await {
                 Ok(Some(found)) => {
                     let place = at.map(|at| (at, begun.as_ref(), turn.is_some()));
-                    return (Walk::among(found, place), begun.filter(|_| turn.is_some()), turn, warnings);
+                    return (
+                        SearchWalk::from_candidates(found, place),
+                        begun.filter(|_| turn.is_some()),
+                        turn,
+                        warnings,
+                    );
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -164,49 +176,50 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
                 }
             }
         }
-        (Walk::Listed { active, page: None, next: None }, begun, turn, warnings)
+        (SearchWalk::Listed { active, page: None, next: None }, begun, turn, warnings)
     }
 
-    /// The sessions of a walk's page, and how many were looked for.
-    pub(super) async fn page_of(
+    /// Loads the walk's page of sessions. Also returns the number of sessions that it looked up.
+    pub(super) async fn load_page(
         &self,
         caller: &Caller,
-        wanted: &WantedSessions,
-        walk: &mut Walk,
+        wanted: &SessionFilter,
+        walk: &mut SearchWalk,
     ) -> Result<(usize, Vec<Session>), Refusal> {
         match walk {
-            Walk::Listed { active, page, next } => {
+            SearchWalk::Listed { active, page, next } => {
                 let user = wanted.user.as_ref();
                 let read =
-                    self.store.sessions(&caller.org, user, active, SESSIONS_PAGE, page.clone()).await?;
+                    self.store.sessions(&caller.org, user, active, SESSIONS_PAGE_SIZE, page.clone()).await?;
                 *next = read.next;
                 Ok((read.items.len(), read.items))
             }
-            Walk::Indexed { now, left, .. } => {
-                *now = left.drain(..left.len().min(SESSIONS_PAGE)).collect();
+            SearchWalk::Indexed { page: now, rest: left, .. } => {
+                *now = left.drain(..left.len().min(SESSIONS_PAGE_SIZE)).collect();
                 let named: Vec<SessionId> = now.iter().map(|one| one.session.clone()).collect();
-                let read = named.into_iter().map(|session| self.as_listed(caller, wanted, session));
-                let read: Vec<Option<Session>> = stream::iter(read).buffered(AT_ONCE).try_collect().await?;
+                let read = named.into_iter().map(|session| self.load_candidate(caller, wanted, session));
+                let read: Vec<Option<Session>> =
+                    stream::iter(read).buffered(MAX_CONCURRENT_READS).try_collect().await?;
                 Ok((now.len(), read.into_iter().flatten().collect()))
             }
         }
     }
 
-    /// A session that the index names, where the list would have it too.
-    async fn as_listed(
+    /// Loads a candidate of the index, if the list would contain it too.
+    async fn load_candidate(
         &self,
         caller: &Caller,
-        wanted: &WantedSessions,
+        wanted: &SessionFilter,
         session: SessionId,
     ) -> Result<Option<Session>, Unavailable> {
         let key = SessionKey { org: caller.org.clone(), session };
         let found = self.store.session(&key).await?;
-        let found = found.filter(|one| !one.is_purged() && wanted.active.holds(one.last_activity));
-        let takes_part = match (&found, &wanted.user) {
-            (Some(_), Some(user)) => self.store.takes_part(&key, user).await?,
+        let found = found.filter(|one| !one.is_purged() && wanted.active.contains(one.last_activity));
+        let is_participant = match (&found, &wanted.user) {
+            (Some(_), Some(user)) => self.store.is_participant(&key, user).await?,
             _ => true,
         };
-        Ok(found.filter(|_| takes_part))
+        Ok(found.filter(|_| is_participant))
     }
 }
 
@@ -214,61 +227,76 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
 mod tests {
     use super::*;
 
-    fn named(at: i64, session: &str) -> Candidate {
+    fn candidate(at: i64, session: &str) -> Candidate {
         Candidate { last_activity: Timestamp::from_millis(at), session: SessionId::new(session).unwrap() }
     }
 
-    fn place(at: i64, session: Option<&str>, turn: Option<&str>) -> Place {
-        Place::Indexed {
+    fn cursor(at: i64, session: Option<&str>, turn: Option<&str>) -> SearchCursor {
+        SearchCursor::Indexed {
             at: Timestamp::from_millis(at),
             session: session.map(|session| session.parse().unwrap()),
             turn: turn.map(|turn| turn.parse().unwrap()),
         }
     }
 
-    /// The sessions that are left of these behind a place, and where the walk goes on behind them.
-    fn left(sessions: &[Candidate], are_all: bool, at: Option<&Place>) -> (String, Option<Place>) {
-        let found = Candidates { sessions: sessions.to_vec(), are_all };
+    /// The remaining sessions after a cursor, and the continuation of the walk.
+    fn walk_from(
+        sessions: &[Candidate],
+        is_complete: bool,
+        at: Option<&SearchCursor>,
+    ) -> (String, Option<SearchCursor>) {
+        let found = Candidates { sessions: sessions.to_vec(), is_complete };
         let at = at.map(|place| match place {
-            Place::Indexed { at, session, turn } => (*at, session.as_ref(), turn.is_some()),
-            Place::Listed(..) => panic!("{place:?}"),
+            SearchCursor::Indexed { at, session, turn } => (*at, session.as_ref(), turn.is_some()),
+            SearchCursor::Listed(..) => panic!("{place:?}"),
         });
-        let Walk::Indexed { left, behind, .. } = Walk::among(found, at) else { panic!("a list") };
+        let SearchWalk::Indexed { rest: left, continuation: behind, .. } =
+            SearchWalk::from_candidates(found, at)
+        else {
+            panic!("a list")
+        };
         (left.iter().map(|one| one.session.as_str()).collect(), behind)
     }
 
     #[test]
-    fn what_the_index_names_is_walked_newest_first_from_where_the_search_stands() {
-        let found = [named(5, "a"), named(7, "b"), named(5, "c"), named(9, "d")];
-        assert_eq!(left(&found, true, None), ("dbca".to_owned(), None));
-        let behind = Some(place(5, Some("a"), None));
-        assert_eq!(left(&found, false, None), ("dbca".to_owned(), behind.clone()));
-        assert_eq!(left(&found, false, Some(&place(7, Some("b"), None))), ("ca".to_owned(), behind.clone()));
-        assert_eq!(left(&found, true, Some(&place(7, Some("b"), Some("t")))).0, "bca", "it is not done");
-        assert_eq!(left(&found, true, Some(&place(5, Some("c"), None))).0, "a", "the same instant");
-        assert_eq!(left(&found, true, Some(&place(7, None, None))).0, "bca");
-        assert_eq!(left(&found, true, Some(&place(4, Some("a"), None))), (String::new(), None));
-        // More are named at that instant than the index tells at once: the search goes on behind it.
-        let done = place(5, Some("a"), None);
-        assert_eq!(left(&found, false, Some(&done)), (String::new(), Some(place(4, None, None))));
+    fn indexed_walk_resumes_newest_first_at_the_cursor() {
+        let found = [candidate(5, "a"), candidate(7, "b"), candidate(5, "c"), candidate(9, "d")];
+        assert_eq!(walk_from(&found, true, None), ("dbca".to_owned(), None));
+        let behind = Some(cursor(5, Some("a"), None));
+        assert_eq!(walk_from(&found, false, None), ("dbca".to_owned(), behind.clone()));
+        assert_eq!(
+            walk_from(&found, false, Some(&cursor(7, Some("b"), None))),
+            ("ca".to_owned(), behind.clone())
+        );
+        assert_eq!(
+            walk_from(&found, true, Some(&cursor(7, Some("b"), Some("t")))).0,
+            "bca",
+            "it is not done"
+        );
+        assert_eq!(walk_from(&found, true, Some(&cursor(5, Some("c"), None))).0, "a", "the same instant");
+        assert_eq!(walk_from(&found, true, Some(&cursor(7, None, None))).0, "bca");
+        assert_eq!(walk_from(&found, true, Some(&cursor(4, Some("a"), None))), (String::new(), None));
+        // The index has more candidates at that instant than it returns at once, so the search continues after it.
+        let done = cursor(5, Some("a"), None);
+        assert_eq!(walk_from(&found, false, Some(&done)), (String::new(), Some(cursor(4, None, None))));
     }
 
     #[test]
-    fn a_place_reads_back_as_it_was_whichever_way_it_came_from() {
+    fn cursor_round_trips() {
         let id = "s".parse::<SessionId>().unwrap();
         for place in [
-            Place::Listed(None, Some(id.clone()), Some("t".parse().unwrap())),
-            Place::Listed(Some("page".to_owned()), None, None),
-            place(7, Some("s"), Some("t")),
-            place(7, None, None),
+            SearchCursor::Listed(None, Some(id.clone()), Some("t".parse().unwrap())),
+            SearchCursor::Listed(Some("page".to_owned()), None, None),
+            cursor(7, Some("s"), Some("t")),
+            cursor(7, None, None),
         ] {
-            assert_eq!(Place::read(&place.write().unwrap()).unwrap(), place);
+            assert_eq!(SearchCursor::parse(&place.encode().unwrap()).unwrap(), place);
         }
-        // As it was written before there was an index.
+        // The format from before there was an index.
         assert_eq!(
-            Place::read(r#"["page","s",null]"#).unwrap(),
-            Place::Listed(Some("page".to_owned()), Some(id), None)
+            SearchCursor::parse(r#"["page","s",null]"#).unwrap(),
+            SearchCursor::Listed(Some("page".to_owned()), Some(id), None)
         );
-        assert!(Place::read("7").is_err() && Place::read("{}").is_err());
+        assert!(SearchCursor::parse("7").is_err() && SearchCursor::parse("{}").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Settle: an outcome becomes durable, decides the turn, and is announced.
+//! Settles a turn: stores its outcome, decides the turn by it, and announces it.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use agent::{
 use contracts::error::causes;
 use futures::future::{join, join_all, try_join_all};
 use protocol::{
-    announcement::FinalizeMessage,
-    change::{Left, TurnChange},
+    change::{PartialWork, TurnChange},
     correlation::CorrelationId,
     id::AttemptId,
-    transition::{Illegal, settle::settle, suspend::suspend},
-    turn::{Reason, Turn, Verdict},
+    queue_message::FinalizeMessage,
+    transition::{IllegalTransition, settle::settle, suspend::suspend},
+    turn::{EndReason, Turn, Verdict},
 };
 
 use super::{
     executor::Executor,
     outcomes,
     owned_turn::OwnedTurn,
-    write::{self, Written},
+    write::{self, WriteOutcome},
 };
 use crate::{
     ports::{AgentDeps, Clock, Deps, FinalizeQueue, Payloads, Random, Timer, Unavailable},
@@ -30,8 +30,8 @@ use crate::{
 };
 
 impl<D: AgentDeps> Executor<D> {
-    /// Makes the outcome durable, then decides the turn by it, announcing it beside. Answers with what the
-    /// turn came to, whoever decided it.
+    /// Stores the outcome, then decides the turn by it and announces it concurrently. Returns the turn's final
+    /// response, whoever decided it.
     pub(super) async fn settle(
         &self,
         owned: &OwnedTurn,
@@ -41,32 +41,34 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<Response, Refusal> {
         let turn = &owned.turn;
         let (change, response) = match self.store_outcome(owned, &outcome, files).await {
-            Ok(()) => (decision(&self.deps, turn, turn.attempt.clone(), &outcome), outcome.response),
+            Ok(()) => (transition_for(&self.deps, turn, turn.attempt.clone(), &outcome), outcome.response),
             Err(error) => {
                 tracing::error!(error = %causes(&error), "the outcome could not be stored");
                 let now = self.deps.host().now();
-                let verdict = Verdict::Ended(Reason::StorageUnavailable);
+                let verdict = Verdict::Ended(EndReason::StorageUnavailable);
                 (
-                    settle(turn, verdict, now, now, self.deps.timing())
-                        .map(|change| change.knowing(Left { recorded: owned.recorded(), shown: None })),
-                    Response::ended(Reason::StorageUnavailable),
+                    settle(turn, verdict, now, now, self.deps.timing()).map(|change| {
+                        change
+                            .with_partial_work(PartialWork { last_step: owned.recorded(), checkpoint: None })
+                    }),
+                    Response::from_end_reason(EndReason::StorageUnavailable),
                 )
             }
         };
         let Ok(change) = change else {
-            return self.what_stands(turn.clone(), stream).await;
+            return self.replay_stored(turn.clone(), stream).await;
         };
-        let announced = self.announce(turn, owned.term.correlation.as_ref());
+        let announced = self.announce(turn, owned.scope.correlation.as_ref());
         let (written, ()) = join(write::turn(&self.deps, &change), announced).await;
         match written? {
-            Written::Applied => Ok(response),
-            // Rule 6: whoever loses answers with what is stored, never with its own text.
-            Written::Stands(Some(other)) => self.what_stands(*other, stream).await,
-            Written::Stands(None) => Err(Refusal::TurnNotFound),
+            WriteOutcome::Applied => Ok(response),
+            // Rule 6: an attempt that loses the write responds with the stored outcome, never with its own text.
+            WriteOutcome::Superseded(Some(other)) => self.replay_stored(*other, stream).await,
+            WriteOutcome::Superseded(None) => Err(Refusal::TurnNotFound),
         }
     }
 
-    /// Stores the answer's files, then the outcome object that refers to them (I10), as often as the lease allows.
+    /// Stores the answer's files, then the outcome object that refers to them (I10). Retries while the lease allows.
     async fn store_outcome(
         &self,
         owned: &OwnedTurn,
@@ -82,14 +84,14 @@ impl<D: AgentDeps> Executor<D> {
             let stored = stored.await;
             let pause = host.jitter(Duration::from_secs(1));
             match stored {
-                Err(_) if owned.lease.left(host) > pause => host.sleep(pause).await,
+                Err(_) if owned.lease.remaining(host) > pause => host.sleep(pause).await,
                 stored => return stored,
             }
         }
     }
 
-    /// Stores what nothing refers to: a failure is logged, no more.
-    pub(super) async fn keep(&self, files: &[File]) {
+    /// Stores files that nothing refers to. A failure is only logged.
+    pub(super) async fn store_best_effort(&self, files: &[File]) {
         let puts = files.iter().map(|file| self.deps.payloads().put_file(file));
         for stored in join_all(puts).await {
             if let Err(error) = stored {
@@ -98,7 +100,7 @@ impl<D: AgentDeps> Executor<D> {
         }
     }
 
-    /// Says that a turn is settled, so that it is finalized at once.
+    /// Announces that a turn is settled, so that it is finalized at once.
     pub(super) async fn announce(&self, turn: &Turn, correlation: Option<&CorrelationId>) {
         let message = FinalizeMessage::TurnSettled {
             org: turn.key.session.org.clone(),
@@ -107,28 +109,28 @@ impl<D: AgentDeps> Executor<D> {
             correlation: correlation.cloned(),
         };
         if let Err(error) = self.deps.queue().send(&message).await {
-            // The sweep finds the turn all the same; only latency is lost.
+            // The sweep finds the turn anyway; only latency is lost.
             tracing::warn!(error = %causes(&error), "the settled turn could not be announced");
         }
     }
 }
 
-/// The transition that an outcome object calls for: settle, or suspend.
-pub(super) fn decision(
+/// Returns the transition that an outcome object calls for: settle or suspend.
+pub(super) fn transition_for(
     deps: &impl Deps,
     turn: &Turn,
     writer: AttemptId,
     outcome: &Outcome,
-) -> Result<TurnChange, Illegal> {
+) -> Result<TurnChange, IllegalTransition> {
     let (now, timing) = (deps.host().now(), deps.timing());
     let seconds = match &outcome.ending {
-        Ending::Suspended { step } => step.plan.tool_deadline_seconds,
+        Ending::Suspended { recovery_point } => recovery_point.spec.tool_deadline_seconds,
         Ending::Completed { .. } | Ending::Failed { .. } => 0,
     };
     match outcome.verdict(writer.clone()) {
-        Some(verdict) => settle(turn, verdict, outcome.report.received.unwrap_or(now), now, timing),
+        Some(verdict) => settle(turn, verdict, outcome.report.received_at.unwrap_or(now), now, timing),
         None => {
-            let wait = Duration::from_secs(seconds).min(timing.longest_tool_wait);
+            let wait = Duration::from_secs(seconds).min(timing.max_tool_wait);
             suspend(turn, writer, now.after(wait))
         }
     }

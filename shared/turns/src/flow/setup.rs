@@ -1,11 +1,12 @@
-//! Set-up: what a turn works with, found out from its session's contexts.
+//! Resolves the settings of a turn from its session's contexts: model, budgets, files and sources.
 //!
-//! Found out once per attempt and carried on: the chain and the plan of a turn come from the same contexts.
+//! Resolved once per attempt and passed on, so that the provider chain and the plan of a turn reflect the same
+//! contexts.
 
 use agent::{
-    context::{Budgets, Effective},
-    material,
-    progress::{Plan, Progress, Step},
+    attachments,
+    attempt::{AttemptState, RecoveryPoint, TurnSpec},
+    context::{Budgets, ResolvedContext},
     retrieval::Sources,
 };
 use contracts::{
@@ -15,7 +16,7 @@ use contracts::{
 };
 use futures::future::{OptionFuture, try_join};
 use protocol::{
-    chain::{self, Start, Target},
+    chain::{self, ChainStart, Target},
     id::TurnKey,
     session::{ChainHead, Contexts, Session},
     transition::begin::{Setup, Submission},
@@ -23,9 +24,9 @@ use protocol::{
 };
 
 use super::{
-    basis::{self, Again},
     executor::Executor,
-    origin,
+    purged_ancestor,
+    rerun_parent::{self, RerunSource},
     retrieve::Question,
 };
 use crate::{
@@ -33,149 +34,149 @@ use crate::{
     refusal::Refusal,
 };
 
-/// What the contexts of a session come to for its next turn.
-pub(super) struct Resolved {
-    /// The settings of the turn.
-    pub(super) effective: Effective,
-    /// What the protocol needs of them.
+/// The resolved settings of a session's next turn.
+pub(super) struct ResolvedTurn {
+    /// The effective settings of the turn.
+    pub(super) effective: ResolvedContext,
+    /// The part of them that the protocol needs.
     pub(super) setup: Setup,
-    /// What it searches.
+    /// The sources that it searches.
     pub(super) sources: Option<Sources>,
 }
 
-/// Where the work of a turn begins.
-pub(super) struct Begins<'a> {
-    /// What its first model call goes on from.
-    pub(super) start: Start,
-    /// The response to go on from, where the turn before left one.
+/// The inputs of a turn's initial step.
+pub(super) struct InitialInputs<'a> {
+    /// The start of its provider chain.
+    pub(super) start: ChainStart,
+    /// The response to continue from, if the previous turn left one.
     pub(super) chain: Option<&'a ChainHead>,
-    /// The files that come with it.
+    /// The files to attach.
     pub(super) files: Vec<AgentSessionActiveFileRef>,
 }
 
 impl<D: AgentDeps> Executor<D> {
-    /// What the next turn of `session` is begun with; none is a session that this turn creates.
+    /// Resolves the settings of the next turn of `session`, which is none if this turn creates it.
     pub(super) async fn resolve(
         &self,
         session: Option<&Session>,
         submission: &Submission,
         request: &UserTurn,
-        again: Option<&Again<'_>>,
-    ) -> Result<Resolved, Refusal> {
+        again: Option<&RerunSource<'_>>,
+    ) -> Result<ResolvedTurn, Refusal> {
         let org = &submission.key.session.org;
         let contexts = match session {
             Some(session) => session.contexts.clone(),
             None => self.first_contexts(org, &submission.contexts).await?,
         };
         let fork = session.filter(|session| session.forked_from.is_some());
-        // Boxed: few sessions are forks, and each turn's future would be as large as theirs.
+        // Boxed: few sessions are forks, and this future would enlarge that of every turn.
         let origin = OptionFuture::from(
-            fork.map(|session| Box::pin(origin::purged_since(self.deps.store(), session))),
+            fork.map(|session| Box::pin(purged_ancestor::find(self.deps.store(), session))),
         );
         let origin = async { Ok(origin.await.transpose()?.flatten()) };
-        let (mut effective, cut) = try_join(self.effective(org, &contexts), origin).await?;
+        let (mut effective, cut) = try_join(self.effective_settings(org, &contexts), origin).await?;
         let mut before = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
         let mut rerun = None;
         if let Some(again) = again {
-            let known = session.map_or(0, Session::cut_place);
-            let cut_place = if cut.is_some() { u64::MAX } else { known };
-            // Boxed: few turns are run again, and each turn's future would be as large as theirs.
-            let (begins, gone_on_from) = Box::pin(self.begins_again(again, cut_place)).await?;
-            if let Some(model) = &begins.repeats.model {
-                effective = basis::answered_by(effective, model)?;
+            let known = session.map_or(0, Session::cutoff_depth);
+            let cutoff_depth = if cut.is_some() { u64::MAX } else { known };
+            // Boxed: few turns are reruns, and this future would enlarge that of every turn.
+            let (begins, gone_on_from) = Box::pin(self.prepare_rerun(again, cutoff_depth)).await?;
+            if let Some(model) = &begins.rerun_of.model {
+                effective = rerun_parent::with_model(effective, model)?;
             }
             (rerun, before) = (Some(begins), gone_on_from);
         }
         let config = self.deps.config();
-        let first_mode = config.catalog.first_mode(effective.first_mode.as_deref()).key.clone();
+        let first_mode = config.catalog.initial_mode(effective.initial_mode.as_deref()).key.clone();
         let mode = match &rerun {
-            Some(rerun) => &rerun.basis.mode,
+            Some(rerun) => &rerun.parent.mode,
             None => session.map_or(&first_mode, |session| &session.mode),
         };
         let latched = session.map(|session| session.hints.clone()).unwrap_or_default();
         let sources = config.sources(&effective, &submission.hints.clone().latched_over(&latched), mode);
         let setup = Setup {
             contexts,
-            visibility: config.visibility.of(org),
-            first_mode,
+            visibility: config.visibility.for_org(org),
+            initial_mode: first_mode,
             target: self.target(&effective),
             files: self.choose_files(before.as_ref(), request, &effective.budgets).await?,
             rerun,
-            cut,
+            purged_ancestor: cut,
         };
-        Ok(Resolved { effective, setup, sources })
+        Ok(ResolvedTurn { effective, setup, sources })
     }
 
-    /// The same for a turn that began elsewhere and got no reply. Its contexts may have been edited since:
-    /// then what the provider was to remember may be of no use any more.
-    pub(super) async fn set_up_again(
+    /// Resolves the initial step of a turn that was taken over before its first reply. Its contexts may have changed
+    /// since, so the provider's conversation state may no longer apply.
+    pub(super) async fn resolve_after_takeover(
         &self,
         turn: &Turn,
         session: Option<&Session>,
         request: &UserTurn,
         question: Option<&Question<'_>>,
-    ) -> Result<Step, Refusal> {
+    ) -> Result<RecoveryPoint, Refusal> {
         let session = session.ok_or(Refusal::SessionNotFound)?;
         let (mut effective, began) =
-            try_join(self.effective(&turn.key.session.org, &session.contexts), async {
+            try_join(self.effective_settings(&turn.key.session.org, &session.contexts), async {
                 Ok(self.deps.store().request_detail(&turn.key).await?)
             })
             .await?;
         let (began, files, repeats) = match began {
-            Some(began) => (Some(began.upstream), began.active_file_refs, began.repeats),
+            Some(began) => (Some(began.upstream), began.active_file_refs, began.rerun_of),
             None => (None, Vec::new(), None),
         };
-        // A context that no longer names the model that a rerun asked for has it answered by its own.
+        // If the context no longer offers the model of a rerun, the context's own model answers.
         if let Some(model) = repeats.as_ref().and_then(|repeats| repeats.model.as_deref()) {
-            effective = effective.clone().answered_by(model).unwrap_or(effective);
+            effective = effective.clone().with_primary_model(model).unwrap_or(effective);
         }
         let chain = match &repeats {
-            Some(_) => Box::pin(self.gone_on_from(turn, session.cut_place())).await?.chain,
+            Some(_) => Box::pin(self.parent_of(turn, session.cutoff_depth())).await?.chain,
             None => session.chain.clone(),
         };
-        let now = self.target(&effective).of(session);
+        let now = self.target(&effective).upstream_for(session);
         let with = began.unwrap_or_else(|| now.clone());
         let start = chain::after_takeover(&turn.chain, &with, &now);
         let sources = self.deps.config().sources(&effective, &session.hints, &turn.mode);
         let found = Box::pin(self.retrieve(question, &turn.key.session.org, sources.as_ref())).await;
-        let begins = Begins { start, chain: chain.as_ref(), files };
-        Ok(found.told_in(self.step(turn, begins, session, &effective, request), sources))
+        let begins = InitialInputs { start, chain: chain.as_ref(), files };
+        Ok(found.apply_to(self.initial_step(turn, begins, session, &effective, request), sources))
     }
 
-    /// Where a turn with these settings is to go.
-    fn target(&self, effective: &Effective) -> Target {
+    /// Returns the model and provider of a turn with these settings.
+    fn target(&self, effective: &ResolvedContext) -> Target {
         let target = self.deps.config().target(effective);
-        Target { keeps_none: self.learned.keeps_none(&target.provider), ..target }
+        Target { is_stateless: self.capabilities.is_stateless(&target.provider), ..target }
     }
 
-    /// A turn's plan, and no progress yet.
-    pub(super) fn step(
+    /// Builds a turn's initial step: its plan, and no progress yet.
+    pub(super) fn initial_step(
         &self,
         turn: &Turn,
-        Begins { start, chain, files }: Begins<'_>,
+        InitialInputs { start, chain, files }: InitialInputs<'_>,
         session: &Session,
-        effective: &Effective,
+        effective: &ResolvedContext,
         request: &UserTurn,
-    ) -> Step {
+    ) -> RecoveryPoint {
         let chain = chain.filter(|_| start.previous_response_id().is_some());
-        let progress = Progress {
-            told_mode: chain.and_then(|chain| chain.told_mode.clone()),
-            told_solution: chain.and_then(|chain| chain.told_solution),
-            warnings: material::warnings(request, &files, &effective.budgets),
-            ..Progress::default()
+        let state = AttemptState {
+            chain_mode: chain.and_then(|chain| chain.mode.clone()),
+            chain_solution: chain.and_then(|chain| chain.solution),
+            warnings: attachments::warnings(request, &files, &effective.budgets),
+            ..AttemptState::default()
         };
-        let plan = Plan {
+        let spec = TurnSpec {
             solution: session.solution.clone(),
             active_files: files,
-            cut_place: session.cut_place(),
+            cutoff_depth: session.cutoff_depth(),
             start: Some(start).filter(|start| *start != turn.chain),
-            ..self.deps.config().plan(effective, &turn.mode, self.target(effective).of(session).keeper)
+            ..self.deps.config().turn_spec(effective, &turn.mode, self.target(effective).upstream_for(session).history_owner)
         };
-        Step { plan, progress }
+        RecoveryPoint { spec, state }
     }
 
-    /// The contexts of a new session: an agent brings a conversation context where the request names none.
-    /// They are fixed from then on, whatever becomes of the agent.
+    /// Resolves the contexts of a new session. If the request names no conversation context, the agent's default
+    /// applies. They are fixed from then on, even if the agent changes.
     async fn first_contexts(&self, org: &OrgId, named: &Contexts) -> Result<Contexts, Refusal> {
         let mut contexts = self.without_built_in(org, named).await?;
         if let (Some(id), None) = (&contexts.agent, &named.conversation) {
@@ -186,8 +187,7 @@ impl<D: AgentDeps> Executor<D> {
         Ok(contexts)
     }
 
-    /// A session on the built-in contexts names none. An org may have put contexts of its own under their id
-    /// before that id was taken.
+    /// Removes the ids of the built-in contexts, unless the org has created contexts of its own under these ids.
     async fn without_built_in(&self, org: &OrgId, named: &Contexts) -> Result<Contexts, Refusal> {
         let store = self.deps.store();
         let mut contexts = named.clone();
@@ -204,8 +204,8 @@ impl<D: AgentDeps> Executor<D> {
         Ok(contexts)
     }
 
-    /// What a turn of a session with these contexts uses.
-    async fn effective(&self, org: &OrgId, contexts: &Contexts) -> Result<Effective, Refusal> {
+    /// Resolves the effective settings of these contexts.
+    async fn effective_settings(&self, org: &OrgId, contexts: &Contexts) -> Result<ResolvedContext, Refusal> {
         let store = self.deps.store();
         let agent = async {
             let Some(id) = &contexts.agent else { return Ok(None) };
@@ -219,15 +219,15 @@ impl<D: AgentDeps> Executor<D> {
         };
         let (agent, conversation) = try_join(agent, conversation).await?;
         let config = self.deps.config();
-        Ok(Effective::resolve(
+        Ok(ResolvedContext::resolve(
             agent.as_ref(),
             conversation.as_ref(),
             &config.defaults,
-            (&config.model, config.chain),
+            (&config.model, config.conversation_state),
         ))
     }
 
-    /// Which of the request's files go to the model, beside what the turn before carried.
+    /// Chooses the files that go to the model, from the request and the previous turn.
     async fn choose_files(
         &self,
         before: Option<&TurnKey>,
@@ -235,13 +235,13 @@ impl<D: AgentDeps> Executor<D> {
         budgets: &Budgets,
     ) -> Result<Vec<AgentSessionActiveFileRef>, Refusal> {
         let before = match before {
-            Some(before) if !request.input_artifacts.is_empty() => self.files_of(before).await?,
+            Some(before) if !request.input_artifacts.is_empty() => self.active_files(before).await?,
             Some(_) | None => Vec::new(),
         };
-        Ok(material::choose(request, budgets, &before))
+        Ok(attachments::choose(request, budgets, &before))
     }
 
-    async fn files_of(&self, turn: &TurnKey) -> Result<Vec<AgentSessionActiveFileRef>, Refusal> {
+    async fn active_files(&self, turn: &TurnKey) -> Result<Vec<AgentSessionActiveFileRef>, Refusal> {
         let request = self.deps.store().request_detail(turn).await?;
         Ok(request.map(|request| request.active_file_refs).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! Sweep: overdue turns are found, ended and finalized, whoever died or forgot to tell (I12).
+//! Sweeps overdue turns: finds, ends and finalizes turns whose attempt died or whose announcement was lost (I12).
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,46 +11,46 @@ use protocol::{
 use super::{finalize::Finalizer, salvage, write};
 use crate::ports::{Clock, DUE_SHARDS, Deps, Reads, Store, Timer, Unavailable};
 
-/// What a sweep did.
+/// The summary of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Turns the index nominated.
-    pub looked_at: usize,
-    /// Turns that were finalized, of which nobody had told.
+pub struct SweepSummary {
+    /// Turns that the index listed as due.
+    pub examined: usize,
+    /// Settled turns that were finalized.
     pub finalized: usize,
-    /// Turns whose attempts had died.
+    /// Turns that were salvaged because their attempt died.
     pub salvaged: usize,
-    /// Turns whose tool results never came.
+    /// Turns that were ended because their tool results never came.
     pub ended: usize,
-    /// Turns that live, their due time moved.
+    /// Turns that are alive, and whose due time was moved.
     pub alive: usize,
-    /// Turns that could not be handled; the next sweep meets them again.
+    /// Turns that failed; the next sweep retries them.
     pub failed: usize,
-    /// Whether the time ran out first.
-    pub cut_short: bool,
-    /// The sessions of the turns that are over now.
+    /// Set if the time ran out first.
+    pub timed_out: bool,
+    /// The sessions of the finalized turns.
     pub sessions: BTreeSet<SessionKey>,
 }
 
 impl<D: Deps> Finalizer<D> {
-    /// Looks through every shard of the index for overdue turns, for at most `budget`.
+    /// Looks for overdue turns in every shard of the index, for at most `budget`.
     ///
     /// # Errors
-    /// When the index can't be read. A single turn that can't be handled is counted, not fatal.
-    pub async fn sweep(&self, budget: Duration) -> Result<Swept, Unavailable> {
+    /// If the index can't be read. A failure of a single turn is counted and not returned.
+    pub async fn sweep(&self, budget: Duration) -> Result<SweepSummary, Unavailable> {
         let (store, host) = (self.deps.store(), self.deps.host());
         let stop_at = host.monotonic().saturating_add(budget);
-        let mut swept = Swept::default();
+        let mut swept = SweepSummary::default();
         for shard in 0..DUE_SHARDS {
             let mut after = None;
             loop {
                 if host.monotonic() >= stop_at {
-                    swept.cut_short = true;
+                    swept.timed_out = true;
                     return Ok(swept);
                 }
                 let page = store.due(shard, host.now(), after).await?;
                 for key in &page.items {
-                    swept.looked_at += 1;
+                    swept.examined += 1;
                     if let Err(error) = self.sweep_turn(key, &mut swept).await {
                         tracing::error!(error = %causes(&error), "an overdue turn could not be handled");
                         swept.failed += 1;
@@ -65,13 +65,13 @@ impl<D: Deps> Finalizer<D> {
         Ok(swept)
     }
 
-    async fn sweep_turn(&self, key: &TurnKey, swept: &mut Swept) -> Result<(), Unavailable> {
+    async fn sweep_turn(&self, key: &TurnKey, swept: &mut SweepSummary) -> Result<(), Unavailable> {
         let Some(turn) = self.deps.store().turn(key).await? else {
             return Ok(());
         };
         match sweep::action(&turn, self.deps.host().now(), self.deps.timing()) {
-            sweep::Action::Leave => return Ok(()),
-            sweep::Action::MoveDue(change) => {
+            sweep::Action::Skip => return Ok(()),
+            sweep::Action::Reschedule(change) => {
                 write::turn(&self.deps, &change).await?;
                 swept.alive += 1;
                 return Ok(());

@@ -1,9 +1,9 @@
-//! The results of a suspended turn's client tools (AGN-034 §2.2, AGN-033 §3.3).
+//! Resumes a suspended turn with the results of its client tools.
 
 use agent::{
-    matching::{self, Mismatch},
+    attempt::RecoveryPoint,
     outcome::Response,
-    progress::Step,
+    result_validation::{self, Mismatch},
 };
 use bytes::Bytes;
 use contracts::ToolContinuation;
@@ -13,17 +13,17 @@ use protocol::{
     id::SessionKey,
     payload::{Kind, Payload},
     transition::{resume::resume, settle},
-    turn::{Reason, Settlement, State, Turn, Verdict},
+    turn::{EndReason, Settlement, State, Turn, Verdict},
 };
 
 use super::{
     access,
-    executor::{Executor, Invocation, Term},
+    agent_loop::AttemptStart,
+    executor::{Executor, Invocation, RequestScope},
     outcomes,
     owned_turn::{Lease, OwnedTurn},
-    replay::{self, Waited},
-    work::Work,
-    write::{self, Written},
+    replay::{self, WaitOutcome},
+    write::{self, WriteOutcome},
 };
 use crate::{
     ports::{AgentDeps, Clock, Payloads, Random, Reads, Timer},
@@ -31,16 +31,16 @@ use crate::{
     stream::Writer,
 };
 
-/// How often a continuation decides anew because the turn moved on meanwhile.
-const ROUNDS: usize = 8;
+/// The most times a resume decides again because the turn changed meanwhile.
+const MAX_TRIES: usize = 8;
 
 impl<D: AgentDeps> Executor<D> {
-    /// Goes on with a turn that awaits these results. Any mismatch refuses the request: nothing is
-    /// stored, the model is not called, the turn stays as it was (I6). Results that were accepted before,
-    /// of whichever round, get what the turn came to.
+    /// Resumes a turn that awaits these results. Any mismatch rejects the request: nothing is stored, the model isn't
+    /// called, and the turn stays as it is (I6). Results that were accepted before, in any round, get the turn's
+    /// current outcome.
     ///
     /// # Errors
-    /// When the results don't answer the turn's pending calls, or the turn does not wait for any.
+    /// If the results don't match the turn's pending calls, or the turn doesn't await any.
     pub async fn resume(
         &self,
         caller: &Caller,
@@ -48,110 +48,114 @@ impl<D: AgentDeps> Executor<D> {
         invocation: &Invocation,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
-        let term = invocation.begin(self.deps.host());
+        let term = invocation.scope(self.deps.host());
         let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let key = session.turn(request.turn_id.clone());
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_TRIES {
             let store = self.deps.store();
             let (session, turn) = store.session_and_turn(&key).await?;
             let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
-            if !access::sees(store, caller, &session).await? {
+            if !access::can_see(store, caller, &session).await? {
                 return Err(Refusal::TurnNotFound);
             }
             if turn.requested_by != caller.user.id {
-                return Err(Refusal::OfAnotherUser);
+                return Err(Refusal::AnotherUsersTurn);
             }
-            stream.stream_as(&turn);
+            stream.inherit_streaming(&turn);
             if let Some(response) = self.end_overdue(&turn, stream, &term).await? {
                 return Ok(response);
             }
-            let (owned, step) = match self.met(&turn, request).await? {
-                Met::Again => match replay::wait(&self.deps, turn.clone(), stream).await? {
-                    Waited::Ready(turn) => return self.replay(&turn, stream).await,
-                    Waited::Running { retry_after } => return Err(Refusal::TurnInProgress { retry_after }),
-                    Waited::Dead => match self.take_over(&turn, &term).await? {
+            let (owned, step) = match self.check_results(&turn, request).await? {
+                ResultsCheck::Repeated => match replay::wait(&self.deps, turn.clone(), stream).await? {
+                    WaitOutcome::Ready(turn) => return self.replay(&turn, stream).await,
+                    WaitOutcome::Running { retry_after } => {
+                        return Err(Refusal::TurnInProgress { retry_after });
+                    }
+                    WaitOutcome::Dead => match self.take_over(&turn, &term).await? {
                         Some((owned, Some(step))) => (owned, step),
                         _ => continue,
                     },
                 },
-                Met::Answered(step) => match self.accept(&turn, request, *step, &term).await? {
+                ResultsCheck::Matching(step) => match self.accept(&turn, request, *step, &term).await? {
                     Some(accepted) => accepted,
                     None => continue,
                 },
-                // What was accepted before is answered above; nothing more is.
-                Met::Ended(_) | Met::Unexpected | Met::Mismatch(_) if session.deleted.is_some() => {
+                // Results that were accepted before are answered above. A deleted session accepts no others.
+                ResultsCheck::Ended(_) | ResultsCheck::Unexpected | ResultsCheck::Mismatch(_)
+                    if session.deleted.is_some() =>
+                {
                     return Err(Refusal::SessionDeleted);
                 }
-                Met::Ended(reason) => {
-                    stream.of(&turn);
-                    return Ok(Response::ended(reason));
+                ResultsCheck::Ended(reason) => {
+                    stream.set_round(&turn);
+                    return Ok(Response::from_end_reason(reason));
                 }
-                Met::Unexpected => return Err(Refusal::NotAwaitingTools),
-                Met::Mismatch(mismatch) => return Err(Refusal::ToolResultsMismatch(mismatch)),
+                ResultsCheck::Unexpected => return Err(Refusal::NotAwaitingTools),
+                ResultsCheck::Mismatch(mismatch) => return Err(Refusal::ToolResultsMismatch(mismatch)),
             };
-            return self.attempt(&owned, Work { request: None, step }, stream).await;
+            return self.run_attempt(&owned, AttemptStart { request: None, step }, stream).await;
         }
         Err(Refusal::Contended)
     }
 
-    /// What the results are to a turn. The head remembers the latest that were accepted, the outcome object
-    /// of the latest suspension those before.
-    async fn met(&self, turn: &Turn, request: &ToolContinuation) -> Result<Met, Refusal> {
+    /// Compares the results with the turn. The head remembers the latest accepted results, and the outcome object of
+    /// the latest suspension remembers those before.
+    async fn check_results(&self, turn: &Turn, request: &ToolContinuation) -> Result<ResultsCheck, Refusal> {
         let results = request.fingerprint();
         if let Some(Settlement { verdict: Verdict::Ended(reason), .. }) = turn.settlement() {
-            return Ok(Met::Ended(*reason));
+            return Ok(ResultsCheck::Ended(*reason));
         }
-        if turn.accepted.as_ref().is_some_and(|accepted| accepted.results == results) {
-            return Ok(Met::Again);
+        if turn.accepted_results.as_ref().is_some_and(|accepted| accepted.results == results) {
+            return Ok(ResultsCheck::Repeated);
         }
         let suspended_by = match &turn.state {
             State::AwaitingTools { .. } => Some(&turn.attempt),
             State::Running { .. } | State::Settled(_) | State::Finalized(_) => turn.suspended_by.as_ref(),
         };
-        let Some(suspended_by) = suspended_by else { return Ok(Met::Unexpected) };
-        let suspended = outcomes::written_by(self.deps.payloads(), &turn.key, suspended_by).await?;
-        let step = suspended.into_step().ok_or(Refusal::NotAwaitingTools)?;
-        if step.progress.accepted.contains(&results) {
-            return Ok(Met::Again);
+        let Some(suspended_by) = suspended_by else { return Ok(ResultsCheck::Unexpected) };
+        let suspended = outcomes::load(self.deps.payloads(), &turn.key, suspended_by).await?;
+        let step = suspended.into_recovery_point().ok_or(Refusal::NotAwaitingTools)?;
+        if step.state.accepted_results.contains(&results) {
+            return Ok(ResultsCheck::Repeated);
         }
         Ok(match &turn.state {
             State::AwaitingTools { .. } => {
-                match matching::check(step.progress.pending(), &request.tool_results) {
-                    Ok(()) => Met::Answered(Box::new(step)),
-                    Err(mismatch) => Met::Mismatch(mismatch),
+                match result_validation::validate(step.state.pending_calls(), &request.tool_results) {
+                    Ok(()) => ResultsCheck::Matching(Box::new(step)),
+                    Err(mismatch) => ResultsCheck::Mismatch(mismatch),
                 }
             }
-            State::Running { .. } | State::Settled(_) | State::Finalized(_) => Met::Unexpected,
+            State::Running { .. } | State::Settled(_) | State::Finalized(_) => ResultsCheck::Unexpected,
         })
     }
 
-    /// Ends the turn if these results come too late, as the sweep would have; none when they don't, or when
-    /// somebody else moved it on first.
+    /// Ends the turn if these results come too late, as a sweep would. None if they are in time, or if another writer
+    /// was first.
     async fn end_overdue(
         &self,
         turn: &Turn,
         stream: &Writer,
-        term: &Term,
+        term: &RequestScope,
     ) -> Result<Option<Response>, Refusal> {
-        let Some(change) = settle::overdue(turn, self.deps.host().now(), self.deps.timing()) else {
+        let Some(change) = settle::end_overdue(turn, self.deps.host().now(), self.deps.timing()) else {
             return Ok(None);
         };
         let announced = self.announce(turn, term.correlation.as_ref());
         let (written, ()) = join(write::turn(&self.deps, &change), announced).await;
         match written? {
-            Written::Applied => self.replay(&change.after, stream).await.map(Some),
-            Written::Stands(_) => Ok(None),
+            WriteOutcome::Applied => self.replay(&change.after, stream).await.map(Some),
+            WriteOutcome::Superseded(_) => Ok(None),
         }
     }
 
-    /// Stores matching results and takes the turn; none when somebody else moved it on first.
+    /// Stores matching results and takes the turn; none if another writer was first.
     async fn accept(
         &self,
         turn: &Turn,
         request: &ToolContinuation,
-        step: Step,
-        term: &Term,
-    ) -> Result<Option<(OwnedTurn, Step)>, Refusal> {
+        step: RecoveryPoint,
+        term: &RequestScope,
+    ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
         let (payloads, host, timing) = (self.deps.payloads(), self.deps.host(), self.deps.timing());
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
         let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(attempt.clone()) };
@@ -161,25 +165,26 @@ impl<D: AgentDeps> Executor<D> {
         let Ok(change) = resume(turn, attempt, results, host.now(), timing) else {
             return Ok(None);
         };
-        if let Written::Stands(_) = write::turn(&self.deps, &change).await? {
+        if let WriteOutcome::Superseded(_) = write::turn(&self.deps, &change).await? {
             return Ok(None);
         }
-        let step = Step { progress: step.progress.answered(&request.tool_results, results), ..step };
-        let lease = Lease::held_since(requested, timing);
+        let step =
+            RecoveryPoint { state: step.state.with_tool_results(&request.tool_results, results), ..step };
+        let lease = Lease::starting_at(requested, timing);
         Ok(Some((OwnedTurn::new(change.after, lease, term), step)))
     }
 }
 
-/// What results are to the turn that they name.
-enum Met {
-    /// They answer its pending calls: where the work goes on.
-    Answered(Box<Step>),
+/// The relation of tool results to the turn that they name.
+enum ResultsCheck {
+    /// They match its pending calls. Contains the step to continue from.
+    Matching(Box<RecoveryPoint>),
     /// They were accepted before.
-    Again,
-    /// It was ended from outside.
-    Ended(Reason),
-    /// It does not wait for any.
+    Repeated,
+    /// The turn was ended from outside.
+    Ended(EndReason),
+    /// The turn doesn't await any results.
     Unexpected,
-    /// It waits for others.
+    /// The turn awaits other results.
     Mismatch(Mismatch),
 }

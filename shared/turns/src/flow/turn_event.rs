@@ -1,12 +1,12 @@
-//! The one line about a turn that is over: what became of it, and what it used (docs/logs.md). Ids, counts and
-//! durations, no contents (I14).
+//! Logs the one event of a finished turn: its outcome and usage (docs/reference/logs.md). It contains ids, counts and
+//! durations, but no content (I14).
 
 use agent::outcome::Outcome;
 use contracts::ErrorCode;
-use protocol::{transition::finalize::Finalized, turn::Verdict};
+use protocol::{transition::finalize::Finalization, turn::Verdict};
 
-/// Logs that a turn became terminal: once, by whoever's transaction made it so.
-pub(super) fn became_terminal(finalized: &Finalized, outcome: Option<&Outcome>) {
+/// Logs that a turn became terminal: once, by the writer whose transaction made it so.
+pub(super) fn log_terminal(finalized: &Finalization, outcome: Option<&Outcome>) {
     let (turn, report) = (&finalized.turn.after, &finalized.result.report);
     let Some(settlement) = turn.settlement() else { return };
     let code = match &settlement.verdict {
@@ -28,7 +28,7 @@ pub(super) fn became_terminal(finalized: &Finalized, outcome: Option<&Outcome>) 
         suspensions = turn.round(),
         takeovers = turn.takeovers,
         tool_rounds = report.tool_rounds,
-        model = report.answered_by.as_ref().or(report.model.as_ref()),
+        model = report.response_model.as_ref().or(report.model.as_ref()),
         provider = report.provider.as_ref(),
         prompt_tokens = usage.map(|usage| usage.prompt_tokens),
         completion_tokens = usage.map(|usage| usage.completion_tokens),
@@ -42,13 +42,13 @@ pub(super) fn became_terminal(finalized: &Finalized, outcome: Option<&Outcome>) 
         client_tool_ms = report.client_tool_ms,
         server_tool_ms = report.server_tool_ms,
         turn_ms = u64::try_from(turn.created.until(settlement.at).as_millis()).unwrap_or(u64::MAX),
-        turns_failed = u64::from(code.is_some_and(is_the_services)),
+        turns_failed = u64::from(code.is_some_and(is_service_failure)),
         "turn"
     );
 }
 
-/// Whether a failed turn is the service's failure, or its provider's: users cancel turns and send the next one, and
-/// their tools take too long.
-fn is_the_services(code: ErrorCode) -> bool {
+/// True if the failure is the service's or its provider's. Cancelled and superseded turns and expired client tools
+/// aren't.
+fn is_service_failure(code: ErrorCode) -> bool {
     !matches!(code, ErrorCode::TurnCancelled | ErrorCode::TurnSuperseded | ErrorCode::ToolDeadlineExpired)
 }

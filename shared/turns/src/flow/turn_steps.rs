@@ -1,4 +1,4 @@
-//! Turn steps: what a turn did, reply by reply.
+//! Lists the steps of a turn, reply by reply.
 
 use contracts::{
     id::{SessionId, TurnId},
@@ -7,8 +7,8 @@ use contracts::{
 use protocol::Caller;
 
 use super::{
-    done,
-    read::{SessionReader, sequence},
+    read::{SessionReader, parse_sequence},
+    turn_history,
 };
 use crate::{
     ports::{PayloadReads, Reads},
@@ -17,10 +17,10 @@ use crate::{
 };
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
-    /// What a turn did so far.
+    /// Lists a turn's steps so far.
     ///
     /// # Errors
-    /// When there is no such turn for this caller, or the place is not one that a page of this list ended with.
+    /// If this caller has no such turn, or the token isn't from this list.
     pub async fn turn_steps(
         &self,
         caller: &Caller,
@@ -29,9 +29,9 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         page_size: u32,
         place: Option<&str>,
     ) -> Result<ListResponse<TurnStep>, Refusal> {
-        let after = sequence(place)?.unwrap_or_default();
-        let turn = self.record(caller, session, turn).await?.turn;
-        let told = done::told(&self.store, &self.payloads, &turn).await?;
+        let after = parse_sequence(place)?.unwrap_or_default();
+        let turn = self.visible_record(caller, session, turn).await?.turn;
+        let told = turn_history::load(&self.store, &self.payloads, &turn).await?;
         Ok(step_view::page(&turn.key, told, caller.operator, after, page_size))
     }
 }

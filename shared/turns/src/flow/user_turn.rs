@@ -1,6 +1,6 @@
-//! A user turn, from the request to its answer.
+//! Runs a user turn, from the request to its response.
 
-use agent::{outcome::Response, progress::Step, summary};
+use agent::{attempt::RecoveryPoint, excerpt, outcome::Response};
 use bytes::Bytes;
 use contracts::{Fingerprint, error::causes, request::UserTurn, stream::Phase};
 use futures::future::join;
@@ -10,24 +10,24 @@ use protocol::{
     id::{AttemptId, SessionKey},
     payload::{Kind, Payload},
     session::{Contexts, Hints, Session, SolutionChange, SolutionContext},
-    transition::begin::{self, Closing, Decision, Seen, Setup, Submission},
+    transition::begin::{self, Closing, Decision, Setup, Snapshot, Submission},
     turn::Turn,
 };
 
 use super::{
     access,
-    basis::Again,
-    executor::{Executor, Invocation, Term},
+    agent_loop::AttemptStart,
+    evidence::{self, Evidence},
+    executor::{Executor, Invocation, RequestScope},
     finalize,
     owned_turn::{Lease, OwnedTurn},
-    replay::{self, Waited},
+    replay::{self, WaitOutcome},
+    rerun_parent::RerunSource,
     retrieve::{self, Question},
     salvage,
-    setup::{Begins, Resolved},
-    steps::{self, Known},
+    setup::{InitialInputs, ResolvedTurn},
     turn_event,
-    work::Work,
-    write::{self, Written},
+    write::{self, WriteOutcome},
 };
 use crate::{
     ports::{AgentDeps, Clock, Payloads, Random, Reads, Timer, Unavailable},
@@ -35,17 +35,17 @@ use crate::{
     stream::Writer,
 };
 
-/// How often a start decides anew because somebody else changed the session.
-const ROUNDS: usize = 12;
+/// The most times a start decides again because the session changed meanwhile.
+const MAX_TRIES: usize = 12;
 
 impl<D: AgentDeps> Executor<D> {
-    /// Answers a user turn: by running it, or, when it came before, with what it came to.
+    /// Responds to a user turn: runs it, or replays its outcome if the request was sent before.
     ///
-    /// `stream` receives the answer's text as the model writes it; what it got is provisional, the
-    /// returned response counts.
+    /// `stream` receives the answer's text as the model writes it. Streamed text is provisional; the returned
+    /// response is authoritative.
     ///
     /// # Errors
-    /// When the request was refused: then no turn was started, or another call works on it.
+    /// If the request is refused. Then no turn was started, or another call is working on it.
     pub async fn execute(
         &self,
         caller: &Caller,
@@ -61,100 +61,111 @@ impl<D: AgentDeps> Executor<D> {
         self.deps.host().attempt_id()
     }
 
-    /// Runs a user turn: one that was sent, or one that another one is run again as.
+    /// Runs a user turn, which was sent by the client or is a rerun of another one. It claims the turn first, with
+    /// the request staged and the question embedded concurrently. Then it works on the claimed turn, or returns the
+    /// replayed response.
     pub(super) async fn run(
         &self,
         caller: &Caller,
         submission: Submission,
         request: &UserTurn,
-        again: Option<&Again<'_>>,
+        again: Option<&RerunSource<'_>>,
         invocation: &Invocation,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
-        let term = invocation.begin(self.deps.host());
+        let term = invocation.scope(self.deps.host());
         let question = self.question(request);
-        // Boxed: a future that is polled beside another is copied where it is polled, and this one is large.
+        // Boxed: `join` and `select` copy their futures, and this one is large.
         let meeting = Box::pin(async {
             let (seen, stored) =
-                join(self.look(caller, &submission), self.store_request(&submission, request)).await;
-            let mut stored = Stored::Beside(stored);
-            let asked =
-                Asked { caller, submission: &submission, request, again, question: question.as_ref() };
+                join(self.load_snapshot(caller, &submission), self.stage_request(&submission, request)).await;
+            let mut stored = StagedRequest::Staged(stored);
+            let asked = StartRequest {
+                caller,
+                submission: &submission,
+                request,
+                rerun: again,
+                question: question.as_ref(),
+            };
             let met = match seen {
-                Ok(seen) => self.meet(seen, asked, &mut stored, &term, stream).await,
+                Ok(seen) => self.claim(seen, asked, &mut stored, &term, stream).await,
                 Err(refusal) => Err(refusal),
             };
             (met, stored)
         });
-        let (met, mut stored) = retrieve::beside(question.as_ref(), meeting).await;
+        let (met, mut stored) = retrieve::while_embedding(question.as_ref(), meeting).await;
         match met {
-            Ok(Met::Owned(owned, step)) => {
-                let request = Some(request).filter(|_| step.progress.response_id.is_none());
-                self.attempt(&owned, Work { request, step: *step }, stream).await
+            Ok(Claim::Owned(owned, step)) => {
+                let request = Some(request).filter(|_| step.state.response_id.is_none());
+                self.run_attempt(&owned, AttemptStart { request, step: *step }, stream).await
             }
-            Ok(Met::Answered(response)) => Ok(response),
-            // Where a store can't be reached, nobody knows whether a turn was started that needs it.
+            Ok(Claim::Replayed(response)) => Ok(response),
+            // If a store is unreachable, a turn that needs the request may have been started.
             Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),
             Err(refusal) => {
-                self.forget(&submission, &mut stored).await;
+                self.discard(&submission, &mut stored).await;
                 Err(refusal)
             }
         }
     }
 
-    /// Decides until the turn is this call's to work on, or has something to answer with.
-    async fn meet(
+    /// Decides until this call owns the turn or has a response to replay. Each round decides on the latest snapshot:
+    /// start the turn, take it over, wait for the attempt that owns it, replay its outcome, or refuse.
+    async fn claim(
         &self,
-        mut seen: Seen,
-        asked: Asked<'_, '_>,
-        stored: &mut Stored,
-        term: &Term,
+        mut seen: Snapshot,
+        asked: StartRequest<'_, '_>,
+        stored: &mut StagedRequest,
+        term: &RequestScope,
         stream: &Writer,
-    ) -> Result<Met, Refusal> {
-        let Asked { caller, submission, request, again: _, question } = asked;
-        for _ in 0..ROUNDS {
-            let turn = seen.turn_of(submission);
+    ) -> Result<Claim, Refusal> {
+        let StartRequest { caller, submission, request, rerun: _, question } = asked;
+        for _ in 0..MAX_TRIES {
+            let turn = seen.turn_for(submission);
             if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
-                // This very call began it, was not told so, and was taken over since.
-                *stored = Stored::Released;
+                // This call started the turn, didn't learn of it, and lost it to a takeover since.
+                *stored = StagedRequest::Released;
             }
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
             let begun = match begin::decide(&seen, submission, now, timing) {
                 Decision::Begin => {
-                    // I10: the head that points at the request is written after it.
-                    stored.check()?;
-                    self.begin(&seen, None, asked, term, stream).await?
+                    // I10: the request is stored before the head that points at it.
+                    stored.ensure_stored()?;
+                    self.begin_turn(&seen, None, asked, term, stream).await?
                 }
                 Decision::BeginClosing(open) => {
-                    stored.check()?;
-                    self.begin(&seen, Some(open), asked, term, stream).await?
+                    stored.ensure_stored()?;
+                    self.begin_turn(&seen, Some(open), asked, term, stream).await?
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(&self.deps, &open).await?;
                     None
                 }
-                // Another submission began the turn, and stored the request.
+                // Another submission started the turn and stored its request.
                 Decision::Replay(turn) => {
-                    let forgotten = self.forget(submission, stored);
-                    return join(self.replay(&turn, stream), forgotten).await.0.map(Met::Answered);
+                    let forgotten = self.discard(submission, stored);
+                    return join(self.replay(&turn, stream), forgotten).await.0.map(Claim::Replayed);
                 }
                 Decision::Wait(turn) => {
-                    let forgotten = self.forget(submission, stored);
+                    let forgotten = self.discard(submission, stored);
                     match join(replay::wait(&self.deps, turn, stream), forgotten).await.0? {
-                        Waited::Ready(turn) => return self.replay(&turn, stream).await.map(Met::Answered),
-                        Waited::Running { retry_after } => {
+                        WaitOutcome::Ready(turn) => {
+                            return self.replay(&turn, stream).await.map(Claim::Replayed);
+                        }
+                        WaitOutcome::Running { retry_after } => {
                             return Err(Refusal::TurnInProgress { retry_after });
                         }
-                        Waited::Dead => None,
+                        WaitOutcome::Dead => None,
                     }
                 }
                 Decision::TakeOver(turn) => {
-                    let forgotten = self.forget(submission, stored);
+                    let forgotten = self.discard(submission, stored);
                     match join(self.take_over(&turn, term), forgotten).await.0? {
                         Some((owned, Some(step))) => Some((owned, step)),
                         Some((owned, None)) => {
                             let session = seen.session.as_ref();
-                            let step = self.set_up_again(&owned.turn, session, request, question).await?;
+                            let step =
+                                self.resolve_after_takeover(&owned.turn, session, request, question).await?;
                             Some((owned, step))
                         }
                         None => None,
@@ -165,23 +176,23 @@ impl<D: AgentDeps> Executor<D> {
                     return Err(Refusal::SessionBusy { turn, retry_after: wait });
                 }
                 Decision::Deleted => return Err(Refusal::SessionDeleted),
-                Decision::OtherContexts => return Err(Refusal::OtherContexts),
+                Decision::ContextMismatch => return Err(Refusal::ContextMismatch),
             };
             if let Some((owned, step)) = begun {
-                return Ok(Met::Owned(Box::new(owned), Box::new(step)));
+                return Ok(Claim::Owned(Box::new(owned), Box::new(step)));
             }
-            seen = self.look(caller, submission).await?;
+            seen = self.load_snapshot(caller, submission).await?;
         }
         Err(Refusal::Contended)
     }
 
-    /// Session and turn beside each other; the session's open turn only when there is one. A session that the
-    /// caller may not see is refused before anything of it tells.
-    async fn look(&self, caller: &Caller, submission: &Submission) -> Result<Seen, Refusal> {
+    /// Loads the session and the turn in one read, and then the session's open turn, if it has another one. A session
+    /// that the caller may not see is refused before anything else, so that the refusal reveals nothing.
+    async fn load_snapshot(&self, caller: &Caller, submission: &Submission) -> Result<Snapshot, Refusal> {
         let (store, key) = (self.deps.store(), &submission.key);
         let (session, turn) = store.session_and_turn(key).await?;
         if let Some(session) = &session
-            && !access::sees(store, caller, session).await?
+            && !access::can_see(store, caller, session).await?
         {
             return Err(Refusal::SessionNotFound);
         }
@@ -189,104 +200,104 @@ impl<D: AgentDeps> Executor<D> {
             Some(open) if open != key.turn || turn.is_none() => store.turn(&key.session.turn(open)).await?,
             _ => None,
         };
-        Ok(Seen { session, turn, open })
+        Ok(Snapshot { session, turn, open })
     }
 
-    async fn store_request(&self, submission: &Submission, request: &UserTurn) -> Result<(), Unavailable> {
-        let payload = stored_request(submission);
+    async fn stage_request(&self, submission: &Submission, request: &UserTurn) -> Result<(), Unavailable> {
+        let payload = request_payload(submission);
         self.deps.payloads().put(&payload, Bytes::from(request.canonical_json())).await
     }
 
-    /// Removes the request that this submission stored: no turn will refer to it. Nobody else does, since it
-    /// lies under the submission's own id.
-    async fn forget(&self, submission: &Submission, stored: &mut Stored) {
-        if let Stored::Beside(Ok(())) = std::mem::replace(stored, Stored::Released)
-            && let Err(error) = self.deps.payloads().remove(&stored_request(submission)).await
+    /// Removes the request that this submission staged, because no turn will refer to it. It is stored under the
+    /// submission's own id, so nothing else refers to it either.
+    async fn discard(&self, submission: &Submission, stored: &mut StagedRequest) {
+        if let StagedRequest::Staged(Ok(())) = std::mem::replace(stored, StagedRequest::Released)
+            && let Err(error) = self.deps.payloads().remove(&request_payload(submission)).await
         {
             tracing::warn!(error = %causes(&error), "the request of a turn that was not begun stays stored");
         }
     }
 }
 
-/// A user turn as it was sent.
+/// A user turn to start.
 #[derive(Clone, Copy)]
-struct Asked<'a, 'q> {
+struct StartRequest<'a, 'q> {
     caller: &'a Caller,
     submission: &'a Submission,
     request: &'a UserTurn,
-    again: Option<&'a Again<'a>>,
+    rerun: Option<&'a RerunSource<'a>>,
     question: Option<&'a Question<'q>>,
 }
 
-/// What a user turn came to before anybody worked on it.
-enum Met {
-    /// The turn is this call's to work on.
-    Owned(Box<OwnedTurn>, Box<Step>),
-    /// It came to something before.
-    Answered(Response),
+/// The result of claiming a user turn.
+enum Claim {
+    /// This call owns the turn. Contains the step to continue from.
+    Owned(Box<OwnedTurn>, Box<RecoveryPoint>),
+    /// The turn has a response already.
+    Replayed(Response),
 }
 
-/// The request as this submission stored it, beside its first look at the turn.
-enum Stored {
-    /// Whether it is there.
-    Beside(Result<(), Unavailable>),
-    /// It is removed, or a turn's own: nothing is left to remove.
+/// The request that this submission stores while the first snapshot loads.
+enum StagedRequest {
+    /// The result of storing it.
+    Staged(Result<(), Unavailable>),
+    /// It was discarded, or a turn refers to it: nothing to remove.
     Released,
 }
 
-impl Stored {
-    /// The request has to be there before a turn begins.
-    fn check(&mut self) -> Result<(), Unavailable> {
-        match std::mem::replace(self, Self::Beside(Ok(()))) {
-            Self::Beside(stored) => stored,
+impl StagedRequest {
+    /// Checks that the request is stored, as it must be before a turn starts.
+    fn ensure_stored(&mut self) -> Result<(), Unavailable> {
+        match std::mem::replace(self, Self::Staged(Ok(()))) {
+            Self::Staged(stored) => stored,
             Self::Released => Err(Unavailable { what: "the request", source: "it was removed".into() }),
         }
     }
 }
 
-fn stored_request(submission: &Submission) -> Payload {
+fn request_payload(submission: &Submission) -> Payload {
     Payload { turn: submission.key.clone(), kind: Kind::Instruction(submission.stored_request()) }
 }
 
 impl<D: AgentDeps> Executor<D> {
-    /// Starts the turn; none when somebody else changed the session first.
-    async fn begin(
+    /// Starts the turn and retrieves excerpts for it; none if another writer changed the session first.
+    async fn begin_turn(
         &self,
-        seen: &Seen,
+        seen: &Snapshot,
         open: Option<Turn>,
-        Asked { submission, request, again, question, .. }: Asked<'_, '_>,
-        term: &Term,
+        StartRequest { submission, request, rerun: again, question, .. }: StartRequest<'_, '_>,
+        term: &RequestScope,
         stream: &Writer,
-    ) -> Result<Option<(OwnedTurn, Step)>, Refusal> {
+    ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
         let before = seen.session.as_ref();
         let resolved = Box::pin(self.resolve(before, submission, request, again));
-        let Resolved { effective, setup, sources } = resolved.await?;
+        let ResolvedTurn { effective, setup, sources } = resolved.await?;
         let found = Box::pin(self.retrieve(question, &submission.key.session.org, sources.as_ref()));
-        let begun = Box::pin(self.write_begin(before, open, submission, &setup));
-        // Nothing is told before the turn is there: whatever is refused until then is refused with its status.
+        let begun = Box::pin(self.commit_begin(before, open, submission, &setup));
+        // Nothing is streamed before the turn exists, so a refusal until then keeps its HTTP status.
         let searching = |(commit, _): &(Commit, Lease)| {
             if let Some(change) = commit.turns.first() {
                 stream.status(&change.after, 1, Phase::Retrieving);
             }
         };
-        let Some(((commit, lease), found)) = retrieve::unless_in_vain(begun, found, searching).await? else {
+        let Some(((commit, lease), found)) = retrieve::join_search(begun, found, searching).await? else {
             return Ok(None);
         };
         let session = commit.session.after;
         Ok(commit.turns.into_iter().next().map(|change| {
             let turn = change.after;
             let chain = match &setup.rerun {
-                Some(rerun) => rerun.basis.chain.as_ref(),
+                Some(rerun) => rerun.parent.chain.as_ref(),
                 None => session.chain.as_ref(),
             };
-            let begins = Begins { start: turn.chain.clone(), chain, files: setup.files };
-            let step = self.step(&turn, begins, &session, &effective, request);
-            (OwnedTurn::new(turn, lease, term), found.told_in(step, sources))
+            let begins = InitialInputs { start: turn.chain.clone(), chain, files: setup.files };
+            let step = self.initial_step(&turn, begins, &session, &effective, request);
+            (OwnedTurn::new(turn, lease, term), found.apply_to(step, sources))
         }))
     }
 
-    /// Writes the start; none when somebody else changed the session first.
-    async fn write_begin(
+    /// Commits the start of the turn; none if another writer changed the session first.
+    async fn commit_begin(
         &self,
         before: Option<&Session>,
         open: Option<Turn>,
@@ -294,7 +305,7 @@ impl<D: AgentDeps> Executor<D> {
         setup: &Setup,
     ) -> Result<Option<(Commit, Lease)>, Refusal> {
         let (closing, closed) = match (before, open) {
-            (Some(session), Some(open)) => match self.close(session, &open).await? {
+            (Some(session), Some(open)) => match self.prepare_closing(session, &open).await? {
                 Some((closing, known)) => {
                     let closed = (closing.finalized().clone(), known);
                     (Some(closing), Some(closed))
@@ -307,29 +318,29 @@ impl<D: AgentDeps> Executor<D> {
         let (host, timing) = (self.deps.host(), self.deps.timing());
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
         let commit = begin::begin(before, closing, submission, setup, attempt, newcomer, host.now(), timing);
-        if let Written::Stands(_) = write::commit(&self.deps, &commit).await? {
+        if let WriteOutcome::Superseded(_) = write::commit(&self.deps, &commit).await? {
             return Ok(None);
         }
         if let Some((finalized, known)) = &closed {
-            turn_event::became_terminal(finalized, known.as_ref().and_then(Known::outcome));
+            turn_event::log_terminal(finalized, known.as_ref().and_then(Evidence::outcome));
         }
-        Ok(Some((commit, Lease::held_since(requested, timing))))
+        Ok(Some((commit, Lease::starting_at(requested, timing))))
     }
 
-    /// How the open turn is closed on the way, and what is known of it, with everything written that has to be there
-    /// before; none when it is no longer as it was seen.
-    async fn close(
+    /// Prepares the closing of the session's open turn: writes everything that must exist before the commit, and
+    /// returns the closing and its evidence. None if the turn changed meanwhile.
+    async fn prepare_closing(
         &self,
         session: &Session,
         open: &Turn,
-    ) -> Result<Option<(Closing, Option<Known>)>, Refusal> {
-        let known = steps::known(self.deps.store(), self.deps.payloads(), open).await?;
-        let found = known.as_ref().map(Known::findings);
-        let closing = Closing::of(session, open, found.as_ref(), self.deps.host().now(), self.deps.timing());
+    ) -> Result<Option<(Closing, Option<Evidence>)>, Refusal> {
+        let known = evidence::load(self.deps.store(), self.deps.payloads(), open).await?;
+        let found = known.as_ref().map(Evidence::findings);
+        let closing = Closing::new(session, open, found.as_ref(), self.deps.host().now(), self.deps.timing());
         let Ok(closing) = closing else { return Ok(None) };
-        match closing.result_before() {
-            Some(result) => finalize::publish(&self.deps, open, known.as_ref(), result).await?,
-            None => finalize::touch(&self.deps, open).await?,
+        match closing.result_before_commit() {
+            Some(result) => finalize::publish_details(&self.deps, open, known.as_ref(), result).await?,
+            None => finalize::touch_participant(&self.deps, open).await?,
         }
         Ok(Some((closing, known)))
     }
@@ -337,13 +348,15 @@ impl<D: AgentDeps> Executor<D> {
     async fn is_newcomer(&self, session: Option<&Session>, submission: &Submission) -> Result<bool, Refusal> {
         match session {
             None => Ok(true),
-            Some(session) if session.owner.id == submission.by.id => Ok(false),
-            Some(session) => Ok(!self.deps.store().takes_part(&session.key, &submission.by.id).await?),
+            Some(session) if session.owner.id == submission.requested_by.id => Ok(false),
+            Some(session) => {
+                Ok(!self.deps.store().is_participant(&session.key, &submission.requested_by.id).await?)
+            }
         }
     }
 }
 
-/// The request, as far as its turn's fate depends on it.
+/// Builds the submission: the parts of the request on which the turn's lifecycle depends.
 pub(super) fn submission(
     caller: &Caller,
     request: &UserTurn,
@@ -353,7 +366,7 @@ pub(super) fn submission(
     let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
     Submission {
         key: session.turn(request.turn_id.clone()),
-        by: caller.user.clone(),
+        requested_by: caller.user.clone(),
         fingerprint,
         id: Some(id.clone()),
         contexts: Contexts {
@@ -365,24 +378,25 @@ pub(super) fn submission(
             repo: request.repo.clone(),
             language: request.language.clone(),
         },
-        session_name: summary::name_of(request.instruction.as_deref()),
-        instruction_summary: summary::summarize(request.instruction.as_deref().unwrap_or_default()),
-        solution: solution(request, fingerprint, id),
+        session_name: excerpt::session_name(request.instruction.as_deref()),
+        instruction_summary: excerpt::excerpt_of(request.instruction.as_deref().unwrap_or_default()),
+        solution: solution_change(request, fingerprint, id),
         streamed: request.streaming,
     }
 }
 
-/// AGN-034 §4.5: a text replaces the session's, an empty one removes it, none leaves it.
-fn solution(request: &UserTurn, fingerprint: Fingerprint, id: AttemptId) -> SolutionChange {
+/// Returns the change of the session's solution context: a text replaces it, an empty text removes it, and no text
+/// keeps it.
+fn solution_change(request: &UserTurn, fingerprint: Fingerprint, id: AttemptId) -> SolutionChange {
     match request.solution_context_text.as_deref() {
-        None => SolutionChange::Stays,
+        None => SolutionChange::Unchanged,
         Some(text) if text.trim().is_empty() => SolutionChange::Removed,
         Some(text) => SolutionChange::Replaced(SolutionContext {
             session: Some(request.session_id.clone()),
             turn: request.turn_id.clone(),
             request: fingerprint,
-            request_by: Some(id),
-            text: Fingerprint::of_bytes(text.as_bytes()),
+            submission_id: Some(id),
+            text: Fingerprint::hash_bytes(text.as_bytes()),
         }),
     }
 }

@@ -1,8 +1,8 @@
-//! Watch: an attempt whose turn was decided from outside learns it before it pays for more.
+//! Watches ownership, so that an attempt whose turn was ended from outside stops before it pays for more.
 //!
-//! A cancel changes the head and leaves the lease alone, so the lease does not tell. Before a model call
-//! and before a tool's effects the attempt knows that the turn was its own a moment ago; while a model or
-//! a tool is at work, it looks once a second. A look that fails proves nothing: then the lease decides.
+//! A cancel changes the head but not the lease, so the lease alone can't show it. Before a model call and before a
+//! tool's effects, the attempt confirms that it owned the turn a moment ago. While a model or tool runs, it checks
+//! once a second. A failed check proves nothing; the lease decides then.
 
 use std::pin::pin;
 
@@ -13,56 +13,55 @@ use protocol::change::Condition;
 use super::owned_turn::OwnedTurn;
 use crate::ports::{Deps, Reads, Timer};
 
-/// The turn is no longer the attempt's.
+/// The attempt no longer owns its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lost;
+pub(super) struct OwnershipLost;
 
-/// Whether the attempt may go on to a model call or a tool's effects. It costs nothing where the turn was
-/// seen to be its own less than [`Timing::look_lasts`](protocol::timing::Timing::look_lasts) ago, and
-/// never more than that.
+/// Succeeds if the attempt may continue with a model call or a tool's effects. It costs nothing if ownership was
+/// confirmed within [`Timing::ownership_check_ttl`](protocol::timing::Timing::ownership_check_ttl), and waits at most that long
+/// otherwise.
 ///
-/// A cancel holds its answer back for as long. So nothing begins after that answer: what looked before the
-/// cancel's write has begun by then, and what looks afterwards sees it.
-pub(super) async fn still_owns(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), Lost> {
-    let (host, lasts) = (deps.host(), deps.timing().look_lasts);
-    if host.monotonic().saturating_sub(owned.lease.seen()) >= lasts {
-        look_for_a_moment(deps, owned).await?;
+/// A cancel delays its response by the same time, so nothing starts after that response: checks before the cancel's
+/// write have led to their action by then, and later checks see the cancel.
+pub(super) async fn ensure_owned(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), OwnershipLost> {
+    let (host, lasts) = (deps.host(), deps.timing().ownership_check_ttl);
+    if host.monotonic().saturating_sub(owned.lease.last_confirmed()) >= lasts {
+        check_briefly(deps, owned).await?;
     }
-    match owned.lease.left(host).is_zero() {
-        true => Err(Lost),
+    match owned.lease.remaining(host).is_zero() {
+        true => Err(OwnershipLost),
         false => Ok(()),
     }
 }
 
-/// One look, beside something else that has to be done. A table that does not answer at once is not
-/// waited for.
-pub(super) async fn look_for_a_moment(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), Lost> {
-    let looked = pin!(look(deps, owned));
-    let over = pin!(deps.host().sleep(deps.timing().look_lasts));
+/// Checks once, concurrently with other work. A table that doesn't respond in time isn't waited for.
+pub(super) async fn check_briefly(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), OwnershipLost> {
+    let looked = pin!(check_ownership(deps, owned));
+    let over = pin!(deps.host().sleep(deps.timing().ownership_check_ttl));
     match select(looked, over).await {
         Either::Left((seen, _)) => seen,
         Either::Right(((), _)) => Ok(()),
     }
 }
 
-/// Runs until the turn is no longer the attempt's.
-pub(super) async fn watch(deps: &impl Deps, owned: &OwnedTurn) -> Lost {
+/// Checks periodically, and returns once ownership is lost.
+pub(super) async fn watch(deps: &impl Deps, owned: &OwnedTurn) -> OwnershipLost {
     loop {
-        deps.host().sleep(deps.timing().look_every).await;
-        if let Err(lost) = look(deps, owned).await {
+        deps.host().sleep(deps.timing().ownership_check_interval).await;
+        if let Err(lost) = check_ownership(deps, owned).await {
             return lost;
         }
     }
 }
 
-async fn look(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), Lost> {
+async fn check_ownership(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), OwnershipLost> {
     let began = deps.host().monotonic();
     match deps.store().turn(&owned.turn.key).await {
-        Ok(head) if Condition::of_attempt(&owned.turn).holds(head.as_ref()) => {
-            owned.lease.was_seen(began);
+        Ok(head) if Condition::same_owner(&owned.turn).holds(head.as_ref()) => {
+            owned.lease.confirm(began);
             Ok(())
         }
-        Ok(_) => Err(Lost),
+        Ok(_) => Err(OwnershipLost),
         Err(error) => {
             tracing::warn!(error = %causes(&error), "the turn could not be looked at");
             Ok(())

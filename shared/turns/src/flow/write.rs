@@ -1,4 +1,5 @@
-//! Writes that end in knowledge: applied, or not and this is what stands (I11).
+//! Conditional writes whose result is always known: a write with an unknown or lost result is followed by a read-back
+//! (I11).
 
 use std::time::Duration;
 
@@ -10,88 +11,88 @@ use protocol::{
 
 use crate::ports::{Deps, Random, Reads, Source, Store, Timer, Unavailable, WriteError};
 
-/// How often a write is tried before its store counts as unavailable.
-const TRIES: u32 = 6;
+/// The number of tries before the store counts as unavailable.
+const MAX_TRIES: u32 = 6;
 
-/// What a conditional write came to.
+/// The outcome of a conditional write.
 #[derive(Debug)]
-pub(crate) enum Written {
-    /// It was applied: the reply said so, or the stored head shows it.
+pub(crate) enum WriteOutcome {
+    /// The write was applied, according to the reply or the stored head.
     Applied,
-    /// It was not; this head stands instead, where there is one to tell.
-    Stands(Option<Box<Turn>>),
+    /// Another write won. Contains the stored head, if there is one.
+    Superseded(Option<Box<Turn>>),
 }
 
-/// Writes one head.
-pub(crate) async fn turn(deps: &impl Deps, change: &TurnChange) -> Result<Written, Unavailable> {
-    write(deps, change, || deps.store().write_turn(change)).await
+/// Writes a turn head.
+pub(crate) async fn turn(deps: &impl Deps, change: &TurnChange) -> Result<WriteOutcome, Unavailable> {
+    write_checked(deps, change, || deps.store().write_turn(change)).await
 }
 
-/// Writes one transaction. It is all or nothing, so its first turn tells for all of it.
-pub(crate) async fn commit(deps: &impl Deps, commit: &Commit) -> Result<Written, Unavailable> {
+/// Writes a transaction. It is atomic, so its first turn is evidence for all of it.
+pub(crate) async fn commit(deps: &impl Deps, commit: &Commit) -> Result<WriteOutcome, Unavailable> {
     match commit.turns.first() {
-        Some(witness) => write(deps, witness, || deps.store().commit(commit)).await,
-        None => session(deps, commit).await,
+        Some(witness) => write_checked(deps, witness, || deps.store().commit(commit)).await,
+        None => commit_session(deps, commit).await,
     }
 }
 
-/// A transaction on a session alone: what is stored of the session tells. Where somebody changed it since, whoever
-/// asks decides anew, and finds what is to be found.
-async fn session(deps: &impl Deps, commit: &Commit) -> Result<Written, Unavailable> {
+/// Writes a transaction without turns; the stored session is the evidence. If it changed meanwhile, the caller
+/// decides again from the new state.
+async fn commit_session(deps: &impl Deps, commit: &Commit) -> Result<WriteOutcome, Unavailable> {
     let SessionChange { condition, after } = &commit.session;
     let mut last: Source = "contention".into();
-    for tries in 0..TRIES {
+    for tries in 0..MAX_TRIES {
         if tries > 0 {
             back_off(deps, tries).await;
         }
         match deps.store().commit(commit).await {
-            Ok(()) => return Ok(Written::Applied),
+            Ok(()) => return Ok(WriteOutcome::Applied),
             Err(WriteError::Contended) => continue,
-            Err(WriteError::Lost) => last = "a condition did not hold".into(),
+            Err(WriteError::ConditionFailed) => last = "a condition did not hold".into(),
             Err(WriteError::Unknown(source)) => last = source,
         }
         let stored = deps.store().session(&after.key).await?;
         if stored.as_ref() == Some(after) {
-            return Ok(Written::Applied);
+            return Ok(WriteOutcome::Applied);
         }
         if stored.map(|stored| stored.rev) != *condition {
-            return Ok(Written::Stands(None));
+            return Ok(WriteOutcome::Superseded(None));
         }
     }
     Err(unavailable(last))
 }
 
-async fn write<F: Future<Output = Result<(), WriteError>>>(
+async fn write_checked<F: Future<Output = Result<(), WriteError>>>(
     deps: &impl Deps,
     witness: &TurnChange,
     attempt: impl Fn() -> F,
-) -> Result<Written, Unavailable> {
+) -> Result<WriteOutcome, Unavailable> {
     let mut last: Source = "contention".into();
-    for tries in 0..TRIES {
+    for tries in 0..MAX_TRIES {
         if tries > 0 {
             back_off(deps, tries).await;
         }
         match attempt().await {
-            Ok(()) => return Ok(Written::Applied),
+            Ok(()) => return Ok(WriteOutcome::Applied),
             Err(WriteError::Contended) => continue,
-            // A lost condition may be our own earlier try whose reply went astray, so both are
-            // settled by what is stored.
-            Err(WriteError::Lost) => {
+            // A failed condition may be caused by an earlier try of our own whose reply was lost. The stored head
+            // tells.
+            Err(WriteError::ConditionFailed) => {
                 let stored = read_back(deps, &witness.after.key).await?;
                 return Ok(match stored {
-                    Some(stored) if witness.shows_in(&stored) => Written::Applied,
-                    stored => Written::Stands(stored.map(Box::new)),
+                    Some(stored) if witness.was_applied(&stored) => WriteOutcome::Applied,
+                    stored => WriteOutcome::Superseded(stored.map(Box::new)),
                 });
             }
             Err(WriteError::Unknown(source)) => last = source,
         }
         let stored = read_back(deps, &witness.after.key).await?;
         match stored {
-            Some(stored) if witness.shows_in(&stored) => return Ok(Written::Applied),
+            Some(stored) if witness.was_applied(&stored) => return Ok(WriteOutcome::Applied),
             stored if !witness.condition.holds(stored.as_ref()) => {
-                return Ok(Written::Stands(stored.map(Box::new)));
+                return Ok(WriteOutcome::Superseded(stored.map(Box::new)));
             }
-            // Not applied as yet, and the condition still holds: the same write again is safe.
+            // Not applied yet, and the condition still holds, so the same write is safe to repeat.
             _ => {}
         }
     }
@@ -103,16 +104,16 @@ async fn read_back(deps: &impl Deps, key: &TurnKey) -> Result<Option<Turn>, Unav
     loop {
         match deps.store().turn(key).await {
             Ok(turn) => return Ok(turn),
-            Err(error) if tries + 1 == TRIES => return Err(error),
+            Err(error) if tries + 1 == MAX_TRIES => return Err(error),
             Err(_) => tries += 1,
         }
         back_off(deps, tries).await;
     }
 }
 
-/// Full jitter under a doubling cap: 50 ms, 100 ms, … 800 ms.
+/// Sleeps with full jitter under a doubling cap: 50 ms, 100 ms, … 800 ms.
 async fn back_off(deps: &impl Deps, tries: u32) {
-    let cap = Duration::from_millis(25) * 2u32.saturating_pow(tries.min(TRIES));
+    let cap = Duration::from_millis(25) * 2u32.saturating_pow(tries.min(MAX_TRIES));
     deps.host().sleep(deps.host().jitter(cap)).await;
 }
 

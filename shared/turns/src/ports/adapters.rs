@@ -1,4 +1,4 @@
-//! What the flows are wired to, as one value.
+//! The adapters that the flows use, bundled as one value.
 
 use std::sync::Arc;
 
@@ -7,25 +7,25 @@ use protocol::timing::Timing;
 
 use super::{Clock, FinalizeQueue, Payloads, Random, Store};
 
-/// What everything that writes a turn's state needs.
+/// The dependencies of everything that writes a turn's state.
 pub trait Deps: Send + Sync {
     /// The table.
     type Store: Store;
     /// The objects.
     type Payloads: Payloads;
-    /// Time and chance.
+    /// Clock and randomness.
     type Host: Clock + Random;
     /// The table.
     fn store(&self) -> &Self::Store;
     /// The objects.
     fn payloads(&self) -> &Self::Payloads;
-    /// Time and chance.
+    /// Clock and randomness.
     fn host(&self) -> &Self::Host;
-    /// Waits and bounds.
+    /// Timeouts and limits.
     fn timing(&self) -> &Timing;
 }
 
-/// What working on a turn needs besides.
+/// The additional dependencies of the agent loop.
 pub trait AgentDeps: Deps {
     /// The finalize queue.
     type Queue: FinalizeQueue;
@@ -43,16 +43,16 @@ pub trait AgentDeps: Deps {
     fn config(&self) -> &AgentConfig;
 }
 
-/// [`Deps`] as a value.
+/// A struct that implements [`Deps`].
 #[derive(Debug)]
 pub struct Adapters<S, P, H> {
     /// The table.
     pub store: S,
     /// The objects.
     pub payloads: P,
-    /// Time and chance.
+    /// Clock and randomness.
     pub host: H,
-    /// Waits and bounds.
+    /// Timeouts and limits.
     pub timing: Timing,
 }
 
@@ -78,10 +78,10 @@ impl<S: Store, P: Payloads, H: Clock + Random> Deps for Adapters<S, P, H> {
     }
 }
 
-/// [`AgentDeps`] as a value.
+/// A struct that implements [`AgentDeps`].
 #[derive(Debug)]
 pub struct AgentAdapters<D, Q, M, R> {
-    /// What every writer needs.
+    /// The base dependencies.
     pub base: D,
     /// The finalize queue.
     pub queue: Q,

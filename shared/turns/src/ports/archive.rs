@@ -1,4 +1,4 @@
-//! Sessions as a whole: read in the order that is cheapest, whatever that order means, and put back as they were.
+//! Ports for whole sessions: reads them in the cheapest order and restores them unchanged.
 
 use std::future::Future;
 
@@ -15,84 +15,85 @@ use serde_json::{Map, Value};
 
 use super::{Page, Record, Unavailable};
 
-/// An item of a session as it is kept, with its key, and without what follows from that.
-pub type StoredItem = Map<String, Value>;
+/// A stored item of a session with its key, without the attributes that derive from it.
+pub type RawItem = Map<String, Value>;
 
-/// The table, for whoever reads sessions as a whole.
+/// Reads and restores whole sessions in the table.
 pub trait Archive: Send + Sync {
-    /// A session's turns from behind one on, in the order of their keys, at most so many; as they were a moment ago.
-    /// The next page begins behind the turn that it names.
+    /// Returns at most `limit` turns of a session after this one, in key order. Reads may be slightly stale. The
+    /// page's `next` is its last turn.
     fn walk(
         &self,
         session: &SessionKey,
         after: Option<&TurnId>,
-        most: usize,
+        limit: usize,
     ) -> impl Future<Output = Result<Page<Record>, Unavailable>> + Send;
-    /// A session's items, in the order of their keys: all that an import needs to make it anew.
-    fn stored(
+    /// Returns a session's items in key order: everything that an import needs to restore it.
+    fn stored_items(
         &self,
         session: &SessionKey,
         after: Option<String>,
-    ) -> impl Future<Output = Result<Page<StoredItem>, Unavailable>> + Send;
-    /// What an item says, in a session of this key.
+    ) -> impl Future<Output = Result<Page<RawItem>, Unavailable>> + Send;
+    /// Parses an item of a session with this key.
     ///
     /// # Errors
-    /// When it is no item that this version writes.
-    fn part(&self, session: &SessionKey, item: StoredItem) -> Result<Part, InvalidItem>;
-    /// Puts a part in its place, whatever is there.
-    fn put_part(&self, part: &Part) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    /// Fails if the item isn't one that this version writes.
+    fn parse_item(&self, session: &SessionKey, item: RawItem) -> Result<ArchiveItem, InvalidItem>;
+    /// Writes an item, replacing whatever is there.
+    fn put_archive_item(&self, part: &ArchiveItem) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
 
-/// The objects, for whoever reads them whole.
+/// Reads whole objects.
 pub trait PayloadArchive: Send + Sync {
-    /// An object with its type, where it has at most so many bytes; none where there is no such object.
+    /// Returns an object with its media type, and its bytes unless there are more than `limit`. `None` if it doesn't
+    /// exist.
     fn read(
         &self,
         payload: &Payload,
-        most: u64,
+        limit: u64,
     ) -> impl Future<Output = Result<Option<Object>, Unavailable>> + Send;
-    /// A turn's objects, from behind a place on.
+    /// Returns a turn's objects after this place, in key order.
     fn objects(
         &self,
         turn: &TurnKey,
         after: Option<String>,
-    ) -> impl Future<Output = Result<Page<Placed>, Unavailable>> + Send;
-    /// The object at a place among a turn's; none where no object of ours is.
+    ) -> impl Future<Output = Result<Page<ArchivedObject>, Unavailable>> + Send;
+    /// Returns the object at a place among a turn's objects. `None` if the place is invalid.
     fn at(&self, turn: &TurnKey, place: &str) -> Option<Payload>;
 }
 
-/// What an item of a session says.
+/// A parsed item of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ArchiveItem {
     /// The session itself.
     Session(Box<Session>),
     /// The head of a turn.
     Turn(Box<Turn>),
-    /// What was asked.
+    /// The details of a turn's request.
     Request(Box<RequestDetail>),
-    /// What came of it.
+    /// A turn's result.
     Result(Box<ResultDetail>),
-    /// Who took part.
+    /// A participant.
     Participant(Participant),
-    /// What a user says of a turn.
+    /// One user's feedback on a turn.
     Feedback(Feedback),
-    /// A change of the mode.
+    /// A mode change.
     ModeChange(ModeChange),
 }
 
-/// Why an item is none of ours.
+/// The reason that an item can't be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidItem {
-    /// Its key is that of no item that an export holds.
+    /// Exports contain no item with such a key.
     #[error("has a Key that no item of a session has")]
     Key,
     /// A newer version wrote it.
     #[error("was written by a newer version of the service: import it there")]
     Newer,
-    /// It can't be read.
+    /// It is malformed.
     #[error("is not as the service writes it: {0}")]
     Malformed(String),
-    /// It holds more than is known.
+    /// It has an unknown member.
     #[error("has a member that is not known: {0}")]
     Unknown(String),
 }
@@ -102,19 +103,19 @@ pub enum InvalidItem {
 pub struct Object {
     /// Its media type.
     pub media_type: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
-    /// The bytes; none where there are more than was asked for.
+    /// The bytes. `None` if there are more than the limit.
     pub bytes: Option<Bytes>,
 }
 
-/// An object in a list.
+/// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
-    /// Which.
+pub struct ArchivedObject {
+    /// The object.
     pub payload: Payload,
-    /// Its place among the turn's objects.
+    /// Its place among the turn's objects: the rest of its key.
     pub place: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
 }

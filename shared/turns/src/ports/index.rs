@@ -1,5 +1,5 @@
-//! The index of sessions: which of an org's sessions may hold words. It says where to look, and nothing else: what is
-//! shown, and to whom, is the table's to say.
+//! The index of sessions. It finds an org's sessions that may match a search. The table alone decides what is shown,
+//! and to whom.
 
 use std::{collections::BTreeSet, future::Future};
 
@@ -7,110 +7,111 @@ use contracts::{
     Timestamp,
     id::{OrgId, SessionId, UserId},
 };
-use protocol::{id::SessionKey, purge::Forgot};
+use protocol::{id::SessionKey, purge::DeleteOutcome};
 
-use super::{Between, Unavailable};
+use super::{TimeRange, Unavailable};
 
-/// The index, for whoever searches.
+/// Searches the index.
 pub trait SessionIndex: Send + Sync {
-    /// Sessions that may be meant. None where not every session of the org is in the index yet.
+    /// Returns sessions that may match. `None` while the index doesn't contain every session of the org.
     fn candidates(
         &self,
-        sought: &Sought<'_>,
+        query: &IndexQuery<'_>,
     ) -> impl Future<Output = Result<Option<Candidates>, Unavailable>> + Send;
 }
 
-/// The index, for whoever keeps it.
-pub trait IndexSessions: ForgetSessions {
-    /// Puts sessions into their places, whatever is there.
+/// Writes to the index.
+pub trait SessionIndexWriter: SessionIndexRemover {
+    /// Writes entries, replacing existing ones.
     fn put(&self, sessions: &[Indexed]) -> impl Future<Output = Result<(), Unavailable>> + Send;
-    /// How far the index is filled with the sessions of an org that were there before it.
-    fn filled(&self, org: &OrgId) -> impl Future<Output = Result<Filled, Unavailable>> + Send;
-    /// Notes that.
-    fn note_filled(
+    /// Returns the progress of the backfill with the org's sessions that are older than the index.
+    fn backfill(&self, org: &OrgId) -> impl Future<Output = Result<Backfill, Unavailable>> + Send;
+    /// Records the progress of the backfill.
+    fn set_backfill(
         &self,
         org: &OrgId,
-        filled: &Filled,
+        backfill: &Backfill,
     ) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
 
-/// The index, for whoever purges.
-pub trait ForgetSessions: Send + Sync {
-    /// Removes a session. One that is not there is removed.
-    fn forget(&self, session: &SessionKey) -> impl Future<Output = Result<Forgot, Unavailable>> + Send;
+/// Removes sessions from the index.
+pub trait SessionIndexRemover: Send + Sync {
+    /// Removes a session. Succeeds if there is no entry.
+    fn delete(&self, session: &SessionKey)
+    -> impl Future<Output = Result<DeleteOutcome, Unavailable>> + Send;
 }
 
-/// What is looked for.
+/// A query of the index.
 #[derive(Debug)]
-pub struct Sought<'a> {
-    /// Whose sessions.
+pub struct IndexQuery<'a> {
+    /// The org to search.
     pub org: &'a OrgId,
-    /// Those that this user takes part in.
+    /// Only sessions in which this user takes part.
     pub user: Option<&'a UserId>,
-    /// Those whose last activity lies there.
-    pub active: Between,
-    /// Those that hold all of these, see [`crate::terms`].
+    /// Only sessions whose last activity is in this range.
+    pub active: TimeRange,
+    /// Only sessions that have all of these terms, see [`crate::prefix_terms`].
     pub terms: &'a BTreeSet<String>,
 }
 
-/// Where to look.
+/// The result of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Candidates {
-    /// The newest, in any order.
+    /// The newest matches, in any order.
     pub sessions: Vec<Candidate>,
-    /// Whether these are all. Of others each is older than every one of these.
-    pub are_all: bool,
+    /// True if these are all matches. If not, the others are older than each of these.
+    pub is_complete: bool,
 }
 
-/// A session as the index knows it.
+/// A session in the index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Candidate {
-    /// When it was last active.
+    /// The time of its last activity.
     pub last_activity: Timestamp,
-    /// Which.
+    /// The session.
     pub session: SessionId,
 }
 
-/// What the index is told of a session. Terms, and no text.
+/// The index entry of a session. It contains terms but no text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Indexed {
-    /// Which.
+    /// The session.
     pub key: SessionKey,
-    /// When it was last active.
+    /// The time of its last activity.
     pub last_activity: Timestamp,
-    /// Who takes part in it.
+    /// The users who take part in it.
     pub users: BTreeSet<UserId>,
-    /// What it is found by.
+    /// The terms that find it.
     pub terms: BTreeSet<String>,
 }
 
-/// How far the index is filled.
+/// The progress of the backfill.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Filled {
-    /// Not at all.
-    Nothing,
-    /// To a place in the list of the org's sessions.
-    To(String),
-    /// Every session that was there before the index is in it; others come with their turns.
-    Whole,
+pub enum Backfill {
+    /// Not started.
+    NotStarted,
+    /// Done up to this place in the list of the org's sessions.
+    UpTo(String),
+    /// Complete: the index contains every older session, and newer ones are added as their turns end.
+    Complete,
 }
 
-/// Where there is none, no search asks it.
+/// Searches don't use the index if the deployment has none.
 impl<I: SessionIndex> SessionIndex for Option<I> {
-    async fn candidates(&self, sought: &Sought<'_>) -> Result<Option<Candidates>, Unavailable> {
+    async fn candidates(&self, query: &IndexQuery<'_>) -> Result<Option<Candidates>, Unavailable> {
         match self {
-            Some(index) => index.candidates(sought).await,
+            Some(index) => index.candidates(query).await,
             None => Ok(None),
         }
     }
 }
 
-/// Where there is none, nothing is to be removed.
-impl<I: ForgetSessions> ForgetSessions for Option<I> {
-    async fn forget(&self, session: &SessionKey) -> Result<Forgot, Unavailable> {
+/// A deployment without an index has nothing to remove.
+impl<I: SessionIndexRemover> SessionIndexRemover for Option<I> {
+    async fn delete(&self, session: &SessionKey) -> Result<DeleteOutcome, Unavailable> {
         match self {
-            Some(index) => index.forget(session).await,
-            None => Ok(Forgot::NoIndex),
+            Some(index) => index.delete(session).await,
+            None => Ok(DeleteOutcome::NoIndex),
         }
     }
 }

@@ -1,106 +1,109 @@
-//! What the flows need from the world. Storage and `testkit` implement these; one conformance suite
-//! holds every implementation to the same meaning.
+//! The ports: everything that the flows need from the outside world. `storage` and `testkit` implement them, and one
+//! conformance suite tests every implementation.
 //!
-//! What reads is apart from what writes: whoever holds [`Reads`] and [`PayloadReads`] alone can't change
-//! anything. No method has a default: an implementation that leaves one out does not compile.
+//! Reads are separate from writes: code that has only [`Reads`] and [`PayloadReads`] can't change anything. No method
+//! has a default, so an incomplete implementation doesn't compile.
 
 mod adapters;
 mod archive;
 mod index;
 mod payloads;
-mod removal;
+mod purge;
 mod store;
 
 use std::{future::Future, time::Duration};
 
 use contracts::Timestamp;
-use protocol::{announcement::FinalizeMessage, id::AttemptId, version::Newer};
+use protocol::{id::AttemptId, queue_message::FinalizeMessage, version::UnsupportedVersion};
 
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps};
 pub use agent::timer::Timer;
-pub use archive::{Archive, InvalidItem, Object, Part, PayloadArchive, Placed, StoredItem};
+pub use archive::{Archive, ArchiveItem, ArchivedObject, InvalidItem, Object, PayloadArchive, RawItem};
 pub use index::{
-    Candidate, Candidates, Filled, ForgetSessions, IndexSessions, Indexed, SessionIndex, Sought,
+    Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover,
+    SessionIndexWriter,
 };
 pub use payloads::{Link, PayloadReads, Payloads};
-pub use removal::{PURGED_ITEMS, PURGED_VERSIONS, PurgePayloads, PurgeStore, UpstreamResponses};
-pub use store::{Between, CHECKPOINTS_PAGE, DUE_SHARDS, Order, Page, Reads, Record, Store};
+pub use purge::{
+    PURGE_ITEM_PAGE_SIZE, PURGE_VERSION_PAGE_SIZE, ProviderResponseRemover, PurgePayloads, PurgeStore,
+};
+pub use store::{CHECKPOINT_PAGE_SIZE, DUE_SHARDS, Order, Page, Reads, Record, Store, TimeRange};
 
-/// An error of an adapter, kept whole as a source for the log at the boundary.
+/// An adapter's error, kept as a source for the log.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Something could not be read or written, and nothing more is known.
+/// A failed read or write about which nothing more is known.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} is unavailable")]
 pub struct Unavailable {
-    /// Which store.
+    /// The name of the resource.
     pub what: &'static str,
-    /// What it said.
+    /// The underlying error.
     #[source]
     pub source: Source,
 }
 
 impl Unavailable {
-    /// Something stored that can't be read. Of one that a newer deployment wrote the log says so in words of its
-    /// own, here, since whoever meets it may go on without it: an alarm hears them.
+    /// Creates the error for stored data that can't be read. Logs data from a newer deployment here, because callers
+    /// may continue without it. The log line triggers an alarm.
     pub fn unreadable(what: &'static str, source: impl Into<Source>) -> Self {
         let unreadable = Self { what, source: source.into() };
-        if let Some(Newer { found, known }) = unreadable.newer() {
+        if let Some(UnsupportedVersion { found, supported: known }) = unreadable.newer() {
             tracing::error!(what, found, known, "stored data is newer than this code");
         }
         unreadable
     }
 
-    /// Whether it is there and was written by a newer deployment: asking again changes nothing.
+    /// Returns the version if a newer deployment wrote the data. Retrying doesn't help then.
     #[must_use]
-    pub fn newer(&self) -> Option<Newer> {
+    pub fn newer(&self) -> Option<UnsupportedVersion> {
         let first: &(dyn std::error::Error + 'static) = self.source.as_ref();
         let mut causes = std::iter::successors(Some(first), |cause| cause.source());
         causes.find_map(|cause| cause.downcast_ref().copied())
     }
 }
 
-/// Why a conditional write did not succeed.
+/// The reason that a conditional write failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The condition did not hold. It may have been our own earlier try that changed it (I11).
-    #[error("the condition of the write did not hold")]
-    Lost,
-    /// Throttled, or another transaction was in the way: nothing was written, try again.
-    #[error("the write met contention")]
+    /// The condition didn't hold. An earlier try of the same write may have changed it (I11).
+    #[error("the write condition failed")]
+    ConditionFailed,
+    /// Throttled, or in conflict with another transaction. Nothing was written, so it can be retried.
+    #[error("the write conflicted with another one")]
     Contended,
-    /// Nobody knows whether it was applied.
-    #[error("it is unknown whether the write was applied")]
+    /// It is unknown whether the write was applied.
+    #[error("the write may or may not have been applied")]
     Unknown(#[source] Source),
 }
 
-/// Why a list could not be read.
+/// The reason that a list couldn't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// The continuation token is not one that a page of this list ended with.
+    /// The page token isn't from this list.
     #[error("the continuation token is not valid")]
-    BadToken,
+    InvalidToken,
     /// The table can't be reached.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
 
-/// The finalize queue. Losing a message costs latency, nothing else.
+/// The finalize queue. A lost message only costs latency.
 pub trait FinalizeQueue: Send + Sync {
-    /// Sends a message, to be delivered a second later.
+    /// Sends a message, which is delivered after a second.
     fn send(&self, message: &FinalizeMessage) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
 
-/// The clocks of the machine, so that a simulation can own time.
+/// The machine's clocks, which a simulation replaces.
 pub trait Clock: Timer {
     /// The wall clock, which may jump.
     fn now(&self) -> Timestamp;
 }
 
-/// Chance, so that a simulation can own it.
+/// The source of randomness, which a simulation replaces.
 pub trait Random: Send + Sync {
-    /// A fresh attempt id.
+    /// Returns a new attempt id.
     fn attempt_id(&self) -> AttemptId;
-    /// A random duration below `most`.
-    fn jitter(&self, most: Duration) -> Duration;
+    /// Returns a random duration below `limit`.
+    fn jitter(&self, limit: Duration) -> Duration;
 }

@@ -1,4 +1,4 @@
-//! The objects.
+//! Object storage.
 
 use std::future::Future;
 
@@ -9,31 +9,31 @@ use protocol::payload::Payload;
 
 use super::Unavailable;
 
-/// The objects, for whoever may read them.
+/// Reads objects.
 pub trait PayloadReads: Send + Sync {
     /// Reads an object.
     fn get(&self, payload: &Payload) -> impl Future<Output = Result<Option<Bytes>, Unavailable>> + Send;
-    /// A short-lived link to an object; none where there is no such object. What it leads to says its media
-    /// type, and is no page to be shown.
+    /// Returns a short-lived link to an object, or `None` if the object doesn't exist. The linked response has the
+    /// object's media type, and browsers don't render it as a page.
     fn link(&self, payload: &Payload) -> impl Future<Output = Result<Option<Link>, Unavailable>> + Send;
 }
 
-/// The objects, for whoever may write them.
+/// Writes objects.
 pub trait Payloads: PayloadReads {
-    /// Stores an object once. An object that is already there under this key is this very object,
-    /// since keys carry their writer or their content: that is success.
+    /// Stores an object once. Succeeds if the key exists: keys contain their writer or a content hash, so it is the
+    /// same object.
     fn put(&self, payload: &Payload, body: Bytes) -> impl Future<Output = Result<(), Unavailable>> + Send;
-    /// Stores a file once, with the media type it has.
+    /// Stores a file once, with its own media type.
     fn put_file(&self, file: &File) -> impl Future<Output = Result<(), Unavailable>> + Send;
-    /// Removes an object that nothing refers to. One that is not there is removed.
+    /// Removes an unreferenced object. Succeeds if it doesn't exist.
     fn remove(&self, payload: &Payload) -> impl Future<Output = Result<(), Unavailable>> + Send;
 }
 
-/// A link that works for a while.
+/// A temporary link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Where.
+    /// The URL.
     pub url: String,
-    /// Until when.
+    /// The time at which it expires.
     pub expires: Timestamp,
 }

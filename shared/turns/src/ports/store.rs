@@ -1,4 +1,4 @@
-//! The table: sessions, turns and their details.
+//! The table of sessions, turns and their details.
 
 use std::future::Future;
 
@@ -9,152 +9,153 @@ use contracts::{
 };
 use protocol::{
     change::{Commit, TurnChange},
-    detail::{Feedback, ModeChange, ModePlace, Participant, RequestDetail, ResultDetail},
+    detail::{Feedback, ModeChange, ModeChangePosition, Participant, RequestDetail, ResultDetail},
     id::{SessionKey, TurnKey},
-    place::Place,
     purge::Purge,
     session::Session,
+    stream_position::StreamPosition,
     turn::Turn,
 };
 
 use super::{ListError, Unavailable, WriteError};
 use crate::checkpoint::Checkpoint;
 
-/// How many checkpoints [`Reads::checkpoints`] returns at once.
-pub const CHECKPOINTS_PAGE: usize = 16;
+/// The most checkpoints that [`Reads::checkpoints`] returns.
+pub const CHECKPOINT_PAGE_SIZE: usize = 16;
 
-/// How many shards [`Store::due`] has.
+/// The number of shards of [`Store::due`].
 pub const DUE_SHARDS: u8 = 16;
 
-/// The table, for whoever may read it.
+/// Reads the table.
 pub trait Reads: Send + Sync {
-    /// The session, read consistently.
+    /// Returns a session. Reads consistently.
     fn session(&self, key: &SessionKey) -> impl Future<Output = Result<Option<Session>, Unavailable>> + Send;
-    /// The turn's head, read consistently.
+    /// Returns a turn's head. Reads consistently.
     fn turn(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Turn>, Unavailable>> + Send;
-    /// The heads of these turns that are there, read consistently, in any order.
+    /// Returns the existing heads of these turns in any order. Reads consistently.
     fn turns(&self, keys: &[TurnKey]) -> impl Future<Output = Result<Vec<Turn>, Unavailable>> + Send;
-    /// A session and one of its turns, both read consistently, in one call: neither need be as it was when the other
-    /// was read.
+    /// Returns a session and one of its turns in one call. Both reads are consistent, but they aren't a snapshot:
+    /// each may be newer than the other.
     fn session_and_turn(
         &self,
         key: &TurnKey,
     ) -> impl Future<Output = Result<(Option<Session>, Option<Turn>), Unavailable>> + Send;
-    /// What is kept of a turn's request, read consistently: written once, with the turn's start.
+    /// Returns the details of a turn's request, which are written once, when the turn starts. Reads consistently.
     fn request_detail(
         &self,
         key: &TurnKey,
     ) -> impl Future<Output = Result<Option<RequestDetail>, Unavailable>> + Send;
-    /// The heads of a session's turns before this sequence number, newest first, read consistently.
-    fn earlier(
+    /// Returns the heads of a session's turns before this sequence number, newest first. Reads consistently.
+    fn turns_before(
         &self,
         session: &SessionKey,
         before: u64,
-        most: usize,
+        limit: usize,
     ) -> impl Future<Output = Result<Vec<Turn>, Unavailable>> + Send;
-    /// Whether the user took part in the session.
-    fn takes_part(
+    /// Returns true if the user takes part in the session.
+    fn is_participant(
         &self,
         session: &SessionKey,
         user: &UserId,
     ) -> impl Future<Output = Result<bool, Unavailable>> + Send;
-    /// The record of a session's purge, read consistently.
+    /// Returns the record of a session's purge. Reads consistently.
     fn purge(&self, key: &SessionKey) -> impl Future<Output = Result<Option<Purge>, Unavailable>> + Send;
-    /// An agent context of an org.
+    /// Returns an agent context of an org.
     fn agent_context(
         &self,
         org: &OrgId,
         id: &AgentContextId,
     ) -> impl Future<Output = Result<Option<AgentContext>, Unavailable>> + Send;
-    /// A conversation context of an org.
+    /// Returns a conversation context of an org.
     fn conversation_context(
         &self,
         org: &OrgId,
         id: &ConversationContextId,
     ) -> impl Future<Output = Result<Option<ConversationContext>, Unavailable>> + Send;
-    /// A turn's checkpoints that end after a place, in order, at most [`CHECKPOINTS_PAGE`] at once.
+    /// Returns a turn's checkpoints that end after a position, in order, at most [`CHECKPOINT_PAGE_SIZE`].
     fn checkpoints(
         &self,
         turn: &TurnKey,
-        after: Option<Place>,
+        after: Option<StreamPosition>,
     ) -> impl Future<Output = Result<Vec<Checkpoint>, Unavailable>> + Send;
-    /// Where the last of a turn's checkpoints ends, read consistently.
+    /// Returns the end of a turn's last checkpoint. Reads consistently.
     fn last_checkpoint(
         &self,
         turn: &TurnKey,
-    ) -> impl Future<Output = Result<Option<Place>, Unavailable>> + Send;
-    /// The checkpoints of a place's segment up to that place, in order, read consistently.
+    ) -> impl Future<Output = Result<Option<StreamPosition>, Unavailable>> + Send;
+    /// Returns the checkpoints of a position's segment up to that position, in order. Reads consistently.
     fn segment(
         &self,
         turn: &TurnKey,
-        ends: Place,
+        end: StreamPosition,
     ) -> impl Future<Output = Result<Vec<Checkpoint>, Unavailable>> + Send;
-    /// One turn with its details.
+    /// Returns a turn with its details.
     fn record(&self, key: &TurnKey) -> impl Future<Output = Result<Option<Record>, Unavailable>> + Send;
-    /// Turns of a session in an order, from the one behind `after` (a sequence number) on, with their details.
+    /// Returns turns of a session with their details, starting after the sequence number `after`.
     fn records(
         &self,
         session: &SessionKey,
         after: Option<u64>,
         order: Order,
-        most: usize,
+        limit: usize,
     ) -> impl Future<Output = Result<Vec<Record>, Unavailable>> + Send;
-    /// The session's mode changes before a place, newest first, at most so many.
+    /// Returns at most `limit` mode changes of a session before a position, newest first.
     fn mode_history(
         &self,
         session: &SessionKey,
-        before: Option<ModePlace>,
-        most: usize,
+        before: Option<ModeChangePosition>,
+        limit: usize,
     ) -> impl Future<Output = Result<Vec<ModeChange>, Unavailable>> + Send;
-    /// What users say of a turn, from behind a user on, at most so many, in any order that stays.
+    /// Returns the feedback on a turn by users after `after`, at most `limit` entries, in a stable order.
     fn feedback(
         &self,
         turn: &TurnKey,
         after: Option<&UserId>,
-        most: usize,
+        limit: usize,
     ) -> impl Future<Output = Result<Vec<Feedback>, Unavailable>> + Send;
-    /// Users who took part in a session, by their ids, at most so many.
+    /// Returns at most `limit` participants of a session, ordered by their ids.
     fn participants(
         &self,
         session: &SessionKey,
-        most: usize,
+        limit: usize,
     ) -> impl Future<Output = Result<Vec<Participant>, Unavailable>> + Send;
-    /// Sessions of an org, or those a user takes part in, newest activity first, of those between two instants.
+    /// Returns sessions of an org, or those in which a user takes part, with activity in a time range. Newest
+    /// activity comes first.
     fn sessions(
         &self,
         org: &OrgId,
         user: Option<&UserId>,
-        active: &Between,
-        most: usize,
+        active: &TimeRange,
+        limit: usize,
         after: Option<String>,
     ) -> impl Future<Output = Result<Page<Session>, ListError>> + Send;
 }
 
-/// The table, for whoever may write it.
+/// Writes the table.
 pub trait Store: Reads {
-    /// One conditional write on one head.
+    /// Writes one head under its condition.
     fn write_turn(&self, change: &TurnChange) -> impl Future<Output = Result<(), WriteError>> + Send;
-    /// One transaction: all of it or nothing.
+    /// Commits a transaction: everything or nothing.
     fn commit(&self, commit: &Commit) -> impl Future<Output = Result<(), WriteError>> + Send;
-    /// Writes what came of a settled turn, before the head that makes it count. Any writer writes the
-    /// same, since a settlement is irrevocable.
+    /// Writes the result of a settled turn, before the head that makes it valid. Every writer writes the same result,
+    /// since a settlement is irrevocable.
     fn put_result_detail(
         &self,
         result: &ResultDetail,
     ) -> impl Future<Output = Result<(), Unavailable>> + Send;
     /// Moves a participant's last activity forward, never back.
     fn touch(&self, participant: &Participant) -> impl Future<Output = Result<(), Unavailable>> + Send;
-    /// Keeps what a user says of a turn in the place of what that user said before, and returns it as it is kept: the
-    /// first time stays. None where the turn's session was purged.
+    /// Stores a user's feedback on a turn in place of that user's earlier feedback. Returns the stored feedback,
+    /// which keeps its first creation time. `None` if the session was purged.
     fn put_feedback(
         &self,
         feedback: &Feedback,
     ) -> impl Future<Output = Result<Option<Feedback>, WriteError>> + Send;
-    /// Makes more of a running turn's stream durable, for other connections.
+    /// Stores a checkpoint of a running turn's stream, for other connections.
     fn put_checkpoint(&self, checkpoint: &Checkpoint)
     -> impl Future<Output = Result<(), Unavailable>> + Send;
-    /// Turns that were due before `now`, from one shard of the sparse index. Candidates, not proof. For
-    /// whoever ends them.
+    /// Returns turns that were due before `now`, from one shard of the sparse index. They are candidates: the index
+    /// may be stale.
     fn due(
         &self,
         shard: u8,
@@ -163,39 +164,39 @@ pub trait Store: Reads {
     ) -> impl Future<Output = Result<Page<TurnKey>, Unavailable>> + Send;
 }
 
-/// In which order turns are read.
+/// The order of a list of turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// From the first on.
+    /// From the first turn.
     #[default]
     OldestFirst,
-    /// From the last back.
+    /// From the last turn backwards.
     NewestFirst,
 }
 
-/// From one instant to another, both included; one that is not there sets no limit.
+/// A range of time with inclusive bounds. A missing bound doesn't limit it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Between {
-    /// The first.
+pub struct TimeRange {
+    /// The start.
     pub from: Option<Timestamp>,
-    /// The last.
+    /// The end.
     pub to: Option<Timestamp>,
 }
 
-impl Between {
-    /// Whether an instant lies there.
+impl TimeRange {
+    /// Returns true if a time is in the range.
     #[must_use]
-    pub fn holds(&self, at: Timestamp) -> bool {
+    pub fn contains(&self, at: Timestamp) -> bool {
         self.from.is_none_or(|from| from <= at) && self.to.is_none_or(|to| at <= to)
     }
 }
 
-/// One page of a longer list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Where the next page begins; none when this was the last.
+    /// The start of the next page. `None` on the last page.
     pub next: Option<String>,
 }
 
@@ -204,8 +205,8 @@ pub struct Page<T> {
 pub struct Record {
     /// The head.
     pub turn: Turn,
-    /// What is kept of its request.
+    /// The details of its request.
     pub request: RequestDetail,
-    /// What came of it, once it is finalized.
+    /// Its result, once the turn is finalized.
     pub result: Option<ResultDetail>,
 }

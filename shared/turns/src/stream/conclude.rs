@@ -1,16 +1,16 @@
-//! How a stream ends: what is left of the answer, then the result. Pure.
+//! The end of a stream: the remainder of the answer, then the result.
 
 use contracts::{
     Error,
     stream::{Delta, Event, Kind, Reset, ResetReason},
 };
-use protocol::place::{Place, Segment};
+use protocol::stream_position::{Segment, StreamPosition};
 
 use super::writer::utf16_length;
 use agent::outcome::Response;
 
-/// Why what was shown is taken back at the end.
-fn why(response: &Response, answer: &str) -> ResetReason {
+/// Returns the reason for a reset at the end of a stream.
+fn reset_reason(response: &Response, answer: &str) -> ResetReason {
     match (answer.is_empty(), response.error_code.is_some()) {
         (false, _) => ResetReason::Replaced,
         (true, true) => ResetReason::Failed,
@@ -18,46 +18,57 @@ fn why(response: &Response, answer: &str) -> ResetReason {
     }
 }
 
-/// The last events for a reader who stands at `place`: after the last reset the deltas concatenate to
-/// the answer, of which a turn that did not complete has none.
-pub(super) fn conclude(place: Option<Place>, round: u32, response: &Response) -> Vec<Event> {
-    let answer = response.answer().unwrap_or_default();
+/// Returns the last events for a reader at `position`. The deltas after the last reset form the answer, which is
+/// empty for a turn that didn't complete.
+pub(super) fn conclude(position: Option<StreamPosition>, round: u32, response: &Response) -> Vec<Event> {
+    let answer = response.answer_text().unwrap_or_default();
     let mut events = Vec::new();
     let epilogue = Segment::epilogue(round);
-    match rest(place, [response.segment, Some(epilogue)], &answer) {
+    match remainder(position, [response.segment, Some(epilogue)], &answer) {
         Some((_, "")) => {}
-        Some((from, rest)) => {
+        Some((from, remainder)) => {
             let index = utf16_length(answer.get(..from.offset).unwrap_or_default());
-            events.push(delta(from, index, rest));
+            events.push(delta(from, index, remainder));
         }
         None => {
-            let start = Place::start(epilogue);
-            events
-                .extend(place.is_some_and(Place::shows_text).then_some(reset(start, why(response, &answer))));
+            let start = StreamPosition::start(epilogue);
+            events.extend(
+                position
+                    .is_some_and(StreamPosition::has_text)
+                    .then_some(reset(start, reset_reason(response, &answer))),
+            );
             events.extend((!answer.is_empty()).then(|| delta(start, 0, &answer)));
         }
     }
-    events.push(Event { id: Some(Place::result(round).id()), kind: Kind::Result(response.body.clone()) });
+    events.push(Event {
+        id: Some(StreamPosition::result(round).event_id()),
+        kind: Kind::Result(response.body.clone()),
+    });
     events
 }
 
-/// How a stream ends that has begun and is refused: that is no event of the turn, so its place is none.
-pub(super) fn refuse(refused: Error) -> Event {
-    Event { id: None, kind: Kind::Result(Response::error(refused).body) }
+/// Returns the last event of a stream whose request is rejected after it began. It isn't an event of the turn, so it
+/// has no position.
+pub(super) fn refusal_event(error: Error) -> Event {
+    Event { id: None, kind: Kind::Result(Response::error(error).body) }
 }
 
-/// What the reader lacks, if what it got is the beginning of the answer: the segment that became it, or
-/// an earlier connection's end.
-fn rest(place: Option<Place>, of_answer: [Option<Segment>; 2], answer: &str) -> Option<(Place, &str)> {
-    let place = place.filter(|place| of_answer.contains(&Some(place.segment)))?;
-    Some((place, answer.get(place.offset..)?))
+/// Returns the part of the answer that the reader lacks, if the reader has a prefix of it: from the segment that
+/// became the answer, or from the end of an earlier connection.
+fn remainder(
+    position: Option<StreamPosition>,
+    answer_segments: [Option<Segment>; 2],
+    answer: &str,
+) -> Option<(StreamPosition, &str)> {
+    let position = position.filter(|position| answer_segments.contains(&Some(position.segment)))?;
+    Some((position, answer.get(position.offset..)?))
 }
 
-fn reset(start: Place, reason: ResetReason) -> Event {
-    Event { id: Some(start.id()), kind: Kind::Reset(Reset { reason: Some(reason) }) }
+fn reset(start: StreamPosition, reason: ResetReason) -> Event {
+    Event { id: Some(start.event_id()), kind: Kind::Reset(Reset { reason: Some(reason) }) }
 }
 
-fn delta(from: Place, index: u64, text: &str) -> Event {
-    let ends = Place { offset: from.offset + text.len(), ..from };
-    Event { id: Some(ends.id()), kind: Kind::Delta(Delta { index, text: text.to_owned() }) }
+fn delta(from: StreamPosition, index: u64, text: &str) -> Event {
+    let end = StreamPosition { offset: from.offset + text.len(), ..from };
+    Event { id: Some(end.event_id()), kind: Kind::Delta(Delta { index, text: text.to_owned() }) }
 }

@@ -1,6 +1,6 @@
-//! The half of a stream that a connection reads.
+//! The reading half of a stream.
 
-use protocol::place::Place;
+use protocol::stream_position::StreamPosition;
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use contracts::stream::Event;
@@ -12,14 +12,14 @@ use futures::{
 
 use super::{
     Writer,
-    conclude::{conclude, refuse},
+    conclude::{conclude, refusal_event},
     writer::Cursor,
 };
 use crate::refusal::Refusal;
 use agent::outcome::Response;
 
-/// The rest of a stream: deltas and resets as they come, then exactly one result. It ends without one
-/// when the turn outlasts the wait of this connection: whoever wants the rest comes back.
+/// The rest of a stream: deltas and resets, then exactly one result. It ends without a result if the turn outlasts
+/// this connection, and the client has to reconnect.
 pub type Events = BoxStream<'static, Event>;
 
 /// A stream as one connection reads it.
@@ -29,79 +29,83 @@ pub struct Feed {
     cursor: Cursor,
 }
 
-/// How long a connection is left without a byte.
+/// The most time until a response begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// Until a stream begins though there is no event yet.
+pub struct StartTimeouts {
+    /// For a stream without an event.
     pub streamed: Duration,
-    /// Until an answer that isn't streamed begins though it is not there yet.
+    /// For a response that isn't streamed and isn't ready.
     pub buffered: Duration,
 }
 
-/// How an answer begins.
-pub enum Opened<F> {
-    /// Whole: it isn't streamed.
-    Answered(Response),
-    /// The request was refused before anything was told.
+/// The start of a response.
+pub enum ResponseStart<F> {
+    /// The response is complete and isn't streamed.
+    Complete(Response),
+    /// The request was rejected before the response began.
     Refused(Refusal),
-    /// It isn't streamed, and still worked on.
-    Late(F),
-    /// It is streamed.
+    /// The response isn't streamed and isn't ready.
+    Pending(F),
+    /// The response is streamed.
     Streaming(Events),
-    /// It is streamed, and the client has seen its end before: there is no more, but this is what it was.
-    Seen(Response),
+    /// The response is streamed and the client already has its end. Carries the complete response.
+    AlreadyDelivered(Response),
 }
 
 impl Feed {
-    pub(super) fn new(writer: Arc<Writer>, seen: Option<Place>) -> Self {
+    pub(super) fn new(writer: Arc<Writer>, seen: Option<StreamPosition>) -> Self {
         Self { writer, cursor: Cursor::after(seen) }
     }
 
-    /// Waits for what tells how the answer has to begin: the first event, its end, or `patience`.
+    /// Waits until the kind of response is known: for the first event, the end, or a timeout.
     ///
-    /// `work` is what writes into the other half. It has to go on by itself, whether this is polled or
-    /// not: a client that goes away ends no turn.
-    pub async fn answer<F>(mut self, mut work: F, patience: Patience) -> Opened<F>
+    /// `work` writes into the other half. It must make progress on its own, because a client that disconnects must
+    /// not end the turn.
+    pub async fn start<F>(mut self, mut work: F, timeouts: StartTimeouts) -> ResponseStart<F>
     where
         F: Future<Output = Result<Response, Refusal>> + Unpin + Send + 'static,
     {
-        // Whether a continuation is streamed is known once its turn was read, long before that.
-        let known = patience.streamed.min(patience.buffered);
-        let waits = [known, patience.buffered.saturating_sub(known)];
+        // A continuation knows that it is streamed once its turn has been read, long before this timeout.
+        let first_wait = timeouts.streamed.min(timeouts.buffered);
+        let waits = [first_wait, timeouts.buffered.saturating_sub(first_wait)];
         for wait in waits {
             match tokio::time::timeout(wait, self.first(&mut work)).await {
-                Ok(First::Event(event)) => return Opened::Streaming(self.events(vec![event], work)),
-                Ok(First::Ended(ended)) => return self.ended(ended),
+                Ok(FirstItem::Event(event)) => {
+                    return ResponseStart::Streaming(self.events(vec![event], work));
+                }
+                Ok(FirstItem::End(end)) => return self.end(end),
                 Err(_) if self.writer.is_streamed() => {
-                    return Opened::Streaming(self.events(Vec::new(), work));
+                    return ResponseStart::Streaming(self.events(Vec::new(), work));
                 }
                 Err(_) => {}
             }
         }
-        Opened::Late(work)
+        ResponseStart::Pending(work)
     }
 
-    async fn first<F>(&mut self, work: &mut F) -> First
+    async fn first<F>(&mut self, work: &mut F) -> FirstItem
     where
         F: Future<Output = Result<Response, Refusal>> + Unpin,
     {
         let event = self.next().boxed();
         match select(event, work).await {
-            Either::Left((event, _)) => First::Event(event),
-            Either::Right((ended, _)) => First::Ended(ended),
+            Either::Left((event, _)) => FirstItem::Event(event),
+            Either::Right((end, _)) => FirstItem::End(end),
         }
     }
 
-    fn ended<F>(self, ended: Result<Response, Refusal>) -> Opened<F> {
+    fn end<F>(self, end: Result<Response, Refusal>) -> ResponseStart<F> {
         let streamed = self.writer.is_streamed();
-        match ended {
-            Ok(response) if !streamed => Opened::Answered(response),
-            Ok(response) if self.cursor.place == Some(Place::result(self.writer.round())) => {
-                Opened::Seen(response)
+        match end {
+            Ok(response) if !streamed => ResponseStart::Complete(response),
+            Ok(response) if self.cursor.position == Some(StreamPosition::result(self.writer.round())) => {
+                ResponseStart::AlreadyDelivered(response)
             }
-            Ok(response) => Opened::Streaming(stream::iter(self.conclude(&response)).boxed()),
-            Err(Refusal::TurnInProgress { .. }) if streamed => Opened::Streaming(stream::empty().boxed()),
-            Err(refusal) => Opened::Refused(refusal),
+            Ok(response) => ResponseStart::Streaming(stream::iter(self.conclude(&response)).boxed()),
+            Err(Refusal::TurnInProgress { .. }) if streamed => {
+                ResponseStart::Streaming(stream::empty().boxed())
+            }
+            Err(refusal) => ResponseStart::Refused(refusal),
         }
     }
 
@@ -115,9 +119,9 @@ impl Feed {
                 return Some((event, (feed, work, ready)));
             }
             match feed.first(work.as_mut()?).await {
-                First::Event(event) => Some((event, (feed, work, ready))),
-                First::Ended(ended) => {
-                    ready.extend(feed.last(ended));
+                FirstItem::Event(event) => Some((event, (feed, work, ready))),
+                FirstItem::End(end) => {
+                    ready.extend(feed.final_events(end));
                     Some((ready.pop_front()?, (feed, None, ready)))
                 }
             }
@@ -125,21 +129,21 @@ impl Feed {
         rest.boxed()
     }
 
-    /// The events of the end. A refusal after the first event is told as a result; a turn that outlasts
-    /// this connection has none yet.
-    fn last(&self, ended: Result<Response, Refusal>) -> Vec<Event> {
-        match ended {
+    /// Returns the final events. A rejection after the first event becomes a result. A turn that outlasts this
+    /// connection has no result yet.
+    fn final_events(&self, end: Result<Response, Refusal>) -> Vec<Event> {
+        match end {
             Ok(response) => self.conclude(&response),
             Err(Refusal::TurnInProgress { .. }) => Vec::new(),
-            Err(refusal) => vec![refuse(refusal.error())],
+            Err(refusal) => vec![refusal_event(refusal.error())],
         }
     }
 
     fn conclude(&self, response: &Response) -> Vec<Event> {
-        conclude(self.cursor.place, self.writer.round(), response)
+        conclude(self.cursor.position, self.writer.round(), response)
     }
 
-    /// The next delta or reset; waits until there is one. Nothing is lost when it is dropped.
+    /// Waits for the next delta or reset. Cancel safe.
     async fn next(&mut self) -> Event {
         loop {
             if let Some(event) = self.writer.next(&mut self.cursor) {
@@ -150,7 +154,7 @@ impl Feed {
     }
 }
 
-enum First {
+enum FirstItem {
     Event(Event),
-    Ended(Result<Response, Refusal>),
+    End(Result<Response, Refusal>),
 }

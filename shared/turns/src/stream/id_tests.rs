@@ -1,4 +1,4 @@
-//! Every event of a turn's whole life has an id of its own, and later ones have greater ids.
+//! Every event of a turn has a unique id, and ids increase.
 
 use contracts::{
     ErrorCode, Fingerprint, Timestamp,
@@ -7,15 +7,15 @@ use contracts::{
 use proptest::{prelude::*, sample::select};
 use protocol::{
     id::AttemptId,
-    place::Place,
+    stream_position::StreamPosition,
     timing::Timing,
     transition::{
         resume::resume,
         settle::{end, settle},
         suspend::suspend,
-        take::{Purpose, take},
+        take_over::{Purpose, take_over},
     },
-    turn::{Reason, State, Turn, Verdict},
+    turn::{EndReason, State, Turn, Verdict},
 };
 
 use super::{
@@ -25,7 +25,7 @@ use super::{
 };
 use agent::outcome::Response;
 
-/// What befalls a turn on its way.
+/// Something that happens to a turn.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Write,
@@ -39,22 +39,22 @@ enum End {
     Completed,
     Failed,
     StorageUnavailable,
-    /// From outside while it runs.
+    /// By a user, while the turn runs.
     Cancelled,
     Abandoned,
-    /// From outside while it awaits tool results.
-    WhileItAwaits(Reason),
+    /// By a user, while the turn awaits tool results.
+    WhileItAwaits(EndReason),
 }
 
-/// A turn, and all that a client sees of it that misses nothing.
+/// A turn, and everything that a client sees of it that misses nothing.
 struct Life {
     turn: Turn,
     now: Timestamp,
     attempts: u32,
-    /// What the attempt writes into.
+    /// The current attempt's writer.
     writer: Writer,
     cursor: Cursor,
-    /// What the attempt wrote since its last reset.
+    /// The attempt's text since its last reset.
     text: String,
     ids: Vec<Option<EventId>>,
 }
@@ -73,7 +73,7 @@ impl Life {
         let timing = Timing::default();
         match act {
             Act::Write => {
-                self.writer.text(&self.turn.key, "Some words. ");
+                self.writer.push_text(&self.turn.key, "Some words. ");
                 self.text.push_str("Some words. ");
             }
             Act::ToolRound => self.reset(),
@@ -81,7 +81,7 @@ impl Life {
                 let State::Running { lease_ends, .. } = self.turn.state else { panic!("it runs") };
                 self.now = lease_ends.after(timing.lease);
                 let fresh = self.fresh();
-                let taken = take(&self.turn, fresh, Purpose::Retry, self.now, &timing);
+                let taken = take_over(&self.turn, fresh, Purpose::Retry, self.now, &timing);
                 let Ok(taken) = taken else { return };
                 self.turn = taken.after;
                 self.connect();
@@ -89,7 +89,7 @@ impl Life {
             Act::Suspend => {
                 self.reset();
                 self.suspend();
-                let results = Fingerprint::of_bytes(&self.attempts.to_be_bytes());
+                let results = Fingerprint::hash_bytes(&self.attempts.to_be_bytes());
                 let fresh = self.fresh();
                 let resumed = resume(&self.turn, fresh, results, self.now, &timing).unwrap();
                 self.turn = resumed.after;
@@ -100,12 +100,12 @@ impl Life {
     }
 
     fn suspend(&mut self) {
-        let deadline = self.now.after(Timing::default().longest_tool_wait);
+        let deadline = self.now.after(Timing::default().max_tool_wait);
         self.turn = suspend(&self.turn, self.turn.attempt.clone(), deadline).unwrap().after;
         self.tell(&Response::error(ErrorCode::Internal.into()));
     }
 
-    /// The turn ends, and whoever is connected is told.
+    /// Ends the turn and tells the connected client.
     fn end(&mut self, how: End) {
         let timing = Timing::default();
         let writer = self.turn.attempt.clone();
@@ -120,25 +120,28 @@ impl Life {
                 (settled(self, Verdict::Failed { writer }), error)
             }
             End::StorageUnavailable => {
-                let reason = Reason::StorageUnavailable;
-                (settled(self, Verdict::Ended(reason)), Response::ended(reason))
+                let reason = EndReason::StorageUnavailable;
+                (settled(self, Verdict::Ended(reason)), Response::from_end_reason(reason))
             }
             End::Cancelled => {
-                let ended = end(&self.turn, Reason::Cancelled, self.now, &timing);
-                (ended, Response::ended(Reason::Cancelled))
+                let ended = end(&self.turn, EndReason::Cancelled, self.now, &timing);
+                (ended, Response::from_end_reason(EndReason::Cancelled))
             }
             End::Abandoned => {
                 let State::Running { lease_ends, .. } = self.turn.state else { panic!("it runs") };
                 self.now = lease_ends.after(timing.lease);
                 let fresh = self.fresh();
-                let taken = take(&self.turn, fresh, Purpose::Salvage, self.now, &timing).unwrap();
+                let taken = take_over(&self.turn, fresh, Purpose::Salvage, self.now, &timing).unwrap();
                 self.turn = taken.after;
-                (settled(self, Verdict::Ended(Reason::Abandoned)), Response::ended(Reason::Abandoned))
+                (
+                    settled(self, Verdict::Ended(EndReason::Abandoned)),
+                    Response::from_end_reason(EndReason::Abandoned),
+                )
             }
             End::WhileItAwaits(reason) => {
                 self.reset();
                 self.suspend();
-                (end(&self.turn, reason, self.now, &timing), Response::ended(reason))
+                (end(&self.turn, reason, self.now, &timing), Response::from_end_reason(reason))
             }
         };
         self.turn = ended.unwrap().after;
@@ -152,7 +155,7 @@ impl Life {
     }
 
     fn connect(&mut self) {
-        self.writer = Writer::new(true, self.cursor.place);
+        self.writer = Writer::new(true, self.cursor.position);
         self.writer.begin(&self.turn);
         self.text.clear();
     }
@@ -164,10 +167,10 @@ impl Life {
     }
 
     fn tell(&mut self, response: &Response) {
-        self.writer.of(&self.turn);
-        let told: Vec<Event> = conclude(self.cursor.place, self.writer.round(), response);
-        self.ids.extend(told.iter().map(|event| event.id));
-        let last = self.ids.last().copied().flatten().map(Place::from);
+        self.writer.set_round(&self.turn);
+        let events: Vec<Event> = conclude(self.cursor.position, self.writer.round(), response);
+        self.ids.extend(events.iter().map(|event| event.id));
+        let last = self.ids.last().copied().flatten().map(StreamPosition::from);
         self.cursor = Cursor::after(last);
     }
 
@@ -178,14 +181,14 @@ impl Life {
 }
 
 fn ends() -> impl Strategy<Value = End> {
-    let awaiting = select(vec![Reason::Cancelled, Reason::Superseded, Reason::ToolDeadline]);
+    let awaiting = select(vec![EndReason::Cancelled, EndReason::Superseded, EndReason::ToolDeadline]);
     let running = vec![End::Completed, End::Failed, End::StorageUnavailable, End::Cancelled, End::Abandoned];
     prop_oneof![5 => select(running), 3 => awaiting.prop_map(End::WhileItAwaits)]
 }
 
 proptest! {
     #[test]
-    fn every_event_of_a_turns_whole_life_has_an_id_of_its_own_and_greater_than_the_one_before(
+    fn event_ids_of_a_turn_are_unique_and_increase(
         acts in prop::collection::vec(
             select(vec![Act::Write, Act::Write, Act::ToolRound, Act::TakeOver, Act::Suspend]), 0..30
         ),

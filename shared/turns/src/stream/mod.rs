@@ -1,14 +1,14 @@
-//! A turn's stream: its answer while it is written (AGN-034 §4.7).
+//! A turn's stream: its answer while it is written.
 //!
-//! The flows write into a [`Writer`], a connection reads from its [`Feed`]. There is no queue between
-//! them: a reader that is slow gets fewer and longer deltas, one that is gone costs nothing, and neither
-//! delays the turn. Text that may still be replaced is held back by the agent's guard, so that
-//! the deltas since the last reset are always the beginning of the answer, if they are of it at all.
+//! The flows write into a [`Writer`], and a connection reads from its [`Feed`]. There is no queue between them: a
+//! slow reader gets fewer and longer deltas, a disconnected one costs nothing, and neither delays the turn. The
+//! agent's output filter holds back text that may still be replaced. So the deltas since the last reset are always a
+//! prefix of the answer, if they belong to it at all.
 //!
-//! Every event has a [`Place`]: which attempt wrote it, between which resets, and how many bytes into
-//! that text it ends. That makes ids the same on every connection, and lets a reader go on where
-//! another connection broke off: from [checkpoints](crate::checkpoint::Checkpoint) while the turn runs, and from
-//! the stored response afterwards. Deliberately absent: how events are written as bytes, and heartbeats.
+//! Every event has a [`StreamPosition`]: the attempt that wrote it, the resets around it, and the byte offset at
+//! which it ends. So ids are the same on every connection, and a reader can resume where another connection ended. It
+//! reads [checkpoints](crate::checkpoint::Checkpoint) while the turn runs, and the stored response afterwards.
+//! Deliberately absent: the encoding of events, and heartbeats.
 
 mod conclude;
 mod feed;
@@ -18,19 +18,19 @@ mod id_tests;
 mod tests;
 mod writer;
 
-use protocol::place::Place;
+use protocol::stream_position::StreamPosition;
 use std::sync::Arc;
 
 use contracts::stream::EventId;
 
-pub use feed::{Events, Feed, Opened, Patience};
+pub use feed::{Events, Feed, ResponseStart, StartTimeouts};
 pub use writer::Writer;
 
-/// Both halves of a stream. `streamed` says whether the client asked for one; `after` is the last event
-/// that it has seen.
+/// Creates both halves of a stream. Set `streamed` if the client asked for a stream. `after` is the last event that
+/// the client has.
 #[must_use]
 pub fn open(streamed: bool, after: Option<EventId>) -> (Arc<Writer>, Feed) {
-    let seen = after.map(Place::from);
+    let seen = after.map(StreamPosition::from);
     let writer = Arc::new(Writer::new(streamed, seen));
     (Arc::clone(&writer), Feed::new(writer, seen))
 }

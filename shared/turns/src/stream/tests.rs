@@ -1,11 +1,11 @@
-//! Whatever is cut, killed and read again: a client ends with the answer.
+//! A client always ends up with the answer, whatever is cut, killed and read again.
 
 use crate::checkpoint::Checkpoint;
 use agent::answer::embedded_link;
-use protocol::place::Segment;
+use protocol::stream_position::Segment;
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent::guard::guard;
+use agent::output_filter::filter_text;
 use contracts::{
     AgentExecuteResponse, Error, ErrorCode, Fingerprint, Timestamp,
     id::{OrgId, SessionId, TurnId, UserId},
@@ -25,7 +25,7 @@ use protocol::{
 
 const NOW: i64 = 1_000_000;
 
-/// A turn that its so-manieth attempt works on.
+/// A turn in its nth attempt.
 pub(super) fn turn(attempts: usize) -> Turn {
     let session = SessionKey { org: OrgId::new("o").unwrap(), session: SessionId::new("s").unwrap() };
     let now = Timestamp::from_millis(NOW);
@@ -34,30 +34,30 @@ pub(super) fn turn(attempts: usize) -> Turn {
     Turn {
         key: session.turn(TurnId::new("t").unwrap()),
         sequence: 1,
-        after: protocol::line::After::turn(0),
-        offset: 0,
-        fingerprint: Fingerprint::of_bytes(b"asked"),
-        request_by: None,
+        parent: protocol::ancestry::ParentRef::in_session(0),
+        base_depth: 0,
+        fingerprint: Fingerprint::hash_bytes(b"asked"),
+        submission_id: None,
         requested_by: UserId::new("ada").unwrap(),
         created: now,
         mode: "general".to_owned(),
-        chain: protocol::chain::Start::First,
+        chain: protocol::chain::ChainStart::First,
         takeovers: 0,
         suspended_by: None,
         attempt: AttemptId::new("a0".to_owned()),
         due: None,
         streamed: true,
-        accepted: None,
+        accepted_results: None,
         ended_by: None,
-        recorded: None,
-        shown: None,
+        last_step: None,
+        checkpoint: None,
         state: State::Running { lease_ends: now, stage: Stage { round: 0, attempts } },
     }
 }
 
 pub(super) fn completed(text: &str, segment: Option<Segment>) -> Response {
     let key = turn(1).key;
-    let guarded = guard(text, |blob| embedded_link(&key, blob));
+    let guarded = filter_text(text, |blob| embedded_link(&key, blob));
     let answer = Final {
         metadata: Metadata {
             session_id: key.session.session,
@@ -71,11 +71,11 @@ pub(super) fn completed(text: &str, segment: Option<Segment>) -> Response {
         usage: None,
     };
     Outcome::completed(AgentExecuteResponse::Final(answer), Report::default(), None)
-        .streamed(segment)
+        .with_segment(segment)
         .response
 }
 
-/// What a client makes of its events.
+/// The client's state after the events it has read.
 #[derive(Debug, Default)]
 struct Client {
     last: Option<EventId>,
@@ -104,9 +104,9 @@ impl Client {
         }
     }
 
-    /// A connection that goes on after the last event.
+    /// A new connection that resumes after the last event.
     fn cursor(&self) -> Cursor {
-        Cursor::after(self.last.map(Place::from))
+        Cursor::after(self.last.map(StreamPosition::from))
     }
 }
 
@@ -114,7 +114,7 @@ impl Client {
 enum Step {
     /// The model writes.
     Write(String),
-    /// What the turn is at is said.
+    /// A status is written.
     Say,
     /// A tool round begins.
     Round,
@@ -124,9 +124,9 @@ enum Step {
     Save,
     /// A file that the text links to is stored.
     Store,
-    /// The client reads so many events.
+    /// The client reads this many events.
     Read(usize),
-    /// The connection breaks; the client follows from elsewhere.
+    /// The connection breaks, and the client resumes elsewhere.
     Cut,
 }
 
@@ -154,11 +154,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..60)
 }
 
-/// Where the client reads.
+/// The writer that the client reads from.
 enum Source {
-    /// In the process that works on the turn.
+    /// The one of the process that runs the turn.
     Ours,
-    /// Elsewhere, from checkpoints.
+    /// One elsewhere that follows the checkpoints.
     Follower(Box<Writer>),
 }
 
@@ -168,9 +168,9 @@ struct Playback {
     source: Source,
     cursor: Cursor,
     client: Client,
-    saved: Option<Place>,
-    checkpoints: BTreeMap<Place, Checkpoint>,
-    /// Hashes of the files that are there.
+    saved: Option<StreamPosition>,
+    checkpoints: BTreeMap<StreamPosition, Checkpoint>,
+    /// Hashes of the stored files.
     stored: BTreeSet<String>,
     written: String,
 }
@@ -195,7 +195,7 @@ impl Playback {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Write(piece) => {
-                self.writer.text(&turn(1).key, piece);
+                self.writer.push_text(&turn(1).key, piece);
                 self.written.push_str(piece);
             }
             Step::Say => self.writer.status(&turn(self.attempts), 1, Phase::Thinking),
@@ -208,7 +208,7 @@ impl Playback {
                 self.attempts += 1;
                 self.saved = None;
                 self.written.clear();
-                self.writer = Writer::new(true, self.client.last.map(Place::from));
+                self.writer = Writer::new(true, self.client.last.map(StreamPosition::from));
                 self.writer.begin(&turn(self.attempts));
                 match (&self.source, ours) {
                     (_, true) => {
@@ -222,15 +222,15 @@ impl Playback {
             Step::Save => {
                 let now = Timestamp::from_millis(NOW);
                 if let Some(checkpoint) = self.writer.checkpoint(&turn(1).key, self.saved, now) {
-                    self.saved = Some(checkpoint.ends);
-                    self.checkpoints.insert(checkpoint.ends, checkpoint);
+                    self.saved = Some(checkpoint.end);
+                    self.checkpoints.insert(checkpoint.end, checkpoint);
                 }
             }
             Step::Store => {
                 if let Some((number, file)) = self.writer.next_unstored() {
                     let payload::Kind::File { address, .. } = file.payload.kind else { panic!("a file") };
                     self.stored.insert(address.to_string());
-                    self.writer.stored(number);
+                    self.writer.mark_stored(number);
                 }
             }
             Step::Read(events) => self.read(*events),
@@ -239,7 +239,8 @@ impl Playback {
     }
 
     fn follow(&mut self) {
-        self.source = Source::Follower(Box::new(Writer::new(true, self.client.last.map(Place::from))));
+        self.source =
+            Source::Follower(Box::new(Writer::new(true, self.client.last.map(StreamPosition::from))));
         self.cursor = self.client.cursor();
     }
 
@@ -247,8 +248,8 @@ impl Playback {
         let writer = match &self.source {
             Source::Ours => &self.writer,
             Source::Follower(writer) => {
-                let after = writer.read_up_to();
-                for (_, checkpoint) in self.checkpoints.iter().filter(|(ends, _)| Some(**ends) > after) {
+                let after = writer.last_position();
+                for (_, checkpoint) in self.checkpoints.iter().filter(|(end, _)| Some(**end) > after) {
                     writer.relay(checkpoint);
                 }
                 writer
@@ -264,13 +265,13 @@ impl Playback {
         }
     }
 
-    /// The turn ends; the connection breaks once more after so many events of the end.
+    /// Ends the turn. The connection breaks once more after this many of the final events.
     fn end(mut self, response: &Response, cut: usize) -> Client {
-        for event in conclude(self.cursor.place, 0, response).iter().take(cut) {
+        for event in conclude(self.cursor.position, 0, response).iter().take(cut) {
             self.client.take(event);
         }
         if self.client.results.is_empty() {
-            for event in conclude(self.client.cursor().place, 0, response) {
+            for event in conclude(self.client.cursor().position, 0, response) {
                 self.client.take(&event);
             }
         }
@@ -282,18 +283,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(700))]
 
     #[test]
-    fn a_client_ends_with_the_answer(steps in steps(), cut in 0_usize..4) {
+    fn client_ends_with_the_answer(steps in steps(), cut in 0_usize..4) {
         let mut playback = Playback::new();
         steps.iter().for_each(|step| playback.step(step));
         let response = completed(&playback.written, playback.writer.segment());
-        let expected = guard(&playback.written, |blob| embedded_link(&turn(1).key, blob)).text;
+        let expected = filter_text(&playback.written, |blob| embedded_link(&turn(1).key, blob)).text;
         let client = playback.end(&response, cut);
         prop_assert_eq!(client.text, expected);
         prop_assert_eq!(client.results, [response.body.get()]);
     }
 
     #[test]
-    fn a_client_of_a_turn_that_failed_ends_with_no_text(steps in steps(), cut in 0_usize..4) {
+    fn client_of_failed_turn_ends_without_text(steps in steps(), cut in 0_usize..4) {
         let mut playback = Playback::new();
         steps.iter().for_each(|step| playback.step(step));
         let response = Response::error(Error::from(ErrorCode::ModelUnavailable));
@@ -303,7 +304,7 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_that_another_attempt_gave_replaces_what_was_shown(steps in steps(), cut in 0_usize..4) {
+    fn answer_of_another_attempt_replaces_shown_text(steps in steps(), cut in 0_usize..4) {
         let mut playback = Playback::new();
         steps.iter().for_each(|step| playback.step(step));
         let client = playback.end(&completed("Quite another answer.", None), cut);
@@ -311,7 +312,7 @@ proptest! {
     }
 
     #[test]
-    fn a_client_may_say_any_last_event_id(
+    fn client_may_send_any_last_event_id(
         steps in steps(),
         id in (0..=EventId::MAX.get()).prop_map(|id| EventId::new(id).unwrap()),
     ) {
@@ -324,48 +325,48 @@ proptest! {
 }
 
 #[test]
-fn a_long_answer_costs_a_piece_no_more_than_a_short_one() {
+fn delta_cost_is_independent_of_answer_length() {
     let writer = Writer::new(true, None);
     writer.begin(&turn(1));
     let mut cursor = Cursor::after(None);
     let mut client = Client::default();
     let paragraph = "Some words of an answer that goes on for very long, again and again.\n\n";
     for _ in 0..20_000 {
-        writer.text(&turn(1).key, paragraph);
+        writer.push_text(&turn(1).key, paragraph);
         while let Some(event) = writer.next(&mut cursor) {
             client.take(&Event { id: event.id, kind: Kind::Reset(Reset::default()) });
         }
     }
-    assert_eq!(cursor.place.unwrap().offset, 20_000 * paragraph.len());
+    assert_eq!(cursor.position.unwrap().offset, 20_000 * paragraph.len());
 }
 
 #[test]
-fn nothing_is_kept_for_whoever_wants_no_stream() {
+fn silent_writer_keeps_nothing() {
     let writer = Writer::silent();
     writer.begin(&turn(1));
-    writer.text(&turn(1).key, "Some words. ");
+    writer.push_text(&turn(1).key, "Some words. ");
     assert_eq!(writer.checkpoint(&turn(1).key, None, Timestamp::from_millis(NOW)), None);
     assert_eq!(writer.segment(), None);
 }
 
-/// What a reader of this writer gets next, in short.
+/// Returns the next events for a reader of this writer, abbreviated.
 fn read(writer: &Writer, cursor: &mut Cursor) -> Vec<String> {
-    let told = |event: Event| match event.kind {
+    let texts = |event: Event| match event.kind {
         Kind::Delta(delta) => delta.text,
         Kind::Reset(Reset { reason }) => format!("{reason:?}"),
         Kind::Status(Status { phase, attempt, round, .. }) => format!("{phase:?} {attempt} {round:?}"),
         Kind::Result(_) => "result".to_owned(),
     };
-    std::iter::from_fn(|| writer.next(cursor)).map(told).collect()
+    std::iter::from_fn(|| writer.next(cursor)).map(texts).collect()
 }
 
 #[test]
-fn statuses_come_where_they_were_said_and_each_once() {
+fn statuses_arrive_in_place_and_once() {
     let (writer, mut cursor) = (Writer::new(true, None), Cursor::after(None));
     writer.status(&turn(1), 1, Phase::Retrieving);
     writer.begin(&turn(1));
     writer.status(&turn(1), 1, Phase::Thinking);
-    writer.text(&turn(1).key, "Let me look.\n\n");
+    writer.push_text(&turn(1).key, "Let me look.\n\n");
     assert_eq!(
         read(&writer, &mut cursor),
         ["Retrieving 1 Some(1)", "Thinking 1 Some(1)", "Let me look.\n\n"]
@@ -374,42 +375,42 @@ fn statuses_come_where_they_were_said_and_each_once() {
     writer.status(&turn(1), 1, Phase::Tool);
     assert_eq!(read(&writer, &mut cursor), ["Some(Tools)", "Tool 1 Some(1)"]);
     writer.status(&turn(1), 2, Phase::Thinking);
-    writer.text(&turn(1).key, "There.\n\n");
+    writer.push_text(&turn(1).key, "There.\n\n");
     assert_eq!(read(&writer, &mut cursor), ["Thinking 1 Some(2)", "There.\n\n"]);
     assert_eq!(read(&writer, &mut cursor), [""; 0]);
 }
 
 #[test]
-fn a_reader_that_is_slow_is_told_the_newest_statuses_alone() {
+fn slow_reader_gets_only_newest_statuses() {
     let (writer, mut cursor) = (Writer::new(true, None), Cursor::after(None));
     writer.begin(&turn(1));
     for round in 1..=1_000 {
         writer.status(&turn(1), round, Phase::Thinking);
     }
-    let told = read(&writer, &mut cursor);
-    assert!((65..=128).contains(&told.len()), "{}", told.len());
-    assert_eq!(told.last().unwrap(), "Thinking 1 Some(1000)");
+    let texts = read(&writer, &mut cursor);
+    assert!((65..=128).contains(&texts.len()), "{}", texts.len());
+    assert_eq!(texts.last().unwrap(), "Thinking 1 Some(1000)");
 }
 
 #[test]
-fn a_reset_says_why_on_every_connection() {
+fn reset_reason_is_sent_on_every_connection() {
     let (writer, mut cursor) = (Writer::new(true, None), Cursor::after(None));
     writer.begin(&turn(1));
-    writer.text(&turn(1).key, "First.\n\n");
+    writer.push_text(&turn(1).key, "First.\n\n");
     assert_eq!(read(&writer, &mut cursor), ["First.\n\n"]);
     let seen = cursor;
     writer.reset(ResetReason::Retry);
-    writer.text(&turn(1).key, "Second.\n\n");
+    writer.push_text(&turn(1).key, "Second.\n\n");
     assert_eq!(read(&writer, &mut cursor), ["Some(Retry)", "Second.\n\n"]);
     let checkpoint = writer.checkpoint(&turn(1).key, None, Timestamp::from_millis(NOW)).unwrap();
-    let elsewhere = Writer::new(true, seen.place);
+    let elsewhere = Writer::new(true, seen.position);
     elsewhere.relay(&checkpoint);
-    assert_eq!(read(&elsewhere, &mut Cursor::after(seen.place)), ["Some(Retry)", "Second.\n\n"]);
-    let taken = Writer::new(true, cursor.place);
+    assert_eq!(read(&elsewhere, &mut Cursor::after(seen.position)), ["Some(Retry)", "Second.\n\n"]);
+    let taken = Writer::new(true, cursor.position);
     taken.begin(&turn(2));
-    assert_eq!(read(&taken, &mut Cursor::after(cursor.place)), ["Some(TakenOver)"]);
-    let failed = conclude(cursor.place, 0, &Response::error(ErrorCode::ModelUnavailable.into()));
+    assert_eq!(read(&taken, &mut Cursor::after(cursor.position)), ["Some(TakenOver)"]);
+    let failed = conclude(cursor.position, 0, &Response::error(ErrorCode::ModelUnavailable.into()));
     assert!(matches!(failed[0].kind, Kind::Reset(Reset { reason: Some(ResetReason::Failed) })), "{failed:?}");
-    let other = conclude(cursor.place, 0, &completed("Another.", None));
+    let other = conclude(cursor.position, 0, &completed("Another.", None));
     assert!(matches!(other[0].kind, Kind::Reset(Reset { reason: Some(ResetReason::Replaced) })), "{other:?}");
 }

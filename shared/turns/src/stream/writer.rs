@@ -1,8 +1,8 @@
-//! The half of a stream that the flows write.
+//! The writing half of a stream.
 
-use crate::checkpoint::{CHECKPOINT_LIFE, Checkpoint, MAX_CHECKPOINT_BYTES};
+use crate::checkpoint::{CHECKPOINT_TTL, Checkpoint, MAX_CHECKPOINT_BYTES};
 use agent::answer::{File, embedded, embedded_link};
-use protocol::place::{Place, Segment};
+use protocol::stream_position::{Segment, StreamPosition};
 use std::{
     collections::VecDeque,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,8 +10,8 @@ use std::{
 };
 
 use agent::{
-    guard::{Blob, Guarded, Stream},
     model::FunctionCall,
+    output_filter::{Blob, FilteredText, StreamFilter},
 };
 use contracts::{
     Timestamp,
@@ -24,10 +24,10 @@ use protocol::{
     turn::Turn,
 };
 
-/// The most statuses that wait for a reader: as many as a reply's calls that run, and those around them.
-const MOST_STATUSES: usize = 96;
+/// The most statuses to queue for a reader: enough for the parallel calls of a reply and the statuses around them.
+const MAX_STATUSES: usize = 96;
 
-/// What the answer looks like so far.
+/// The answer so far.
 #[derive(Debug)]
 pub struct Writer {
     state: Mutex<State>,
@@ -37,116 +37,117 @@ pub struct Writer {
 
 #[derive(Debug)]
 struct State {
-    /// Whether the client wants a stream at all.
+    /// Set if the client wants a stream.
     streamed: bool,
-    /// How often the turn was suspended before.
+    /// The number of earlier suspensions of the turn.
     round: u32,
-    /// Where the text begins: at the segment's start, unless another process wrote what comes before.
-    begins: Option<Place>,
-    /// Why the segment began, where that was by a reset.
+    /// The position at which the text begins. It is the segment's start, unless another process wrote the text before
+    /// it.
+    text_start: Option<StreamPosition>,
+    /// The reason for the reset that began the segment, if one did.
     reset: Option<ResetReason>,
-    /// What the turn was at, oldest first, for whoever has not been told.
-    statuses: VecDeque<Said>,
-    /// How many statuses there ever were.
-    said: u64,
-    /// The attempt of another process that was said to work on the turn.
-    followed: Option<AttemptId>,
-    /// How many UTF-16 code units of the segment come before the text.
+    /// Statuses that readers may not have yet, oldest first.
+    statuses: VecDeque<QueuedStatus>,
+    /// The total number of statuses.
+    status_count: u64,
+    /// The other process's attempt that was announced last.
+    announced_attempt: Option<AttemptId>,
+    /// The number of UTF-16 code units of the segment before the text.
     index: u64,
-    /// What is final of the segment's text, from there on.
+    /// The text of the segment that is final, from there on.
     text: String,
-    /// Files that the text links to and that are not stored yet: it is shown up to the first of them.
-    unstored: VecDeque<Unstored>,
-    /// How many files the text ever linked to.
+    /// Linked files that aren't stored yet. The text is visible up to the first of them.
+    unstored: VecDeque<PendingFile>,
+    /// The total number of linked files.
     files: u64,
-    /// What holds back the rest. Boxed, since it is most of a writer, and many a writer is silent.
-    guard: Box<Stream>,
-    /// Up to where checkpoints were read or the client has seen the stream.
-    read: Option<Place>,
+    /// The filter that holds back the rest. Boxed, since it is large and many writers are silent.
+    filter: Box<StreamFilter>,
+    /// The position up to which checkpoints were read, or up to which the client has the stream.
+    last_read: Option<StreamPosition>,
 }
 
 #[derive(Debug)]
-struct Unstored {
+struct PendingFile {
     number: u64,
-    /// How much of the text comes before the piece that links to it.
+    /// The length of the text before the piece that links to it.
     before: usize,
     file: File,
 }
 
-/// What the turn was at.
+/// A status with its place in the stream.
 #[derive(Debug)]
-struct Said {
+struct QueuedStatus {
     number: u64,
-    /// Where the text ended by then.
-    at: Option<Place>,
+    /// The end of the text at that time.
+    at: Option<StreamPosition>,
     status: Status,
 }
 
-/// Where a reader stands.
+/// A reader's position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
-    /// After the last event it got.
-    pub(super) place: Option<Place>,
-    /// How many UTF-16 code units of the segment it got, where that is known.
+    /// The position of the last event it got.
+    pub(super) position: Option<StreamPosition>,
+    /// The number of UTF-16 code units of the segment that it got, if known.
     pub(super) index: Option<u64>,
-    /// How many statuses it was told.
-    told: u64,
+    /// The number of statuses that it got.
+    statuses_seen: u64,
 }
 
 impl Cursor {
-    /// After this place.
-    pub(super) fn after(place: Option<Place>) -> Self {
-        Self { place, index: None, told: 0 }
+    /// Creates a cursor after a position.
+    pub(super) fn after(position: Option<StreamPosition>) -> Self {
+        Self { position, index: None, statuses_seen: 0 }
     }
 
-    fn moved(self, place: Place, index: u64) -> Self {
-        Self { place: Some(place), index: Some(index), ..self }
+    fn advanced(self, position: StreamPosition, index: u64) -> Self {
+        Self { position: Some(position), index: Some(index), ..self }
     }
 }
 
 impl Writer {
-    pub(super) fn new(streamed: bool, seen: Option<Place>) -> Self {
+    pub(super) fn new(streamed: bool, seen: Option<StreamPosition>) -> Self {
         let state = State {
             streamed,
             round: 0,
-            begins: None,
+            text_start: None,
             reset: None,
             statuses: VecDeque::new(),
-            said: 0,
-            followed: None,
+            status_count: 0,
+            announced_attempt: None,
             index: 0,
             text: String::new(),
             unstored: VecDeque::new(),
             files: 0,
-            guard: Box::default(),
-            read: seen,
+            filter: Box::default(),
+            last_read: seen,
         };
         Self { state: Mutex::new(state), changed: Notify::new(), embedded: Notify::new() }
     }
 
-    /// For whoever wants the answer at its end alone.
+    /// Creates a writer for a client that doesn't want a stream.
     #[must_use]
     pub fn silent() -> Self {
         Self::new(false, None)
     }
 
-    /// Whether the client wants a stream.
+    /// True if the client wants a stream.
     #[must_use]
     pub fn is_streamed(&self) -> bool {
         self.state().streamed
     }
 
-    /// A tool continuation is answered in the way its turn was started.
-    pub fn stream_as(&self, turn: &Turn) {
+    /// Streams a tool continuation if its turn was streamed.
+    pub fn inherit_streaming(&self, turn: &Turn) {
         self.state().streamed = turn.streamed;
     }
 
-    /// The turn's place among its suspensions: every flow that learns of it says so.
-    pub fn of(&self, turn: &Turn) {
+    /// Sets the number of earlier suspensions. Every flow calls this once it has read the turn.
+    pub fn set_round(&self, turn: &Turn) {
         self.state().round = turn.round();
     }
 
-    /// An attempt of this process begins.
+    /// Begins an attempt of this process.
     pub fn begin(&self, turn: &Turn) {
         let mut state = self.state();
         state.round = turn.round();
@@ -155,57 +156,60 @@ impl Writer {
         self.changed.notify_one();
     }
 
-    /// What the turn is at, and which of the model's replies that is about.
+    /// Announces a phase of the turn's work on a model reply.
     pub fn status(&self, turn: &Turn, round: u32, phase: Phase) {
-        self.say(Status::of(phase, attempt(turn), Some(round)));
+        self.push_status(Status::new(phase, attempt(turn), Some(round)));
     }
 
-    /// A tool of the server's runs for this call.
+    /// Announces a server tool that runs for this call.
     pub fn tool(&self, turn: &Turn, round: u32, call: &FunctionCall) {
         let (tool_name, tool_call_id) = (Some(call.name.clone()), Some(call.call_id.clone()));
-        let status = Status::of(Phase::Tool, attempt(turn), Some(round));
-        self.say(Status { tool_name, tool_call_id, ..status });
+        let status = Status::new(Phase::Tool, attempt(turn), Some(round));
+        self.push_status(Status { tool_name, tool_call_id, ..status });
     }
 
-    /// The model is asked again after a pause.
+    /// Announces a retry of the model call after a pause.
     pub fn retrying(&self, turn: &Turn, round: u32, pause: Duration) {
-        let status = Status::of(Phase::Retrying, attempt(turn), Some(round));
+        let status = Status::new(Phase::Retrying, attempt(turn), Some(round));
         let seconds = u64::try_from(pause.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX);
-        self.say(Status { retry_after_seconds: Some(seconds), ..status });
+        self.push_status(Status { retry_after_seconds: Some(seconds), ..status });
     }
 
-    /// Another process works on the turn; said once of each attempt.
-    pub fn follows(&self, turn: &Turn) {
-        let is_news =
-            self.state().followed.replace(turn.attempt.clone()).is_none_or(|known| known != turn.attempt);
-        if is_news {
-            self.say(Status::of(Phase::Working, attempt(turn), None));
+    /// Announces that another process works on the turn. Done once per attempt.
+    pub fn following(&self, turn: &Turn) {
+        let is_new_attempt = self
+            .state()
+            .announced_attempt
+            .replace(turn.attempt.clone())
+            .is_none_or(|known| known != turn.attempt);
+        if is_new_attempt {
+            self.push_status(Status::new(Phase::Working, attempt(turn), None));
         }
     }
 
-    fn say(&self, status: Status) {
+    fn push_status(&self, status: Status) {
         let mut state = self.state();
         if !state.streamed {
             return;
         }
-        state.said += 1;
-        let said = Said { number: state.said, at: state.ends(), status };
-        state.statuses.push_back(said);
-        if state.statuses.len() > MOST_STATUSES {
+        state.status_count += 1;
+        let queued = QueuedStatus { number: state.status_count, at: state.end(), status };
+        state.statuses.push_back(queued);
+        if state.statuses.len() > MAX_STATUSES {
             state.statuses.pop_front();
         }
         drop(state);
         self.changed.notify_one();
     }
 
-    /// The model wrote more.
-    pub fn text(&self, turn: &TurnKey, piece: &str) {
+    /// Appends text from the model.
+    pub fn push_text(&self, turn: &TurnKey, piece: &str) {
         let mut state = self.state();
         if !state.streamed {
             return;
         }
         let url_of = |blob: &Blob| embedded_link(turn, blob);
-        let Guarded { text, blobs } = state.guard.push(piece, url_of);
+        let FilteredText { text, blobs } = state.filter.push(piece, url_of);
         if text.is_empty() {
             return;
         }
@@ -213,7 +217,7 @@ impl Writer {
         for file in embedded(turn, blobs) {
             state.files += 1;
             let number = state.files;
-            state.unstored.push_back(Unstored { number, before, file });
+            state.unstored.push_back(PendingFile { number, before, file });
         }
         state.text.push_str(&text);
         let waits = !state.unstored.is_empty();
@@ -221,7 +225,7 @@ impl Writer {
         if waits { self.embedded.notify_one() } else { self.changed.notify_one() }
     }
 
-    /// The next file that the text links to and that has to be stored; waits until there is one.
+    /// Waits for the next linked file that has to be stored.
     pub async fn unstored(&self) -> (u64, File) {
         loop {
             if let Some(next) = self.next_unstored() {
@@ -235,10 +239,10 @@ impl Writer {
         self.state().unstored.front().map(|next| (next.number, next.file.clone()))
     }
 
-    /// The file with this number is stored: what links to it may be shown.
-    pub fn stored(&self, number: u64) {
+    /// Marks the file with this number as stored, which makes its link visible.
+    pub fn mark_stored(&self, number: u64) {
         let mut state = self.state();
-        // The text may have been taken back meanwhile, and its files with it.
+        // A reset may have discarded the text and its files.
         if state.unstored.front().is_some_and(|next| next.number == number) {
             state.unstored.pop_front();
         }
@@ -246,96 +250,102 @@ impl Writer {
         self.changed.notify_one();
     }
 
-    /// What was written is not the answer.
+    /// Discards the text, which turned out not to be the answer.
     pub fn reset(&self, reason: ResetReason) {
         let mut state = self.state();
-        let Some(begins) = state.begins else { return };
-        state.start(begins.segment.next());
+        let Some(text_start) = state.text_start else { return };
+        state.start(text_start.segment.next());
         state.reset = Some(reason);
         drop(state);
         self.changed.notify_one();
     }
 
-    /// Text that another process wrote.
+    /// Appends text that another process wrote.
     pub fn relay(&self, checkpoint: &Checkpoint) {
         let mut state = self.state();
-        let begins = checkpoint.begins();
-        match state.ends() {
-            Some(ends) if ends == begins => state.text.push_str(&checkpoint.text),
-            // Behind a gap or of a later segment: the reader decides what of it is news.
-            Some(ends) if ends >= checkpoint.ends => {}
+        let text_start = checkpoint.start();
+        match state.end() {
+            Some(end) if end == text_start => state.text.push_str(&checkpoint.text),
+            // After a gap or in a later segment. The reader decides what is new.
+            Some(end) if end >= checkpoint.end => {}
             _ => {
-                state.start(begins.segment);
-                (state.begins, state.reset) = (Some(begins), checkpoint.reset);
+                state.start(text_start.segment);
+                (state.text_start, state.reset) = (Some(text_start), checkpoint.reset);
                 state.index = checkpoint.index;
                 state.text.push_str(&checkpoint.text);
             }
         }
-        state.read = Some(checkpoint.ends);
+        state.last_read = Some(checkpoint.end);
         drop(state);
         self.changed.notify_one();
     }
 
-    /// Up to where the stream is known here: what checkpoints are read after.
+    /// Returns the position after which to read checkpoints.
     #[must_use]
-    pub fn read_up_to(&self) -> Option<Place> {
-        self.state().read
+    pub fn last_position(&self) -> Option<StreamPosition> {
+        self.state().last_read
     }
 
-    /// The segment that is being written.
+    /// Returns the current segment.
     #[must_use]
     pub fn segment(&self) -> Option<Segment> {
         let state = self.state();
-        state.begins.filter(|_| state.streamed).map(|begins| begins.segment)
+        state.text_start.filter(|_| state.streamed).map(|text_start| text_start.segment)
     }
 
-    /// How often the turn was suspended before.
+    /// Returns the number of earlier suspensions of the turn.
     #[must_use]
     pub fn round(&self) -> u32 {
         self.state().round
     }
 
-    /// The next text to be made durable after `saved`, if there is any.
+    /// Returns the next text to make durable after `saved`, if there is any.
     #[must_use]
-    pub fn checkpoint(&self, turn: &TurnKey, saved: Option<Place>, now: Timestamp) -> Option<Checkpoint> {
+    pub fn checkpoint(
+        &self,
+        turn: &TurnKey,
+        saved: Option<StreamPosition>,
+        now: Timestamp,
+    ) -> Option<Checkpoint> {
         let state = self.state();
-        let begins = state.begins?;
-        let from = saved.filter(|saved| saved.segment == begins.segment).unwrap_or(begins);
-        let skipped = from.offset.checked_sub(begins.offset)?;
-        let (before, new) = (state.text.get(..skipped)?, state.shown().get(skipped..)?);
+        let text_start = state.text_start?;
+        let from = saved.filter(|saved| saved.segment == text_start.segment).unwrap_or(text_start);
+        let skipped = from.offset.checked_sub(text_start.offset)?;
+        let (before, new) = (state.text.get(..skipped)?, state.visible().get(skipped..)?);
         let text = new.get(..new.floor_char_boundary(MAX_CHECKPOINT_BYTES))?;
         (!text.is_empty()).then(|| Checkpoint {
             key: turn.clone(),
-            ends: Place { segment: begins.segment, offset: from.offset + text.len() },
+            end: StreamPosition { segment: text_start.segment, offset: from.offset + text.len() },
             index: state.index + utf16_length(before),
             text: text.to_owned(),
             reset: state.reset,
-            expires: now.after(CHECKPOINT_LIFE),
+            expires: now.after(CHECKPOINT_TTL),
         })
     }
 
-    /// Waits until something changed since it was last looked at.
+    /// Waits for the next change.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// The next event for a reader at `cursor`, which moves on with it.
+    /// Returns the next event for a reader and advances its cursor.
     pub(super) fn next(&self, cursor: &mut Cursor) -> Option<Event> {
         let state = self.state();
         if !state.streamed {
             return None;
         }
-        let due = state.statuses.iter().find(|said| said.number > cursor.told);
-        // What was said of a later text waits for that, unless there is none to be shown.
-        let stands = cursor.place.or(state.begins.map(|begins| Place::start(begins.segment)));
+        let due = state.statuses.iter().find(|queued| queued.number > cursor.statuses_seen);
+        // A status about later text waits for that text, unless none is visible.
+        let reader_at =
+            cursor.position.or(state.text_start.map(|text_start| StreamPosition::start(text_start.segment)));
         let text = match due {
-            Some(said) if said.at <= stands => None,
-            _ => state.text_for(cursor),
+            Some(queued) if queued.at <= reader_at => None,
+            _ => state.next_text(cursor),
         };
         text.or_else(|| {
-            let said = due?;
-            cursor.told = said.number;
-            Some(Event { id: None, kind: Kind::Status(said.status.clone()) })
+            let queued = due?;
+            cursor.statuses_seen = queued.number;
+            Some(Event { id: None, kind: Kind::Status(queued.status.clone()) })
         })
     }
 
@@ -345,61 +355,61 @@ impl Writer {
 }
 
 impl State {
-    /// The next of the text, or the reset before it, for a reader at `cursor`, which moves on with it.
-    fn text_for(&self, cursor: &mut Cursor) -> Option<Event> {
-        let begins = self.begins?;
-        let start = Place::start(begins.segment);
-        match cursor.place {
-            Some(place) if place.segment == begins.segment => {}
-            // An older attempt's text: the reader is further.
-            Some(place) if place > start => return None,
-            Some(place) if place.shows_text() => {
-                let is_ours = place.segment.is_of_same_attempt(begins.segment);
+    /// Returns the next text, or the reset before it, and advances the cursor.
+    fn next_text(&self, cursor: &mut Cursor) -> Option<Event> {
+        let text_start = self.text_start?;
+        let start = StreamPosition::start(text_start.segment);
+        match cursor.position {
+            Some(position) if position.segment == text_start.segment => {}
+            // The text of an older attempt: the reader is further.
+            Some(position) if position > start => return None,
+            Some(position) if position.has_text() => {
+                let is_ours = position.segment.is_of_same_attempt(text_start.segment);
                 let reason = if is_ours { self.reset } else { Some(ResetReason::TakenOver) };
-                *cursor = cursor.moved(start, 0);
-                return Some(Event { id: Some(start.id()), kind: Kind::Reset(Reset { reason }) });
+                *cursor = cursor.advanced(start, 0);
+                return Some(Event { id: Some(start.event_id()), kind: Kind::Reset(Reset { reason }) });
             }
-            _ => *cursor = cursor.moved(start, 0),
+            _ => *cursor = cursor.advanced(start, 0),
         }
-        let offset = cursor.place.map_or(0, |place| place.offset);
-        let skipped = offset.checked_sub(begins.offset)?;
-        let (before, text) = (self.text.get(..skipped)?, self.shown().get(skipped..)?);
+        let offset = cursor.position.map_or(0, |position| position.offset);
+        let skipped = offset.checked_sub(text_start.offset)?;
+        let (before, text) = (self.text.get(..skipped)?, self.visible().get(skipped..)?);
         if text.is_empty() {
             return None;
         }
         let index = cursor.index.unwrap_or_else(|| self.index + utf16_length(before));
-        let ends = Place { segment: begins.segment, offset: offset + text.len() };
-        *cursor = cursor.moved(ends, index + utf16_length(text));
-        Some(Event { id: Some(ends.id()), kind: Kind::Delta(Delta { index, text: text.to_owned() }) })
+        let end = StreamPosition { segment: text_start.segment, offset: offset + text.len() };
+        *cursor = cursor.advanced(end, index + utf16_length(text));
+        Some(Event { id: Some(end.event_id()), kind: Kind::Delta(Delta { index, text: text.to_owned() }) })
     }
 
     fn start(&mut self, segment: Segment) {
-        self.begins = Some(Place::start(segment));
+        self.text_start = Some(StreamPosition::start(segment));
         self.reset = None;
         self.index = 0;
         self.text.clear();
         self.unstored.clear();
-        *self.guard = Stream::default();
+        *self.filter = StreamFilter::default();
     }
 
-    /// The text up to the first link to a file that is not there yet.
-    fn shown(&self) -> &str {
+    /// Returns the text up to the first link to a file that isn't stored yet.
+    fn visible(&self) -> &str {
         let until = self.unstored.front().map_or(self.text.len(), |next| next.before);
         self.text.get(..until).unwrap_or_default()
     }
 
-    fn ends(&self) -> Option<Place> {
-        let begins = self.begins?;
-        Some(Place { segment: begins.segment, offset: begins.offset + self.text.len() })
+    fn end(&self) -> Option<StreamPosition> {
+        let text_start = self.text_start?;
+        Some(StreamPosition { segment: text_start.segment, offset: text_start.offset + self.text.len() })
     }
 }
 
-/// Which attempt works on a turn, from 1.
+/// Returns the number of a turn's attempt, from 1.
 fn attempt(turn: &Turn) -> u32 {
     turn.takeovers.saturating_add(1)
 }
 
-/// The length of a text as a browser counts it.
+/// Returns the length of a text in UTF-16 code units, which browsers use.
 pub(super) fn utf16_length(text: &str) -> u64 {
     u64::try_from(text.encode_utf16().count()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,8 @@
-//! Every flow, every effect of it, every fault, alone and in pairs: recover, then every invariant holds.
+//! The crash matrix: every flow with every fault at every effect, alone and in pairs. After recovery every invariant
+//! must hold.
 //!
-//! The effects are those that a run without faults reaches, so a new effect of a flow is in the matrix
-//! as soon as it exists. A pair's second fault may hit the recovery of the first.
+//! The effects are those that a run without faults reaches, so a flow's new effects are covered as soon as they
+//! exist. The second fault of a pair may hit the recovery from the first.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -18,24 +19,24 @@ use testkit::fault::Fault;
 use flows::{FLOWS, Flow};
 use run::{Plan, Recovery, run};
 
-/// One in how many of the pairs is run, unless `CRASH_MATRIX_PAIRS=all` asks for every one, which takes
-/// minutes. A prime stride through the enumeration meets every flow, effect and fault.
+/// Runs every nth pair, unless `CRASH_MATRIX_PAIRS=all` requests all of them, which takes minutes. A prime stride
+/// covers every flow, effect and fault.
 const PAIR_STRIDE: usize = 23;
 
 #[test]
-fn without_faults_every_flow_recovers_trivially() {
+fn every_flow_recovers_without_faults() {
     for flow in FLOWS {
         for recovery in Recovery::ALL {
-            let ran = run(flow, recovery, &Plan::new());
-            assert!(ran.effects > 0, "{} has no effects", flow.name);
-            assert_eq!(ran.violations, [], "{} {recovery:?}", flow.name);
-            println!("{:<40} {recovery:?}: {} effects", flow.name, ran.effects);
+            let cell = run(flow, recovery, &Plan::new());
+            assert!(cell.effects > 0, "{} has no effects", flow.name);
+            assert_eq!(cell.violations, [], "{} {recovery:?}", flow.name);
+            println!("{:<40} {recovery:?}: {} effects", flow.name, cell.effects);
         }
     }
 }
 
 #[test]
-fn one_fault_at_any_effect_breaks_no_invariant() {
+fn single_fault_at_any_effect_breaks_no_invariant() {
     let mut cases = Vec::new();
     for flow in FLOWS {
         for recovery in Recovery::ALL {
@@ -49,7 +50,7 @@ fn one_fault_at_any_effect_breaks_no_invariant() {
 }
 
 #[test]
-fn two_faults_break_no_invariant() {
+fn fault_pairs_break_no_invariant() {
     let every = std::env::var("CRASH_MATRIX_PAIRS").is_ok_and(|pairs| pairs == "all");
     let mut cases = Vec::new();
     let mut pairs = 0;
@@ -75,7 +76,7 @@ fn two_faults_break_no_invariant() {
     all_hold(&cases);
 }
 
-/// Runs the cases on every core and reports the first few that break something.
+/// Runs the cases on all cores and reports the first few violations.
 fn all_hold(cases: &[(&'static Flow, Recovery, Plan)]) {
     let next = AtomicUsize::new(0);
     let work = || {

@@ -1,7 +1,6 @@
 //! Tool results: exact or nothing, and one winner (I6; AGN-033 §3.3, AGN-034 §5).
 //!
-//! The real flows over in-memory ports, with a model that calls tools and refuses a request that leaves a
-//! call unanswered.
+//! The real flows over in-memory ports, with a model that calls tools and rejects requests with unanswered calls.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,49 +10,49 @@
     reason = "a test"
 )]
 
-mod late;
 mod mutations;
+mod past_deadline;
 mod races;
 
 use std::time::Duration;
 
 use contracts::{AgentExecuteResponse, ErrorCode, InvokeResult, ToolContinuation};
 use testkit::{
-    client::Calls,
-    deployment::{Deployment, Done, Sent},
+    client::PendingCalls,
+    deployment::{ClientRequest, Deployment, ProcessOutcome},
     schedule::Faults,
 };
 use turns::refusal::Refusal;
 
-/// What a function has of its own time.
+/// The time budget of a function.
 const BUDGET: Duration = Duration::from_secs(840);
 
-/// What came of a request.
-type Came = Result<Vec<u8>, Refusal>;
+/// The response to a request.
+type TurnResult = Result<Vec<u8>, Refusal>;
 
-fn execute(deployment: &mut Deployment, sent: &Sent) -> Came {
+fn execute(deployment: &mut Deployment, sent: &ClientRequest) -> TurnResult {
     let process = deployment.execute(sent, BUDGET, Faults::None);
-    came(deployment.finish(&process))
+    turn_result(deployment.finish(&process))
 }
 
-fn resume(deployment: &mut Deployment, sent: &Sent, results: &ToolContinuation) -> Came {
+fn resume(deployment: &mut Deployment, sent: &ClientRequest, results: &ToolContinuation) -> TurnResult {
     let process = deployment.resume(&sent.caller, results, BUDGET, Faults::None);
-    came(deployment.finish(&process))
+    turn_result(deployment.finish(&process))
 }
 
-fn came(done: Option<Done>) -> Came {
+fn turn_result(done: Option<ProcessOutcome>) -> TurnResult {
     match done {
-        Some(Done::Executed(came)) => came,
+        Some(ProcessOutcome::Executed(turn_result)) => turn_result,
         other => panic!("no answer: {other:?}"),
     }
 }
 
-/// The calls that an answer asks for.
-fn calls(came: Came) -> Calls {
-    Calls::read(&came.unwrap()).expect("a continuation")
+/// The calls in a continuation.
+fn calls(turn_result: TurnResult) -> PendingCalls {
+    PendingCalls::parse(&turn_result.unwrap()).expect("a continuation")
 }
 
-/// The error that a body reports; none when it holds a final answer.
+/// The error in a response, or `None` for a final answer.
 fn error(body: &[u8]) -> Option<ErrorCode> {
     let result: InvokeResult<AgentExecuteResponse> = serde_json::from_slice(body).unwrap();
     match result.into_outcome() {

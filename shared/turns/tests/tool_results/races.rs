@@ -1,19 +1,18 @@
-//! A continuation against whatever else may decide the turn: one of them wins, the other hears why.
+//! Races between a continuation and other decisions about the turn: one wins, and the other hears why.
 //!
-//! Every race runs under many seeds, which draw how long each call on a port takes; both outcomes of a
-//! race must be seen.
+//! Every race runs with many seeds, which vary the latency of every port call. Both outcomes of a race must occur.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use contracts::{ErrorCode, ToolContinuation};
 use protocol::{
     timing::Timing,
-    turn::{Reason, Verdict},
+    turn::{EndReason, Verdict},
 };
 use testkit::{
-    client::Calls,
-    deployment::{Deployment, Done, Sent, Settings},
-    schedule::{Faults, Happened, Pace, Process},
+    client::PendingCalls,
+    deployment::{ClientRequest, Deployment, ProcessOutcome, Settings},
+    schedule::{Faults, Latency, Process, RunEvent},
 };
 use turns::refusal::Refusal;
 
@@ -21,51 +20,53 @@ use super::{BUDGET, calls, error, execute};
 
 const SEEDS: u64 = 300;
 
-/// What somebody who sent something observer.
+/// The result that a sender observes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Observer {
+enum Observed {
     Answer(Vec<u8>),
     Refused(ErrorCode),
-    /// The sweep and a cancel have no answer to give.
+    /// The sweep and a cancel return no answer.
     Done,
 }
 
-/// A turn that waits for results, in a deployment whose calls take a drawn time.
-fn waiting(seed: u64) -> (Deployment, Sent, Calls) {
-    let timing = Timing { longest_tool_wait: Duration::from_secs(30), ..Timing::default() };
-    let settings = Settings { seed, pace: Pace::Drawn, timing, ..Settings::quiet() };
+/// A turn that waits for results, in a deployment with random latencies.
+fn waiting(seed: u64) -> (Deployment, ClientRequest, PendingCalls) {
+    let timing = Timing { max_tool_wait: Duration::from_secs(30), ..Timing::default() };
+    let settings = Settings { seed, latency: Latency::Random, timing, ..Settings::quiet() };
     let mut deployment = Deployment::new(settings);
-    let sent = Sent::new("ann", "s", "t1", "Go calls: sc");
-    let waits = calls(execute(&mut deployment, &sent));
-    (deployment, sent, waits)
+    let sent = ClientRequest::new("ann", "s", "t1", "Go calls: sc");
+    let pending = calls(execute(&mut deployment, &sent));
+    (deployment, sent, pending)
 }
 
-fn submit(deployment: &mut Deployment, sent: &Sent, results: &ToolContinuation) -> Process {
+fn submit(deployment: &mut Deployment, sent: &ClientRequest, results: &ToolContinuation) -> Process {
     deployment.resume(&sent.caller, results, BUDGET, Faults::None)
 }
 
-/// Runs until both are over.
-fn both(deployment: &mut Deployment, one: &Process, other: &Process) -> (Observer, Observer) {
-    let mut observer = BTreeMap::new();
-    while observer.len() < 2 {
-        let happened = deployment.step(Duration::MAX, &Faults::None).expect("both come to an end");
-        if let Happened::Finished(process, done) = happened
+/// Runs until both processes finish.
+fn both(deployment: &mut Deployment, one: &Process, other: &Process) -> (Observed, Observed) {
+    let mut observations = BTreeMap::new();
+    while observations.len() < 2 {
+        let event = deployment.step(Duration::MAX, &Faults::None).expect("both come to an end");
+        if let RunEvent::Finished(process, done) = event
             && (process == one.id() || process == other.id())
         {
-            observer.insert(process, told(done));
+            observations.insert(process, observe(done));
         }
     }
-    (observer.remove(&one.id()).unwrap(), observer.remove(&other.id()).unwrap())
+    (observations.remove(&one.id()).unwrap(), observations.remove(&other.id()).unwrap())
 }
 
-fn told(done: Done) -> Observer {
+fn observe(done: ProcessOutcome) -> Observed {
     match done {
-        Done::Executed(Ok(body)) => match error(&body) {
-            None => Observer::Answer(body),
-            Some(code) => Observer::Refused(code),
+        ProcessOutcome::Executed(Ok(body)) => match error(&body) {
+            None => Observed::Answer(body),
+            Some(code) => Observed::Refused(code),
         },
-        Done::Executed(Err(refusal)) | Done::Cancelled(Err(refusal)) => Observer::Refused(code(&refusal)),
-        Done::Cancelled(Ok(())) | Done::Swept(Ok(_)) => Observer::Done,
+        ProcessOutcome::Executed(Err(refusal)) | ProcessOutcome::Cancelled(Err(refusal)) => {
+            Observed::Refused(code(&refusal))
+        }
+        ProcessOutcome::Cancelled(Ok(())) | ProcessOutcome::Swept(Ok(_)) => Observed::Done,
         other => panic!("it fails: {other:?}"),
     }
 }
@@ -74,8 +75,8 @@ fn code(refusal: &Refusal) -> ErrorCode {
     refusal.error().error_code
 }
 
-/// How the turn was ended from outside, if it was.
-fn ended(deployment: &Deployment, sent: &Sent) -> Option<Reason> {
+/// The reason that ended the turn from outside, if any.
+fn ended(deployment: &Deployment, sent: &ClientRequest) -> Option<EndReason> {
     let contents = deployment.table.contents();
     match contents.heads[&sent.turn()].settlement().expect("it is settled").verdict {
         Verdict::Ended(reason) => Some(reason),
@@ -83,120 +84,121 @@ fn ended(deployment: &Deployment, sent: &Sent) -> Option<Reason> {
     }
 }
 
-/// Counts how the seeds ended, and holds every one to the invariants.
-fn tally<K: Ord>(race: impl Fn(&mut Deployment, &Sent, &Calls) -> K) -> BTreeMap<K, u64> {
-    let mut seen = BTreeMap::new();
+/// Counts the outcomes over all seeds and checks the invariants for each.
+fn tally<K: Ord>(race: impl Fn(&mut Deployment, &ClientRequest, &PendingCalls) -> K) -> BTreeMap<K, u64> {
+    let mut outcomes = BTreeMap::new();
     for seed in 0..SEEDS {
-        let (mut deployment, sent, waits) = waiting(seed);
-        *seen.entry(race(&mut deployment, &sent, &waits)).or_default() += 1;
+        let (mut deployment, sent, pending) = waiting(seed);
+        *outcomes.entry(race(&mut deployment, &sent, &pending)).or_default() += 1;
         assert_eq!(deployment.violations(), [], "seed {seed}");
     }
-    seen
+    outcomes
 }
 
 #[test]
-fn the_same_results_twice_get_the_same_bytes_for_one_model_call() {
-    let seen = tally(|deployment, sent, waits| {
-        let results = waits.answered("ann");
+fn same_results_twice_get_same_bytes_for_one_model_call() {
+    let outcomes = tally(|deployment, sent, pending| {
+        let results = pending.correct_request("ann");
         let (one, other) = (submit(deployment, sent, &results), submit(deployment, sent, &results));
         let (one, other) = both(deployment, &one, &other);
-        // Whoever waits for the other does so for a while, and then asks again.
-        let again = |deployment: &mut Deployment, came| match came {
-            Observer::Refused(ErrorCode::TurnInProgress) => {
+        // A client that waits for the other one gives up after a while and retries.
+        let again = |deployment: &mut Deployment, observed| match observed {
+            Observed::Refused(ErrorCode::TurnInProgress) => {
                 deployment.wait(Duration::from_secs(60));
                 let process = submit(deployment, sent, &results);
-                told(deployment.finish(&process).expect("an answer"))
+                observe(deployment.finish(&process).expect("an answer"))
             }
-            came => came,
+            observed => observed,
         };
         let (one, other) = (again(deployment, one), again(deployment, other));
-        assert!(matches!(one, Observer::Answer(_)), "{one:?}");
+        assert!(matches!(one, Observed::Answer(_)), "{one:?}");
         assert_eq!(one, other);
         assert_eq!(deployment.provider.count(), 2);
     });
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [((), SEEDS)]);
+    assert_eq!(outcomes.into_iter().collect::<Vec<_>>(), [((), SEEDS)]);
 }
 
 #[test]
-fn of_different_results_one_list_wins_and_the_other_is_refused() {
-    let seen = tally(|deployment, sent, waits| {
-        let lists = [waits.answered("ann"), waits.answered("ben")];
+fn one_of_two_different_result_lists_wins() {
+    let outcomes = tally(|deployment, sent, pending| {
+        let lists = [pending.correct_request("ann"), pending.correct_request("ben")];
         let (one, other) = (submit(deployment, sent, &lists[0]), submit(deployment, sent, &lists[1]));
-        let observer = both(deployment, &one, &other);
+        let observations = both(deployment, &one, &other);
         assert_eq!(deployment.provider.count(), 2, "one of them calls the model");
-        let accepted = deployment.table.contents().heads[&sent.turn()].accepted.clone().unwrap().results;
-        let loser = Observer::Refused(ErrorCode::TurnNotAwaitingTools);
-        match observer {
-            (Observer::Answer(_), other) if other == loser => {
+        let accepted =
+            deployment.table.contents().heads[&sent.turn()].accepted_results.clone().unwrap().results;
+        let loser = Observed::Refused(ErrorCode::TurnNotAwaitingTools);
+        match observations {
+            (Observed::Answer(_), other) if other == loser => {
                 assert_eq!(accepted, lists[0].fingerprint());
                 "the first"
             }
-            (one, Observer::Answer(_)) if one == loser => {
+            (one, Observed::Answer(_)) if one == loser => {
                 assert_eq!(accepted, lists[1].fingerprint());
                 "the second"
             }
             neither => panic!("{neither:?}"),
         }
     });
-    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert_eq!(outcomes.len(), 2, "{outcomes:?}");
 }
 
 #[test]
-fn a_continuation_and_a_new_turn() {
-    let seen = tally(|deployment, sent, waits| {
-        let next = Sent::new("ann", "s", "t2", "Never mind");
-        let results = submit(deployment, sent, &waits.answered("ann"));
+fn continuation_races_new_turn() {
+    let outcomes = tally(|deployment, sent, pending| {
+        let next = ClientRequest::new("ann", "s", "t2", "Never mind");
+        let results = submit(deployment, sent, &pending.correct_request("ann"));
         let turn = deployment.execute(&next, BUDGET, Faults::None);
         match (both(deployment, &results, &turn), ended(deployment, sent)) {
-            ((Observer::Refused(code), Observer::Answer(_)), Some(Reason::Superseded)) => {
+            ((Observed::Refused(code), Observed::Answer(_)), Some(EndReason::Superseded)) => {
                 assert_eq!(code, ErrorCode::TurnSuperseded);
                 "superseded"
             }
-            ((Observer::Answer(_), Observer::Refused(code)), None) => {
+            ((Observed::Answer(_), Observed::Refused(code)), None) => {
                 assert_eq!(code, ErrorCode::SessionBusy);
                 "continued, while the new turn was told to wait"
             }
-            ((Observer::Answer(_), Observer::Answer(_)), None) => "one after the other",
+            ((Observed::Answer(_), Observed::Answer(_)), None) => "one after the other",
             other => panic!("{other:?}"),
         }
     });
-    assert!(seen.len() >= 2 && seen.contains_key("superseded"), "{seen:?}");
+    assert!(outcomes.len() >= 2 && outcomes.contains_key("superseded"), "{outcomes:?}");
 }
 
 #[test]
-fn a_continuation_and_a_cancel() {
-    let seen = tally(|deployment, sent, waits| {
-        let results = submit(deployment, sent, &waits.answered("ann"));
+fn continuation_races_cancel() {
+    let outcomes = tally(|deployment, sent, pending| {
+        let results = submit(deployment, sent, &pending.correct_request("ann"));
         let cancel = deployment.cancel(&sent.caller, &sent.turn(), Faults::None);
         match (both(deployment, &results, &cancel), ended(deployment, sent)) {
-            ((Observer::Refused(code), Observer::Done), Some(Reason::Cancelled)) => {
+            ((Observed::Refused(code), Observed::Done), Some(EndReason::Cancelled)) => {
                 assert_eq!(code, ErrorCode::TurnCancelled);
                 "cancelled"
             }
-            ((Observer::Answer(_), Observer::Done), None) => "continued",
+            ((Observed::Answer(_), Observed::Done), None) => "continued",
             other => panic!("{other:?}"),
         }
     });
-    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert_eq!(outcomes.len(), 2, "{outcomes:?}");
 }
 
 #[test]
-fn a_continuation_and_the_tool_deadline() {
-    let seen = tally(|deployment, sent, waits| {
-        // Results at the deadline are too late whoever looks first, so they come around it.
-        let late = deployment.settings.timing.longest_tool_wait;
+fn continuation_races_tool_deadline() {
+    let outcomes = tally(|deployment, sent, pending| {
+        // Results at the deadline are always late, so send them around it.
+        let late = deployment.settings.timing.max_tool_wait;
         let early = deployment.schedule.clock().draw(|chance| chance.u64(..4_000));
         deployment.wait(late.saturating_sub(Duration::from_millis(early)));
-        let results = submit(deployment, sent, &waits.answered("ann"));
+        let results = submit(deployment, sent, &pending.correct_request("ann"));
         let sweep = deployment.sweep(Faults::None);
         match (both(deployment, &results, &sweep), ended(deployment, sent)) {
-            ((Observer::Refused(code), Observer::Done), Some(Reason::ToolDeadline)) => {
+            ((Observed::Refused(code), Observed::Done), Some(EndReason::ToolDeadline)) => {
                 assert_eq!(code, ErrorCode::ToolDeadlineExpired);
                 "too late"
             }
-            ((Observer::Answer(_), Observer::Done), None) => "continued",
+            ((Observed::Answer(_), Observed::Done), None) => "continued",
             other => panic!("{other:?}"),
         }
     });
-    assert_eq!(seen.len(), 2, "{seen:?}");
+    assert_eq!(outcomes.len(), 2, "{outcomes:?}");
 }

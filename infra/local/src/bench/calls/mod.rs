@@ -1,30 +1,29 @@
-//! What is asked of AWS, counted on the wire: something stands between the functions and their services, passes
-//! everything on, and notes it.
+//! AWS calls of a turn, counted on the wire by a proxy between the functions and their services.
 
-mod between;
+mod recording_proxy;
 mod turn;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-pub(super) use between::Notes;
+pub(super) use recording_proxy::CallLog;
 
 use super::Failure;
-use super::figure::Figure;
+use super::metric::Metric;
 use super::system::System;
 
 /// A call of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
-    /// Who called.
+    /// Name of the calling function.
     pub(super) function: String,
     pub(super) service: Service,
-    /// What was asked for, in the service's own word.
+    /// Operation, as the service names it.
     pub(super) operation: String,
-    pub(super) began: Instant,
-    pub(super) ended: Instant,
-    /// What it consumed of the table.
+    pub(super) started: Instant,
+    pub(super) finished: Instant,
+    /// Capacity units of the table that the call consumed.
     pub(super) units: f64,
 }
 
@@ -36,24 +35,24 @@ pub(super) enum Service {
 }
 
 impl Call {
-    pub(super) fn reads(&self) -> bool {
+    pub(super) fn is_read(&self) -> bool {
         ["GetItem", "BatchGetItem", "Query", "TransactGetItems", "GET", "HEAD"]
             .contains(&self.operation.as_str())
     }
 }
 
-/// A system whose calls are noted.
-pub(super) async fn noted(program: &Path, number: usize) -> Result<(System, Arc<Notes>), Failure> {
-    let (notes, environment) = Notes::begin().await?;
-    let system = System::with(program, number, environment).await?;
-    notes.pass_on_to(system.cloud.endpoints());
-    Ok((system, notes))
+/// Starts a system whose calls are recorded.
+pub(super) async fn start_recorded(program: &Path, number: usize) -> Result<(System, Arc<CallLog>), Failure> {
+    let (log, environment) = CallLog::start().await?;
+    let system = System::with_environment(program, number, environment).await?;
+    log.set_targets(system.cloud.endpoints());
+    Ok((system, log))
 }
 
-/// What an ordinary turn asks of AWS, and what a million of them cost.
-pub(super) async fn count(program: &Path, number: usize) -> Result<Vec<Figure>, Failure> {
-    let (system, notes) = noted(program, number).await?;
-    let figures = turn::figures(&system, &notes).await;
+/// Measures the AWS calls of an ordinary turn, and the cost of a million of them.
+pub(super) async fn count(program: &Path, number: usize) -> Result<Vec<Metric>, Failure> {
+    let (system, log) = start_recorded(program, number).await?;
+    let metrics = turn::metrics(&system, &log).await;
     system.shutdown().await;
-    figures
+    metrics
 }

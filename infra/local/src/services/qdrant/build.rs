@@ -1,4 +1,4 @@
-//! Building the engine: a workspace of its own, `infra/qdrant`, for reasons that its `Cargo.toml` gives.
+//! Builds the engine, which is a separate workspace, `infra/qdrant`, for the reasons given in its `Cargo.toml`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,56 +7,56 @@ use tokio::sync::Mutex;
 
 use super::Error;
 
-/// Where its sources are. A local cloud is run where it was built.
+/// Manifest of the engine's sources. A local cloud runs on the machine that built it.
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../qdrant/Cargo.toml");
 
-/// One build at a time: the clouds of one process share it.
+/// Allows one build at a time: all clouds of a process share it.
 static BUILDING: Mutex<()> = Mutex::const_new(());
 
-/// The folder to build in, beside what else was built: `target/qdrant` for `target/debug/aptix`.
-pub(super) fn target(executable: &Path) -> PathBuf {
+/// Returns the build folder, next to the other build output: `target/qdrant` for `target/debug/aptix`.
+pub(super) fn target_dir(executable: &Path) -> PathBuf {
     let target = executable.ancestors().nth(2).unwrap_or_else(|| Path::new("target"));
     target.join("qdrant")
 }
 
-/// The engine, if it was ever built.
-pub(super) fn built(target: &Path) -> Option<PathBuf> {
-    let executable = target.join("debug").join(format!("embedded-qdrant{}", std::env::consts::EXE_SUFFIX));
+/// Returns the engine's executable if it has been built.
+pub(super) fn executable(target_dir: &Path) -> Option<PathBuf> {
+    let executable =
+        target_dir.join("debug").join(format!("embedded-qdrant{}", std::env::consts::EXE_SUFFIX));
     executable.is_file().then_some(executable)
 }
 
-/// Has Cargo build it, which does nothing when it is up to date. Cargo's own words go to the terminal.
-pub(super) async fn build(target: &Path) -> Result<(), Error> {
-    let _alone = BUILDING.lock().await;
+/// Builds the engine with Cargo, which does nothing if it is up to date. Cargo's output goes to the terminal.
+pub(super) async fn build(target_dir: &Path) -> Result<(), Error> {
+    let _guard = BUILDING.lock().await;
     if !Path::new(MANIFEST).is_file() {
-        return Err(Error::Build(format!("its sources are not at {MANIFEST}")));
+        return Err(Error::Build(format!("there are no sources at {MANIFEST}")));
     }
     let mut command = cargo();
-    command.args(["build", "--locked", "--manifest-path", MANIFEST, "--target-dir"]).arg(target);
-    if built(target).is_some() {
+    command.args(["build", "--locked", "--manifest-path", MANIFEST, "--target-dir"]).arg(target_dir);
+    if executable(target_dir).is_some() {
         command.arg("--quiet");
     }
-    let built =
-        command.status().await.map_err(|error| Error::Build(format!("cargo does not run: {error}")))?;
-    if built.success() { Ok(()) } else { Err(Error::Build(format!("cargo ended with {built}"))) }
+    let status = command.status().await.map_err(|error| Error::Build(format!("can't run cargo: {error}")))?;
+    if status.success() { Ok(()) } else { Err(Error::Build(format!("cargo failed with {status}"))) }
 }
 
-/// Cargo, as it is started from a terminal. What it tells the programs that it runs (`cargo run`, `cargo test`) would make
-/// build scripts believe that something changed, and minutes of building begin anew.
+/// Returns a Cargo command without the variables that `cargo run` and `cargo test` set for a package. Those would
+/// make build scripts rerun and cost minutes.
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(is_of_a_package) {
+        if name.to_str().is_some_and(is_package_variable) {
             command.env_remove(name);
         }
     }
     command
 }
 
-fn is_of_a_package(variable: &str) -> bool {
+fn is_package_variable(variable: &str) -> bool {
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE", "OUT_DIR"]
         .iter()
-        .any(|told| variable.starts_with(told))
+        .any(|variable| variable.starts_with(variable))
 }
 
 #[cfg(test)]
@@ -66,14 +66,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_the_package_that_runs_reaches_the_build_of_another() {
+    fn package_variables_do_not_reach_engine_build() {
         let command = cargo();
         let removed: BTreeSet<_> =
             command.as_std().get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
-        for told in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PKG_VERSION_PRE"] {
+        for variable in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PKG_VERSION_PRE"] {
             assert!(
-                std::env::var_os(told).is_some() && removed.contains(std::ffi::OsStr::new(told)),
-                "{told}"
+                std::env::var_os(variable).is_some() && removed.contains(std::ffi::OsStr::new(variable)),
+                "{variable}"
             );
         }
         assert!(!removed.contains(std::ffi::OsStr::new("PATH")));

@@ -1,4 +1,4 @@
-//! The engine's process: started with a folder, it says its port; it ends when its input does.
+//! The engine's process. It is started with a folder, prints its port, and exits when its standard input closes.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,12 +10,12 @@ use tokio::time::timeout;
 
 use super::Error;
 
-/// How long it may take to open its collections.
-const START: Duration = Duration::from_secs(60);
-/// How long it may take to end.
-const END: Duration = Duration::from_secs(10);
+/// Timeout for the engine to open its collections.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout for the engine to exit.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A running engine. Dropping it kills it, which loses nothing that it answered.
+/// A running engine. Dropping it kills the process, which loses nothing that it has acknowledged.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -23,7 +23,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it and waits until it listens.
+    /// Starts the engine and waits until it listens.
     pub(super) async fn start(executable: &Path, folder: &Path) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::Start(error.to_string());
         let mut child = Command::new(executable)
@@ -33,24 +33,26 @@ impl Process {
             .kill_on_drop(true)
             .spawn()
             .map_err(failed)?;
-        let output = child.stdout.take().ok_or_else(|| Error::Start("it has no output".to_owned()))?;
+        let output =
+            child.stdout.take().ok_or_else(|| Error::Start("it has no standard output".to_owned()))?;
         let mut line = String::new();
-        let read = timeout(START, BufReader::new(output).read_line(&mut line)).await;
-        read.map_err(|_| Error::Start("it did not say its port".to_owned()))?.map_err(failed)?;
+        let read = timeout(START_TIMEOUT, BufReader::new(output).read_line(&mut line)).await;
+        read.map_err(|_| Error::Start("it did not print its port in time".to_owned()))?.map_err(failed)?;
         let port = line.trim().parse();
-        let port = port.map_err(|_| Error::Start("it ended at once; its words are above".to_owned()))?;
+        let port =
+            port.map_err(|_| Error::Start("it exited immediately; see its output above".to_owned()))?;
         Ok(Self { child, port })
     }
 
-    /// Whether it still runs.
-    pub(super) fn runs(&mut self) -> bool {
+    /// Returns true if the process is still running.
+    pub(super) fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Lets it end, and waits for it.
-    pub(super) async fn end(mut self) {
+    /// Closes the engine's input and waits until it exits.
+    pub(super) async fn stop(mut self) {
         drop(self.child.stdin.take());
-        // One that does not end in time is killed.
-        let _ = timeout(END, self.child.wait()).await;
+        // If it does not exit in time, dropping it kills it.
+        let _ = timeout(STOP_TIMEOUT, self.child.wait()).await;
     }
 }

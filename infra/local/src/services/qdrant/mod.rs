@@ -1,8 +1,8 @@
-//! Qdrant: the embedded engine in a process of its own, which starts when it is first asked.
+//! Qdrant: the embedded engine, in a separate process that starts with the first connection.
 //!
-//! The port is there from the start, so that functions and commands can be told of it; a connection to it is handed on
-//! to the engine. Nobody waits for an engine that nobody asks, and none is built behind anybody's back: where it was
-//! never built, the connection closes, as that of a server that is down.
+//! The port is open from the start, so that functions and commands can be given its URL; a relay forwards connections
+//! to the engine. An unused engine is never started, and none is built unasked: if it was never built, the connection
+//! is closed, as by a server that is down.
 
 mod build;
 mod engine;
@@ -17,105 +17,106 @@ use tokio::task::JoinSet;
 
 use engine::Process;
 
-/// Why there is no vector database.
+/// A failure of the embedded vector database.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The engine can't be built.
-    #[error("cannot build the embedded Qdrant: {0}")]
+    #[error("Can't build the embedded Qdrant: {0}")]
     Build(String),
     /// The engine does not start.
-    #[error("cannot start the embedded Qdrant: {0}")]
+    #[error("Can't start the embedded Qdrant: {0}")]
     Start(String),
 }
 
-/// Has the engine built, beside this executable, if its sources say so.
+/// Builds the engine next to this executable if its sources have changed.
 ///
 /// # Errors
-/// When it can't be built.
-pub(crate) async fn prepare(executable: &Path) -> Result<(), Error> {
-    build::build(&build::target(executable)).await
+/// Fails if it can't be built.
+pub(crate) async fn ensure_built(executable: &Path) -> Result<(), Error> {
+    build::build(&build::target_dir(executable)).await
 }
 
 /// The embedded engine of one data folder.
 #[derive(Debug)]
-pub(crate) struct Embedded {
-    /// Where the collections are kept.
+pub(crate) struct EmbeddedQdrant {
+    /// Folder of the collections.
     folder: PathBuf,
-    /// Where the engine is built.
-    target: PathBuf,
-    /// What reaches it, by way of the relay.
+    /// Folder in which the engine is built.
+    target_dir: PathBuf,
+    /// URL of the relay in front of the engine.
     url: String,
     process: Mutex<Option<Process>>,
-    /// Whether a collection was ever seen.
-    used: AtomicBool,
+    /// Set once a collection has been seen.
+    has_collections: AtomicBool,
 }
 
-impl Embedded {
-    /// The engine over this folder, built beside this executable. Nothing is started.
+impl EmbeddedQdrant {
+    /// Creates the engine for this folder, built next to this executable. Nothing is started.
     pub(crate) fn new(folder: PathBuf, executable: &Path, url: String) -> Self {
-        let target = build::target(executable);
-        Self { folder, target, url, process: Mutex::default(), used: AtomicBool::default() }
+        let target_dir = build::target_dir(executable);
+        Self { folder, target_dir, url, process: Mutex::default(), has_collections: AtomicBool::default() }
     }
 
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Whether there is a collection, or was. Asked before each invocation, so it asks no more than the folder.
-    pub(crate) fn is_used(&self) -> bool {
-        if !self.used.load(Ordering::Relaxed) {
-            let is_there = std::fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some());
-            self.used.store(is_there, Ordering::Relaxed);
+    /// Returns true if there is, or was, a collection. Called before each invocation, so it only looks at the folder.
+    pub(crate) fn has_collections(&self) -> bool {
+        if !self.has_collections.load(Ordering::Relaxed) {
+            let has_entries =
+                std::fs::read_dir(&self.folder).is_ok_and(|mut entries| entries.next().is_some());
+            self.has_collections.store(has_entries, Ordering::Relaxed);
         }
-        self.used.load(Ordering::Relaxed)
+        self.has_collections.load(Ordering::Relaxed)
     }
 
-    /// Builds the engine if its sources say so, and starts it: minutes the first time, and then a moment.
-    pub(crate) async fn ready(&self) -> Result<(), Error> {
-        build::build(&self.target).await?;
+    /// Builds the engine if its sources have changed, and starts it. The first build takes minutes.
+    pub(crate) async fn ensure_ready(&self) -> Result<(), Error> {
+        build::build(&self.target_dir).await?;
         self.port().await.map(drop)
     }
 
-    /// Hands connections on to the engine until it is dropped.
+    /// Forwards connections to the engine, until dropped.
     pub(crate) async fn relay(self: Arc<Self>, listener: TcpListener) {
         let mut connections = JoinSet::new();
         loop {
             if let Ok((client, _)) = listener.accept().await {
                 let engine = Arc::clone(&self);
-                connections.spawn(async move { engine.hand_on(client).await });
+                connections.spawn(async move { engine.forward(client).await });
             }
             while connections.try_join_next().is_some() {}
         }
     }
 
-    /// Ends the engine, with all that it was told on the disk.
-    pub(crate) async fn end(&self) {
+    /// Stops the engine after it has flushed its data to disk.
+    pub(crate) async fn shutdown(&self) {
         if let Some(process) = self.process.lock().await.take() {
-            process.end().await;
+            process.stop().await;
         }
     }
 
-    async fn hand_on(&self, mut client: TcpStream) {
+    async fn forward(&self, mut client: TcpStream) {
         let Ok(port) = self.port().await else {
             return;
         };
         if let Ok(mut engine) = TcpStream::connect(("127.0.0.1", port)).await {
             let _ = (client.set_nodelay(true), engine.set_nodelay(true));
-            // Whoever ends it: the other one sees it end.
+            // Either side may close the connection; the other one is closed too.
             let _ = tokio::io::copy_bidirectional(&mut client, &mut engine).await;
         }
     }
 
-    /// The engine's port. Starts it when it does not run, or no more.
+    /// Returns the engine's port. Starts the engine if it is not running.
     async fn port(&self) -> Result<u16, Error> {
         let mut process = self.process.lock().await;
         if let Some(running) = process.as_mut()
-            && running.runs()
+            && running.is_running()
         {
             return Ok(running.port);
         }
-        let executable = build::built(&self.target).ok_or_else(|| {
-            Error::Start("it was never built; `local index` and `local search` do".to_owned())
+        let executable = build::executable(&self.target_dir).ok_or_else(|| {
+            Error::Start("it was never built; `aptix index` and `aptix search` build it".to_owned())
         })?;
         let started = Process::start(&executable, &self.folder).await?;
         Ok(process.insert(started).port)

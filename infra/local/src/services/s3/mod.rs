@@ -1,5 +1,5 @@
-//! S3: s3s over SQLite, as far as the system uses S3: whole objects, conditional writes, lists, links, and versions of
-//! what was deleted.
+//! S3: s3s over SQLite, with the features that the system uses: whole objects, conditional writes, lists, presigned
+//! links, and versions of deleted objects.
 
 mod objects;
 
@@ -28,32 +28,32 @@ use tower_http::cors::{Any, CorsLayer};
 use super::{ACCESS_KEY, SECRET_KEY, md5};
 use objects::{Head, Objects, Version};
 
-/// The largest object; far beyond what the system writes.
+/// Largest object, in bytes; far more than the system writes.
 const MAX_OBJECT_BYTES: usize = 128 * 1024 * 1024;
-/// The longest key, as on S3.
+/// Longest key in bytes, as on S3.
 const MAX_KEY_BYTES: usize = 1024;
-/// The most objects in a list, as on S3.
-const MAX_LISTED: i32 = 1000;
+/// Objects in a list, at most, as on S3.
+const MAX_KEYS: i32 = 1000;
 
-/// A file of objects that could not be opened.
+/// An object store that could not be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot open the objects: {0}")]
+#[error("Can't open the object store: {0}")]
 pub struct Error(#[from] rusqlite::Error);
 
-/// S3 over the objects in `file`, which is made if it does not exist. Requests are refused that are not signed with one of
-/// these access keys or our own.
+/// Returns S3 over the objects in `file`, which is created if it does not exist. Requests have to be signed with one
+/// of these access keys, or with that of the local cloud.
 pub(crate) fn router(file: &Path, keys: impl IntoIterator<Item = String>) -> Result<Router, Error> {
     let mut builder = S3ServiceBuilder::new(Buckets(Arc::new(Objects::open(file)?)));
-    let mut known = SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY);
+    let mut auth = SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY);
     for key in keys {
-        known.register(key, SECRET_KEY.into());
+        auth.register(key, SECRET_KEY.into());
     }
-    builder.set_auth(known);
-    Ok(Router::new().fallback(handle).with_state(builder.build()).layer(of_pages()))
+    builder.set_auth(auth);
+    Ok(Router::new().fallback(handle).with_state(builder.build()).layer(cors()))
 }
 
-/// What a page may do, as `template.yaml` says of the bucket: follow a link.
-fn of_pages() -> CorsLayer {
+/// Returns the CORS rules of the bucket, as in `template.yaml`: web pages may follow links.
+fn cors() -> CorsLayer {
     CorsLayer::new()
         .allow_methods([Method::GET])
         .allow_origin(Any)
@@ -73,24 +73,24 @@ async fn handle(State(service): State<S3Service>, request: Request<Body>) -> Res
     )
 }
 
-/// S3's operations. Whatever else is asked is answered as not implemented.
+/// The supported S3 operations. Any other is answered as not implemented.
 #[derive(Debug)]
 struct Buckets(Arc<Objects>);
 
 impl Buckets {
-    /// Asks the objects, on a thread that may wait for the disk.
-    async fn ask<T: Send + 'static>(
+    /// Runs a query on a thread that may block on the disk.
+    async fn run<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(&Objects) -> rusqlite::Result<T> + Send + 'static,
+        run: impl FnOnce(&Objects) -> rusqlite::Result<T> + Send + 'static,
     ) -> S3Result<T> {
         let objects = Arc::clone(&self.0);
-        let asked = tokio::task::spawn_blocking(move || ask(&objects)).await;
-        asked.map_err(S3Error::internal_error)?.map_err(S3Error::internal_error)
+        let result = tokio::task::spawn_blocking(move || run(&objects)).await;
+        result.map_err(S3Error::internal_error)?.map_err(S3Error::internal_error)
     }
 
     async fn delete(&self, bucket: &str, key: &str, version: Option<String>) -> S3Result<()> {
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
-        self.ask(move |objects| match version {
+        self.run(move |objects| match version {
             Some(version) => objects.delete_version(&bucket, &key, &version),
             None => objects.delete(&bucket, &key),
         })
@@ -104,7 +104,7 @@ impl S3 for Buckets {
         &self,
         request: S3Request<CreateBucketInput>,
     ) -> S3Result<S3Response<CreateBucketOutput>> {
-        self.ask(move |objects| objects.make_bucket(&request.input.bucket)).await?;
+        self.run(move |objects| objects.create_bucket(&request.input.bucket)).await?;
         Ok(S3Response::new(CreateBucketOutput::default()))
     }
 
@@ -112,7 +112,7 @@ impl S3 for Buckets {
         &self,
         request: S3Request<HeadBucketInput>,
     ) -> S3Result<S3Response<HeadBucketOutput>> {
-        match self.ask(move |objects| objects.has_bucket(&request.input.bucket)).await? {
+        match self.run(move |objects| objects.has_bucket(&request.input.bucket)).await? {
             true => Ok(S3Response::new(HeadBucketOutput::default())),
             false => Err(s3_error!(NoSuchBucket)),
         }
@@ -126,11 +126,11 @@ impl S3 for Buckets {
         if key.len() > MAX_KEY_BYTES {
             return Err(s3_error!(KeyTooLongError));
         }
-        // The body is read first: a writer that stalls must not hold up every other one.
-        let body = whole(body).await?;
+        // The body is read first, so that a stalled writer does not block every other one.
+        let body = read_body(body).await?;
         let (tag, size) = (md5(&body), i64::try_from(body.len()).map_err(S3Error::internal_error)?);
         let head = Head { key, tag: tag.clone(), content_type, modified: SystemTime::now(), size };
-        match self.ask(move |objects| objects.put(&bucket, &head, &body, if_none_match.is_some())).await? {
+        match self.run(move |objects| objects.put(&bucket, &head, &body, if_none_match.is_some())).await? {
             true => Ok(S3Response::new(PutObjectOutput {
                 e_tag: Some(ETag::Strong(tag)),
                 ..PutObjectOutput::default()
@@ -142,7 +142,7 @@ impl S3 for Buckets {
     async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
         let GetObjectInput { bucket, key, response_content_type, response_content_disposition, .. } =
             request.input;
-        let found = self.ask(move |objects| objects.get(&bucket, &key)).await?;
+        let found = self.run(move |objects| objects.get(&bucket, &key)).await?;
         let (head, body) = found.ok_or_else(|| s3_error!(NoSuchKey))?;
         let body = futures::stream::once(std::future::ready(Ok::<_, std::io::Error>(body)));
         Ok(S3Response::new(GetObjectOutput {
@@ -161,7 +161,7 @@ impl S3 for Buckets {
         request: S3Request<HeadObjectInput>,
     ) -> S3Result<S3Response<HeadObjectOutput>> {
         let HeadObjectInput { bucket, key, .. } = request.input;
-        let found = self.ask(move |objects| objects.head(&bucket, &key)).await?;
+        let found = self.run(move |objects| objects.head(&bucket, &key)).await?;
         let head = found.ok_or_else(|| s3_error!(NoSuchKey))?;
         Ok(S3Response::new(HeadObjectOutput {
             content_length: Some(head.size),
@@ -180,22 +180,22 @@ impl S3 for Buckets {
         if input.delimiter.is_some() || input.encoding_type.is_some() {
             return Err(s3_error!(NotImplemented));
         }
-        let most = input.max_keys.unwrap_or(MAX_LISTED).clamp(0, MAX_LISTED);
+        let limit = input.max_keys.unwrap_or(MAX_KEYS).clamp(0, MAX_KEYS);
         let after = input.continuation_token.clone().or(input.start_after).unwrap_or_default();
         let (bucket, prefix) = (input.bucket.clone(), input.prefix.clone().unwrap_or_default());
-        let listed =
-            self.ask(move |objects| objects.list(&bucket, &prefix, &after, i64::from(most) + 1)).await?;
-        let mut shown = listed.iter().take(usize::try_from(most).unwrap_or_default());
-        let contents: Vec<Object> = shown.clone().map(listing).collect();
-        let is_truncated = listed.len() > contents.len();
+        let heads =
+            self.run(move |objects| objects.list(&bucket, &prefix, &after, i64::from(limit) + 1)).await?;
+        let mut page = heads.iter().take(usize::try_from(limit).unwrap_or_default());
+        let contents: Vec<Object> = page.clone().map(listing).collect();
+        let is_truncated = heads.len() > contents.len();
         Ok(S3Response::new(ListObjectsV2Output {
             name: Some(input.bucket),
             prefix: input.prefix,
-            max_keys: Some(most),
+            max_keys: Some(limit),
             key_count: i32::try_from(contents.len()).ok(),
             continuation_token: input.continuation_token,
             is_truncated: Some(is_truncated),
-            next_continuation_token: shown.next_back().filter(|_| is_truncated).map(|head| head.key.clone()),
+            next_continuation_token: page.next_back().filter(|_| is_truncated).map(|head| head.key.clone()),
             contents: Some(contents),
             ..ListObjectsV2Output::default()
         }))
@@ -209,18 +209,18 @@ impl S3 for Buckets {
         if input.delimiter.is_some() || input.key_marker.is_some() || input.version_id_marker.is_some() {
             return Err(s3_error!(NotImplemented));
         }
-        let most = input.max_keys.unwrap_or(MAX_LISTED).clamp(0, MAX_LISTED);
+        let limit = input.max_keys.unwrap_or(MAX_KEYS).clamp(0, MAX_KEYS);
         let (bucket, prefix) = (input.bucket.clone(), input.prefix.clone().unwrap_or_default());
-        let mut listed =
-            self.ask(move |objects| objects.versions(&bucket, &prefix, i64::from(most) + 1)).await?;
-        let shown = usize::try_from(most).unwrap_or_default();
-        let is_truncated = listed.len() > shown;
-        listed.truncate(shown);
-        let (markers, versions): (Vec<_>, Vec<_>) = listed.into_iter().partition(|version| version.is_marker);
+        let mut heads =
+            self.run(move |objects| objects.versions(&bucket, &prefix, i64::from(limit) + 1)).await?;
+        let page = usize::try_from(limit).unwrap_or_default();
+        let is_truncated = heads.len() > page;
+        heads.truncate(page);
+        let (markers, versions): (Vec<_>, Vec<_>) = heads.into_iter().partition(|version| version.is_marker);
         Ok(S3Response::new(ListObjectVersionsOutput {
             name: Some(input.bucket),
             prefix: input.prefix,
-            max_keys: Some(most),
+            max_keys: Some(limit),
             is_truncated: Some(is_truncated),
             versions: Some(versions.into_iter().map(version).collect()),
             delete_markers: Some(markers.into_iter().map(marker).collect()),
@@ -280,8 +280,8 @@ fn listing(head: &Head) -> Object {
     }
 }
 
-/// The whole body of an object.
-async fn whole(body: Option<StreamingBlob>) -> S3Result<Bytes> {
+/// Reads the complete body of an object.
+async fn read_body(body: Option<StreamingBlob>) -> S3Result<Bytes> {
     let mut body = body.ok_or_else(|| s3_error!(IncompleteBody))?;
     let mut read = BytesMut::new();
     while let Some(piece) = body.next().await {

@@ -1,7 +1,7 @@
-//! Where the objects are: a row each, in a SQLite file.
+//! Storage of the objects: one row each, in a SQLite file.
 //!
-//! A file per object would have to be named by its key. S3's keys have up to 1,024 bytes and no other
-//! bounds; the names of most file systems have 255.
+//! A file per object would have to be named after its key. S3 keys have up to 1,024 bytes of any content; most file
+//! systems limit names to 255 bytes.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,11 +35,11 @@ const TABLES: &str = "
     );
 ";
 
-/// Every bucket with its objects.
+/// Every bucket and its objects.
 #[derive(Debug)]
 pub(super) struct Objects(Mutex<Connection>);
 
-/// An object without what it holds.
+/// Metadata of an object.
 #[derive(Debug, Clone)]
 pub(super) struct Head {
     pub(super) key: String,
@@ -49,8 +49,8 @@ pub(super) struct Head {
     pub(super) size: i64,
 }
 
-/// A version of an object: the object as it is, one that was deleted, or the mark that it was. Of one that was deleted
-/// nothing is kept but this: nobody brings it back here.
+/// A version of an object: the current object, a deleted one, or a delete marker. Of a deleted object only this
+/// metadata is kept, since nothing restores it here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Version {
     pub(super) key: String,
@@ -60,18 +60,18 @@ pub(super) struct Version {
     pub(super) size: i64,
 }
 
-/// The version of what an object is now.
+/// SQL expression for the version id of the current object.
 const CURRENT: &str = "rowid || '-' || modified";
 
 impl Objects {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     pub(super) fn open(file: &Path) -> Result<Self> {
         let connection = Connection::open(file)?;
         connection.execute_batch(TABLES)?;
         Ok(Self(Mutex::new(connection)))
     }
 
-    pub(super) fn make_bucket(&self, bucket: &str) -> Result<()> {
+    pub(super) fn create_bucket(&self, bucket: &str) -> Result<()> {
         self.lock().execute("INSERT OR IGNORE INTO buckets VALUES (?1)", [bucket]).map(|_| ())
     }
 
@@ -80,12 +80,12 @@ impl Objects {
         found.optional().map(|found| found.is_some())
     }
 
-    /// Stores an object; false if it `must_be_new` and is not, and then nothing changes.
+    /// Stores an object. Returns false, and changes nothing, if it `must_be_new` but already exists.
     pub(super) fn put(&self, bucket: &str, head: &Head, body: &[u8], must_be_new: bool) -> Result<bool> {
-        let or = if must_be_new { "IGNORE" } else { "REPLACE" };
+        let conflict = if must_be_new { "IGNORE" } else { "REPLACE" };
         let modified = head.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let stored = self.lock().execute(
-            &format!("INSERT OR {or} INTO objects VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
+            &format!("INSERT OR {conflict} INTO objects VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
             params![
                 bucket,
                 head.key,
@@ -114,7 +114,7 @@ impl Objects {
         self.lock().query_row(query, [bucket, key], head).optional()
     }
 
-    /// Marks an object as deleted. What it was stays a version of it.
+    /// Marks an object as deleted. The deleted object becomes an old version.
     pub(super) fn delete(&self, bucket: &str, key: &str) -> Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (marker, modified) = (format!("marker-{}", now.as_nanos()), now.as_millis());
@@ -133,7 +133,7 @@ impl Objects {
         transaction.commit()
     }
 
-    /// Removes a version for good.
+    /// Removes a version permanently.
     pub(super) fn delete_version(&self, bucket: &str, key: &str, version: &str) -> Result<()> {
         let connection = self.lock();
         let current = format!("DELETE FROM objects WHERE bucket = ?1 AND key = ?2 AND {CURRENT} = ?3");
@@ -142,8 +142,8 @@ impl Objects {
         connection.execute(old, [bucket, key, version]).map(|_| ())
     }
 
-    /// The first versions of the objects whose keys begin with `prefix`, by their keys, newest first.
-    pub(super) fn versions(&self, bucket: &str, prefix: &str, most: i64) -> Result<Vec<Version>> {
+    /// Returns the first versions of the objects with this key prefix, ordered by key, newest first.
+    pub(super) fn versions(&self, bucket: &str, prefix: &str, limit: i64) -> Result<Vec<Version>> {
         let query = format!(
             "SELECT key, version, is_marker, modified, size FROM ( \
              SELECT bucket, key, {CURRENT} AS version, 0 AS is_marker, modified, size, 1 AS now FROM objects \
@@ -153,7 +153,7 @@ impl Objects {
         );
         let connection = self.lock();
         let mut statement = connection.prepare(&query)?;
-        let rows = statement.query_map(params![bucket, prefix, most], |row| {
+        let rows = statement.query_map(params![bucket, prefix, limit], |row| {
             let modified = Duration::from_millis(u64::try_from(row.get::<_, i64>(3)?).unwrap_or_default());
             Ok(Version {
                 key: row.get(0)?,
@@ -166,15 +166,15 @@ impl Objects {
         rows.collect()
     }
 
-    /// The objects whose keys begin with a prefix and come after one, in the order of their bytes.
-    pub(super) fn list(&self, bucket: &str, prefix: &str, after: &str, most: i64) -> Result<Vec<Head>> {
-        // Keys that begin with it come one after the other, and it is the least of them.
+    /// Returns the objects with a key prefix that come after a key, in byte order.
+    pub(super) fn list(&self, bucket: &str, prefix: &str, after: &str, limit: i64) -> Result<Vec<Head>> {
+        // Keys with the prefix are contiguous, and the prefix itself is the smallest of them.
         let query = "SELECT key, tag, content_type, modified, size FROM objects
             WHERE bucket = ?1 AND key >= ?2 AND key > ?3 AND substr(key, 1, length(?2)) = ?2
             ORDER BY key LIMIT ?4";
         let connection = self.lock();
         let mut query = connection.prepare_cached(query)?;
-        query.query_map(params![bucket, prefix, after, most], head)?.collect()
+        query.query_map(params![bucket, prefix, after, limit], head)?.collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -197,7 +197,7 @@ fn head(row: &Row<'_>) -> Result<Head> {
 mod tests {
     use super::*;
 
-    fn stored(objects: &Objects, key: &str, body: &str, must_be_new: bool) -> bool {
+    fn put(objects: &Objects, key: &str, body: &str, must_be_new: bool) -> bool {
         let size = i64::try_from(body.len()).unwrap();
         let (tag, modified) = (format!("tag of {body}"), UNIX_EPOCH);
         let head = Head { key: key.to_owned(), tag, content_type: None, modified, size };
@@ -205,29 +205,30 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_must_be_new_replaces_none() {
+    fn conditional_put_never_replaces() {
         let folder = tempfile::tempdir().unwrap();
         let objects = Objects::open(&folder.path().join("objects")).unwrap();
-        assert!(stored(&objects, "k", "one", true) && !stored(&objects, "k", "two", true));
+        assert!(put(&objects, "k", "one", true) && !put(&objects, "k", "two", true));
         assert_eq!(objects.get("b", "k").unwrap().unwrap().1, "one");
-        assert!(stored(&objects, "k", "two", false));
+        assert!(put(&objects, "k", "two", false));
         assert_eq!(objects.get("b", "k").unwrap().unwrap().1, "two");
         objects.delete("b", "k").unwrap();
         assert!(objects.head("b", "k").unwrap().is_none() && objects.get("c", "k").unwrap().is_none());
     }
 
     #[test]
-    fn what_was_deleted_is_a_version_until_that_is_removed() {
+    fn deleted_object_stays_as_version_until_removed() {
         let folder = tempfile::tempdir().unwrap();
         let objects = Objects::open(&folder.path().join("objects")).unwrap();
         for key in ["a/1", "a/2", "b"] {
-            stored(&objects, key, "body", true);
+            put(&objects, key, "body", true);
         }
         objects.delete("b", "a/1").unwrap();
         let versions = objects.versions("b", "a/", 10).unwrap();
-        let told: Vec<_> = versions.iter().map(|version| (version.key.as_str(), version.is_marker)).collect();
-        assert_eq!(told, [("a/1", true), ("a/1", false), ("a/2", false)]);
-        assert!(stored(&objects, "a/1", "again", true), "it is not there any more");
+        let entries: Vec<_> =
+            versions.iter().map(|version| (version.key.as_str(), version.is_marker)).collect();
+        assert_eq!(entries, [("a/1", true), ("a/1", false), ("a/2", false)]);
+        assert!(put(&objects, "a/1", "again", true), "it is not there any more");
         for version in objects.versions("b", "a/", 10).unwrap() {
             objects.delete_version("b", &version.key, &version.version).unwrap();
         }
@@ -236,14 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_in_the_order_of_bytes_and_begins_with_its_prefix() {
+    fn list_is_in_byte_order_and_matches_prefix() {
         let folder = tempfile::tempdir().unwrap();
         let objects = Objects::open(&folder.path().join("objects")).unwrap();
         for key in ["a/1", "a/2", "a/é", "a%", "A/1", "b", "a"] {
-            stored(&objects, key, "", true);
+            put(&objects, key, "", true);
         }
-        let keys = |prefix, after, most| -> Vec<String> {
-            objects.list("b", prefix, after, most).unwrap().into_iter().map(|head| head.key).collect()
+        let keys = |prefix, after, limit| -> Vec<String> {
+            objects.list("b", prefix, after, limit).unwrap().into_iter().map(|head| head.key).collect()
         };
         assert_eq!(keys("", "", 100), ["A/1", "a", "a%", "a/1", "a/2", "a/é", "b"]);
         assert_eq!(keys("a/", "", 2), ["a/1", "a/2"]);

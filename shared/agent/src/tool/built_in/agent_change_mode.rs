@@ -1,4 +1,4 @@
-//! `agent_change_mode` (TUL-007, AGN-011 §5): the model leads the session into another mode.
+//! `agent_change_mode`: the model switches the session to another mode.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::tool::{
-    Definition, Effect, ExecutedBy, Facts, Failure, Produced, ServerTool, StageMode, ToolInput,
+    Definition, Effect, ExecutedBy, ServerTool, StageMode, ToolError, ToolInput, ToolSuccess, TurnFacts,
 };
 
-/// The mode change tool's name: reserved, and offered by every turn (AGN-011 §4.2).
+/// The name of the mode change tool. It is reserved, and every turn offers the tool.
 pub const AGENT_CHANGE_MODE: &str = "agent_change_mode";
 
-/// How long a reason may be, in characters: it is kept in the session's history.
+/// The maximum length of a reason, in characters: it is stored in the session's history.
 const MAX_REASON_CHARS: usize = 2_000;
 
 const DESCRIPTION: &str = "Switch this session to another mode. The change applies from the rest of this \
@@ -43,14 +43,15 @@ struct Arguments<'a> {
 
 impl ChangeMode {
     pub(super) fn new() -> Self {
-        // Emptiness is checked by the tool: not every provider takes lengths in a strict schema.
+        // The tool checks for empty strings itself, since not every provider accepts length limits in a strict
+        // schema.
         let parameters = json!({
             "type": "object",
             "properties": {
                 "mode": { "type": "string", "description": "The key of the mode to switch to." },
                 "branch": {
                     "type": "boolean",
-                    "description": "Whether to suggest that the work goes on in a new branch.",
+                    "description": "True to suggest that the work goes on in a new branch.",
                 },
                 "reason": { "type": "string", "description": "Why the mode changes; one sentence." },
             },
@@ -74,32 +75,32 @@ impl ServerTool for ChangeMode {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<ToolSuccess, ToolError>> {
         std::future::ready(change(&call)).boxed()
     }
 }
 
-fn change(call: &ToolInput<'_>) -> Result<Produced, Failure> {
+fn change(call: &ToolInput<'_>) -> Result<ToolSuccess, ToolError> {
     let Arguments { mode, branch, reason } = call.read()?;
     for (name, value) in [("mode", &mode), ("reason", &reason)] {
         if value.trim().is_empty() {
-            return Err(Failure::Refused(format!("`{name}` must not be empty. The mode is unchanged.")));
+            return Err(ToolError::Refused(format!("`{name}` must not be empty. The mode is unchanged.")));
         }
     }
     if reason.chars().nth(MAX_REASON_CHARS).is_some() {
-        let told =
+        let message =
             format!("`reason` must have at most {MAX_REASON_CHARS} characters. The mode is unchanged.");
-        return Err(Failure::Refused(told));
+        return Err(ToolError::Refused(message));
     }
-    if !call.facts.modes.iter().any(|known| known.key == mode) {
-        return Err(Failure::Refused(unknown(call.facts)));
+    if !call.facts.modes.iter().any(|available| available.key == mode) {
+        return Err(ToolError::Refused(unknown_mode(call.facts)));
     }
     let result = json!({ "success": true, "mode": mode, "branch": branch, "reason": reason });
     let change = StageMode { mode: mode.into_owned(), branch, reason: reason.into_owned() };
-    Ok(Produced { result, effects: vec![Effect::StageMode(change)] })
+    Ok(ToolSuccess { result, effects: vec![Effect::StageMode(change)] })
 }
 
-fn unknown(facts: &Facts) -> String {
+fn unknown_mode(facts: &TurnFacts) -> String {
     let keys: Vec<&str> = facts.modes.iter().map(|mode| mode.key.as_str()).collect();
     format!("There is no such mode. The mode is unchanged. There are: {}.", keys.join(", "))
 }
@@ -112,7 +113,7 @@ mod tests {
     };
 
     #[test]
-    fn a_change_is_staged_and_told_in_tul_007s_words() {
+    fn change_is_staged_and_returned() {
         let arguments = json!({ "mode": "ddr_authoring", "branch": true, "reason": "A DDR is wanted." });
         let produced = run(&ChangeMode::new(), &arguments).unwrap();
         assert_eq!(
@@ -129,19 +130,19 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_mode_or_an_empty_argument_changes_nothing() {
+    fn unknown_mode_or_empty_argument_is_refused() {
         let tool = ChangeMode::new();
-        let told = |mode: &str, reason: &str| {
+        let message = |mode: &str, reason: &str| {
             refusal(&tool, &json!({ "mode": mode, "branch": false, "reason": reason }))
         };
-        assert!(told("General", "x").contains("There are: general, ddr_authoring."));
-        assert!(told(" ", "x").starts_with("`mode` must not be empty"));
-        assert!(told("general", "\n").starts_with("`reason` must not be empty"));
-        assert!(told("general", &"x".repeat(2_001)).contains("at most 2000 characters"));
+        assert!(message("General", "x").contains("There are: general, ddr_authoring."));
+        assert!(message(" ", "x").starts_with("`mode` must not be empty"));
+        assert!(message("general", "\n").starts_with("`reason` must not be empty"));
+        assert!(message("general", &"x".repeat(2_001)).contains("at most 2000 characters"));
     }
 
     #[test]
-    fn session_org_and_user_are_no_arguments() {
+    fn schema_has_no_session_org_or_user() {
         let tool = ChangeMode::new();
         let mut names: Vec<&String> =
             tool.definition.parameters["properties"].as_object().unwrap().keys().collect();

@@ -1,9 +1,9 @@
-//! `agent_list_modes`: which modes there are, and which one is active.
+//! `agent_list_modes`: lists the modes and marks the active one.
 
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::{Value, json};
 
-use crate::tool::{Definition, ExecutedBy, Facts, Failure, Produced, ServerTool, ToolInput};
+use crate::tool::{Definition, ExecutedBy, ServerTool, ToolError, ToolInput, ToolSuccess, TurnFacts};
 
 const DESCRIPTION: &str =
     "List the modes of this assistant: key, name and when to use each, and which one is active now.";
@@ -41,12 +41,12 @@ impl ServerTool for ListModes {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<ToolSuccess, ToolError>> {
         std::future::ready(Ok(list(call.facts).into())).boxed()
     }
 }
 
-fn list(facts: &Facts) -> Value {
+fn list(facts: &TurnFacts) -> Value {
     let mode = |mode: &crate::tool::AvailableMode| {
         json!({
             "key": mode.key,
@@ -63,7 +63,7 @@ mod tests {
     use super::{super::tests::run, *};
 
     #[test]
-    fn the_modes_are_listed_in_the_catalogs_order_with_the_active_one_marked() {
+    fn modes_are_listed_in_catalog_order_with_the_active_one_marked() {
         let produced = run(&ListModes::new(), &json!({})).unwrap();
         let expected = json!({ "modes": [
             { "key": "general", "display_name": "General", "when_to_use": "Anything.", "active": true },

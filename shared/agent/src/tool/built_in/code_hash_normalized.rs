@@ -1,4 +1,4 @@
-//! `code_hash_normalized` (IDX-016): the hash by which an index knows a text.
+//! `code_hash_normalized`: the content hash that an index uses for a text.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use futures::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::tool::{Definition, ExecutedBy, Failure, Produced, ServerTool, ToolInput};
+use crate::tool::{Definition, ExecutedBy, ServerTool, ToolError, ToolInput, ToolSuccess};
 
 const DESCRIPTION: &str = "Compute the normalized content hash of a text, the one that the code index uses: \
     the same for every style of line ending. Lowercase hexadecimal SHA-256.";
@@ -52,9 +52,9 @@ impl ServerTool for HashNormalized {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<ToolSuccess, ToolError>> {
         let hashed = call.read::<Arguments<'_>>().map(|arguments| {
-            let hash = ContentHash::of_file(arguments.text.as_bytes());
+            let hash = ContentHash::hash_file(arguments.text.as_bytes());
             json!({ "hash": hash.to_string() }).into()
         });
         std::future::ready(hashed).boxed()
@@ -66,9 +66,9 @@ mod tests {
     use super::{super::tests::run, *};
 
     #[test]
-    fn the_hash_is_the_contracts_and_blind_to_line_endings() {
+    fn hash_ignores_line_endings() {
         let hash = |text: &str| run(&HashNormalized::new(), &json!({ "text": text })).unwrap().result;
-        assert_eq!(hash("a\r\nb"), json!({ "hash": ContentHash::of_bytes(b"a\nb\n").to_string() }));
+        assert_eq!(hash("a\r\nb"), json!({ "hash": ContentHash::hash_bytes(b"a\nb\n").to_string() }));
         assert_eq!(hash("a\r\nb"), hash("a\nb"));
     }
 }

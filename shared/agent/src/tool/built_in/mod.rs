@@ -12,7 +12,7 @@ mod search_context;
 pub use agent_change_mode::AGENT_CHANGE_MODE;
 pub use search_context::SEARCH_CONTEXT;
 
-/// The built-in tools, for [`super::Registry::new`].
+/// Returns the built-in tools, for [`super::Registry::new`].
 #[must_use]
 pub fn built_in() -> Vec<Box<dyn ServerTool>> {
     vec![
@@ -29,16 +29,16 @@ mod tests {
     use futures::FutureExt;
     use serde_json::Value;
 
-    use crate::tool::{AvailableMode, Facts, Failure, Produced, ServerTool, ToolInput};
+    use crate::tool::{AvailableMode, ServerTool, ToolError, ToolInput, ToolSuccess, TurnFacts};
 
     /// Two modes, `general` being the current one.
-    pub(super) fn facts() -> Facts {
+    pub(super) fn facts() -> TurnFacts {
         let mode = |key: &str, name: &str, when: &str| AvailableMode {
             key: key.to_owned(),
             display_name: name.to_owned(),
             when_to_use: when.to_owned(),
         };
-        Facts {
+        TurnFacts {
             mode: "general".to_owned(),
             modes: vec![
                 mode("general", "General", "Anything."),
@@ -47,8 +47,8 @@ mod tests {
         }
     }
 
-    /// Runs a tool that waits for nothing.
-    pub(super) fn run(tool: &dyn ServerTool, arguments: &Value) -> Result<Produced, Failure> {
+    /// Runs a tool that never waits.
+    pub(super) fn run(tool: &dyn ServerTool, arguments: &Value) -> Result<ToolSuccess, ToolError> {
         tool.run(ToolInput { arguments, facts: &facts() }).now_or_never().expect("waits for nothing")
     }
 

@@ -1,13 +1,13 @@
-//! `search_context`: retrieval on the model's initiative.
+//! `search_context`: a search of the indexed sources that the model asks for.
 //!
-//! It reaches no sources itself: what it wants is an effect, and what the search finds becomes the call's result. So
-//! the tenant and the scope are the turn's, whatever the model writes.
+//! The tool doesn't reach the sources itself: it returns the search as an effect, whose result becomes the call's
+//! result. So the tenant and the scope are the turn's, whatever the model writes.
 
 use futures::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::tool::{Definition, Effect, ExecutedBy, Failure, Produced, ServerTool, ToolInput};
+use crate::tool::{Definition, Effect, ExecutedBy, ServerTool, ToolError, ToolInput, ToolSuccess};
 
 /// The tool's name.
 pub const SEARCH_CONTEXT: &str = "search_context";
@@ -20,7 +20,7 @@ const DESCRIPTION: &str = "Search the indexed sources of the user's organisation
 const USAGE: &str = "\
 Call this when the material at hand does not answer the question: to find where something is defined, decided or used.
 - `query`: what the wanted text says or is called. Names of functions, types and files help; so does a whole sentence.
-Chunks are found by similarity. They can be old or beside the point: use those that help, and name path and lines.
+Chunks are found by similarity. They can be outdated or irrelevant: use those that help, and name path and lines.
 An empty list means that nothing was found: ask in other words once, then go on without.";
 
 /// The tool.
@@ -57,17 +57,17 @@ impl ServerTool for SearchContext {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
-        let wanted = call.read::<Arguments>().and_then(|Arguments { query }| {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<ToolSuccess, ToolError>> {
+        let search = call.read::<Arguments>().and_then(|Arguments { query }| {
             let query = query.trim();
             if query.is_empty() || query.chars().count() > MAX_QUERY_CHARS {
-                return Err(Failure::Refused(format!(
+                return Err(ToolError::Refused(format!(
                     "`query` must have 1 to {MAX_QUERY_CHARS} characters."
                 )));
             }
-            Ok(Produced { result: Value::Null, effects: vec![Effect::SearchSources(query.to_owned())] })
+            Ok(ToolSuccess { result: Value::Null, effects: vec![Effect::SearchSources(query.to_owned())] })
         });
-        std::future::ready(wanted).boxed()
+        std::future::ready(search).boxed()
     }
 }
 
@@ -79,13 +79,13 @@ mod tests {
     };
 
     #[test]
-    fn a_search_is_wanted_and_nothing_else_can_be_said() {
+    fn query_becomes_a_search_effect_and_is_bounded() {
         let tool = SearchContext::new();
-        let wanted = run(&tool, &json!({ "query": " keep_lease ", "org": "other" })).unwrap();
-        assert_eq!(wanted.effects, [Effect::SearchSources("keep_lease".to_owned())]);
-        let told = "`query` must have 1 to 4000 characters.";
+        let search = run(&tool, &json!({ "query": " keep_lease ", "org": "other" })).unwrap();
+        assert_eq!(search.effects, [Effect::SearchSources("keep_lease".to_owned())]);
+        let expected = "`query` must have 1 to 4000 characters.";
         for query in [" ".to_owned(), "x".repeat(4_001)] {
-            assert_eq!(refusal(&tool, &json!({ "query": query })), told);
+            assert_eq!(refusal(&tool, &json!({ "query": query })), expected);
         }
     }
 }

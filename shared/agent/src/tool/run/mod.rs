@@ -1,8 +1,7 @@
-//! Runs a reply's server calls: some at a time, each for a while, every one answered.
+//! Runs a reply's server calls concurrently, each with a timeout, and answers every one.
 //!
-//! Whatever goes wrong with a call is a failed result for the model and never a failed turn (AGN-033
-//! §5.2). Deliberately absent: performing effects, which the loop does once it may; and catching a
-//! panic, which ends the process like any other, and the turn is taken over.
+//! A call that goes wrong is a failed result for the model and never a failed turn. Effects are performed elsewhere,
+//! by the agent loop. Panics aren't caught: one ends the process like any other, and the turn is taken over.
 
 use std::{num::NonZeroUsize, pin::pin, time::Duration};
 
@@ -14,28 +13,28 @@ use futures::{
 };
 
 use super::{
-    Definition, Effect, ExecutedBy, Facts, Failure, Produced, Registry, ToolInput,
-    answerer::{Unanswerable, unanswerable},
-    arguments::{self, Unfit},
+    Definition, Effect, ExecutedBy, Registry, ToolError, ToolInput, ToolSuccess, TurnFacts,
+    arguments::{self, ArgumentError},
+    routing::{ClientCallError, client_call_error},
 };
 use crate::model::{FunctionCall, ToolOutput};
-use crate::{text::cut, timer::Timer};
+use crate::{text::truncate, timer::Timer};
 
-/// How long a failed result's text may be, in bytes.
+/// The maximum length of a failed result's text, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4_000;
 
-/// What one reply's calls may take (I13).
+/// Limits for one reply's calls (I13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many calls run beside each other.
+    /// The number of calls that run concurrently.
     pub parallel: NonZeroUsize,
-    /// How many calls of one reply run at all; the ones after them fail.
+    /// The maximum number of calls of one reply; those after them fail.
     pub calls: usize,
-    /// How long one call may take.
+    /// The timeout of one call.
     pub timeout: Duration,
-    /// How long its arguments may be.
+    /// The maximum size of its arguments.
     pub argument_bytes: usize,
-    /// How long its result may be, as JSON text.
+    /// The maximum size of its result as JSON text.
     pub result_bytes: usize,
 }
 
@@ -52,34 +51,34 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// These limits for a turn that has so much time left.
+    /// Returns these limits with the timeout capped at the turn's remaining time.
     #[must_use]
-    pub fn within(self, left: Duration) -> Self {
+    pub fn capped_at(self, left: Duration) -> Self {
         Self { timeout: self.timeout.min(left), ..self }
     }
 }
 
-/// A call that was answered.
+/// A call with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Executed {
+pub struct ExecutedCall {
     /// The call.
     pub call: FunctionCall,
-    /// Result or error.
+    /// The result or the error.
     pub outcome: ToolOutcome,
-    /// How long it took.
+    /// The duration of the call.
     pub execution_ms: u64,
-    /// What is to happen now; nothing when the call failed.
+    /// The effects to perform; none if the call failed.
     pub effects: Vec<Effect>,
 }
 
-impl Executed {
-    /// What the model is told.
+impl ExecutedCall {
+    /// Returns the output for the model.
     #[must_use]
     pub fn output(&self) -> ToolOutput {
         ToolOutput { call: self.call.clone(), outcome: self.outcome.clone() }
     }
 
-    /// What the client is told (AGN-033 §5.3).
+    /// Returns the result for the client.
     #[must_use]
     pub fn result(&self) -> ToolResult {
         ToolResult {
@@ -89,111 +88,113 @@ impl Executed {
         }
     }
 
-    /// Whether it wants the sources searched.
+    /// Returns true if the call requests a search of the sources.
     #[must_use]
-    pub fn searches(&self) -> bool {
+    pub fn has_search(&self) -> bool {
         self.effects.iter().any(|effect| matches!(effect, Effect::SearchSources(_)))
     }
 
-    /// The call with the result that its effect brought.
+    /// Returns the call with the result of its effect.
     #[must_use]
     pub fn with_result(self, result: &serde_json::Value) -> Self {
         Self { outcome: ToolOutcome::ResultJson(result.to_string()), ..self }
     }
 
-    /// The call as one that failed after all, since its effects could not be performed.
+    /// Returns the call as failed, since its effects could not be performed.
     #[must_use]
     pub fn into_failed(self, message: &str) -> Self {
-        let outcome = ToolOutcome::ErrorMessage(cut(message.to_owned(), MAX_MESSAGE_BYTES));
+        let outcome = ToolOutcome::ErrorMessage(truncate(message.to_owned(), MAX_MESSAGE_BYTES));
         Self { outcome, effects: Vec::new(), ..self }
     }
 }
 
-/// Runs the calls, as far as the turn offers their tools, and answers each of them in order.
-pub async fn run_all<W: Timer>(
+/// Runs the calls of tools that the turn offers, and returns an outcome for each call in order.
+pub async fn run_calls<W: Timer>(
     registry: &Registry,
     offered: &[Definition],
     calls: &[FunctionCall],
-    facts: &Facts,
+    facts: &TurnFacts,
     limits: &Limits,
     timer: &W,
-) -> Vec<Executed> {
+) -> Vec<ExecutedCall> {
     let runner = Runner { registry, offered, facts, limits, timer };
     let runs: Vec<_> = calls.iter().enumerate().map(|(at, call)| runner.answer(at, call)).collect();
     stream::iter(runs).buffered(limits.parallel.get()).collect().await
 }
 
-/// Why a call came to nothing, for the model.
+/// The reason a call failed. The texts are for the model.
 #[derive(Debug, thiserror::Error)]
-enum Stopped {
+enum CallError {
     #[error("One reply may make at most {0} calls; this one was not run. Make it again in your next reply.")]
     TooMany(usize),
     #[error("There is no such tool in this turn. There are: {0}.")]
     NotOffered(String),
     #[error(transparent)]
-    Unanswerable(#[from] Unanswerable),
+    ClientCall(#[from] ClientCallError),
     #[error("This tool is no longer available. Go on without it.")]
-    Gone,
+    Unregistered,
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    Arguments(#[from] ArgumentError),
     #[error("The tool did not finish within {} ms and was stopped.", .0.as_millis())]
     TimedOut(Duration),
-    #[error("The tool's result is too large: {size} bytes, at most {most} are passed on. Ask for less.")]
-    TooLarge { size: usize, most: usize },
+    #[error("The tool's result is too large: {size} bytes, at most {max} are passed on. Ask for less.")]
+    TooLarge { size: usize, max: usize },
     #[error(transparent)]
-    Failed(#[from] Failure),
+    Tool(#[from] ToolError),
 }
 
-/// What every call of a reply shares.
+/// State that every call of a reply shares.
 struct Runner<'a, W> {
     registry: &'a Registry,
     offered: &'a [Definition],
-    facts: &'a Facts,
+    facts: &'a TurnFacts,
     limits: &'a Limits,
     timer: &'a W,
 }
 
 impl<W: Timer> Runner<'_, W> {
-    async fn answer(&self, at: usize, call: &FunctionCall) -> Executed {
+    async fn answer(&self, at: usize, call: &FunctionCall) -> ExecutedCall {
         let started = self.timer.monotonic();
-        let ran = if at < self.limits.calls {
+        let result = if at < self.limits.calls {
             self.run(call).await
         } else {
-            Err(Stopped::TooMany(self.limits.calls))
+            Err(CallError::TooMany(self.limits.calls))
         };
-        let took = self.timer.monotonic().saturating_sub(started);
-        let (outcome, effects) = match ran {
+        let elapsed = self.timer.monotonic().saturating_sub(started);
+        let (outcome, effects) = match result {
             Ok((json, effects)) => (ToolOutcome::ResultJson(json), effects),
-            Err(why) => (ToolOutcome::ErrorMessage(cut(why.to_string(), MAX_MESSAGE_BYTES)), Vec::new()),
+            Err(error) => {
+                (ToolOutcome::ErrorMessage(truncate(error.to_string(), MAX_MESSAGE_BYTES)), Vec::new())
+            }
         };
-        let execution_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        Executed { call: call.clone(), outcome, execution_ms, effects }
+        let execution_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        ExecutedCall { call: call.clone(), outcome, execution_ms, effects }
     }
 
-    async fn run(&self, call: &FunctionCall) -> Result<(String, Vec<Effect>), Stopped> {
+    async fn run(&self, call: &FunctionCall) -> Result<(String, Vec<Effect>), CallError> {
         match self.offered.iter().find(|tool| tool.name == call.name) {
-            None => return Err(Stopped::NotOffered(self.names())),
-            // A client's call is here because the client can't answer it, or has enough of them.
+            None => return Err(CallError::NotOffered(self.names())),
+            // A call of a client tool is here if the client can't answer it, or has reached its limit.
             Some(tool) if tool.executed_by == ExecutedBy::Client => {
-                let why = unanswerable(self.offered, call, self.limits);
-                return Err(why.map_or(Stopped::TooMany(self.limits.calls), Stopped::Unanswerable));
+                let error = client_call_error(self.offered, call, self.limits);
+                return Err(error.map_or(CallError::TooMany(self.limits.calls), CallError::ClientCall));
             }
             Some(_) => {}
         }
-        // The list was stored with the turn; a redeploy since may have taken the tool away.
-        let entry = self.registry.entry(&call.name).ok_or(Stopped::Gone)?;
-        // The schema of today's code, not the stored one: it says what the code can take.
-        let schema = entry.schema().ok_or(Stopped::Gone)?;
-        let arguments = arguments::read(&call.arguments, schema, self.limits.argument_bytes)?;
+        // The list was stored with the turn; a redeploy since may have removed the tool.
+        let entry = self.registry.entry(&call.name).ok_or(CallError::Unregistered)?;
+        // Use the schema of the current code, not the stored one: it is the one that the code supports.
+        let schema = entry.schema().ok_or(CallError::Unregistered)?;
+        let arguments = arguments::parse(&call.arguments, schema, self.limits.argument_bytes)?;
         let running = entry.tool.run(ToolInput { arguments: &arguments, facts: self.facts });
         let timer = pin!(self.timer.sleep(self.limits.timeout));
-        let Produced { result, effects } = match select(running, timer).await {
+        let ToolSuccess { result, effects } = match select(running, timer).await {
             Either::Left((produced, _)) => produced?,
-            Either::Right(_) => return Err(Stopped::TimedOut(self.limits.timeout)),
+            Either::Right(_) => return Err(CallError::TimedOut(self.limits.timeout)),
         };
         let json = result.to_string();
         if json.len() > self.limits.result_bytes {
-            return Err(Stopped::TooLarge { size: json.len(), most: self.limits.result_bytes });
+            return Err(CallError::TooLarge { size: json.len(), max: self.limits.result_bytes });
         }
         Ok((json, effects))
     }

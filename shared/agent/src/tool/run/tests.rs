@@ -12,13 +12,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tool::{AGENT_CHANGE_MODE, ServerTool, built_in, merge};
+use crate::tool::{AGENT_CHANGE_MODE, ServerTool, built_in, select_tools};
 
-/// A tool that behaves as its test says, and counts.
-pub(in crate::tool) struct Scripted {
+/// A tool with configurable behaviour that counts its calls.
+pub(in crate::tool) struct FakeTool {
     pub(in crate::tool) definition: Definition,
     behaviour: Behaviour,
-    seen: Arc<Seen>,
+    counts: Arc<CallCounts>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,17 +30,17 @@ enum Behaviour {
 }
 
 #[derive(Default)]
-struct Seen {
+struct CallCounts {
     calls: AtomicUsize,
     running: AtomicUsize,
-    most: AtomicUsize,
+    peak: AtomicUsize,
 }
 
-impl Scripted {
+impl FakeTool {
     pub(in crate::tool) fn named(name: &str) -> Self {
         let definition = Definition {
             name: name.to_owned(),
-            description: "Scripted.".to_owned(),
+            description: "A fake.".to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": { "n": { "type": "integer", "minimum": 0 }, "s": { "enum": ["a", "b"] } },
@@ -51,40 +51,40 @@ impl Scripted {
             executed_by: ExecutedBy::Server,
             strict: false,
         };
-        Self { definition, behaviour: Behaviour::Echo, seen: Arc::default() }
+        Self { definition, behaviour: Behaviour::Echo, counts: Arc::default() }
     }
 }
 
-impl ServerTool for Scripted {
+impl ServerTool for FakeTool {
     fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<ToolSuccess, ToolError>> {
         async move {
-            self.seen.calls.fetch_add(1, Ordering::Relaxed);
-            let running = self.seen.running.fetch_add(1, Ordering::Relaxed) + 1;
-            self.seen.most.fetch_max(running, Ordering::Relaxed);
+            self.counts.calls.fetch_add(1, Ordering::Relaxed);
+            let running = self.counts.running.fetch_add(1, Ordering::Relaxed) + 1;
+            self.counts.peak.fetch_max(running, Ordering::Relaxed);
             // Later calls finish first.
-            let turns = 20 - call.arguments["n"].as_u64().unwrap_or_default().min(20);
-            for _ in 0..turns {
-                give_way().await;
+            let polls = 20 - call.arguments["n"].as_u64().unwrap_or_default().min(20);
+            for _ in 0..polls {
+                yield_once().await;
             }
-            self.seen.running.fetch_sub(1, Ordering::Relaxed);
+            self.counts.running.fetch_sub(1, Ordering::Relaxed);
             let effects = vec![Effect::Warn("note".to_owned())];
             match self.behaviour {
-                Behaviour::Echo => Ok(Produced { result: call.arguments.clone(), effects }),
-                Behaviour::Fail => Err(Failure::Unavailable("The index")),
+                Behaviour::Echo => Ok(ToolSuccess { result: call.arguments.clone(), effects }),
+                Behaviour::Fail => Err(ToolError::Unavailable("The index")),
                 Behaviour::Hang => pending().await,
-                Behaviour::Large => Ok(Produced { result: "x".repeat(300_000).into(), effects }),
+                Behaviour::Large => Ok(ToolSuccess { result: "x".repeat(300_000).into(), effects }),
             }
         }
         .boxed()
     }
 }
 
-/// Lets the others run once.
-async fn give_way() {
+/// Yields to the other futures once.
+async fn yield_once() {
     let mut waited = false;
     poll_fn(|context| {
         if waited {
@@ -97,16 +97,16 @@ async fn give_way() {
     .await;
 }
 
-/// A timer whose timers fire after a thousand looks at them.
-struct Looks;
+/// A timer that fires after it was polled a thousand times.
+struct PollTimer;
 
-impl Timer for Looks {
+impl Timer for PollTimer {
     fn monotonic(&self) -> Duration {
         Duration::from_millis(7)
     }
     async fn sleep(&self, _: Duration) {
         for _ in 0..1_000 {
-            give_way().await;
+            yield_once().await;
         }
     }
 }
@@ -126,49 +126,49 @@ fn call(id: &str, name: &str, arguments: &str) -> FunctionCall {
     FunctionCall { call_id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() }
 }
 
-fn registry(scripted: Vec<Scripted>) -> Registry {
+fn registry(scripted: Vec<FakeTool>) -> Registry {
     let mut tools = built_in();
     tools.extend(scripted.into_iter().map(|tool| Box::new(tool) as Box<dyn ServerTool>));
     Registry::new(tools).unwrap()
 }
 
-fn run(registry: &Registry, calls: &[FunctionCall], limits: &Limits) -> Vec<Executed> {
-    let offered = merge(registry, [], registry.names(), 0).tools;
-    drive(run_all(registry, &offered, calls, &Facts::default(), limits, &Looks))
+fn run(registry: &Registry, calls: &[FunctionCall], limits: &Limits) -> Vec<ExecutedCall> {
+    let offered = select_tools(registry, [], registry.names(), 0).tools;
+    drive(run_calls(registry, &offered, calls, &TurnFacts::default(), limits, &PollTimer))
 }
 
-fn error(ran: &Executed) -> &str {
-    match &ran.outcome {
+fn error(executed: &ExecutedCall) -> &str {
+    match &executed.outcome {
         ToolOutcome::ErrorMessage(message) => message,
         ToolOutcome::ResultJson(json) => panic!("{json}"),
     }
 }
 
 #[test]
-fn results_come_in_the_order_of_the_calls_whichever_ends_first() {
-    let registry = registry(vec![Scripted::named("echo")]);
+fn results_keep_the_order_of_the_calls() {
+    let registry = registry(vec![FakeTool::named("echo")]);
     let calls: Vec<_> = (0..20).map(|n| call(&n.to_string(), "echo", &format!(r#"{{"n":{n}}}"#))).collect();
-    let ran = run(&registry, &calls, &Limits::default());
-    assert_eq!(ran.iter().map(|ran| ran.call.clone()).collect::<Vec<_>>(), calls);
-    for (n, ran) in ran.iter().enumerate() {
-        assert_eq!(ran.outcome, ToolOutcome::ResultJson(format!(r#"{{"n":{n}}}"#)));
-        assert_eq!(ran.effects.len(), 1);
+    let executed = run(&registry, &calls, &Limits::default());
+    assert_eq!(executed.iter().map(|executed| executed.call.clone()).collect::<Vec<_>>(), calls);
+    for (n, executed) in executed.iter().enumerate() {
+        assert_eq!(executed.outcome, ToolOutcome::ResultJson(format!(r#"{{"n":{n}}}"#)));
+        assert_eq!(executed.effects.len(), 1);
     }
 }
 
 #[test]
-fn a_few_run_beside_each_other_and_never_more() {
-    let echo = Scripted::named("echo");
-    let seen = echo.seen.clone();
+fn concurrency_is_limited() {
+    let echo = FakeTool::named("echo");
+    let counts = echo.counts.clone();
     let calls: Vec<_> = (0..20).map(|n| call(&n.to_string(), "echo", r#"{"n":0}"#)).collect();
     run(&registry(vec![echo]), &calls, &Limits::default());
-    assert_eq!(seen.most.load(Ordering::Relaxed), 4);
-    assert_eq!(seen.calls.load(Ordering::Relaxed), 20);
+    assert_eq!(counts.peak.load(Ordering::Relaxed), 4);
+    assert_eq!(counts.calls.load(Ordering::Relaxed), 20);
 }
 
 #[test]
-fn whatever_goes_wrong_is_a_failed_result_without_effects() {
-    let with = |name: &str, behaviour| Scripted { behaviour, ..Scripted::named(name) };
+fn failed_calls_have_a_message_and_no_effects() {
+    let with = |name: &str, behaviour| FakeTool { behaviour, ..FakeTool::named(name) };
     let registry = registry(vec![
         with("fails", Behaviour::Fail),
         with("hangs", Behaviour::Hang),
@@ -184,58 +184,64 @@ fn whatever_goes_wrong_is_a_failed_result_without_effects() {
         call("6", "echo", "nonsense"),
         call("7", "echo", r#"{"n":1}"#),
     ];
-    let ran = run(&registry, &calls, &Limits::default());
-    assert_eq!(error(&ran[0]), "The tool did not finish within 30000 ms and was stopped.");
-    assert!(error(&ran[1]).starts_with("The index is unavailable"));
-    assert!(error(&ran[2]).starts_with("The tool's result is too large: 300002 bytes, at most 262144"));
-    assert!(error(&ran[3]).contains("There are: ") && error(&ran[3]).contains("echo"));
-    assert!(error(&ran[4]).contains("`/n`: value is not of type \"integer\""));
-    assert!(error(&ran[5]).contains("not a JSON text"));
-    assert!(ran[..6].iter().all(|ran| ran.effects.is_empty()));
-    assert_eq!(ran[6].outcome, ToolOutcome::ResultJson(r#"{"n":1}"#.to_owned()));
+    let executed = run(&registry, &calls, &Limits::default());
+    assert_eq!(error(&executed[0]), "The tool did not finish within 30000 ms and was stopped.");
+    assert!(error(&executed[1]).starts_with("The index is unavailable"));
+    assert!(error(&executed[2]).starts_with("The tool's result is too large: 300002 bytes, at most 262144"));
+    assert!(error(&executed[3]).contains("There are: ") && error(&executed[3]).contains("echo"));
+    assert!(error(&executed[4]).contains("`/n`: value is not of type \"integer\""));
+    assert!(error(&executed[5]).contains("not a JSON text"));
+    assert!(executed[..6].iter().all(|executed| executed.effects.is_empty()));
+    assert_eq!(executed[6].outcome, ToolOutcome::ResultJson(r#"{"n":1}"#.to_owned()));
 }
 
 #[test]
-fn a_tool_that_the_turn_does_not_offer_is_not_run() {
-    let echo = Scripted::named("echo");
-    let seen = echo.seen.clone();
+fn tool_that_is_not_offered_is_not_run() {
+    let echo = FakeTool::named("echo");
+    let counts = echo.counts.clone();
     let registry = registry(vec![echo]);
-    let offered = merge(&registry, [], [], 0).tools;
+    let offered = select_tools(&registry, [], [], 0).tools;
     let calls = [call("1", "echo", r#"{"n":1}"#)];
-    let ran = drive(run_all(&registry, &offered, &calls, &Facts::default(), &Limits::default(), &Looks));
+    let executed =
+        drive(run_calls(&registry, &offered, &calls, &TurnFacts::default(), &Limits::default(), &PollTimer));
     assert_eq!(
-        error(&ran[0]),
+        error(&executed[0]),
         format!("There is no such tool in this turn. There are: {AGENT_CHANGE_MODE}.")
     );
-    assert_eq!(seen.calls.load(Ordering::Relaxed), 0);
+    assert_eq!(counts.calls.load(Ordering::Relaxed), 0);
 }
 
 #[test]
-fn a_tool_that_a_redeploy_took_away_is_told_so() {
-    let offered = merge(&registry(vec![Scripted::named("old")]), [], ["old"], 0).tools;
+fn removed_tool_is_reported() {
+    let offered = select_tools(&registry(vec![FakeTool::named("old")]), [], ["old"], 0).tools;
     let calls = [call("1", "old", r#"{"n":1}"#)];
     let now = registry(vec![]);
-    let ran = drive(run_all(&now, &offered, &calls, &Facts::default(), &Limits::default(), &Looks));
-    assert!(error(&ran[0]).contains("no longer available"));
+    let executed =
+        drive(run_calls(&now, &offered, &calls, &TurnFacts::default(), &Limits::default(), &PollTimer));
+    assert!(error(&executed[0]).contains("no longer available"));
 }
 
 #[test]
-fn calls_past_the_limit_are_answered_but_not_run() {
-    let echo = Scripted::named("echo");
-    let seen = echo.seen.clone();
+fn calls_past_the_limit_fail_without_running() {
+    let echo = FakeTool::named("echo");
+    let counts = echo.counts.clone();
     let calls: Vec<_> = (0..5).map(|n| call(&n.to_string(), "echo", r#"{"n":0}"#)).collect();
-    let ran = run(&registry(vec![echo]), &calls, &Limits { calls: 3, ..Limits::default() });
-    assert_eq!((ran.len(), seen.calls.load(Ordering::Relaxed)), (5, 3));
-    assert!(error(&ran[3]).contains("at most 3 calls"));
+    let executed = run(&registry(vec![echo]), &calls, &Limits { calls: 3, ..Limits::default() });
+    assert_eq!((executed.len(), counts.calls.load(Ordering::Relaxed)), (5, 3));
+    assert!(error(&executed[3]).contains("at most 3 calls"));
 }
 
 #[test]
-fn what_ran_is_told_to_model_and_client_alike() {
-    let ran = run(&registry(vec![]), &[call("c", "agent_list_modes", "")], &Limits::default()).remove(0);
-    assert_eq!(ran.outcome, ToolOutcome::ResultJson(r#"{"modes":[]}"#.to_owned()));
-    assert_eq!(ran.output(), ToolOutput { call: ran.call.clone(), outcome: ran.outcome.clone() });
-    let told = ToolResult { tool_call_id: "c".to_owned(), execution_ms: 0, outcome: ran.outcome.clone() };
-    assert_eq!(ran.result(), told);
+fn model_and_client_get_the_same_outcome() {
+    let executed = run(&registry(vec![]), &[call("c", "agent_list_modes", "")], &Limits::default()).remove(0);
+    assert_eq!(executed.outcome, ToolOutcome::ResultJson(r#"{"modes":[]}"#.to_owned()));
+    assert_eq!(
+        executed.output(),
+        ToolOutput { call: executed.call.clone(), outcome: executed.outcome.clone() }
+    );
+    let expected =
+        ToolResult { tool_call_id: "c".to_owned(), execution_ms: 0, outcome: executed.outcome.clone() };
+    assert_eq!(executed.result(), expected);
 }
 
 fn arguments() -> impl Strategy<Value = Value> {
@@ -255,12 +261,12 @@ fn arguments() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The scripted tool's schema, said a second time without a schema.
+/// The fake tool's schema as plain code, for comparison.
 fn fits(value: &Value) -> bool {
     value.as_object().is_some_and(|members| {
-        let whole =
+        let is_whole_number =
             |n: &Value| n.as_u64().is_some() || n.as_f64().is_some_and(|n| n >= 0.0 && n.fract() == 0.0);
-        members.get("n").is_some_and(whole)
+        members.get("n").is_some_and(is_whole_number)
             && members.get("s").is_none_or(|s| s == "a" || s == "b")
             && members.keys().all(|name| name == "n" || name == "s")
     })
@@ -268,21 +274,21 @@ fn fits(value: &Value) -> bool {
 
 proptest! {
     #[test]
-    fn arguments_that_do_not_fit_never_reach_the_tool(value in arguments(), junk in "[{}\\[\\]\",:na1 ]{0,20}") {
-        let echo = Scripted::named("echo");
-        let seen = echo.seen.clone();
+    fn invalid_arguments_never_reach_the_tool(value in arguments(), junk in "[{}\\[\\]\",:na1 ]{0,20}") {
+        let echo = FakeTool::named("echo");
+        let counts = echo.counts.clone();
         let calls = [call("1", "echo", &value.to_string()), call("2", "echo", &junk)];
-        let ran = run(&registry(vec![echo]), &calls, &Limits::default());
+        let executed = run(&registry(vec![echo]), &calls, &Limits::default());
         let junk_fits = serde_json::from_str(&junk).is_ok_and(|value| fits(&value));
         let expected = usize::from(fits(&value)) + usize::from(junk_fits);
-        prop_assert_eq!(seen.calls.load(Ordering::Relaxed), expected);
-        prop_assert_eq!(matches!(ran[0].outcome, ToolOutcome::ResultJson(_)), fits(&value));
+        prop_assert_eq!(counts.calls.load(Ordering::Relaxed), expected);
+        prop_assert_eq!(matches!(executed[0].outcome, ToolOutcome::ResultJson(_)), fits(&value));
     }
 }
 
 #[test]
-fn no_call_may_take_longer_than_its_turn() {
+fn timeout_is_capped_at_the_turns_remaining_time() {
     let limits = Limits::default();
-    assert_eq!(limits.within(Duration::from_secs(3)).timeout, Duration::from_secs(3));
-    assert_eq!(limits.within(Duration::from_secs(300)), limits);
+    assert_eq!(limits.capped_at(Duration::from_secs(3)).timeout, Duration::from_secs(3));
+    assert_eq!(limits.capped_at(Duration::from_secs(300)), limits);
 }

@@ -6,7 +6,7 @@ use protocol::{
     change::TurnChange,
     id::AttemptId,
     transition::{renew::renew, settle::settle, suspend::suspend},
-    turn::{Reason, State as Standing, Turn, Verdict},
+    turn::{EndReason, State as Standing, Turn, Verdict},
 };
 
 use super::{Step, says};
@@ -65,7 +65,7 @@ impl Step<'_> {
         if how == How::Fail {
             self.note(Event::Unstorable);
             let now = at(self.state.now);
-            let verdict = Verdict::Ended(Reason::StorageUnavailable);
+            let verdict = Verdict::Ended(EndReason::StorageUnavailable);
             let change = settle(turn, verdict, now, now, &timing()).expect("it runs");
             let answer = Answer::Ended(End::StorageUnavailable);
             return self.will_send(change, Then::Decided { answer });

@@ -1,6 +1,6 @@
 //! Cancel: end an open turn on the caller's word.
 
-use protocol::{transition::settle, turn::Reason};
+use protocol::{transition::settle, turn::EndReason};
 
 use super::Step;
 use crate::{
@@ -22,7 +22,7 @@ impl Step<'_> {
             return;
         }
         let Some(turn) = self.state.turn(number).cloned() else { return };
-        match settle::end(&turn, Reason::Cancelled, at(self.state.now), &timing()) {
+        match settle::end(&turn, EndReason::Cancelled, at(self.state.now), &timing()) {
             Ok(change) => self.will_send(change, Then::Cancelled),
             Err(_) => {
                 self.note(Event::CancelLost);

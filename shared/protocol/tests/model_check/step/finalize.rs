@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use protocol::{
-    detail::Findings,
+    detail::OutcomeSummary,
     session::Session,
-    transition::{finalize::finalize, sweep, take::Purpose},
+    transition::{finalize::finalize, sweep, take_over::Purpose},
     turn::{State as Standing, Turn},
 };
 
@@ -37,8 +37,8 @@ impl Step<'_> {
             return self.fence(&turn, Purpose::Salvage);
         }
         match sweep::action(&turn, at(self.state.now), &timing()) {
-            sweep::Action::Leave => {}
-            sweep::Action::MoveDue(change) => self.will_send(change, Then::MovedDue),
+            sweep::Action::Skip => {}
+            sweep::Action::Reschedule(change) => self.will_send(change, Then::MovedDue),
             sweep::Action::Salvage => self.fence(&turn, Purpose::Salvage),
             sweep::Action::End(change) => self.will_send(change, Then::EndedOverdue),
             sweep::Action::Finalize => {
@@ -107,7 +107,7 @@ impl Step<'_> {
     }
 
     /// The outcome object that tells what came of a turn.
-    pub(super) fn load(&mut self, turn: &Turn) -> Option<Findings> {
+    pub(super) fn load(&mut self, turn: &Turn) -> Option<OutcomeSummary> {
         let writer = turn.outcome_writer()?;
         let found = self.object(number(&turn.key.turn), writer);
         let outcome =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use protocol::{
     session::Session,
-    transition::{purging, upkeep},
+    transition::{purging, session_edits},
 };
 
 use super::Step;
@@ -38,7 +38,7 @@ impl Step<'_> {
             }
             Some(Upkeep::Delete | Upkeep::Purge) => self.keep_with_turn(&session),
             Some(Upkeep::Restore) => {
-                if let Some(commit) = upkeep::restore(&session, at(self.state.now)) {
+                if let Some(commit) = session_edits::restore(&session, at(self.state.now)) {
                     self.process().at =
                         At::Sending { write: Arc::new(Write::Commit(commit)), then: Then::Kept };
                 }
@@ -56,10 +56,10 @@ impl Step<'_> {
         };
         let open = session.open_turn.as_ref().and_then(|open| self.state.turn(number(open))).cloned();
         let open = open.filter(|_| !self.is_out(ends));
-        let (by, now, timing) = (&submission(0, 0).by.id, at(self.state.now), timing());
+        let (by, now, timing) = (&submission(0, 0).requested_by.id, at(self.state.now), timing());
         let commit = match purges {
             true => purging::begin(session, open.as_deref(), by, now, &timing),
-            false => upkeep::delete(session, open.as_deref(), by, timing.retention, now, &timing),
+            false => session_edits::delete(session, open.as_deref(), by, timing.retention, now, &timing),
         };
         let Some(mut commit) = commit else { return };
         if self.is_out(raises) {

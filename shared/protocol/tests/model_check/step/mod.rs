@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use protocol::{
     id::AttemptId,
-    transition::take::takeable_at,
+    transition::take_over::takeover_after,
     turn::{State as Standing, Turn, Verdict},
 };
 
@@ -126,7 +126,7 @@ impl Step<'_> {
 
     /// Whether a lease lasts on the turn.
     pub(crate) fn is_held(turn: &Turn, now: u8) -> bool {
-        matches!(&turn.state, Standing::Running { lease_ends, .. } if at(now) < takeable_at(*lease_ends, &timing()))
+        matches!(&turn.state, Standing::Running { lease_ends, .. } if at(now) < takeover_after(*lease_ends, &timing()))
     }
 
     /// The attempt id under which an owner's objects lie.
@@ -170,7 +170,7 @@ impl Step<'_> {
         if let Some(head) = self.state.turn(turn).cloned().filter(|_| !self.state.is_purged()) {
             let stands = match answer {
                 Answer::Calls(text) => {
-                    let suspended_by = match (&head.state, &head.accepted) {
+                    let suspended_by = match (&head.state, &head.accepted_results) {
                         (Standing::AwaitingTools { .. }, _) => Some(&head.attempt),
                         (_, Some(answered)) => Some(&answered.suspended_by),
                         (_, None) => None,

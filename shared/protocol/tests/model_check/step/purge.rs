@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::{
-    purge::{Forgot, Purge, Stage},
+    purge::{DeleteOutcome, Purge, Stage},
     transition::purging::{self, Action},
 };
 
@@ -26,7 +26,7 @@ impl Step<'_> {
         }
         let after = match self.is_out(Rule::PurgeLooksAgain) {
             true => Purge { stage: Stage::Done, due: None, ..record.as_ref().clone() },
-            false => purging::nothing_left(&record, Forgot::NoIndex, now, &timing()),
+            false => purging::after_empty_pass(&record, DeleteOutcome::NoIndex, now, &timing()),
         };
         if after.stage == Stage::Done {
             self.note(Event::Purged);
@@ -38,7 +38,7 @@ impl Step<'_> {
     }
 
     fn remove_piece(&mut self) -> bool {
-        let again = self.state.purge.as_ref().is_some_and(|record| record.stage == Stage::Again);
+        let again = self.state.purge.as_ref().is_some_and(|record| record.stage == Stage::Rechecking);
         let removed = if let Some(head) = self.state.turns.iter_mut().find(|head| head.is_some()) {
             *head = None;
             true

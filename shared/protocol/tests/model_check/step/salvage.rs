@@ -6,9 +6,9 @@ use protocol::{
     id::AttemptId,
     transition::{
         settle::settle,
-        take::{Purpose, Refused, take},
+        take_over::{Purpose, TakeOverError, take_over},
     },
-    turn::{Reason, State as Standing, Turn, Verdict},
+    turn::{EndReason, State as Standing, Turn, Verdict},
 };
 
 use super::Step;
@@ -27,17 +27,17 @@ impl Step<'_> {
         let attempt = self.attempt_id(stage.attempts.len() + 1);
         let trusts = self.role() == &Role::Sweep && self.is_out(Rule::IndexProvesNothing);
         let now = if trusts { at(self.state.now).max(*lease_ends) } else { at(self.state.now) };
-        match take(dead, attempt, purpose, now, &timing()) {
+        match take_over(dead, attempt, purpose, now, &timing()) {
             Ok(change) => {
                 let looked = self.is_out(Rule::FenceThenLook).then(|| self.find(dead));
                 let write = Arc::new(Write::Turn { change, take: true });
                 self.process().at = At::Sending { write, then: Then::Fenced { purpose, looked } };
             }
-            Err(Refused::NoAttemptLeft) => {
+            Err(TakeOverError::NoAttemptLeft) => {
                 self.note(Event::AttemptsUsedUp);
                 self.fence(dead, Purpose::Salvage);
             }
-            Err(Refused::Alive { .. } | Refused::Illegal(_)) => {
+            Err(TakeOverError::LeaseActive { .. } | TakeOverError::IllegalTransition(_)) => {
                 unreachable!("the decision looked at the lease")
             }
         }
@@ -67,7 +67,7 @@ impl Step<'_> {
             (None, Purpose::Salvage) => {
                 self.note(Event::Abandoned);
                 let now = at(self.state.now);
-                let change = settle(turn, Verdict::Ended(Reason::Abandoned), now, now, &timing());
+                let change = settle(turn, Verdict::Ended(EndReason::Abandoned), now, now, &timing());
                 self.will_send(change.expect("it runs"), Then::DecidedTaken);
             }
         }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use protocol::{
-    line::Repeats,
+    ancestry::RerunOf,
     session::Session,
     transition::{
-        begin::{self, Basis, Closing, Decision, Rerun, Seen, Setup},
+        begin::{self, Closing, Decision, ParentState, Rerun, Setup, Snapshot},
         finalize, settle,
-        take::Purpose,
+        take_over::Purpose,
     },
-    turn::{Reason, State as Standing, Turn},
+    turn::{EndReason, State as Standing, Turn},
 };
 
 use super::{Step, says};
@@ -108,7 +108,7 @@ impl Step<'_> {
         {
             return self.note(Event::Busy);
         }
-        let seen = Seen {
+        let seen = Snapshot {
             session: session.as_deref().cloned(),
             turn: turn.as_deref().cloned(),
             open: open.as_deref().cloned(),
@@ -139,7 +139,7 @@ impl Step<'_> {
             Decision::Conflict => self.note(Event::Conflict),
             Decision::Busy { .. } => self.note(Event::Busy),
             Decision::Deleted => self.note(Event::RefusedAsDeleted),
-            Decision::OtherContexts => unreachable!("all requests name the same contexts"),
+            Decision::ContextMismatch => unreachable!("all requests name the same contexts"),
         }
     }
 
@@ -151,19 +151,19 @@ impl Step<'_> {
             (Some(session), Some(open)) => {
                 let awaits = matches!(open.state, Standing::AwaitingTools { .. });
                 if awaits && self.is_out(Rule::SupersedeInStart) {
-                    let change = settle::end(open, Reason::Superseded, now, &timing).expect("it awaits");
+                    let change = settle::end(open, EndReason::Superseded, now, &timing).expect("it awaits");
                     let write = Arc::new(Write::Turn { change, take: false });
                     let then = Then::SupersededFirst { session: session.clone() };
                     self.process().at = At::Sending { write, then };
                     return;
                 }
                 let outcome = self.load(open);
-                let closing = Closing::of(session, open, outcome.as_ref(), now, &timing);
+                let closing = Closing::new(session, open, outcome.as_ref(), now, &timing);
                 Some(closing.expect("the decision looked at its phase"))
             }
             _ => None,
         };
-        let settled_before = closing.as_ref().is_some_and(|closing| closing.result_before().is_some());
+        let settled_before = closing.as_ref().is_some_and(|closing| closing.result_before_commit().is_some());
         let attempt = self.attempt_id(1);
         let commit = begin::begin(
             session.as_deref(),
@@ -189,9 +189,9 @@ impl Step<'_> {
         let chain = gone_on_from(self.state, &original)
             .and_then(|object| finalize::chain_head(&cast::findings(object, false).report));
         self.note(Event::Rerun);
-        let basis = Basis { after: original.after.clone(), chain, mode: original.mode.clone() };
-        let repeats = Repeats { turn: original.key.turn.clone(), model: None };
-        Setup { rerun: Some(Rerun { repeats, basis }), ..setup().clone() }
+        let basis = ParentState { turn: original.parent.clone(), chain, mode: original.mode.clone() };
+        let repeats = RerunOf { turn: original.key.turn.clone(), model: None };
+        Setup { rerun: Some(Rerun { rerun_of: repeats, parent: basis }), ..setup().clone() }
     }
 
     /// Looks whether the turn that was waited for has something to answer with, or died.

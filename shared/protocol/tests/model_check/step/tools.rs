@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use protocol::{
-    transition::{resume::resume, settle::overdue, take::Purpose},
+    transition::{resume::resume, settle::end_overdue, take_over::Purpose},
     turn::{State as Standing, Turn},
 };
 
@@ -37,10 +37,10 @@ impl Step<'_> {
             return;
         }
         let Some(turn) = self.state.turn(asked).cloned() else { return };
-        if let Some(end) = overdue(&turn, at(self.state.now), &timing()) {
+        if let Some(end) = end_overdue(&turn, at(self.state.now), &timing()) {
             return self.will_send(end, Then::EndedLate);
         }
-        if turn.accepted.as_ref().is_some_and(|answered| answered.results == fingerprint) {
+        if turn.accepted_results.as_ref().is_some_and(|answered| answered.results == fingerprint) {
             self.note(Event::ResumedAgain);
             return self.results_again(&turn);
         }

@@ -42,7 +42,7 @@ impl Step<'_> {
     pub(super) fn read_back(&mut self, write: Arc<Write>, then: Then, applied: Option<bool>) {
         let Some(witness) = write.witness() else { return self.read_session_back(write, then, applied) };
         let stored = self.state.turn(number(&witness.after.key.turn)).cloned();
-        let shows = stored.as_deref().is_some_and(|stored| witness.shows_in(stored));
+        let shows = stored.as_deref().is_some_and(|stored| witness.was_applied(stored));
         if shows {
             let held = witness.condition.holds(stored.as_deref());
             let moved =
@@ -204,7 +204,7 @@ impl Step<'_> {
                     self.state.breaks(Broken::CameBack);
                 }
                 // A record that waits is left out: it changes nothing until the retention is over.
-                if let Some(purge) = commit.purge.as_ref().filter(|purge| purge.stage != Stage::Waits) {
+                if let Some(purge) = commit.purge.as_ref().filter(|purge| purge.stage != Stage::Waiting) {
                     self.state.purge = Some(Arc::new(purge.clone()));
                 }
                 let deleted = self.state.session.as_ref().is_some_and(|session| session.deleted.is_some());

@@ -1,4 +1,4 @@
-//! `publish_file` (AGN-033 §6): a file for the user, by reference instead of within the answer.
+//! `publish_file`: publishes a file to the user by reference instead of within the answer.
 
 use std::borrow::Cow;
 
@@ -14,15 +14,17 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::file_name;
-use crate::tool::{Definition, Effect, ExecutedBy, Failure, Produced, PublishFile, ServerTool, ToolInput};
+use crate::tool::{
+    Definition, Effect, ExecutedBy, PublishFile, ServerTool, ToolError, ToolInput, ToolSuccess,
+};
 
-/// How large a file may be.
+/// The maximum size of a file.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// How long a media type's halves may be (RFC 6838 §4.2).
+/// The maximum length of each half of a media type (RFC 6838 §4.2).
 const MAX_MEDIA_TYPE_PART: usize = 127;
 
-/// How long a description may be, in characters.
+/// The maximum length of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 500;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -70,7 +72,7 @@ enum Encoding {
 
 impl Publish {
     pub(super) fn new() -> Self {
-        // A strict schema knows no optional members, so no description is null.
+        // A strict schema has no optional members, so an absent description is null.
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -107,21 +109,21 @@ impl ServerTool for Publish {
         &self.definition
     }
 
-    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<Produced, Failure>> {
+    fn run<'a>(&'a self, call: ToolInput<'a>) -> BoxFuture<'a, Result<ToolSuccess, ToolError>> {
         std::future::ready(publish(&call)).boxed()
     }
 }
 
-fn publish(call: &ToolInput<'_>) -> Result<Produced, Failure> {
+fn publish(call: &ToolInput<'_>) -> Result<ToolSuccess, ToolError> {
     let arguments: Arguments<'_> = call.read()?;
-    let refused = |why: &str| Failure::Refused(format!("{why} Nothing was published."));
-    let name = file_name::safe(&arguments.name)
+    let refused = |reason: &str| ToolError::Refused(format!("{reason} Nothing was published."));
+    let name = file_name::sanitize(&arguments.name)
         .ok_or_else(|| refused("`name` must be a file name with letters or digits."))?;
     let media_type = media_type(&arguments.media_type)
         .ok_or_else(|| refused("`media_type` must be a media type, such as `text/plain`."))?;
     let bytes = match arguments.encoding {
         Encoding::Utf8 => Bytes::copy_from_slice(arguments.contents.as_bytes()),
-        Encoding::Base64 => decode(&arguments.contents)
+        Encoding::Base64 => decode_base64(&arguments.contents)
             .ok_or_else(|| refused("`contents` must be base64 of the standard alphabet."))?,
     };
     if bytes.len() > MAX_BYTES {
@@ -135,20 +137,20 @@ fn publish(call: &ToolInput<'_>) -> Result<Produced, Failure> {
         "name": name.as_str(),
         "media_type": media_type,
         "size": bytes.len(),
-        // As its `FileRef` has it, and `code_hash_normalized` computes it.
-        "hash": ContentHash::of_file(&bytes).to_string(),
+        // The same hash as in its `FileRef` and from `code_hash_normalized`.
+        "hash": ContentHash::hash_file(&bytes).to_string(),
     });
     let file = PublishFile { name, media_type, bytes, description };
-    Ok(Produced { result, effects: vec![Effect::PublishFile(file)] })
+    Ok(ToolSuccess { result, effects: vec![Effect::PublishFile(file)] })
 }
 
-/// Models break base64 into lines, so blanks do not count.
-fn decode(text: &str) -> Option<Bytes> {
+/// Decodes base64. Whitespace is ignored, since models break it into lines.
+fn decode_base64(text: &str) -> Option<Bytes> {
     let packed: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     BASE64.decode(packed).ok().map(Bytes::from)
 }
 
-/// `type/subtype` in lowercase, without parameters; none when it is no media type (RFC 6838 §4.2).
+/// Returns `type/subtype` in lowercase, without parameters, or none for an invalid media type (RFC 6838 §4.2).
 fn media_type(text: &str) -> Option<String> {
     let essence = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let (kind, subtype) = essence.split_once('/')?;

@@ -1,0 +1,73 @@
+//! Retries with exponential backoff.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::error::{Error, Retry};
+
+/// The most consecutive retries without progress.
+const MAX_RETRIES: u32 = 10;
+/// The longest time to keep retrying without progress.
+const MAX_ELAPSED: Duration = Duration::from_secs(15 * 60);
+/// The first delay. Each following delay is twice as long.
+const INITIAL_DELAY: Duration = Duration::from_millis(250);
+/// The longest delay, unless the API asks for a longer one.
+const MAX_DELAY: Duration = Duration::from_secs(8);
+
+/// The retry state since the last progress.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    failures: u32,
+    started: Instant,
+}
+
+impl Backoff {
+    pub(crate) fn new() -> Self {
+        Self { failures: 0, started: Instant::now() }
+    }
+
+    /// Resets the retry state after progress.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Returns the delay before the next retry, or the error if no retry is left.
+    pub(crate) fn next_delay(&mut self, error: Error) -> Result<Duration, Error> {
+        if error.retry() != Retry::SameRequest || self.failures >= MAX_RETRIES {
+            return Err(error);
+        }
+        let max_delay = INITIAL_DELAY.saturating_mul(1 << self.failures).min(MAX_DELAY);
+        // Half of the delay is random, so that clients that failed together don't retry together.
+        let delay =
+            max_delay.mul_f64(0.5 + fastrand::f64() / 2.0).max(error.retry_after().unwrap_or_default());
+        if self.started.elapsed() + delay > MAX_ELAPSED {
+            return Err(error);
+        }
+        self.failures += 1;
+        Ok(delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_are_limited_and_reset_by_progress() {
+        let mut backoff = Backoff::new();
+        let delays: Vec<_> = std::iter::from_fn(|| backoff.next_delay(Error::Interrupted).ok()).collect();
+        assert_eq!(delays.len(), MAX_RETRIES as usize);
+        assert!(delays.iter().all(|delay| *delay <= MAX_DELAY));
+        backoff.reset();
+        assert!(backoff.next_delay(Error::Interrupted).is_ok());
+    }
+
+    #[test]
+    fn permanent_error_not_retried() {
+        assert_eq!(
+            Backoff::new().next_delay(Error::UnexpectedResponse(404)),
+            Err(Error::UnexpectedResponse(404))
+        );
+    }
+}

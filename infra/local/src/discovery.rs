@@ -1,0 +1,77 @@
+//! Discovery: how commands find a local cloud that runs on a data folder.
+
+use std::path::Path;
+
+use crate::endpoints::Endpoints;
+use crate::services::provision::{self, Clients, DEAD_LETTERS, QUEUE};
+
+/// Files in which a running local cloud publishes the URLs of its API and services.
+const ENDPOINT_FILES: [&str; 6] =
+    ["api-endpoint", "dynamodb-endpoint", "s3-endpoint", "sqs-endpoint", "qdrant-endpoint", "model-endpoint"];
+
+/// No local cloud is running on this folder.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "No local cloud is running on the data folder {0}. Start one with `aptix up`, or name its folder with --data."
+)]
+pub struct NotRunning(String);
+
+/// Writes the endpoints into the data folder, for commands to find.
+pub(crate) fn write_endpoints(folder: &Path, endpoints: &Endpoints) -> std::io::Result<()> {
+    let Endpoints { api, dynamodb, s3, sqs, qdrant, model, .. } = endpoints;
+    ENDPOINT_FILES
+        .iter()
+        .zip([api, dynamodb, s3, sqs, qdrant, model])
+        .try_for_each(|(file, endpoint)| std::fs::write(folder.join(file), endpoint))
+}
+
+/// File that lists the model providers of the functions.
+const PROVIDERS_FILE: &str = "model-providers";
+
+/// Writes the providers that contexts may name.
+pub(crate) fn write_providers(folder: &Path, setting: Option<&String>) -> std::io::Result<()> {
+    std::fs::write(folder.join(PROVIDERS_FILE), setting.map_or("[]", String::as_str))
+}
+
+/// Returns the names of the providers that contexts may name. Errors in the setting are reported by the functions,
+/// not here.
+pub(crate) fn providers(folder: &Path) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Provider {
+        #[serde(rename = "Name")]
+        name: String,
+    }
+    let setting = std::fs::read_to_string(folder.join(PROVIDERS_FILE)).unwrap_or_default();
+    let providers: Vec<Provider> = serde_json::from_str(&setting).unwrap_or_default();
+    providers.into_iter().map(|providers| providers.name).collect()
+}
+
+/// Returns clients for the table, bucket and queues of the cloud on this folder.
+pub(crate) fn clients(folder: &Path) -> Result<Clients, NotRunning> {
+    let Endpoints { dynamodb, s3, sqs, .. } = endpoints(folder)?;
+    Ok(Clients::new(&dynamodb, &s3, &sqs))
+}
+
+/// Returns the URLs of the vector database and the model of the cloud on this folder.
+pub(crate) fn vector_endpoints(folder: &Path) -> Result<(String, String), NotRunning> {
+    let Endpoints { qdrant, model, .. } = endpoints(folder)?;
+    Ok((qdrant, model))
+}
+
+/// Returns the endpoints of the cloud on this folder.
+pub(crate) fn endpoints(folder: &Path) -> Result<Endpoints, NotRunning> {
+    let read = |file: &str| std::fs::read_to_string(folder.join(file));
+    let read = |file| read(file).map_err(|_| NotRunning(folder.display().to_string()));
+    let [api, dynamodb, s3, sqs, qdrant, model] = ENDPOINT_FILES;
+    let sqs = read(sqs)?;
+    Ok(Endpoints {
+        api: read(api)?,
+        dynamodb: read(dynamodb)?,
+        s3: read(s3)?,
+        finalize_queue: provision::queue_url(&sqs, QUEUE),
+        dead_letter_queue: provision::queue_url(&sqs, DEAD_LETTERS),
+        sqs,
+        model: read(model)?,
+        qdrant: read(qdrant)?,
+    })
+}

@@ -1,0 +1,216 @@
+//! Whom the mock model plays: each known provider is a row of one table, see [`profiles`].
+//!
+//! What is the same everywhere (events, items, usage) has no place in it. docs/guides/providers.md says where the
+//! wordings were read.
+
+mod profiles;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+use crate::refusal::{Layout, Refusal};
+use profiles::PROFILES;
+
+/// A known provider of the Responses API.
+#[derive(Debug, Clone, Copy)]
+pub struct Provider(&'static Profile);
+
+/// There is no such provider.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no known provider; known are: {0}")]
+pub struct UnknownProvider(String);
+
+impl Provider {
+    /// Every known provider, the published API first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        PROFILES.iter().map(Self)
+    }
+
+    /// Its name, as `--mock-profile` takes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    pub(crate) fn profile(self) -> &'static Profile {
+        self.0
+    }
+}
+
+impl Default for Provider {
+    /// The published API itself.
+    fn default() -> Self {
+        let [published, ..] = &PROFILES;
+        Self(published)
+    }
+}
+
+impl PartialEq for Provider {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Provider {}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Provider {
+    type Err = UnknownProvider;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProvider> {
+        Self::all().find(|provider| provider.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = Self::all().map(Self::name).collect();
+            UnknownProvider(names.join(", "))
+        })
+    }
+}
+
+/// A provider as its quirks.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    pub(crate) name: &'static str,
+    /// Where it looks for a key.
+    pub(crate) key: Key,
+    /// Whether a response can be gone on from.
+    pub(crate) chain: Chain,
+    /// What a response says about being stored and chained.
+    pub(crate) echo: Echo,
+    /// How errors are laid out where nothing else is said.
+    pub(crate) errors: Layout,
+    /// What is said of an input that the model has no room for; nothing where it is cut in silence.
+    pub(crate) overflow: Option<Words>,
+    /// What is said of a model that there is not.
+    pub(crate) unknown_model: Words,
+    /// What the published API takes and this one refuses.
+    pub(crate) refuses: &'static [(Trait, Words)],
+    /// Members that are taken and not looked at.
+    pub(crate) ignores: &'static [&'static str],
+    /// Whether an output without its call, or a call without its output, is refused.
+    pub(crate) checks_calls: bool,
+    /// What a stream has besides the published events.
+    pub(crate) framing: Framing,
+}
+
+/// Where a provider looks for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// `Authorization: Bearer …`.
+    Bearer,
+    /// This header, or else that one.
+    Header(&'static str),
+    /// Nowhere.
+    Unasked,
+}
+
+/// Whether a response can be gone on from.
+#[derive(Debug)]
+pub(crate) enum Chain {
+    /// It can while it is kept; the words are of one that is not.
+    Kept(Words),
+    /// Whoever asks for it is refused.
+    Refused(Words),
+    /// The question is ignored: see [`Profile::ignores`].
+    Ignored,
+}
+
+/// What a response says about being stored and chained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Echo {
+    /// What was asked for.
+    AsAsked,
+    /// The chain as it was asked for, but that nothing is stored.
+    NeverStored,
+    /// That nothing is stored and nothing was gone on from.
+    Stateless,
+    /// Nothing.
+    Silent,
+}
+
+/// Something about a request that a provider may have against it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Trait {
+    /// The effort that is asked for.
+    Effort(&'static str),
+    /// A part of this type.
+    Part(&'static str),
+    /// `store: true`, said aloud.
+    Store,
+}
+
+/// How an error is worded. `{id}` stands for the response that was to be gone on from, `{model}` for the model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words {
+    pub(crate) status: u16,
+    pub(crate) layout: Layout,
+    pub(crate) code: Option<&'static str>,
+    pub(crate) kind: &'static str,
+    pub(crate) param: Option<&'static str>,
+    pub(crate) message: &'static str,
+}
+
+/// What a stream has besides the published events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Framing {
+    /// A comment before the first event.
+    pub(crate) comment: Option<&'static str>,
+    /// `data: [DONE]` after the last.
+    pub(crate) done: bool,
+    /// Whether events have a sequence number and the place of what they are about.
+    pub(crate) placed: bool,
+}
+
+impl Words {
+    /// The refusal, about these ids.
+    pub(crate) fn refusal(self, id: &str, model: &str) -> Refusal {
+        Refusal {
+            status: self.status,
+            kind: self.kind.into(),
+            code: self.code.map(Into::into),
+            param: self.param.map(Into::into),
+            message: self.message.replace("{id}", id).replace("{model}", model),
+            headers: Vec::new(),
+            layout: Some(self.layout),
+            unfit: false,
+        }
+    }
+}
+
+impl Profile {
+    /// Refuses what this provider has against a request that fits the published schema.
+    pub(crate) fn check(&self, body: &Map<String, Value>) -> Result<(), Refusal> {
+        match self.refuses.iter().find(|(against, _)| against.is_in(body)) {
+            None => Ok(()),
+            Some((_, words)) => Err(words.refusal("", "")),
+        }
+    }
+
+    /// What this provider looks at.
+    pub(crate) fn read(&self, body: &Map<String, Value>) -> Map<String, Value> {
+        let seen = body.iter().filter(|(name, _)| !self.ignores.contains(&name.as_str()));
+        seen.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+impl Trait {
+    fn is_in(self, body: &Map<String, Value>) -> bool {
+        match self {
+            Self::Store => body.get("store") == Some(&Value::Bool(true)),
+            Self::Effort(effort) => {
+                body.get("reasoning").and_then(|reasoning| reasoning.get("effort"))
+                    == Some(&Value::from(effort))
+            }
+            Self::Part(kind) => {
+                let items = body.get("input").and_then(Value::as_array).into_iter().flatten();
+                let parts = items.filter_map(|item| item.get("content")?.as_array()).flatten();
+                parts.into_iter().any(|part| part.get("type").and_then(Value::as_str) == Some(kind))
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! One scripted reply, as the directive states it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::quirk::Quirk;
+
+/// What one request is answered with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Reply {
+    pub(crate) statuses: Vec<Status>,
+    pub(crate) delay: Duration,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) end: End,
+    pub(crate) cut: Option<Cut>,
+    pub(crate) drops: Option<Drops>,
+    /// Sends the headers and then nothing.
+    pub(crate) silent: bool,
+    pub(crate) usage: Usage,
+    /// The number that its ids hold in place of a random one.
+    pub(crate) id: Option<u64>,
+    /// In what its response differs from the published one.
+    pub(crate) quirks: Vec<Quirk>,
+}
+
+impl Reply {
+    pub(crate) fn has(&self, quirk: &Quirk) -> bool {
+        self.quirks.contains(quirk)
+    }
+}
+
+/// Something to send, or a change of how it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Step {
+    Say(String),
+    Echo,
+    Refuse(String),
+    Think(String),
+    Hosted { kind: String, members: Value },
+    Cite(Value),
+    Call { name: String, arguments: Value },
+    Pace(Duration),
+    Chunk(usize),
+    Hang(Duration),
+    UnknownEvent,
+    Malformed,
+}
+
+/// The terminal event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum End {
+    #[default]
+    Complete,
+    Fail(String),
+    Error(String),
+    Incomplete(String),
+    Missing,
+}
+
+/// An HTTP error instead of the reply.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(crate) status: u16,
+    pub(crate) code: Option<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) param: Option<String>,
+    pub(crate) message: Option<String>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) times: Option<u32>,
+    pub(crate) chained: bool,
+    /// Only when this model is asked, or a mock model that plays this provider.
+    pub(crate) only: Option<String>,
+    /// Only when the request tells more words than this.
+    pub(crate) over: Option<u64>,
+    /// In the provider's words for an input that the model has no room for.
+    pub(crate) overflow: bool,
+}
+
+/// Where the body ends early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub(crate) after: usize,
+    pub(crate) unit: Unit,
+    /// Breaks the connection instead of ending the body.
+    pub(crate) reset: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Events,
+    Bytes,
+}
+
+/// The connection closes without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Drops {
+    pub(crate) times: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Usage {
+    #[default]
+    Counted,
+    None,
+    Stated {
+        input: u64,
+        output: u64,
+        cached: u64,
+        written: u64,
+        reasoning: u64,
+    },
+}

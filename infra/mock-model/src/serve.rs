@@ -1,0 +1,133 @@
+//! The HTTP surface.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+
+use crate::answer::{self, Answer};
+use crate::embedding;
+use crate::memory::Memory;
+use crate::play;
+use crate::provider::Provider;
+use crate::recorder::{Moment, Recorder};
+use crate::refusal::Refusal;
+
+const LARGEST_BODY: usize = 32 << 20;
+
+#[derive(Clone)]
+struct Model {
+    provider: Provider,
+    recorder: Recorder,
+    memory: Arc<Memory>,
+}
+
+/// The routes of the mock model, which plays this provider; what is asked shows in the recorder.
+pub fn router(provider: Provider, recorder: Recorder) -> Router {
+    let model = Model { provider, recorder, memory: Arc::new(Memory::default()) };
+    Router::new()
+        .route("/v1/responses", post(responses))
+        .route("/v1/responses/{id}", delete(remove))
+        .route("/v1/embeddings", post(embeddings))
+        .route("/v1/models", get(models))
+        .route("/scripted/requests", get(requests).delete(forget))
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .with_state(model)
+}
+
+/// Serves the routes until the future is dropped.
+///
+/// # Errors
+///
+/// The listener's own.
+pub async fn serve(
+    listener: tokio::net::TcpListener,
+    provider: Provider,
+    recorder: Recorder,
+) -> io::Result<()> {
+    axum::serve(listener, router(provider, recorder)).await
+}
+
+/// The models that a program may look for before it asks. Any other name is answered too.
+async fn models(State(model): State<Model>, headers: HeaderMap) -> Response {
+    let profile = model.provider.profile();
+    match answer::authorize(profile, &headers) {
+        Ok(()) => Json(json!({ "object": "list", "data": [{ "id": "scripted", "object": "model" }] }))
+            .into_response(),
+        Err(refusal) => refusal.laid_out(profile.errors).into_response(),
+    }
+}
+
+async fn requests(State(model): State<Model>) -> Json<Value> {
+    Json(model.recorder.shown())
+}
+
+async fn forget(State(model): State<Model>) -> StatusCode {
+    model.recorder.clear();
+    StatusCode::NO_CONTENT
+}
+
+async fn responses(
+    State(model): State<Model>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    model.recorder.note(Moment::Asked);
+    model.recorder.record(query.as_deref(), &headers, &body, &json);
+    let profile = model.provider.profile();
+    let refused = |refusal: Refusal| refusal.laid_out(profile.errors).into_response();
+    let (delay, answer) = match answer::decide(profile, &model.memory, &headers, &json) {
+        Ok(decided) => decided,
+        Err(refusal) => {
+            if refusal.unfit {
+                model.recorder.unfit(&refusal);
+            }
+            return refused(refusal);
+        }
+    };
+    tokio::time::sleep(delay).await;
+    match answer {
+        Answer::Refused(refusal) => refused(refusal),
+        Answer::Dropped => play::broken(),
+        Answer::Streamed(emissions) => play::streamed(emissions, model.recorder),
+        Answer::Whole { response, takes } => {
+            tokio::time::sleep(takes).await;
+            Json(response).into_response()
+        }
+    }
+}
+
+async fn remove(State(model): State<Model>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    let profile = model.provider.profile();
+    let asked = match model.recorder.refuses_removals() {
+        true => Err(Refusal::unavailable()),
+        false => answer::remove(profile, &model.memory, &headers, &id),
+    };
+    match asked {
+        Ok(()) => {
+            model.recorder.removed(&id);
+            Json(json!({ "id": id, "object": "response", "deleted": true })).into_response()
+        }
+        Err(refusal) => refusal.laid_out(profile.errors).into_response(),
+    }
+}
+
+async fn embeddings(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
+    let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let embedded = embedding::embed(model.provider.profile(), &model.memory, &headers, &json);
+    model.recorder.embedded(embedded.texts);
+    tokio::time::sleep(embedded.delay).await;
+    match embedded.answer {
+        None => play::broken(),
+        Some(Ok(response)) => response,
+        Some(Err(refusal)) => refusal.laid_out(model.provider.profile().errors).into_response(),
+    }
+}

@@ -1,0 +1,114 @@
+//! The settings of one turn, resolved from its session's contexts and the defaults.
+
+use std::time::Duration;
+
+use protocol::chain::ConversationStatePolicy;
+
+use super::{AgentContext, Budgets, ConversationContext, Defaults, Route, ToolsOnContinuation};
+use crate::{model_settings::ModelSettings, tool::Definition};
+
+/// The settings of one turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResolvedContext {
+    /// The provider and model to call, and the model's prices.
+    pub route: Route,
+    /// The fallback routes, in this order.
+    pub fallbacks: Vec<Route>,
+    /// The base system prompt.
+    pub system: String,
+    /// The settings of the model calls.
+    pub settings: ModelSettings,
+    /// The mode that the context requests for a new session, for
+    /// [`Catalog::initial_mode`](crate::mode::Catalog::initial_mode).
+    pub initial_mode: Option<String>,
+    /// The tools that the client runs: the agent's, then the conversation's.
+    pub client_tools: Vec<Definition>,
+    /// A tool that the turn's first model call must use, if the turn has it.
+    pub tool_choice: Option<String>,
+    /// The vector collection to search. None: the configured one.
+    pub collection: Option<String>,
+    /// The model that made its vectors. None: the configured one.
+    pub embedding_model: Option<String>,
+    /// The dimensions of its vectors. None: the configured model's, or the named model's default.
+    pub dimensions: Option<u32>,
+    /// The owner of the conversation state, provider or service.
+    pub chain: ConversationStatePolicy,
+    /// The policy for tools on chained requests.
+    pub tools_on_continuation: ToolsOnContinuation,
+    /// Set if the provider's raw requests and responses are stored.
+    pub store_raw_payloads: bool,
+    /// The time that the turn waits for the client's tool results.
+    pub tool_deadline: Duration,
+    /// The maximum number of server tool rounds in the turn.
+    pub max_rounds: u32,
+    /// The limits of each kind of content in a request.
+    pub budgets: Budgets,
+    /// Set if the model summarizes earlier turns that exceed their budget.
+    pub history_summary: bool,
+}
+
+impl ResolvedContext {
+    /// Resolves a turn's settings.
+    ///
+    /// A session's own context is used as a whole: the default doesn't fill gaps in it, so that exactly what an
+    /// operator wrote runs. Only the model's name and the owner of the conversation state can come from the
+    /// deployment's configuration.
+    #[must_use]
+    pub fn resolve(
+        agent: Option<&AgentContext>,
+        conversation: Option<&ConversationContext>,
+        defaults: &Defaults,
+        configured: (&str, ConversationStatePolicy),
+    ) -> Self {
+        let (model, chain) = configured;
+        let agent = agent.unwrap_or(&defaults.agent);
+        let context = conversation.unwrap_or(&defaults.conversation);
+        let route = Route {
+            provider: context.provider.clone(),
+            model: context.model_name.as_deref().unwrap_or(model).to_owned(),
+            prices: context.prices.clone(),
+        };
+        Self {
+            fallbacks: context.fallbacks.iter().map(|fallback| fallback.resolve(&route)).collect(),
+            route,
+            system: context.system.clone(),
+            settings: context.settings(),
+            initial_mode: context.default_mode.clone(),
+            client_tools: merge_client_tools(&agent.client_tools, &context.client_tools),
+            tool_choice: context.tool_choice_name.clone(),
+            collection: context.collection.clone(),
+            embedding_model: context.embedding_model.clone(),
+            dimensions: context.dimensions,
+            chain: context.chain.unwrap_or(chain),
+            tools_on_continuation: context.tools_on_continuation,
+            store_raw_payloads: context.store_raw_payloads,
+            tool_deadline: Duration::from_secs(context.tool_deadline_seconds.into()),
+            max_rounds: context.max_rounds,
+            budgets: context.budgets,
+            history_summary: context.history_summary,
+        }
+    }
+}
+
+impl ResolvedContext {
+    /// Returns the models that the context names: its own, then its fallbacks.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.route).chain(&self.fallbacks).map(|route| route.model.as_str())
+    }
+
+    /// Returns the same settings with `model` as the primary route and the others as its fallbacks, or none if the
+    /// context doesn't name that model.
+    #[must_use]
+    pub fn with_primary_model(mut self, model: &str) -> Option<Self> {
+        let index = self.models().position(|named| named == model)?;
+        self.fallbacks.insert(0, self.route);
+        self.route = self.fallbacks.remove(index);
+        Some(self)
+    }
+}
+
+/// Returns the agent's tools, then those of the conversation with a name that the agent doesn't use.
+fn merge_client_tools(agents: &[Definition], conversations: &[Definition]) -> Vec<Definition> {
+    let is_new = |tool: &&Definition| agents.iter().all(|own| own.name != tool.name);
+    agents.iter().chain(conversations.iter().filter(is_new)).cloned().collect()
+}

@@ -1,0 +1,109 @@
+//! The filter for outgoing text: an answer embeds no files.
+//!
+//! A `data:` URI or a base64 run of 512 characters or more outside of fences is removed from the text and replaced by
+//! a link. Fenced blocks stay as they are, because machine-readable payloads belong there. A file bundle without a
+//! fence gets one. The filter doesn't store the removed files and doesn't know their URLs: the caller maps each blob
+//! to its URL and stores it.
+
+mod bundle;
+mod fence;
+mod finder;
+mod payload;
+mod pending_buffer;
+mod preceding_text;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use finder::MIN_EMBEDDED_CHARS;
+pub use stream::StreamFilter;
+
+/// A file that was embedded in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    /// A name that is unique within the text: one path segment.
+    pub name: String,
+    /// Its media type, as declared or detected from its signature.
+    pub mime_type: String,
+    /// Its bytes, or the literal text if that can't be decoded.
+    pub bytes: Vec<u8>,
+}
+
+/// A text without embedded files, and the files removed from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilteredText {
+    /// The text, with links in place of the removed files.
+    pub text: String,
+    /// The removed files, in order.
+    pub blobs: Vec<Blob>,
+}
+
+/// Removes embedded files from a Markdown text and puts bundles into fences. `url_of` returns the URL of a file.
+///
+/// Within a link, an image or an attribute, the URL replaces the URI. Elsewhere, a link with the file's name does. An
+/// unclosed fence extends to the end of the text, as in CommonMark.
+#[must_use]
+pub fn filter_text(text: &str, mut url_of: impl FnMut(&Blob) -> String) -> FilteredText {
+    let mut filtered =
+        FilteredText { text: String::with_capacity(text.len().min(1 << 20)), blobs: Vec::new() };
+    let mut stream = StreamFilter::default();
+    stream.take(text, &mut filtered, &mut url_of);
+    stream.end(&mut filtered, &mut url_of);
+    filtered
+}
+
+/// Size of the chunks of a text that are filtered at a time, in bytes.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Filters a text like [`filter_text`], in chunks of bounded work. It awaits `pause` after each, so that a long text
+/// doesn't block other work on the same task.
+pub async fn filter_in_chunks<P: Future<Output = ()>>(
+    mut text: &str,
+    mut url_of: impl FnMut(&Blob) -> String,
+    pause: impl Fn() -> P,
+) -> FilteredText {
+    let mut filtered =
+        FilteredText { text: String::with_capacity(text.len().min(1 << 20)), blobs: Vec::new() };
+    let mut stream = StreamFilter::default();
+    while !text.is_empty() {
+        let (chunk, rest) = text.split_at(text.floor_char_boundary(CHUNK_BYTES));
+        stream.take(chunk, &mut filtered, &mut url_of);
+        text = rest;
+        pause().await;
+    }
+    stream.end(&mut filtered, &mut url_of);
+    filtered
+}
+
+/// Returns the length of the final part of an unfinished text. Whatever follows, [`filter_text`] of the complete text
+/// starts with the filtered final part. A [`StreamFilter`] returns this part and holds back the rest.
+///
+/// Held back are the last run of base64 or `data:` URI, however short, with a `<` before it; the text of an
+/// unfinished line that starts with fence marks, until it is decided whether they open a fence; and a possible
+/// bundle, of at most 1 MiB.
+#[must_use]
+pub fn final_len(text: &str) -> usize {
+    let mut stream = StreamFilter::default();
+    stream.push(text, |_| String::new());
+    stream.final_len()
+}
+
+/// Returns the usual file extension of a media type.
+fn extension(mime_type: &str) -> &'static str {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim();
+    match essence.to_ascii_lowercase().as_str() {
+        "image/png" => "png",
+        "image/jpeg" => "jpg",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "image/svg+xml" => "svg",
+        "application/pdf" => "pdf",
+        "application/zip" => "zip",
+        "application/json" => "json",
+        "text/plain" => "txt",
+        "text/html" => "html",
+        "text/csv" => "csv",
+        "text/markdown" => "md",
+        _ => "bin",
+    }
+}

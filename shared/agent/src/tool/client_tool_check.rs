@@ -1,0 +1,87 @@
+//! Checks of the client tools that a context or a mode declares.
+
+use std::collections::HashSet;
+
+use super::{Definition, ExecutedBy, MAX_TOOLS, check};
+use crate::fault::FaultCollector;
+
+/// The maximum number of client tools in a mode.
+const MAX_MODE_TOOLS: usize = 16;
+/// The maximum length of a tool's `Description`.
+pub(crate) const MAX_TOOL_DESCRIPTION_CHARS: usize = 4_000;
+/// The maximum length of a tool's `Usage`.
+const MAX_TOOL_USAGE_CHARS: usize = 8_000;
+
+/// Checks `ClientTools` of a context that also declares `hosted` tools of the provider.
+pub(crate) fn check_context_tools(
+    tools: &[Definition],
+    server_tools: &[&str],
+    hosted: usize,
+    at: &str,
+    faults: &mut FaultCollector,
+) {
+    check_tools(tools, server_tools, max_context_tools(server_tools).saturating_sub(hosted), at, faults);
+}
+
+/// Checks `ClientTools` of a mode.
+pub(crate) fn check_mode_tools(
+    tools: &[Definition],
+    server_tools: &[&str],
+    at: &str,
+    faults: &mut FaultCollector,
+) {
+    check_tools(tools, server_tools, MAX_MODE_TOOLS, at, faults);
+}
+
+/// Returns the maximum number of client tools in a context. A request offers an agent's, a conversation's and a
+/// mode's tools together with the server's, and must stay within [`MAX_TOOLS`].
+pub(crate) fn max_context_tools(server_tools: &[&str]) -> usize {
+    MAX_TOOLS.saturating_sub(server_tools.len() + MAX_MODE_TOOLS) / 2
+}
+
+fn check_tools(
+    tools: &[Definition],
+    server_tools: &[&str],
+    max: usize,
+    at: &str,
+    faults: &mut FaultCollector,
+) {
+    let at = format!("{at}.ClientTools");
+    faults.require(tools.len() <= max, at.as_str(), format_args!("must hold at most {max} tools"));
+    let mut names = HashSet::new();
+    for (n, tool) in tools.iter().enumerate() {
+        let at = format!("{at}[{n}]");
+        let name = &tool.name;
+        faults.require(
+            !server_tools.contains(&name.as_str()),
+            format!("{at}.Name"),
+            format_args!("{name:?} is the name of a server tool"),
+        );
+        faults.require(
+            names.insert(name),
+            format!("{at}.Name"),
+            format_args!("another tool is called {name:?} too"),
+        );
+        check_tool(tool, &at, faults);
+    }
+}
+
+/// Checks one tool: the rules for every definition, and those for client tools.
+fn check_tool(tool: &Definition, at: &str, faults: &mut FaultCollector) {
+    for fault in check::check(tool) {
+        faults.add(at, fault);
+    }
+    faults.require(
+        tool.executed_by == ExecutedBy::Client,
+        format!("{at}.ExecutedBy"),
+        "must be client: server tools come with the service",
+    );
+    let usage = tool.usage.as_deref().unwrap_or_default();
+    for (name, text, max) in [
+        ("Description", tool.description.as_str(), MAX_TOOL_DESCRIPTION_CHARS),
+        ("Usage", usage, MAX_TOOL_USAGE_CHARS),
+    ] {
+        let fits = text.chars().nth(max).is_none();
+        faults.require(fits, format!("{at}.{name}"), format_args!("must have at most {max} characters"));
+    }
+}

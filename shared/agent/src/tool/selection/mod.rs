@@ -1,0 +1,129 @@
+//! Selection of the tools that a turn offers.
+//!
+//! They are selected once, before the turn's first model call, and stored with the turn: neither a mode change nor a
+//! redeploy alters the list mid-turn. Access control isn't part of it: modes decide which tools are offered.
+
+use std::collections::BTreeSet;
+
+use super::{AGENT_CHANGE_MODE, Definition, ExecutedBy, Registry};
+use crate::model::Tool;
+
+/// The maximum number of tools in a request; providers reject more.
+pub const MAX_TOOLS: usize = 128;
+
+/// A turn's tools.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSelection {
+    /// The tools that the model is offered, in this order, each name once.
+    pub tools: Vec<Definition>,
+    /// The tools that were left out, for a warning in the log.
+    pub dropped: Vec<DroppedTool>,
+}
+
+/// A tool that was left out. Contexts and catalog are checked when they are written, so this happens only if the
+/// server later adds a tool of that name, or removes it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DroppedTool {
+    /// A second tool of one name.
+    #[error("tool {0:?} is declared twice; the first declaration counts")]
+    Duplicate(String),
+    /// A mode's server tool whose name a client tool has: the client's tool stays.
+    #[error("the server tool {0:?} is hidden by a client tool of that name")]
+    HiddenByClient(String),
+    /// A client tool with the name of the mode change tool, which every turn needs.
+    #[error("a client tool may not be named {AGENT_CHANGE_MODE:?}")]
+    ReservedName,
+    /// More tools than providers accept: they would reject the request in every turn.
+    #[error("tool {0:?} exceeds the {MAX_TOOLS} tools of a request")]
+    TooMany(String),
+    /// A name that no server tool has.
+    #[error("the server has no tool {0:?}")]
+    Unknown(String),
+}
+
+/// Selects client tools, the mode's server tools, and the mode change tool, in this order.
+///
+/// `declared` are the definitions of the contexts and the mode, in order of precedence. One that is run by the
+/// server refers to the registry's tool of that name. `hosted` is the number of provider-hosted tools that the
+/// request offers besides them.
+#[must_use]
+pub fn select_tools<'a>(
+    registry: &Registry,
+    declared: impl IntoIterator<Item = &'a Definition>,
+    mode_tools: impl IntoIterator<Item = &'a str>,
+    hosted: usize,
+) -> ToolSelection {
+    let (client_tools, server_tools): (Vec<_>, Vec<_>) =
+        declared.into_iter().partition(|tool| tool.executed_by == ExecutedBy::Client);
+    let mut selection = ToolSelection { tools: Vec::new(), dropped: Vec::new() };
+    let mut names = BTreeSet::new();
+    for tool in client_tools {
+        if tool.name == AGENT_CHANGE_MODE {
+            selection.dropped.push(DroppedTool::ReservedName);
+        } else if names.insert(tool.name.as_str()) {
+            selection.tools.push(tool.clone());
+        } else {
+            selection.dropped.push(DroppedTool::Duplicate(tool.name.clone()));
+        }
+    }
+    let client_names = names.clone();
+    let requested = server_tools.into_iter().map(|tool| tool.name.as_str()).chain(mode_tools);
+    for name in requested.filter(|name| *name != AGENT_CHANGE_MODE) {
+        match registry.get(name) {
+            _ if client_names.contains(name) => {
+                selection.dropped.push(DroppedTool::HiddenByClient(name.to_owned()))
+            }
+            None => selection.dropped.push(DroppedTool::Unknown(name.to_owned())),
+            // A server tool that both the context and the mode name is the same tool; nothing is lost.
+            Some(tool) if names.insert(name) => selection.tools.push(tool.definition().clone()),
+            Some(_) => {}
+        }
+    }
+    let capacity = (MAX_TOOLS - 1).saturating_sub(hosted);
+    let excess = selection.tools.split_off(capacity.min(selection.tools.len()));
+    selection.dropped.extend(excess.into_iter().map(|tool| DroppedTool::TooMany(tool.name)));
+    selection.tools.extend(registry.get(AGENT_CHANGE_MODE).map(|tool| tool.definition().clone()));
+    selection
+}
+
+/// Returns the tools as a model call carries them. The usage text of a client tool is appended to its description;
+/// the system message has that of the server's tools ([`usage_metadata_block`]).
+#[must_use]
+pub fn to_model_tools(tools: &[Definition]) -> Vec<Tool> {
+    let usage = |tool: &Definition| tool.usage.clone().filter(|_| tool.executed_by == ExecutedBy::Client);
+    tools
+        .iter()
+        .map(|tool| Tool {
+            name: tool.name.clone(),
+            description: [Some(tool.description.clone()), usage(tool)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("\n\n"),
+            parameters: tool.parameters.clone(),
+            strict: tool.strict,
+        })
+        .collect()
+}
+
+/// Renders the usage texts of the server's tools for the system message; none if no tool has one.
+#[must_use]
+pub fn usage_metadata_block(tools: &[Definition]) -> Option<String> {
+    let mut lines = Vec::new();
+    for tool in tools.iter().filter(|tool| tool.executed_by == ExecutedBy::Server) {
+        if let Some(usage) = tool.usage.as_deref().map(str::trim).filter(|usage| !usage.is_empty()) {
+            lines.push(format!("<<<APTIX_TOOL_USAGE_BEGIN name='{}'>>>", tool.name));
+            lines.push(usage.to_owned());
+            lines.push(format!("<<<APTIX_TOOL_USAGE_END name='{}'>>>", tool.name));
+        }
+    }
+    if lines.is_empty() {
+        return None;
+    }
+    lines.insert(0, "<<<APTIX_SERVER_TOOL_USAGE_METADATA_BEGIN>>>".to_owned());
+    lines.push("<<<APTIX_SERVER_TOOL_USAGE_METADATA_END>>>".to_owned());
+    Some(lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests;

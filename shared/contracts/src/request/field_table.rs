@@ -1,0 +1,203 @@
+//! Field tables: each describes the members of a JSON object and how to read them.
+//!
+//! Each object of the contract has one table. The rules for all members (spelling, duplicates, presence, unknown
+//! names) are implemented here once. A row adds the name and the reader of the value.
+
+use strsim::damerau_levenshtein;
+
+use super::{
+    json::Json,
+    server_owned,
+    violations::{Location, Violations},
+};
+use crate::error::ErrorCode;
+
+/// The purpose of a body: one of the two scenarios of an execute request, told apart by the presence of
+/// `ToolResults`, or the body of another path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scenario {
+    UserTurn,
+    ToolContinuation,
+    Rerun,
+    Fork,
+    Feedback,
+}
+
+impl Scenario {
+    fn name(self) -> &'static str {
+        match self {
+            Self::UserTurn => "a user turn",
+            Self::ToolContinuation => "a tool continuation",
+            Self::Rerun => "a rerun",
+            Self::Fork => "a fork",
+            Self::Feedback => "a feedback",
+        }
+    }
+}
+
+/// The presence of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Required,
+    Optional,
+    Forbidden,
+}
+
+/// Reads a value into the draft of its object, or adds a violation.
+pub(crate) type ReadField<D> = fn(&Json<'_>, &Location<'_>, &mut D, &mut Violations);
+
+/// A row of a field table.
+pub(crate) struct Field<D> {
+    /// The name, in PascalCase.
+    pub(crate) name: &'static str,
+    user_turn: Presence,
+    tool_continuation: Presence,
+    read: ReadField<D>,
+}
+
+impl<D> Field<D> {
+    /// Creates a field whose presence depends on the scenario.
+    pub(crate) const fn new(
+        name: &'static str,
+        user_turn: Presence,
+        tool_continuation: Presence,
+        read: ReadField<D>,
+    ) -> Self {
+        Self { name, user_turn, tool_continuation, read }
+    }
+
+    /// Creates a required field.
+    pub(crate) const fn required(name: &'static str, read: ReadField<D>) -> Self {
+        Self::new(name, Presence::Required, Presence::Required, read)
+    }
+
+    /// Creates an optional field.
+    pub(crate) const fn optional(name: &'static str, read: ReadField<D>) -> Self {
+        Self::new(name, Presence::Optional, Presence::Optional, read)
+    }
+
+    /// The presence of the member in a scenario.
+    pub(crate) fn presence(&self, scenario: Scenario) -> Presence {
+        match scenario {
+            Scenario::UserTurn | Scenario::Rerun | Scenario::Fork | Scenario::Feedback => self.user_turn,
+            Scenario::ToolContinuation => self.tool_continuation,
+        }
+    }
+}
+
+/// True if `spelling` is the PascalCase name or its camelCase form.
+pub(crate) fn is_spelling_of(name: &str, spelling: &str) -> bool {
+    let mut left = name.chars();
+    let mut right = spelling.chars();
+    match (left.next(), right.next()) {
+        (Some(a), Some(b)) => (a == b || a.to_ascii_lowercase() == b) && left.as_str() == right.as_str(),
+        _ => false,
+    }
+}
+
+/// Returns the values of a member in either spelling, before the whole object is read.
+pub(crate) fn peek<'j>(json: &'j Json<'j>, name: &str) -> impl Iterator<Item = &'j Json<'j>> {
+    let members = match json {
+        Json::Object(members) => members.as_slice(),
+        _ => &[],
+    };
+    members.iter().filter(move |(spelling, _)| is_spelling_of(name, spelling)).map(|(_, value)| value)
+}
+
+/// Reads an object with its field table.
+///
+/// A null member counts as absent, because common serializers write null for unset members. An unknown or
+/// server-owned name is rejected, whatever its value. Missing members are reported last, since they have no
+/// position in the document.
+pub(crate) fn read_object<D>(
+    json: &Json<'_>,
+    table: &[Field<D>],
+    scenario: Scenario,
+    at: &Location<'_>,
+    draft: &mut D,
+    violations: &mut Violations,
+) {
+    let Json::Object(members) = json else {
+        return violations.invalid(at, format_args!("must be an object, not {}", json.kind()));
+    };
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let mut present: Vec<&str> = Vec::new();
+    for (spelling, value) in members {
+        let Some(row) = table.iter().find(|row| is_spelling_of(row.name, spelling)) else {
+            report_unknown(spelling, table, at, violations);
+            continue;
+        };
+        let here = at.member(row.name);
+        if let Some((_, first)) = seen.iter().find(|(name, _)| *name == row.name) {
+            violations.add(
+                ErrorCode::MemberDuplicated,
+                &here,
+                format_args!("is given twice, as {first} and as {spelling}; send it once"),
+            );
+            continue;
+        }
+        seen.push((row.name, spelling));
+        if matches!(value, Json::Null) {
+            continue;
+        }
+        present.push(row.name);
+        match row.presence(scenario) {
+            Presence::Forbidden => violations.add(
+                ErrorCode::MemberForbidden,
+                &here,
+                format_args!("is forbidden in {}; leave it out", scenario.name()),
+            ),
+            Presence::Required | Presence::Optional => (row.read)(value, &here, draft, violations),
+        }
+    }
+    for row in table {
+        if row.presence(scenario) == Presence::Required && !present.contains(&row.name) {
+            report_missing(row, scenario, at, violations);
+        }
+    }
+}
+
+fn report_missing<D>(row: &Field<D>, scenario: Scenario, at: &Location<'_>, violations: &mut Violations) {
+    let here = at.member(row.name);
+    if at.is_root() {
+        let text = format_args!("is required in {}; it is absent or null", scenario.name());
+        violations.add(ErrorCode::MemberRequired, &here, text);
+    } else {
+        violations.add(ErrorCode::MemberRequired, &here, "is required; it is absent or null");
+    }
+}
+
+fn report_unknown<D>(spelling: &str, table: &[Field<D>], at: &Location<'_>, violations: &mut Violations) {
+    let here = at.member(spelling);
+    if at.is_root() && server_owned::is_server_owned(spelling) {
+        return violations.add(
+            ErrorCode::MemberForbidden,
+            &here,
+            "is owned by the server and may never be sent; leave it out",
+        );
+    }
+    match closest_field(spelling, table) {
+        Some(name) => {
+            violations.add(
+                ErrorCode::MemberUnknown,
+                &here,
+                format_args!("is not a member of the contract, {name} is"),
+            );
+        }
+        None => {
+            violations.add(ErrorCode::MemberUnknown, &here, "is not a member of the contract; leave it out")
+        }
+    }
+}
+
+/// The largest edit distance between a misspelled name and its suggestion. Swapped neighbours count once.
+const MAX_TYPO_DISTANCE: usize = 2;
+
+/// Finds the member that an unknown name probably means: another naming style, or a typo.
+fn closest_field<D>(spelling: &str, table: &[Field<D>]) -> Option<&'static str> {
+    let normalized = server_owned::normalize(spelling);
+    let distance = |row: &Field<D>| damerau_levenshtein(&server_owned::normalize(row.name), &normalized);
+    let nearest = table.iter().map(|row| (distance(row), row.name)).min_by_key(|(distance, _)| *distance)?;
+    // Short names are close to many others.
+    (nearest.0 <= MAX_TYPO_DISTANCE.min(nearest.1.len() / 3)).then_some(nearest.1)
+}

@@ -1,0 +1,168 @@
+//! A single call: one POST per attempt. Always streams, so that silence can time out, text can be forwarded and a reply
+//! can be cancelled.
+//!
+//! Dropping the future of a call drops its connection, which cancels the generation upstream.
+
+use agent::model::{Error, Observer, Reply};
+use bytes::Bytes;
+use contracts::error::causes;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::{Response, Url};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+use crate::accumulator::{Progress, StateOptions};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error_info::ErrorInfo;
+use crate::error_response::ErrorResponse;
+use crate::key::{ApiKey, KeySource};
+use crate::reader::Reader;
+use crate::retry::FailedAttempt;
+use crate::retry_loop::RetryLoop;
+use crate::trace;
+use crate::wire_capture;
+
+/// The time limit for the end of a stream after its terminal event. Reading the end lets the connection be reused; it
+/// usually follows at once.
+const STREAM_END: Duration = Duration::from_millis(50);
+
+/// The endpoint of a provider, with everything that a call needs.
+#[derive(Debug)]
+pub(crate) struct Endpoint<K, W> {
+    pub(crate) http: reqwest::Client,
+    pub(crate) url: Url,
+    pub(crate) keys: K,
+    pub(crate) config: Config,
+    pub(crate) clock: W,
+}
+
+/// The request of a call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// The request body.
+    pub(crate) body: Bytes,
+    /// The conversation state that the request asks for.
+    pub(crate) state: StateOptions,
+}
+
+impl<K: KeySource, W: Clock> Endpoint<K, W> {
+    /// Sends the request until there is a reply, the retry policy gives up, or the key is rejected. Retries a reply
+    /// without text and tool calls once.
+    pub(crate) async fn call(
+        &self,
+        call: &Call,
+        deadline: Instant,
+        observer: &mut Observer<'_>,
+    ) -> Result<Reply, Error> {
+        let Self { keys, clock, config, .. } = self;
+        let mut retries = RetryLoop::start(keys, clock, config, deadline, "a model call failed").await?;
+        let mut empty: Option<Reply> = None;
+        loop {
+            let attempt = self.attempt(call, &retries.key, retries.prior_attempts, observer);
+            match (attempt.await, &empty) {
+                (Ok(reply), None) if is_empty(&reply) => {
+                    tracing::warn!("a model reply had neither text nor a call");
+                    empty = Some(reply);
+                }
+                (Ok(reply), Some(_)) if is_empty(&reply) => return Err(Error::Empty),
+                (Ok(reply), empty) => {
+                    let blank = empty.as_ref().is_some_and(|empty| !empty.text.is_empty());
+                    return Ok(Reply { replaces_stream: reply.replaces_stream || blank, ..reply });
+                }
+                (Err(failed), _) => {
+                    retries.wait_for_next(failed, |pause| observer.report_pause(Some(pause))).await?;
+                    observer.report_pause(None);
+                }
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        call: &Call,
+        key: &ApiKey,
+        prior_attempts: u32,
+        observer: &mut Observer<'_>,
+    ) -> Result<Reply, FailedAttempt> {
+        let failed = |error| FailedAttempt::without_response(prior_attempts, error);
+        let request = self
+            .http
+            .post(self.url.clone())
+            .headers(self.config.headers(key).map_err(failed)?)
+            .headers(trace::propagation_headers())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream")
+            .body(call.body.clone());
+        let sent = timeout(self.config.timeouts.first_byte, request.send()).await;
+        let sent = sent.map_err(|_| failed(Error::TimedOut))?;
+        // No response: the connection failed, or a pooled one was dead, as after Lambda froze and thawed the process.
+        let response = sent.map_err(|error| {
+            tracing::warn!(error = %causes(&error.without_url()), "the model provider can't be reached");
+            failed(Error::UNAVAILABLE)
+        })?;
+        if !response.status().is_success() {
+            let response = ErrorResponse::read(response).await;
+            wire_capture::capture_error(observer, response.status, &response.body);
+            return Err(response.into_attempt(prior_attempts, call.state.chained));
+        }
+        let info = ErrorInfo::from_headers(response.headers());
+        let nonce = self.clock.jitter().to_bits();
+        let mut reader = Reader::new(self.config.limits, call.state, nonce);
+        let usage_before = observer.usage;
+        let reply = self.read(&mut reader, response, observer).await.map_err(|error| FailedAttempt {
+            has_output: reader.has_output(),
+            info: reader.error().map_or_else(|| info.clone(), |error| info.clone().with_error(error)),
+            ..failed(error)
+        })?;
+        if observer.usage == usage_before {
+            tracing::warn!(provider_request_id = info.request_id, "a model reply told no usage");
+        }
+        Ok(reply)
+    }
+
+    async fn read(
+        &self,
+        reader: &mut Reader,
+        mut response: Response,
+        observer: &mut Observer<'_>,
+    ) -> Result<Reply, Error> {
+        let is_stream = !is_json(response.headers());
+        let mut body = Vec::new();
+        loop {
+            let limit = match reader.has_text() {
+                true => self.config.timeouts.idle,
+                false => self.config.timeouts.first_byte,
+            };
+            let piece = timeout(limit, response.chunk()).await;
+            let piece = piece.map_err(|_| Error::TimedOut)?;
+            let piece = piece.map_err(|error| {
+                tracing::warn!(error = %causes(&error.without_url()), "a model reply broke off");
+                Error::Malformed
+            })?;
+            let Some(piece) = piece else { break };
+            // A stream that is always ready must not starve other work in the task, such as the lease renewal.
+            tokio::task::yield_now().await;
+            if !is_stream {
+                if body.len().saturating_add(piece.len()) > self.config.limits.event {
+                    return Err(Error::Malformed);
+                }
+                body.extend_from_slice(&piece);
+            } else if let Progress::Complete(reply) = reader.push(&piece, observer)? {
+                _ = timeout(STREAM_END, response.chunk()).await;
+                return Ok(reply);
+            }
+        }
+        if is_stream { reader.finish(observer) } else { reader.read_buffered(&body, observer) }
+    }
+}
+
+/// True if the server sent a JSON response instead of a stream.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/json"))
+}
+
+fn is_empty(reply: &Reply) -> bool {
+    reply.calls.is_empty() && reply.text.trim().is_empty()
+}

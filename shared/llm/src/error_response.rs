@@ -1,0 +1,66 @@
+//! Error responses: the status, the retry headers and the start of the body.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::Response;
+use tokio::time::timeout;
+
+use crate::error_info::ErrorInfo;
+use crate::failure::{self, FailedResponse};
+use crate::retry::FailedAttempt;
+use crate::retry::headers::Advice;
+use crate::wire::error::ErrorObject;
+
+/// The time limit for reading an error body. On timeout, the error is classified without it.
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An HTTP response with an error status.
+#[derive(Debug)]
+pub(crate) struct ErrorResponse {
+    /// The HTTP status.
+    pub(crate) status: u16,
+    /// The start of the body.
+    pub(crate) body: Vec<u8>,
+    advice: Advice,
+    info: ErrorInfo,
+}
+
+impl ErrorResponse {
+    /// Reads the response, up to the size and time limits of an error body.
+    pub(crate) async fn read(response: Response) -> Self {
+        let status = response.status().as_u16();
+        let advice = Advice::read(response.headers(), Timestamp::now());
+        let info = ErrorInfo::from_headers(response.headers());
+        let body = timeout(BODY_TIMEOUT, error_body(response)).await.unwrap_or_default();
+        Self { status, body, advice, info }
+    }
+
+    /// Converts the response into the failed attempt. `chained` is true if the request continued from a stored response.
+    pub(crate) fn into_attempt(self, prior_attempts: u32, chained: bool) -> FailedAttempt {
+        let Self { status, body, advice, info } = self;
+        let details = ErrorObject::from_body(&body);
+        let retry_after = advice.retry_after;
+        let error =
+            failure::classify_response(FailedResponse { status, error: &details, retry_after, chained });
+        FailedAttempt {
+            status: Some(status),
+            advice,
+            info: info.with_error(&details),
+            ..FailedAttempt::without_response(prior_attempts, error)
+        }
+    }
+}
+
+/// Reads the start of the body. Ignores a broken connection.
+async fn error_body(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(piece)) = response.chunk().await {
+        let remaining = failure::MAX_BODY_BYTES - body.len();
+        body.extend_from_slice(piece.get(..remaining).unwrap_or(&piece));
+        if body.len() == failure::MAX_BODY_BYTES {
+            break;
+        }
+    }
+    body
+}

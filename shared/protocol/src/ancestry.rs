@@ -1,0 +1,88 @@
+//! The ancestry of a turn: the earlier turns that its model is sent or that its provider remembers.
+//!
+//! These are usually the earlier turns of its session. A rerun continues from the parent of the turn that it repeats,
+//! which leaves out everything after that parent. A fork's first turn continues from a turn of another session. Every
+//! turn names its parent, and the ancestry is followed from parent to parent.
+
+use contracts::id::{SessionId, TurnId};
+use serde::{Deserialize, Serialize};
+
+use crate::id::SessionKey;
+
+/// A reference to a turn's parent, as the turn's head stores it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ParentRef {
+    /// The parent's session, or `None` for the turn's own session.
+    pub session: Option<SessionId>,
+    /// The parent's sequence number there, or 0 without a parent: the ancestry starts here.
+    pub sequence: u64,
+}
+
+impl ParentRef {
+    /// Refers to a turn of the same session, or to none if `sequence` is 0.
+    #[must_use]
+    pub fn in_session(sequence: u64) -> Self {
+        Self { session: None, sequence }
+    }
+
+    /// True if there is no parent: the ancestry starts here.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.sequence == 0
+    }
+}
+
+/// The location of a turn's parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedParent {
+    /// The session.
+    pub session: SessionKey,
+    /// The sequence number in that session.
+    pub sequence: u64,
+    /// The depth in the ancestry.
+    pub depth: u64,
+}
+
+/// The turn that a session was forked from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct ForkOrigin {
+    /// The session.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// The sequence number in that session.
+    pub sequence: u64,
+    /// Its depth in its ancestry. The fork's own turns have greater depths.
+    pub depth: u64,
+}
+
+impl ForkOrigin {
+    /// Returns the reference that a turn stores whose parent this is.
+    #[must_use]
+    pub fn to_parent_ref(&self) -> ParentRef {
+        ParentRef { session: Some(self.session.clone()), sequence: self.sequence }
+    }
+}
+
+/// The cutoff of an ancestry: a session in it was purged, so the ancestry starts after that session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Cutoff {
+    /// The purged session.
+    pub session: SessionId,
+    /// The sequence number of the first turn that started without the purged session. Earlier turns may have left its
+    /// content at a provider or in our records.
+    pub sequence: u64,
+}
+
+/// The turn that a rerun repeats, and the change that was requested.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct RerunOf {
+    /// The repeated turn.
+    pub turn: TurnId,
+    /// The requested model, one of those that the context names.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+}

@@ -1,0 +1,68 @@
+//! Messages on the finalize queue, which `turn-finalizer` consumes through SQS.
+//!
+//! A message is a hint, never a fact: it may be lost, repeated, delayed or forged. The finalizer checks every claim
+//! against the table.
+
+use contracts::id::{OrgId, SessionId, TurnId};
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
+
+use crate::correlation::CorrelationId;
+
+/// A message on the finalize queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "Kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum FinalizeMessage {
+    /// A turn was settled and needs to be finalized.
+    #[serde(rename_all = "PascalCase")]
+    TurnSettled {
+        /// The tenant.
+        org: OrgId,
+        /// The session.
+        session: SessionId,
+        /// The turn.
+        turn: TurnId,
+        /// Correlation id of the request that settled it, which joins the logs of both functions.
+        #[serde(
+            skip_serializing_if = "Option::is_none",
+            default,
+            deserialize_with = "deserialize_optional_correlation"
+        )]
+        correlation: Option<CorrelationId>,
+    },
+    /// A session's purge started or continues.
+    #[serde(rename_all = "PascalCase")]
+    SessionPurge {
+        /// The tenant.
+        org: OrgId,
+        /// The session.
+        session: SessionId,
+    },
+    /// A session's indexed fields changed. Without a session, the index is backfilled with all sessions of the org.
+    #[serde(rename_all = "PascalCase")]
+    SessionIndex {
+        /// The tenant.
+        org: OrgId,
+        /// The session.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        session: Option<SessionId>,
+    },
+    /// Run the sweep: look for overdue turns and for sessions whose retention has ended.
+    Sweep,
+}
+
+/// Reads a correlation id, and maps any invalid value to `None`. The id only serves the logs, so an invalid one must
+/// not keep a turn from being finalized.
+fn deserialize_optional_correlation<'de, D: Deserializer<'de>>(
+    given: D,
+) -> Result<Option<CorrelationId>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        Text(String),
+        Other(IgnoredAny),
+    }
+    Ok(match Given::deserialize(given)? {
+        Given::Text(text) => CorrelationId::new(text).ok(),
+        Given::Other(_) => None,
+    })
+}

@@ -1,0 +1,365 @@
+//! The agent loop: model → server tools → model …, until there is an answer, an error, or calls for the client.
+//!
+//! The loop is resumable at every step: the results of a step are recorded while the next model call runs, and a
+//! takeover continues from there. After a crash, server tools can run twice, under different call ids. Their effects
+//! are pure, staged, or addressed by content (rule 8).
+
+use std::time::Duration;
+
+use agent::{
+    answer::{self, Answer, File, embedded_link},
+    attempt::{AttemptState, RecoveryPoint, TurnSpec, millis},
+    compose::ComposedRequest,
+    model::{Error, FunctionCall, Model, Observer},
+    output_filter::{Blob, FilteredText, filter_in_chunks},
+    retrieval::SEARCH_SKIPPED,
+    rounds::{AssistantMessage, ModelCallInfo, ToolCallRecord},
+    tool::{self, Effect, ExecutedBy, ExecutedCall, Limits, PublishFile, ToolError},
+};
+use bytes::Bytes;
+use contracts::{
+    error::causes,
+    read::RanBy,
+    request::UserTurn,
+    response::FileRef,
+    stream::{Phase, ResetReason},
+};
+use futures::future::{join, join3};
+use protocol::{
+    payload::{Kind, Payload},
+    turn::{StepRef, Turn},
+};
+
+use super::{
+    executor::Executor,
+    fallback::FailedCall,
+    owned_turn::OwnedTurn,
+    retrieve::RetrievalSkipped,
+    watch::{self, OwnershipLost},
+};
+use crate::{
+    ports::{AgentDeps, Clock, Payloads, Timer, Unavailable},
+    stream::Writer,
+};
+
+/// The most bytes to keep of an answer that breaks off.
+const MAX_PARTIAL_BYTES: usize = 1 << 20;
+
+/// The starting point of an attempt.
+pub(super) struct AttemptStart<'a> {
+    /// The user's request, if the attempt starts with it.
+    pub(super) request: Option<&'a UserTurn>,
+    /// The resolved settings, and the progress of earlier attempts.
+    pub(super) step: RecoveryPoint,
+}
+
+/// The reason why an attempt ended without an outcome of its own.
+#[derive(Debug)]
+pub(super) enum Interruption {
+    /// Another attempt owns the turn, or it is settled.
+    OwnershipLost,
+    /// Required parts of the prompt can't be read.
+    Unavailable(Unavailable),
+}
+
+impl From<OwnershipLost> for Interruption {
+    fn from(_: OwnershipLost) -> Self {
+        Self::OwnershipLost
+    }
+}
+
+impl From<Unavailable> for Interruption {
+    fn from(error: Unavailable) -> Self {
+        Self::Unavailable(error)
+    }
+}
+
+impl<D: AgentDeps> Executor<D> {
+    /// Runs the loop until the turn has an outcome.
+    pub(super) async fn run_agent_loop(
+        &self,
+        owned: &OwnedTurn,
+        work: AttemptStart<'_>,
+        stream: &Writer,
+    ) -> Result<Answer, Interruption> {
+        let (turn, RecoveryPoint { mut spec, mut state }) = (&owned.turn, work.step);
+        let (config, host) = (self.deps.config(), self.deps.host());
+        let mut conversation = self.new_conversation(turn, &spec, &state, work.request.cloned());
+        let (began, mut raw) = (state.recovery_points(), Vec::new());
+        let mut long = long_values(turn, &state);
+        loop {
+            let round = state.rounds.saturating_add(1);
+            if conversation.missing_data(&spec, &state).history.is_some() {
+                stream.status(turn, round, Phase::RebuildingHistory);
+            }
+            let (composed, of_summary) =
+                self.compose_with_compaction(owned, &spec, &mut state, &mut conversation).await?;
+            let ComposedRequest { request, chain_solution, compaction: _ } = composed;
+            raw.extend(of_summary);
+            // Don't pay for a model call if the turn has a new owner or is settled.
+            watch::ensure_owned(&self.deps, owned).await?;
+            stream.status(turn, round, Phase::Thinking);
+            let (asked, asked_at) = (host.monotonic(), host.now());
+            let (mut first_text, mut wrote) = (None, String::new());
+            let mut deltas = |piece: &str| {
+                first_text.get_or_insert_with(|| host.monotonic().saturating_sub(asked));
+                if wrote.len() < MAX_PARTIAL_BYTES {
+                    wrote.push_str(piece);
+                }
+                stream.push_text(&turn.key, piece);
+            };
+            let mut pauses = |pause: Option<Duration>| match pause {
+                Some(pause) => stream.retrying(turn, round, pause),
+                None => stream.status(turn, round, Phase::Thinking),
+            };
+            let mut observer = Observer::new(&mut deltas)
+                .with_pauses(&mut pauses)
+                .with_raw_payloads(spec.store_raw_payloads);
+            let reply = self.deps.model().reply(&request, self.time_left(owned), &mut observer);
+            let recorded = self.record_step(owned, &spec, &state, began);
+            let timed = async { (reply.await, host.monotonic().saturating_sub(asked)) };
+            raw.append(&mut long);
+            let (reply, took) = join3(timed, recorded, self.store_best_effort(&raw)).await.0;
+            state.model_calls += 1;
+            state.add_usage(observer.usage);
+            let model_call = ModelCallInfo {
+                attempt_id: turn.attempt.clone(),
+                attempt_number: turn.takeovers.saturating_add(1),
+                requested_at: asked_at,
+                duration_ms: millis(took),
+                usage: observer.usage,
+                number: state.model_calls,
+                has_raw_payloads: spec.store_raw_payloads,
+                has_long_values: true,
+                recovery_point: 0,
+            };
+            let (has_output, failed_id) = (observer.has_output, observer.failed_response_id);
+            raw =
+                observer.raw.map_or_else(Vec::new, |raw| answer::raw_payloads(turn, state.model_calls, raw));
+            state.add_model_time(took, first_text);
+            let reply = match reply {
+                Ok(reply) if conversation.lost_context(&spec, &request, &reply) => Err(Error::ChainLost),
+                other => other,
+            };
+            let reply = match reply {
+                Ok(reply) => reply,
+                Err(error) => {
+                    let failed = FailedCall { error: &error, request: &request, has_output };
+                    if self.try_recover(owned, &failed, &mut spec, &mut state, &mut conversation) {
+                        stream.reset(ResetReason::Retry);
+                        stream.status(turn, round, Phase::Retrying);
+                        continue;
+                    }
+                    tracing::warn!(%error, "the model call failed");
+                    state.response_id = failed_id.or(state.response_id);
+                    state.final_model_call = Some(model_call);
+                    let partial = guard_text(turn, &wrote).await;
+                    let failed = answer::failed(answer::client_error(&error), state, &spec, host.now());
+                    return Ok(failed.with_partial_answer(&turn.key, partial).with_optional_files(raw));
+                }
+            };
+            let provider = self.provider_id(&spec);
+            for capability in conversation.record_reply(&spec, &request, &reply, &mut state) {
+                self.capabilities.record(&provider, capability);
+            }
+            state.last_response_at = Some(host.now());
+            state.previous_response_id = request.previous_response_id().map(str::to_owned);
+            state.chain_mode = Some(request.message.mode);
+            state.chain_solution = chain_solution;
+            state.response_model = Some(reply.model).filter(|model| !model.is_empty());
+            state.response_id = Some(reply.response_id);
+            if reply.is_truncated {
+                state.warn(answer::TOKEN_LIMIT_REACHED);
+            }
+            if reply.replaces_stream {
+                stream.reset(ResetReason::Restated);
+                stream.push_text(&turn.key, &reply.text);
+            }
+            (state.provider, state.requested_model) = (Some(provider.clone()), Some(spec.model.clone()));
+            if reply.calls.is_empty() {
+                answer::check_text_format(&reply.text, &spec, &mut state);
+                state.final_model_call = Some(model_call);
+                let mode = config.catalog.display_name(state.mode(turn));
+                let text = guard_text(turn, &reply.text).await;
+                let (now, timing) = (host.now(), self.deps.timing());
+                let answer = answer::completed(turn, &mode, text, state, &spec, now, timing);
+                return Ok(answer.with_segment(stream.segment()).with_optional_files(raw));
+            }
+            stream.reset(ResetReason::Tools);
+            if state.rounds >= spec.max_rounds {
+                let error = answer::tool_rounds_exceeded(&spec);
+                return Ok(answer::failed(error, state, &spec, host.now()).with_optional_files(raw));
+            }
+            state.rounds += 1;
+            let message = AssistantMessage {
+                text: reply.text.clone(),
+                text_file: None,
+                reasoning: reply.reasoning,
+                hosted: reply.hosted,
+                model: spec.model.clone(),
+                provider,
+            };
+            state.start_round(reply.calls, message, model_call);
+            state = self.run_tools(owned, &spec, state, stream).await?;
+            long = long_values(turn, &state);
+            if state.pending_calls().next().is_some() {
+                stream.status(turn, round, Phase::WaitingForTools);
+                let mode = config.catalog.display_name(state.mode(turn));
+                let text = guard_text(turn, &reply.text).await;
+                let now = host.now();
+                raw.append(&mut long);
+                return Ok(answer::suspended(turn, &mode, text, state, spec, now).with_optional_files(raw));
+            }
+        }
+    }
+
+    /// Returns the time left for models and tools before the turn must be settled.
+    pub(super) fn time_left(&self, owned: &OwnedTurn) -> Duration {
+        let settle_by = owned.scope.deadline.saturating_sub(self.deps.timing().settle_reserve);
+        settle_by.saturating_sub(self.deps.host().monotonic())
+    }
+
+    /// Records the turn's progress, if it is further than at the start of the attempt. This runs concurrently with
+    /// the model call and adds no latency. If it fails, a takeover repeats the step.
+    async fn record_step(&self, owned: &OwnedTurn, spec: &TurnSpec, state: &AttemptState, began: u32) {
+        let (turn, number) = (&owned.turn, state.recovery_points());
+        if number == began {
+            return;
+        }
+        let recovery_point = RecoveryPoint { spec: spec.clone(), state: state.clone() };
+        let kind = Kind::Step(turn.attempt.clone(), number);
+        let body = Bytes::from(serde_json::to_vec(&recovery_point).unwrap_or_default());
+        let payload = Payload { turn: turn.key.clone(), kind };
+        match self.deps.payloads().put(&payload, body).await {
+            Ok(()) => owned.set_recorded(Some(StepRef { by: turn.attempt.clone(), step: number })),
+            Err(error) => tracing::warn!(error = %causes(&error), "a step could not be recorded"),
+        }
+    }
+
+    /// Runs the server's tools, rejects calls that match no tool, and leaves the client's calls open.
+    ///
+    /// Tools are limited to the time that the turn has left. Ownership is checked while they run, because their
+    /// effects and the next model call require it.
+    async fn run_tools(
+        &self,
+        owned: &OwnedTurn,
+        spec: &TurnSpec,
+        mut state: AttemptState,
+        stream: &Writer,
+    ) -> Result<AttemptState, OwnershipLost> {
+        let (turn, config, host) = (&owned.turn, self.deps.config(), self.deps.host());
+        let limits = Limits::default().capped_at(self.time_left(owned));
+        let calls: Vec<FunctionCall> = state.calls.iter().map(ToolCallRecord::to_call).collect();
+        let by = tool::route_calls(&spec.tools, &calls, &limits);
+        let is_ours = |(call, by)| (by == &ExecutedBy::Server).then_some(call);
+        let ours: Vec<FunctionCall> = calls.iter().zip(&by).filter_map(is_ours).cloned().collect();
+        let facts = config.facts(state.mode(turn));
+        ours.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds, call));
+        let running = tool::run_calls(&config.tools, &spec.tools, &ours, &facts, &limits, host);
+        let seen = async {
+            match ours.is_empty() {
+                true => Ok(()),
+                false => watch::check_briefly(&self.deps, owned).await,
+            }
+        };
+        let (executed, seen) = join(running, seen).await;
+        seen?;
+        let before = state.mode_changes();
+        let (mut performed, mut searches) = (Vec::new(), 0);
+        for executed in executed {
+            searches += usize::from(executed.has_search());
+            if executed.has_search() && searches > tool::MAX_SEARCHES {
+                performed.push(executed.into_failed(&tool::search_limit_message()));
+                continue;
+            }
+            if !executed.effects.is_empty() {
+                watch::ensure_owned(&self.deps, owned).await?;
+            }
+            performed.push(self.apply_effects(owned, spec, executed, &mut state).await);
+        }
+        if state.mode_changes() > before
+            && let Some(last) = state.staged_mode.clone()
+        {
+            if state.mode_changes() > 1 {
+                let warning = tool::multiple_changes_warning(&last);
+                tracing::warn!(warning);
+                state.warnings.push(warning);
+            }
+            state.warnings.extend(tool::branch_suggestion(&last));
+        }
+        state.tool_results.extend(performed.iter().map(ExecutedCall::result));
+        let took = performed.iter().map(|executed| executed.execution_ms);
+        state.server_tool_ms = took.fold(state.server_tool_ms, u64::saturating_add);
+        for (call, by) in state.calls.iter_mut().zip(&by) {
+            call.ran_by = Some(match by {
+                ExecutedBy::Server => RanBy::Server,
+                ExecutedBy::Client => RanBy::Client,
+            });
+        }
+        let places = state.calls.iter_mut().zip(by).filter(|(_, by)| *by == ExecutedBy::Server);
+        for ((call, _), executed) in places.zip(performed) {
+            (call.outcome, call.execution_ms) = (Some(executed.outcome), Some(executed.execution_ms));
+        }
+        Ok(state)
+    }
+
+    /// Applies the effects of a tool call. The call fails if an effect can't be applied.
+    async fn apply_effects(
+        &self,
+        owned: &OwnedTurn,
+        spec: &TurnSpec,
+        mut executed: ExecutedCall,
+        state: &mut AttemptState,
+    ) -> ExecutedCall {
+        let turn = &owned.turn;
+        for effect in std::mem::take(&mut executed.effects) {
+            match effect {
+                Effect::SearchSources(words) => {
+                    let left = self.time_left(owned);
+                    match Box::pin(self.search_for_model(turn, spec.sources.as_ref(), &words, left)).await {
+                        Ok(found) => {
+                            state.add_chunks(found.refs);
+                            executed = executed.with_result(&found.result);
+                        }
+                        Err(RetrievalSkipped) => {
+                            state.warn(SEARCH_SKIPPED);
+                            return executed.into_failed(&ToolError::Unavailable("The index").to_string());
+                        }
+                    }
+                }
+                Effect::StageMode(change) => {
+                    if !state.stage_mode(change.into_staged(self.deps.host().now())) {
+                        return executed.into_failed(&tool::mode_change_limit_message());
+                    }
+                }
+                Effect::Warn(warning) => state.warnings.push(warning),
+                Effect::PublishFile(file) => match self.publish_file(turn, &file).await {
+                    Ok(file) => state.files.push(file),
+                    Err(error) => {
+                        tracing::warn!(error = %causes(&error), "a published file could not be stored");
+                        return executed.into_failed("The file could not be stored. Try again.");
+                    }
+                },
+            }
+        }
+        executed
+    }
+
+    /// Stores a published file under its content's hash, which is idempotent.
+    async fn publish_file(&self, turn: &Turn, file: &PublishFile) -> Result<FileRef, Unavailable> {
+        let (stored, file) = answer::published_file(&turn.key, file);
+        self.deps.payloads().put_file(&stored).await?;
+        Ok(file)
+    }
+}
+
+/// Returns the long values of the last round, to be stored while the next model call runs.
+fn long_values(turn: &Turn, state: &AttemptState) -> Vec<File> {
+    state.last_round().map_or_else(Vec::new, |round| answer::long_values(&turn.key, &round))
+}
+
+/// Filters embedded files out of a reply's text. Yields between steps, so that the lease renewal can run.
+async fn guard_text(turn: &Turn, text: &str) -> FilteredText {
+    let url_of = |blob: &Blob| embedded_link(&turn.key, blob);
+    filter_in_chunks(text, url_of, tokio::task::yield_now).await
+}

@@ -1,0 +1,94 @@
+//! Compacts the history: asks the model for a summary of the earlier turns that the next request leaves out
+//! (`HistorySummary`).
+//!
+//! It is an ordinary model call: only the turn's owner makes it, it is paid and counted, and a cancel ends it. Its
+//! result is part of the turn's next recorded step, so it isn't paid for twice.
+
+use std::time::Duration;
+
+use agent::{
+    answer::{self, File},
+    attempt::{AttemptState, TurnSpec},
+    compaction::{self, CompactionRange},
+    compose::ComposedRequest,
+    conversation::Conversation,
+    history::{AncestryWalk, Truncation},
+    model::{Model, Observer},
+};
+
+use protocol::ancestry::ResolvedParent;
+
+use super::{
+    agent_loop::Interruption,
+    executor::Executor,
+    owned_turn::OwnedTurn,
+    watch::{self, OwnershipLost},
+};
+use crate::ports::{AgentDeps, Timer};
+
+/// The longest time to wait for a summary. The turn's own answer needs the rest.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+impl<D: AgentDeps> Executor<D> {
+    /// Composes the next request, and first compacts the history that it leaves out, if that is enabled and not done
+    /// yet. Also returns the raw payloads of the compaction call. The request depends on the summary, so nothing runs
+    /// concurrently.
+    pub(super) async fn compose_with_compaction(
+        &self,
+        owned: &OwnedTurn,
+        spec: &TurnSpec,
+        state: &mut AttemptState,
+        conversation: &mut Conversation,
+    ) -> Result<(ComposedRequest, Vec<File>), Interruption> {
+        let composed = self.compose(&owned.turn, spec, state, conversation).await?;
+        let Some(due) = composed.compaction else { return Ok((composed, Vec::new())) };
+        // Boxed: few requests leave anything out. The part to compact ends before the first turn that the request
+        // includes.
+        let told = conversation.history.iter().flat_map(|history| &history.exchanges);
+        let first = told.into_iter().find(|exchange| exchange.depth >= due.until);
+        let from = first.map_or_else(|| owned.turn.resolved_parent(), |exchange| exchange.parent.clone());
+        let raw = Box::pin(self.compact(owned, spec, (due, from), state)).await?;
+        Ok((self.compose(&owned.turn, spec, state, conversation).await?, raw))
+    }
+
+    async fn compact(
+        &self,
+        owned: &OwnedTurn,
+        spec: &TurnSpec,
+        (due, from): (CompactionRange, Option<ResolvedParent>),
+        state: &mut AttemptState,
+    ) -> Result<Vec<File>, OwnershipLost> {
+        let (turn, CompactionRange { first, until, token_budget }) = (&owned.turn, due);
+        let left_out =
+            self.walk_history(&turn.key.session, from, AncestryWalk::back_to(first, token_budget)).await;
+        if left_out.exchanges.is_empty() {
+            // If these turns have no answers, don't look again. If they can't be read now, they may be readable
+            // later.
+            if left_out.truncation != Truncation::Unreadable {
+                state.record_compaction(until, None);
+            }
+            return Ok(Vec::new());
+        }
+        let before = state.history_window.as_ref().and_then(|window| window.summary.as_ref());
+        let request = compaction::request(turn, spec, before, &left_out.exchanges, token_budget);
+        watch::ensure_owned(&self.deps, owned).await?;
+        let patience = MAX_WAIT.min(self.time_left(owned) / 4);
+        let (host, mut unseen) = (self.deps.host(), |_: &str| {});
+        let asked = host.monotonic();
+        let mut observer = Observer::new(&mut unseen).with_raw_payloads(spec.store_raw_payloads);
+        let reply = self.deps.model().reply(&request, patience, &mut observer).await;
+        state.model_calls += 1;
+        state.add_usage(observer.usage);
+        state.add_model_time(host.monotonic().saturating_sub(asked), None);
+        let made = match reply {
+            Ok(reply) => compaction::summary_from(reply),
+            Err(error) => {
+                tracing::warn!(%error, "earlier turns could not be summed up");
+                None
+            }
+        };
+        state.compaction_attempted = true;
+        state.record_compaction(until, made);
+        Ok(observer.raw.map_or_else(Vec::new, |raw| answer::raw_payloads(turn, state.model_calls, raw)))
+    }
+}

@@ -1,0 +1,75 @@
+//! A cache of the capabilities of model providers, so that a process detects each limitation only once.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use agent::conversation::ObservedCapability;
+
+/// The number of consecutive sessions whose continuation a provider refuses before it counts as stateless. A single
+/// refusal may be one lost response.
+const STATELESS_AFTER_REFUSALS: u32 = 2;
+
+/// The capabilities of providers, by provider id. Each process detects them itself. Facts that matter to one session
+/// are stored with the session.
+#[derive(Debug, Default)]
+pub(super) struct CapabilityCache(Mutex<BTreeMap<String, Capabilities>>);
+
+#[derive(Debug, Default)]
+struct Capabilities {
+    is_stateless: bool,
+    refusals: u32,
+    refuses_reasoning: bool,
+}
+
+impl CapabilityCache {
+    /// True if the provider doesn't store responses, so that a request can't continue from one.
+    pub(super) fn is_stateless(&self, provider: &str) -> bool {
+        self.with_entry(provider, |known| known.is_stateless)
+    }
+
+    /// True if the provider refuses requests that ask for a model's reasoning.
+    pub(super) fn refuses_reasoning(&self, provider: &str) -> bool {
+        self.with_entry(provider, |known| known.refuses_reasoning)
+    }
+
+    /// Records what a reply shows about the provider.
+    pub(super) fn record(&self, provider: &str, capability: ObservedCapability) {
+        self.with_entry(provider, |known| match capability {
+            ObservedCapability::ContinuesResponses => known.refusals = 0,
+            ObservedCapability::StoresNothing => known.is_stateless = true,
+            ObservedCapability::RejectsReasoning => known.refuses_reasoning = true,
+            ObservedCapability::RejectsContinuation => {
+                known.refusals = known.refusals.saturating_add(1);
+                known.is_stateless |= known.refusals >= STATELESS_AFTER_REFUSALS;
+            }
+        });
+    }
+
+    fn with_entry<T>(&self, provider: &str, what: impl FnOnce(&mut Capabilities) -> T) -> T {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        what(known.entry(provider.to_owned()).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stateless_provider_is_detected_by_notice_or_second_refusal() {
+        let learned = CapabilityCache::default();
+        learned.record("says", ObservedCapability::StoresNothing);
+        for capability in [
+            ObservedCapability::RejectsContinuation,
+            ObservedCapability::ContinuesResponses,
+            ObservedCapability::RejectsContinuation,
+        ] {
+            learned.record("refuses", capability);
+        }
+        assert_eq!((learned.is_stateless("says"), learned.is_stateless("refuses")), (true, false));
+        learned.record("refuses", ObservedCapability::RejectsContinuation);
+        assert!(learned.is_stateless("refuses") && !learned.is_stateless("another"));
+    }
+}

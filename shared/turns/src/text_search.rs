@@ -1,0 +1,261 @@
+//! Text search, ignoring case and accents.
+//!
+//! A search term matches a word that starts with it. In scripts without spaces it matches anywhere.
+
+use std::ops::Range;
+
+use agent::text::head;
+use contracts::{
+    read::{MatchedIn, SearchMark, SearchMatch},
+    request::limits::{MAX_QUERY_CHARS, MAX_QUERY_WORDS},
+};
+use icu_normalizer::DecomposingNormalizerBorrowed;
+
+/// The length of a snippet, in characters.
+const SNIPPET_CHARS: usize = 240;
+
+/// The most bytes of a snippet before the first match.
+const MAX_BYTES_BEFORE_MATCH: usize = 80;
+
+/// The most marks in a snippet.
+const MAX_MARKS: usize = 32;
+
+/// Marks the start or end of a snippet within its text.
+const ELLIPSIS: char = '…';
+
+/// The terms of a search, case-folded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchTerms(pub(crate) Vec<Vec<char>>);
+
+/// The reason that a search text is invalid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSearchTerms {
+    /// It has no words.
+    #[error("must hold at least one word of letters or digits")]
+    None,
+    /// It is too long.
+    #[error("must have at most {MAX_QUERY_CHARS} characters")]
+    TooLong,
+    /// It has too many words.
+    #[error("must have at most {MAX_QUERY_WORDS} words")]
+    TooMany,
+}
+
+/// The set of terms that matched, as a bit per term.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MatchedTerms(u8);
+
+impl MatchedTerms {
+    /// Returns the union.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns true if any term matched.
+    #[must_use]
+    pub fn any(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// The matches in a text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextMatches {
+    /// The matched terms.
+    pub matched: MatchedTerms,
+    /// The byte ranges of the matches, in order.
+    ranges: Vec<Range<usize>>,
+}
+
+impl SearchTerms {
+    /// Parses a search text.
+    ///
+    /// # Errors
+    /// Fails if it has no words, or too many.
+    pub fn parse(text: &str) -> Result<Self, InvalidSearchTerms> {
+        if text.chars().count() > MAX_QUERY_CHARS {
+            return Err(InvalidSearchTerms::TooLong);
+        }
+        let mut words: Vec<Vec<char>> = Vec::new();
+        let folded: Vec<char> = FoldedText::new(text).chars;
+        for word in folded.split(|char| !char.is_alphanumeric()).filter(|word| !word.is_empty()) {
+            if !words.iter().any(|known| known == word) {
+                words.push(word.to_vec());
+            }
+        }
+        match words.len() {
+            0 => Err(InvalidSearchTerms::None),
+            more if more > MAX_QUERY_WORDS => Err(InvalidSearchTerms::TooMany),
+            _ => Ok(Self(words)),
+        }
+    }
+
+    /// Returns true if every term matched.
+    #[must_use]
+    pub fn matches_all(&self, MatchedTerms(matched): MatchedTerms) -> bool {
+        matched.count_ones() as usize == self.0.len()
+    }
+
+    /// Finds the terms in a text.
+    #[must_use]
+    pub fn find_in(&self, text: &str) -> TextMatches {
+        let folded = FoldedText::new(text);
+        let mut found = TextMatches::default();
+        for (number, word) in self.0.iter().enumerate() {
+            for range in folded.ranges_of(word) {
+                found.matched = found.matched.or(MatchedTerms(1 << number));
+                found.ranges.push(range);
+            }
+        }
+        found.ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+        found.ranges.dedup_by(|later, earlier| later.start < earlier.end);
+        found
+    }
+}
+
+impl TextMatches {
+    /// Returns a snippet of the text with its matches marked. `None` without a match.
+    #[must_use]
+    pub fn snippet(&self, matched_in: MatchedIn, text: &str) -> Option<SearchMatch> {
+        let first = self.ranges.first()?;
+        let begin = snippet_start(text, first.start);
+        let shown = head(text.get(begin..)?, SNIPPET_CHARS);
+        let end = begin + shown.len();
+        let mut snippet = String::with_capacity(shown.len() + 2 * ELLIPSIS.len_utf8());
+        if begin > 0 {
+            snippet.push(ELLIPSIS);
+        }
+        let shift = snippet.encode_utf16().count();
+        // Replace one character by one, so that positions stay valid.
+        snippet.extend(shown.chars().map(|char| if char.is_control() { ' ' } else { char }));
+        if end < text.len() {
+            snippet.push(ELLIPSIS);
+        }
+        let units = |range: Range<usize>| text.get(range).map_or(0, |text| text.encode_utf16().count());
+        let marks = self.ranges.iter().take_while(|range| range.end <= end).take(MAX_MARKS);
+        let marks = marks.map(|range| SearchMark {
+            start: (shift + units(begin..range.start)) as u64,
+            length: units(range.clone()) as u64,
+        });
+        let marks = marks.collect();
+        Some(SearchMatch { matched_in, turn_id: None, sequence_number: None, snippet, marks })
+    }
+}
+
+/// Returns the start of a snippet that shows this match: the start of the text, or a word shortly before the match.
+fn snippet_start(text: &str, range: usize) -> usize {
+    if range <= MAX_BYTES_BEFORE_MATCH {
+        return 0;
+    }
+    let earliest = text.ceil_char_boundary(range - MAX_BYTES_BEFORE_MATCH);
+    let before = text.get(earliest..range).unwrap_or_default();
+    before.find(char::is_whitespace).map_or(earliest, |blank| text.ceil_char_boundary(earliest + blank + 1))
+}
+
+/// A text in lower case and without accents, with the source range of each character.
+pub(crate) struct FoldedText {
+    pub(crate) chars: Vec<char>,
+    /// The byte range of each character's source.
+    sources: Vec<Range<usize>>,
+}
+
+impl FoldedText {
+    pub(crate) fn new(text: &str) -> Self {
+        let normalizer = DecomposingNormalizerBorrowed::new_nfkd();
+        let (mut chars, mut sources) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()));
+        for (at, char) in text.char_indices() {
+            let bytes = at..at + char.len_utf8();
+            if char.is_ascii() {
+                chars.push(char.to_ascii_lowercase());
+                sources.push(bytes);
+                continue;
+            }
+            let parts = normalizer.normalize_iter(std::iter::once(char)).flat_map(char::to_lowercase);
+            for part in parts.filter(|part| !is_accent(*part)) {
+                chars.push(part);
+                sources.push(bytes.clone());
+            }
+        }
+        Self { chars, sources }
+    }
+
+    fn ranges_of(&self, word: &[char]) -> impl Iterator<Item = Range<usize>> {
+        let spaced = word.first().is_some_and(|first| has_blanks(*first));
+        let starts = self.chars.windows(word.len().max(1)).enumerate();
+        starts.filter_map(move |(at, window)| {
+            let before = at.checked_sub(1).and_then(|before| self.chars.get(before));
+            let begins = !spaced || before.is_none_or(|before| !before.is_alphanumeric());
+            (begins && window == word).then(|| self.bytes(at, at + word.len()))
+        })
+    }
+
+    fn bytes(&self, first: usize, end: usize) -> Range<usize> {
+        let start = self.sources.get(first).map_or(0, |bytes| bytes.start);
+        let end = end.checked_sub(1).and_then(|last| self.sources.get(last)).map_or(start, |bytes| bytes.end);
+        start..end
+    }
+}
+
+/// True for the combining marks of Latin, Greek and Cyrillic. Those of other scripts distinguish letters.
+fn is_accent(char: char) -> bool {
+    ('\u{300}'..='\u{36F}').contains(&char)
+}
+
+/// True if a character's script separates words by spaces. Thai, Lao, Burmese, Khmer, Chinese and Japanese don't.
+pub(crate) fn has_blanks(char: char) -> bool {
+    !matches!(char,
+        '\u{E00}'..='\u{EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{2E80}'..='\u{A4CF}'
+        | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranges(words: &str, text: &str) -> Vec<String> {
+        let found = SearchTerms::parse(words).unwrap().find_in(text);
+        found.ranges.into_iter().map(|range| text[range].to_owned()).collect()
+    }
+
+    #[test]
+    fn search_ignores_case_and_accents_and_matches_prefixes() {
+        assert_eq!(ranges("uber CAFE", "Über dem Café, ueber den cafés"), ["Über", "Café", "café"]);
+        assert_eq!(ranges("cafe\u{301}", "CAFÉ"), ["CAFÉ"]);
+        assert_eq!(ranges("art", "Start the art of arts"), ["art", "art"]);
+        assert_eq!(ranges("user", "user_id, getUser(user)"), ["user", "user"]);
+        assert_eq!(ranges("織", "組織の甲"), ["織"]);
+        assert!(ranges("x", "").is_empty());
+    }
+
+    #[test]
+    fn search_needs_one_word_and_allows_few() {
+        assert_eq!(SearchTerms::parse(" -- ?"), Err(InvalidSearchTerms::None));
+        assert_eq!(SearchTerms::parse(&"x".repeat(257)), Err(InvalidSearchTerms::TooLong));
+        assert_eq!(SearchTerms::parse("a b c d e f g h i"), Err(InvalidSearchTerms::TooMany));
+        assert!(SearchTerms::parse("a b c d e f g h A B").is_ok(), "a word twice is one");
+    }
+
+    #[test]
+    fn matches_of_several_texts_combine() {
+        let words = SearchTerms::parse("red fox").unwrap();
+        let (red, fox) = (words.find_in("A red hen").matched, words.find_in("A foxy hen").matched);
+        assert!(!words.matches_all(red) && !words.matches_all(fox) && words.matches_all(red.or(fox)));
+        assert!(!words.find_in("A blue hen").matched.any());
+    }
+
+    #[test]
+    fn snippet_marks_are_in_utf16_units() {
+        let text = format!("{} 🙂 Élan\nvital {}", "word ".repeat(40), "more ".repeat(100));
+        let found = SearchTerms::parse("elan vital").unwrap().find_in(&text);
+        let shown = found.snippet(MatchedIn::Answer, &text).unwrap();
+        assert!(shown.snippet.starts_with('…') && shown.snippet.ends_with('…'), "{}", shown.snippet);
+        assert!(shown.snippet.chars().count() <= SNIPPET_CHARS + 2 && !shown.snippet.contains('\n'));
+        let units: Vec<u16> = shown.snippet.encode_utf16().collect();
+        let marked = |mark: &SearchMark| {
+            let (start, length) = (mark.start as usize, mark.length as usize);
+            String::from_utf16(&units[start..start + length]).unwrap()
+        };
+        assert_eq!(shown.marks.iter().map(marked).collect::<Vec<_>>(), ["Élan", "vital"]);
+    }
+}

@@ -1,0 +1,44 @@
+//! A data folder of another version of `aptix` is refused at the start.
+
+use std::process::{Output, Stdio};
+
+use local::{Data, Options};
+use tokio::process::Command;
+
+use crate::support::{System, options};
+
+/// Starts `aptix` on a data folder that it has to refuse.
+async fn refusal(data: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
+    command.args(["up", "--data", data, "--port", "0"]).stdin(Stdio::null()).kill_on_drop(true);
+    let Output { status, stdout, stderr } = command.output().await.unwrap();
+    assert_eq!((status.code(), stdout), (Some(1), Vec::new()));
+    String::from_utf8(stderr).unwrap()
+}
+
+#[tokio::test]
+async fn data_folder_of_other_format_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("cloud");
+    let system = System::with(Options { data: Data::Folder(data.clone()), ..options() }).await;
+    system.cloud.shutdown().await;
+    let marker = data.join("format");
+    let path = data.to_str().unwrap();
+    for (format, written, advice) in [
+        (None, "an older version of aptix (format 1;", "Delete it, or pass --data FOLDER"),
+        (Some("1"), "an older version of aptix (format 1;", "Delete it, or pass --data FOLDER"),
+        (Some("3"), "a newer version of aptix (format 3;", "Update aptix, or pass --data FOLDER"),
+    ] {
+        match format {
+            Some(format) => std::fs::write(&marker, format).unwrap(),
+            None => std::fs::remove_file(&marker).unwrap(),
+        }
+        let error = refusal(path).await;
+        assert_eq!(error.lines().count(), 1, "{error}");
+        assert!(
+            error.starts_with(&format!("error: The data folder {path} was written by {written}")),
+            "{error}"
+        );
+        assert!(error.contains(advice), "{error}");
+    }
+}
