@@ -1,17 +1,17 @@
 /**
- * The contexts of an org in a local cloud: listed, edited with the checks of the service, and tried.
+ * The contexts of an organization in a local cloud: list, editor with the service's validation, and a way to try one.
  *
  * @module
  */
 
 import { consoleApi } from './connection.js'
-import { button, el, failure, fill, labelled, tell } from './dom.js'
-import { at } from './format.js'
-import { hand } from './handed.js'
+import { button, el, errorMessage, fill, labelledField, announce } from './dom.js'
+import { pageUrl } from './format.js'
+import { setHandoff } from './handoff.js'
 
 /** @typedef {{ Kind: 'agent' | 'conversation', Id: string, Name: string, [member: string]: unknown }} Context */
 
-const BEGUN = {
+const TEMPLATES = {
   agent: { Kind: 'agent', Id: 'engineer', Name: 'Engineer', DefaultConversationContextId: 'default', ClientTools: [] },
   conversation: { Kind: 'conversation', Id: 'backend', Name: 'Backend', System: 'You help.', StoreRawPayloads: true },
 }
@@ -22,18 +22,18 @@ const BEGUN = {
  */
 export function agents(connection) {
   const path = `contexts/${encodeURIComponent(connection.identity.Org)}`
-  const listed = el('ul', { class: 'contexts-list', 'aria-label': 'Contexts' })
-  const field = el('textarea', { rows: 24, spellcheck: 'false', class: 'source', 'aria-describedby': 'faults' })
-  const faults = el('div', { id: 'faults' })
-  const save = button('Save', () => put().catch(fail), { class: 'primary' })
-  const fresh = (/** @type {'agent' | 'conversation'} */ kind) =>
-    button(`New ${kind}`, () => edit(/** @type {Context} */ (BEGUN[kind])))
+  const listElement = el('ul', { class: 'contexts-list', 'aria-label': 'Contexts' })
+  const field = el('textarea', { rows: 24, spellcheck: 'false', class: 'code-input', 'aria-describedby': 'errors' })
+  const errorList = el('div', { id: 'errors' })
+  const save = button('Save', () => saveContext().catch(showError), { class: 'primary' })
+  const createButton = (/** @type {'agent' | 'conversation'} */ kind) =>
+    button(`New ${kind}`, () => edit(/** @type {Context} */ (TEMPLATES[kind])))
   const editor = el(
     'section',
     { class: 'card', 'aria-label': 'Context' },
-    labelled('Context, as JSON', field),
-    faults,
-    el('div', { class: 'row' }, save, button('Try', attempt), el('small', {}, 'Functions see a change within a minute.')),
+    labelledField('Context (JSON)', field),
+    errorList,
+    el('div', { class: 'row' }, save, button('Try', tryContext), el('small', {}, 'Changes take effect within a minute.')),
   )
   const node = el(
     'div',
@@ -42,26 +42,26 @@ export function agents(connection) {
       'div',
       { class: 'row head' },
       el('h1', {}, 'Agents'),
-      el('span', { class: 'grow' }),
-      fresh('agent'),
-      fresh('conversation'),
+      el('span', { class: 'spacer' }),
+      createButton('agent'),
+      createButton('conversation'),
     ),
     el(
       'p',
-      { class: 'soft' },
-      `The contexts of ${connection.identity.Org}. Agents say who works, conversations how. `,
+      { class: 'muted' },
+      `Contexts of ${connection.identity.Org}. Agent contexts define prompts and client tools; conversation contexts define models and limits. `,
       el('code', {}, 'default'),
-      ' comes with the service.',
+      ' is built in.',
     ),
-    el('div', { class: 'beside' }, listed, editor),
+    el('div', { class: 'split' }, listElement, editor),
   )
 
   /** @param {Context} context */
   function show({ Kind, Id, Name, ...rest }) {
     const context = { Kind, Id, Name, ...rest }
     field.value = JSON.stringify(context, undefined, 2)
-    fill(faults)
-    mark(context)
+    fill(errorList)
+    markSelected(context)
   }
 
   /** @param {Context} context */
@@ -70,10 +70,10 @@ export function agents(connection) {
     field.focus()
   }
 
-  /** @param {Context | undefined} context the one that is edited */
-  function mark(context) {
-    for (const one of listed.querySelectorAll('button')) {
-      one.setAttribute('aria-pressed', String(one.dataset.key === `${context?.Kind} ${context?.Id}`))
+  /** @param {Context | undefined} context the selected one */
+  function markSelected(context) {
+    for (const choice of listElement.querySelectorAll('button')) {
+      choice.setAttribute('aria-pressed', String(choice.dataset.key === `${context?.Kind} ${context?.Id}`))
     }
   }
 
@@ -82,36 +82,36 @@ export function agents(connection) {
     try {
       return JSON.parse(field.value)
     } catch (error) {
-      fill(faults, failure({ message: `This is no JSON: ${/** @type {Error} */ (error).message}` }))
+      fill(errorList, errorMessage({ message: `Invalid JSON: ${/** @type {Error} */ (error).message}` }))
       return undefined
     }
   }
 
-  async function put() {
+  async function saveContext() {
     const context = read()
     if (!context) return
-    tell(await consoleApi('PUT', path, field.value))
-    fill(faults, el('p', { class: 'saved' }, 'Saved.'))
+    announce(await consoleApi('PUT', path, field.value))
+    fill(errorList, el('p', { class: 'success' }, 'Saved.'))
     await list()
-    mark(context)
+    markSelected(context)
   }
 
-  async function attempt() {
+  async function tryContext() {
     const context = read()
     if (!context) return
-    hand('contexts', context.Kind === 'agent' ? { agent: context.Id } : { conversation: context.Id })
-    location.hash = at('chat', connection.aptix.session().id, 'new')
+    setHandoff('contexts', context.Kind === 'agent' ? { agent: context.Id } : { conversation: context.Id })
+    location.hash = pageUrl('chat', connection.aptix.session().id, 'new')
   }
 
-  const fail = (/** @type {unknown} */ error) => {
+  const showError = (/** @type {unknown} */ error) => {
     const { errors = [] } = /** @type {{ errors?: { Message: string }[] }} */ (error)
-    if (errors.length < 2) fill(faults, failure(error))
+    if (errors.length < 2) fill(errorList, errorMessage(error))
     else
       fill(
-        faults,
+        errorList,
         el(
           'ul',
-          { class: 'failure', role: 'alert' },
+          { class: 'error', role: 'alert' },
           errors.map(({ Message }) => el('li', {}, Message)),
         ),
       )
@@ -120,20 +120,20 @@ export function agents(connection) {
   async function list() {
     const contexts = /** @type {Context[]} */ (await consoleApi('GET', path))
     const items = contexts.map((context) => {
-      const choose = el('button', {
+      const choice = el('button', {
         type: 'button',
         class: 'choice',
         'data-key': `${context.Kind} ${context.Id}`,
         'aria-pressed': 'false',
         onclick: () => edit(context),
       })
-      choose.append(el('strong', {}, context.Name || context.Id), el('small', {}, `${context.Kind} · ${context.Id}`))
-      return el('li', {}, choose)
+      choice.append(el('strong', {}, context.Name || context.Id), el('small', {}, `${context.Kind} · ${context.Id}`))
+      return el('li', {}, choice)
     })
-    fill(listed, items.length ? items : el('li', { class: 'soft' }, 'None yet.'))
+    fill(listElement, items.length ? items : el('li', { class: 'muted' }, 'No contexts yet.'))
     return contexts
   }
 
-  list().then(([first]) => show(first ?? /** @type {Context} */ (BEGUN.agent)), fail)
+  list().then(([first]) => show(first ?? /** @type {Context} */ (TEMPLATES.agent)), showError)
   return { title: 'Agents', node }
 }

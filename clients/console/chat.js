@@ -1,63 +1,63 @@
 /**
- * A conversation.
+ * The chat page: one conversation.
  *
  * @module
  */
 
 import { Composer } from './composer.js'
-import { ask, button, el, failure, fill, labelled } from './dom.js'
-import { at } from './format.js'
-import { take } from './handed.js'
-import { toolsOf } from './tool-card.js'
+import { openDialog, button, el, errorMessage, fill, labelledField } from './dom.js'
+import { pageUrl } from './format.js'
+import { takeHandoff } from './handoff.js'
+import { toolsFor } from './tool-card.js'
 import { isUnknownSession, TurnView } from './turn-view.js'
 import { Workspace } from './workspace.js'
 
-/** As many turns are shown at first, and at a time. */
-const TURNS = 20
+/** Turns loaded at a time. */
+const PAGE_SIZE = 20
 
 /**
  * @param {import('./connection.js').Connection} connection
  * @param {string[]} parts
  * @returns {import('./main.js').View}
  */
-export function chat({ aptix }, [id, given]) {
-  // Whoever goes to another page listens no longer. The turn goes on, and is found again.
-  const leaving = new AbortController()
-  const session = aptix.session(id, { signal: leaving.signal })
+export function chat({ aptix }, [id, suffix]) {
+  // Leaving the page stops reading. The turn continues and can be resumed.
+  const abort = new AbortController()
+  const session = aptix.session(id, { signal: abort.signal })
   const workspace = new Workspace()
   /** @type {TurnView | undefined} */
   let open
   const turns = el('section', { class: 'turns', 'aria-label': 'Conversation' })
-  const earlier = el('div', { class: 'row' })
+  const earlierRow = el('div', { class: 'row' })
   const problem = el('div', {})
   const title = el('h1', {}, id ? 'Conversation' : 'New conversation')
-  const about = el('p', { class: 'soft' })
-  const contexts = contextFields(!id || given === 'new')
+  const about = el('p', { class: 'muted' })
+  const contexts = contextFields(!id || suffix === 'new')
   const composer = new Composer(
-    { send, stop: () => open?.stop().catch((error) => fill(problem, failure(error))) },
+    { send, stop: () => open?.stop().catch((error) => fill(problem, errorMessage(error))) },
     contexts.node,
   )
-  const fresh = el(
+  const newConversation = el(
     'a',
-    { href: at('chat', aptix.session().id, 'new'), class: 'button', hidden: !id || given === 'new' },
+    { href: pageUrl('chat', aptix.session().id, 'new'), class: 'button', hidden: !id || suffix === 'new' },
     'New conversation',
   )
-  const head = el('div', { class: 'row head' }, title, el('span', { class: 'grow' }), fresh)
-  const node = el('div', { class: 'chat' }, head, about, earlier, turns, problem, composer.node)
-  composer.takeDropsOn(node)
+  const head = el('div', { class: 'row head' }, title, el('span', { class: 'spacer' }), newConversation)
+  const node = el('div', { class: 'chat' }, head, about, earlierRow, turns, problem, composer.node)
+  composer.enableDrop(node)
 
-  // Whoever reads further up is left there.
+  // Only scroll along if the reader is at the end.
   let isAtEnd = true
-  const look = () => (isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 40)
-  addEventListener('scroll', look, { signal: leaving.signal })
+  const updateIsAtEnd = () => (isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 40)
+  addEventListener('scroll', updateIsAtEnd, { signal: abort.signal })
 
-  /** @type {import('./turn-view.js').Place} */
-  const place = {
+  /** @type {import('./turn-view.js').TurnContext} */
+  const context = {
     aptix,
     session,
-    tools: toolsOf(workspace),
-    again,
-    changed() {
+    tools: toolsFor(workspace),
+    rerun,
+    onUpdate() {
       if (isAtEnd && node.isConnected) scrollToEnd()
     },
   }
@@ -73,19 +73,19 @@ export function chat({ aptix }, [id, given]) {
     turns.append(view.node)
     await view.follow(turn)
     composer.isBusy.value = false
-    if (node.isConnected) describe().catch(() => {})
+    if (node.isConnected) showSession().catch(() => {})
   }
 
-  /** @param {import('./composer.js').Said} said */
+  /** @param {import('./composer.js').Message} message */
   function send({ text, files: sent, images }) {
     fill(problem)
     workspace.add(sent)
     const turn = session.send(text, { files: sent, images, ...contexts.values() })
-    const attached = [...sent, ...images].map(({ name }) => name)
-    const view = new TurnView(place, { id: turn.id, asked: text, attached })
-    // The address names the session from its first turn on, so that a reload shows it.
-    history.replaceState(undefined, '', at('chat', session.id))
-    fresh.hidden = false
+    const attachments = [...sent, ...images].map(({ name }) => name)
+    const view = new TurnView(context, { id: turn.id, instruction: text, attachments })
+    // The URL contains the session's id after its first turn, so that a reload shows it.
+    history.replaceState(undefined, '', pageUrl('chat', session.id))
+    newConversation.hidden = false
     if (!open) title.textContent = 'Conversation'
     follow(view, turn).then(() => composer.focus())
     scrollToEnd()
@@ -95,80 +95,80 @@ export function chat({ aptix }, [id, given]) {
    * @param {string} turnId
    * @param {string} text
    */
-  function again(turnId, text) {
+  function rerun(turnId, text) {
     const fields = [
-      labelled('Instruction', el('textarea', { name: 'text', rows: 4, required: true }, text)),
-      labelled('Model, if another', el('input', { name: 'model', autocomplete: 'off' })),
-      labelled('Mode, if another', el('input', { name: 'mode', autocomplete: 'off' })),
+      labelledField('Instruction', el('textarea', { name: 'text', rows: 4, required: true }, text)),
+      labelledField('Model (optional)', el('input', { name: 'model', autocomplete: 'off' })),
+      labelledField('Mode (optional)', el('input', { name: 'mode', autocomplete: 'off' })),
     ]
-    ask({ title: 'Run this turn again', fields, submit: 'Run' }, ({ text: asked = '', model, mode }) => {
-      const changed = asked === text ? {} : { text: asked }
+    openDialog({ title: 'Rerun this turn', fields, submit: 'Rerun' }, ({ text: instruction = '', model, mode }) => {
+      const changed = instruction === text ? {} : { text: instruction }
       const turn = session.rerun(turnId, { ...changed, model: model || undefined, mode: mode || undefined })
-      follow(new TurnView(place, { id: turn.id, asked }), turn)
+      follow(new TurnView(context, { id: turn.id, instruction }), turn)
     })
   }
 
-  async function describe() {
+  async function showSession() {
     const { Name, Mode, TotalUsage, TotalCosts, AgentContextName, IsDeleted } = await session.read({ pageSize: 1 })
     title.textContent = Name || 'Conversation'
     const costs = (TotalCosts ?? []).map(({ Amount, Currency }) => `${Amount} ${Currency}`)
-    const told = [
+    const details = [
       `Mode ${Mode}`,
       AgentContextName,
       TotalUsage && `${TotalUsage.TotalTokens} tokens`,
       ...costs,
       IsDeleted && 'deleted',
     ]
-    about.textContent = told.filter(Boolean).join(' · ')
+    about.textContent = details.filter(Boolean).join(' · ')
   }
 
   /** @param {import('../javascript/src/wire.js').SessionTurn} turn */
-  function viewOf(turn) {
-    const attached = /** @type {{ RelativePath?: string, FileName?: string }[]} */ (turn.ActiveFileRefs ?? [])
-    return new TurnView(place, {
+  function createView(turn) {
+    const attachments = /** @type {{ RelativePath?: string, FileName?: string }[]} */ (turn.ActiveFileRefs ?? [])
+    return new TurnView(context, {
       id: turn.Id,
-      asked: turn.InstructionSummary,
-      attached: attached.map(({ RelativePath, FileName }) => RelativePath ?? FileName),
+      instruction: turn.InstructionSummary,
+      attachments: attachments.map(({ RelativePath, FileName }) => RelativePath ?? FileName),
     })
   }
 
   async function load() {
     const newest = session.turns({ order: 'desc' })
-    const more = async () => {
+    const loadMore = async () => {
       /** @type {import('../javascript/src/wire.js').SessionTurn[]} */
       const page = []
-      while (page.length < TURNS) {
+      while (page.length < PAGE_SIZE) {
         const { value, done } = await newest.next()
         if (done) break
         page.unshift(value)
       }
-      const ended = page.filter(({ Status }) => Status.Id !== 'pending').map((turn) => ({ turn, view: viewOf(turn) }))
-      turns.prepend(...ended.map(({ view }) => view.node))
-      await Promise.all(ended.map(({ turn, view }) => view.ended(turn)))
-      fill(earlier, page.length === TURNS && button('Earlier turns', more))
+      const finished = page.filter(({ Status }) => Status.Id !== 'pending').map((turn) => ({ turn, view: createView(turn) }))
+      turns.prepend(...finished.map(({ view }) => view.node))
+      await Promise.all(finished.map(({ turn, view }) => view.showFinished(turn)))
+      fill(earlierRow, page.length === PAGE_SIZE && button('Earlier turns', loadMore))
       return page.find(({ Status }) => Status.Id === 'pending')
     }
-    const pending = await more()
-    await describe()
+    const pending = await loadMore()
+    await showSession()
     scrollToEnd()
     contexts.node.hidden = true
-    if (pending) await follow(viewOf(pending), session.resume({ turnId: pending.Id }))
+    if (pending) await follow(createView(pending), session.resume({ turnId: pending.Id }))
   }
 
-  if (id && given !== 'new') load().catch((error) => isUnknownSession(error) || fill(problem, failure(error)))
-  composer.text = take('draft') ?? ''
+  if (id && suffix !== 'new') load().catch((error) => isUnknownSession(error) || fill(problem, errorMessage(error)))
+  composer.text = takeHandoff('draft') ?? ''
   queueMicrotask(() => composer.focus())
-  return { title: 'Chat', node, end: () => leaving.abort() }
+  return { title: 'Chat', node, dispose: () => abort.abort() }
 }
 
 const scrollToEnd = () => scrollTo({ top: document.documentElement.scrollHeight })
 
 /**
- * Which contexts a new conversation is bound to; another one is bound already.
+ * Creates the fields for the contexts of a new conversation. An existing conversation keeps its contexts.
  * @param {boolean} isNew
  */
 function contextFields(isNew) {
-  const { agent = '', conversation = '' } = (isNew && take('contexts')) || {}
+  const { agent = '', conversation = '' } = (isNew && takeHandoff('contexts')) || {}
   const inputs = {
     agent: el('input', { value: agent, placeholder: 'default', autocomplete: 'off', maxlength: 128 }),
     conversation: el('input', { value: conversation, placeholder: 'default', autocomplete: 'off', maxlength: 128 }),
@@ -176,8 +176,8 @@ function contextFields(isNew) {
   const fields = el(
     'div',
     { class: 'fields' },
-    labelled('Agent context', inputs.agent),
-    labelled('Conversation context', inputs.conversation),
+    labelledField('Agent context', inputs.agent),
+    labelledField('Conversation context', inputs.conversation),
   )
   const node = el(
     'details',

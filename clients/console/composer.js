@@ -1,53 +1,53 @@
 /**
- * What is said next: a text, with files and images that are chosen, pasted or dropped.
+ * Form for the next message: text, and files and images that are chosen, pasted or dropped.
  *
  * @module
  */
 
-import { button, el, fill, labelled, Signal, tell } from './dom.js'
-import { size } from './format.js'
+import { button, el, fill, labelledField, Signal, announce } from './dom.js'
+import { formatBytes } from './format.js'
 
-/** A request is at most 4 MiB, and base64 makes a third more of it. */
-const MOST_BYTES = 3 << 20
+/** Size limit of the attachments. Requests are limited to 4 MiB, and base64 adds a third. */
+const MAX_BYTES = 3 << 20
 const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 
-/** @typedef {{ text: string, files: File[], images: File[] }} Said */
+/** @typedef {{ text: string, files: File[], images: File[] }} Message */
 
 export class Composer {
   /** @type {File[]} */
-  #held = []
+  #attachments = []
   #chips = el('ul', { class: 'chips', 'aria-label': 'Attached' })
   #text = el('textarea', {
     rows: 3,
-    placeholder: 'Ask something. Paste or drop files and images.',
-    'aria-describedby': 'keys',
+    placeholder: 'Send a message. Paste or drop files and images.',
+    'aria-describedby': 'shortcuts',
   })
-  #files = el('input', { type: 'file', multiple: true, class: 'unseen', tabindex: -1, 'aria-label': 'Files' })
+  #files = el('input', { type: 'file', multiple: true, class: 'visually-hidden', tabindex: -1, 'aria-label': 'Files' })
   #send = el('button', { class: 'primary' }, 'Send')
   #stop
-  /** Whether a turn is under way: then it can be stopped, and nothing is sent. */
+  /** True while a turn runs: it can be stopped, and nothing can be sent. */
   isBusy = new Signal(false)
 
   /**
-   * @param {{ send: (said: Said) => void, stop: () => Promise<unknown> | undefined }} actions
-   * @param {Node} [extra] more fields
+   * @param {{ send: (message: Message) => void, stop: () => Promise<unknown> | undefined }} actions
+   * @param {Node} [extra] additional fields
    */
   constructor(actions, extra) {
     this.#stop = button('Stop', () => actions.stop())
-    const attach = el('button', { type: 'button', class: 'quiet', onclick: () => this.#files.click() }, 'Attach')
-    const keys = el('small', { id: 'keys' }, 'Enter sends, Shift and Enter begins a line.')
+    const attach = el('button', { type: 'button', class: 'ghost', onclick: () => this.#files.click() }, 'Attach')
+    const shortcuts = el('small', { id: 'shortcuts' }, 'Enter to send, Shift+Enter for a new line')
     const row = el(
       'div',
       { class: 'row' },
       attach,
       this.#files,
       extra,
-      el('span', { class: 'grow' }),
-      keys,
+      el('span', { class: 'spacer' }),
+      shortcuts,
       this.#stop,
       this.#send,
     )
-    this.node = el('form', { class: 'composer' }, labelled('Message', this.#text), this.#chips, row)
+    this.node = el('form', { class: 'composer' }, labelledField('Message', this.#text), this.#chips, row)
     this.node.addEventListener('submit', (event) => {
       event.preventDefault()
       this.#submit(actions.send)
@@ -67,28 +67,28 @@ export class Composer {
       event.preventDefault()
       this.#attach(pasted)
     })
-    this.isBusy.each((isBusy) => {
+    this.isBusy.subscribe((isBusy) => {
       this.#send.disabled = isBusy
       this.#stop.hidden = !isBusy
     })
   }
 
   /**
-   * Takes what is dropped on an element.
-   * @param {HTMLElement} place
+   * Accepts files that are dropped on an element.
+   * @param {HTMLElement} target
    */
-  takeDropsOn(place) {
-    place.addEventListener('dragover', (event) => {
+  enableDrop(target) {
+    target.addEventListener('dragover', (event) => {
       if (!event.dataTransfer?.types.includes('Files')) return
       event.preventDefault()
-      place.classList.add('dropping')
+      target.classList.add('drag-over')
     })
-    place.addEventListener('dragleave', (event) => {
-      if (!place.contains(/** @type {Node | null} */ (event.relatedTarget))) place.classList.remove('dropping')
+    target.addEventListener('dragleave', (event) => {
+      if (!target.contains(/** @type {Node | null} */ (event.relatedTarget))) target.classList.remove('drag-over')
     })
-    place.addEventListener('drop', (event) => {
+    target.addEventListener('drop', (event) => {
       event.preventDefault()
-      place.classList.remove('dropping')
+      target.classList.remove('drag-over')
       this.#attach(event.dataTransfer?.files)
     })
   }
@@ -102,39 +102,39 @@ export class Composer {
     this.#text.value = text
   }
 
-  /** @param {(said: Said) => void} send */
+  /** @param {(message: Message) => void} send */
   #submit(send) {
     const text = this.#text.value.trim()
-    if (this.isBusy.value || (text === '' && this.#held.length === 0)) return
+    if (this.isBusy.value || (text === '' && this.#attachments.length === 0)) return
     const isImage = (/** @type {File} */ file) => IMAGES.includes(file.type)
-    send({ text, files: this.#held.filter((file) => !isImage(file)), images: this.#held.filter(isImage) })
-    this.#held = []
+    send({ text, files: this.#attachments.filter((file) => !isImage(file)), images: this.#attachments.filter(isImage) })
+    this.#attachments = []
     this.#text.value = ''
-    this.#show()
+    this.#renderChips()
   }
 
   /** @param {FileList | null | undefined} files */
   #attach(files) {
     for (const file of files ?? []) {
-      const before = this.#held.reduce((sum, { size }) => sum + size, 0)
-      if (before + file.size > MOST_BYTES) tell(`${file.name} is left out: a message holds ${size(MOST_BYTES)}.`)
+      const before = this.#attachments.reduce((sum, { size }) => sum + size, 0)
+      if (before + file.size > MAX_BYTES) announce(`${file.name} was not attached. Attachments are limited to ${formatBytes(MAX_BYTES)}.`)
       else {
-        this.#held.push(file)
-        tell(`${file.name} is attached.`)
+        this.#attachments.push(file)
+        announce(`${file.name} attached.`)
         continue
       }
-      this.#show(`${file.name} is left out: a message holds ${size(MOST_BYTES)}.`)
+      this.#renderChips(`${file.name} was not attached. Attachments are limited to ${formatBytes(MAX_BYTES)}.`)
       return
     }
-    this.#show()
+    this.#renderChips()
   }
 
   /** @param {string} [problem] */
-  #show(problem) {
-    const chips = this.#held.map((file) => {
+  #renderChips(problem) {
+    const chips = this.#attachments.map((file) => {
       const remove = () => {
-        this.#held = this.#held.filter((other) => other !== file)
-        this.#show()
+        this.#attachments = this.#attachments.filter((other) => other !== file)
+        this.#renderChips()
         this.focus()
       }
       const label = `Remove ${file.name}`
@@ -142,10 +142,10 @@ export class Composer {
         'li',
         {},
         file.name,
-        el('small', {}, size(file.size)),
-        el('button', { type: 'button', class: 'quiet', 'aria-label': label, onclick: remove }, '×'),
+        el('small', {}, formatBytes(file.size)),
+        el('button', { type: 'button', class: 'ghost', 'aria-label': label, onclick: remove }, '×'),
       )
     })
-    fill(this.#chips, chips, problem && el('li', { class: 'failure' }, problem))
+    fill(this.#chips, chips, problem && el('li', { class: 'error' }, problem))
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Where the API is, who calls it, and what a local cloud tells beside it.
+ * Connection to the API and to the console's own server.
  *
  * @module
  */
@@ -11,10 +11,10 @@ import { Aptix, AptixError } from '../javascript/src/index.js'
  * @typedef {{ Org: string, User: string, Operator: boolean }} Identity
  */
 
-const WHO = 'aptix-console:who'
-const TOKEN = 'aptix-console:token'
-/** Whom a local cloud takes the page for until the user says otherwise. An operator reads traces. */
-const ADA = { Org: 'acme', User: 'ada', Operator: true }
+const IDENTITY_KEY = 'aptix-console:identity'
+const TOKEN_KEY = 'aptix-console:token'
+/** The identity in a local cloud until the user chooses another one. Operators can read traces. */
+const DEFAULT_IDENTITY = { Org: 'acme', User: 'ada', Operator: true }
 
 export class Connection {
   /** @param {Config} config */
@@ -23,7 +23,7 @@ export class Connection {
     const api = new URL(config.Api ?? '/', location.href)
     if (!api.pathname.endsWith('/')) api.pathname += '/'
     this.api = api.href
-    this.aptix = new Aptix({ baseUrl: this.api, token: () => this.token(), keep: sessionStorage })
+    this.aptix = new Aptix({ baseUrl: this.api, token: () => this.token(), resumeStore: sessionStorage })
   }
 
   static async open() {
@@ -31,55 +31,55 @@ export class Connection {
   }
 
   /**
-   * Whom a local cloud makes tokens for.
+   * The identity that a local cloud issues tokens for.
    * @returns {Identity}
    */
   get identity() {
-    return { ...ADA, ...JSON.parse(sessionStorage.getItem(WHO) ?? '{}') }
+    return { ...DEFAULT_IDENTITY, ...JSON.parse(sessionStorage.getItem(IDENTITY_KEY) ?? '{}') }
   }
 
   /**
-   * Somebody else from now on. The page begins anew.
+   * Switches to another identity and reloads the page.
    * @param {Identity} identity
    */
-  become(identity) {
-    sessionStorage.setItem(WHO, JSON.stringify(identity))
+  setIdentity(identity) {
+    sessionStorage.setItem(IDENTITY_KEY, JSON.stringify(identity))
     location.reload()
   }
 
   /**
-   * The token that the user typed in. The page begins anew.
+   * Stores the token that the user entered and reloads the page.
    * @param {string} token
    */
-  use(token) {
-    sessionStorage.setItem(TOKEN, token.trim())
+  setToken(token) {
+    sessionStorage.setItem(TOKEN_KEY, token.trim())
     location.reload()
   }
 
-  /** Whether there is nobody to call as. */
-  get isUnknown() {
-    return this.config.Tokens === 'typed' && !sessionStorage.getItem(TOKEN)
+  /** True if the user has to enter a token first. */
+  get needsToken() {
+    return this.config.Tokens === 'typed' && !sessionStorage.getItem(TOKEN_KEY)
   }
 
   /** @returns {Promise<string>} */
   async token() {
-    if (this.config.Tokens === 'typed') return sessionStorage.getItem(TOKEN) ?? ''
+    if (this.config.Tokens === 'typed') return sessionStorage.getItem(TOKEN_KEY) ?? ''
     const { Token } = await consoleApi('POST', 'token', this.identity)
     return Token
   }
 
   /**
-   * What the API answers to a read that the SDK has no name for.
+   * Sends a GET request that the SDK has no method for.
    * @param {string} path relative to the API's base
    * @returns {Promise<any>}
    */
   async read(path) {
     const headers = { accept: 'application/json', authorization: `Bearer ${await this.token()}` }
-    return result(await fetch(new URL(path, this.api), { headers, cache: 'no-store' }))
+    return readResult(await fetch(new URL(path, this.api), { headers, cache: 'no-store' }))
   }
 
   /**
-   * What the token says of its user. It is the API that checks it.
+   * Returns the token's claims, unverified. The API verifies the token.
    * @returns {Promise<Record<string, unknown>>}
    */
   async claims() {
@@ -94,21 +94,21 @@ export class Connection {
 }
 
 /**
- * What the console's own server answers.
+ * Sends a request to the console's own server and returns the result.
  * @param {string} method
  * @param {string} path
- * @param {unknown} [body] a text goes as it is
+ * @param {unknown} [body] serialized as JSON unless it is a string
  * @returns {Promise<any>}
  */
 export async function consoleApi(method, path, body) {
   const headers = { 'x-aptix-console': '1', ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
   const text = body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body)
-  return result(await fetch(`/console/api/${path}`, { method, headers, body: text }))
+  return readResult(await fetch(`/console/api/${path}`, { method, headers, body: text }))
 }
 
 /** @param {Response} response */
-async function result(response) {
+async function readResult(response) {
   const envelope = await response.json().catch(() => ({ Successful: false, Errors: [] }))
-  if (!envelope.Successful) throw AptixError.of(envelope, response)
+  if (!envelope.Successful) throw AptixError.fromEnvelope(envelope, response)
   return envelope.Result
 }

@@ -1,48 +1,48 @@
 /**
- * Requests as command lines. Tokens and keys stand in variables, so that a line can be shown to others.
+ * Requests as curl commands. Tokens and keys are shell variables, so that a command is safe to share.
  *
  * @module
  */
 
-import { button, tell } from './dom.js'
+import { button, announce } from './dom.js'
 
 /** @param {string} text */
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`
+const shellQuote = (text) => `'${text.replaceAll("'", "'\\''")}'`
 
 /**
- * A request to the API.
+ * Returns the curl command of a request to the API.
  * @param {string} api
  * @param {string} method
  * @param {string} path
  * @param {unknown} [body]
  */
 export function curl(api, method, path, body) {
-  const parts = [`curl -sS -X ${method} ${quoted(new URL(path, api).href)}`, `-H "Authorization: Bearer $TOKEN"`]
-  if (body !== undefined) parts.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`)
+  const parts = [`curl -sS -X ${method} ${shellQuote(new URL(path, api).href)}`, `-H "Authorization: Bearer $TOKEN"`]
+  if (body !== undefined) parts.push(`-H 'Content-Type: application/json'`, `-d ${shellQuote(JSON.stringify(body))}`)
   return parts.join(' \\\n  ')
 }
 
 /**
- * A request to the model's provider, as it was sent.
+ * Returns the curl command of a request to the model provider.
  * @param {string} body
  */
-export function modelCurl(body) {
+export function providerCurl(body) {
   const parts = [`curl -sS -N "$OPENAI_BASE_URL/responses"`, `-H "Authorization: Bearer $OPENAI_API_KEY"`]
-  return [...parts, `-H 'Content-Type: application/json'`, `-d ${quoted(body)}`].join(' \\\n  ')
+  return [...parts, `-H 'Content-Type: application/json'`, `-d ${shellQuote(body)}`].join(' \\\n  ')
 }
 
 /**
- * A button that puts a text into the clipboard.
+ * Creates a button that copies a text to the clipboard.
  * @param {string} label
  * @param {() => string | Promise<string>} text
  */
-export function copying(label, text) {
+export function copyButton(label, text) {
   return button(label, async () => {
     try {
       await navigator.clipboard.writeText(await text())
-      tell('It is copied.')
+      announce('Copied.')
     } catch {
-      tell('It could not be copied.')
+      announce("Can't access the clipboard.")
     }
   })
 }

@@ -1,16 +1,16 @@
 /**
- * Elements, small pieces of state, and what a screen reader is told. Text is always text, never markup.
+ * DOM helpers: elements, observable values, dialogs, and announcements for screen readers. Text is never parsed as markup.
  *
  * @module
  */
 
 /**
  * @typedef {Node | string | number | false | null | undefined} Child
- * @typedef {Record<string, unknown>} Attributes functions are listeners (`onclick`), `true` is an attribute without a value
+ * @typedef {Record<string, unknown>} Attributes functions are listeners (`onclick`); `true` sets an attribute without a value
  */
 
 /**
- * An element with attributes and children.
+ * Creates an element with attributes and children.
  * @template {keyof HTMLElementTagNameMap} Name
  * @param {Name} name
  * @param {Attributes} [attributes]
@@ -18,73 +18,73 @@
  * @returns {HTMLElementTagNameMap[Name]}
  */
 export function el(name, attributes = {}, ...children) {
-  const made = document.createElement(name)
+  const element = document.createElement(name)
   for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') made.addEventListener(key.slice(2), /** @type {EventListener} */ (value))
-    else if (value === true) made.setAttribute(key, '')
-    else if (value !== false && value !== undefined && value !== null) made.setAttribute(key, String(value))
+    if (typeof value === 'function') element.addEventListener(key.slice(2), /** @type {EventListener} */ (value))
+    else if (value === true) element.setAttribute(key, '')
+    else if (value !== false && value !== undefined && value !== null) element.setAttribute(key, String(value))
   }
-  made.append(...kept(children))
-  return made
+  element.append(...toNodes(children))
+  return element
 }
 
 /**
- * Puts children in the place of those that are there.
+ * Replaces the children of an element.
  * @param {Element} parent
  * @param {(Child | Child[])[]} children
  */
 export function fill(parent, ...children) {
-  parent.replaceChildren(...kept(children))
+  parent.replaceChildren(...toNodes(children))
 }
 
 /**
  * @param {(Child | Child[])[]} children
  * @returns {(Node | string)[]}
  */
-function kept(children) {
-  const shown = children.flat().filter((child) => child !== false && child !== null && child !== undefined)
-  return shown.map((child) => (child instanceof Node ? child : String(child)))
+function toNodes(children) {
+  const present = children.flat().filter((child) => child !== false && child !== null && child !== undefined)
+  return present.map((child) => (child instanceof Node ? child : String(child)))
 }
 
 /**
- * A button that does something. While that takes, it can't be pressed again.
+ * Creates a button that is disabled while its action runs.
  * @param {string} label
- * @param {(event: Event) => unknown} act
+ * @param {(event: Event) => unknown} action
  * @param {Attributes} [attributes]
  */
-export function button(label, act, attributes = {}) {
-  const made = el('button', { type: 'button', ...attributes }, label)
-  made.addEventListener('click', async (event) => {
-    made.disabled = true
+export function button(label, action, attributes = {}) {
+  const element = el('button', { type: 'button', ...attributes }, label)
+  element.addEventListener('click', async (event) => {
+    element.disabled = true
     try {
-      await act(event)
+      await action(event)
     } finally {
-      made.disabled = false
+      element.disabled = false
     }
   })
-  return made
+  return element
 }
 
 /**
- * Hands a file to the browser's downloads.
+ * Downloads a file in the browser.
  * @param {Blob} file
  * @param {string} name
  */
-export function save(file, name) {
+export function download(file, name) {
   const link = el('a', { href: URL.createObjectURL(file), download: name })
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }
 
 /**
- * A labelled field.
+ * Creates a label around a field.
  * @param {string} label
  * @param {HTMLElement} field
  */
-export const labelled = (label, field) => el('label', {}, el('span', {}, label), field)
+export const labelledField = (label, field) => el('label', {}, el('span', {}, label), field)
 
 /**
- * A value that tells when it changes.
+ * An observable value.
  * @template T
  */
 export class Signal {
@@ -108,10 +108,10 @@ export class Signal {
   }
 
   /**
-   * Calls now, and each time the value changes.
+   * Calls the listener now and after every change. Returns a function that removes it.
    * @param {(value: T) => void} listener
    */
-  each(listener) {
+  subscribe(listener) {
     this.#listeners.add(listener)
     listener(this.#value)
     return () => this.#listeners.delete(listener)
@@ -119,30 +119,31 @@ export class Signal {
 }
 
 /**
- * Tells whoever does not see the page.
+ * Announces a text to screen readers.
  * @param {string} text
  */
-export function tell(text) {
-  const told = document.getElementById('told')
-  if (told) told.textContent = text
+export function announce(text) {
+  const region = document.getElementById('live-region')
+  if (region) region.textContent = text
 }
 
 /**
- * What went wrong, with what names it in the logs.
+ * Creates an error message with the error code and the request id, which finds the request in the logs.
  * @param {unknown} error
  */
-export function failure(error) {
+export function errorMessage(error) {
   const { message, code, requestId } = /** @type {Partial<import('../javascript/src/index.js').AptixError>} */ (error ?? {})
-  const small = [code, requestId && `request ${requestId}`].filter(Boolean).join(', ')
-  return el('p', { class: 'failure', role: 'alert' }, message ?? String(error), small && el('small', {}, ` (${small})`))
+  const details = [code, requestId && `request ${requestId}`].filter(Boolean).join(', ')
+  return el('p', { class: 'error', role: 'alert' }, message ?? String(error), details && el('small', {}, ` (${details})`))
 }
 
 /**
- * A dialog that goes when it is closed; what its form is submitted with is handed on. A failure stays in the dialog.
- * @param {{ title: string, fields: Node[], submit: string, isDangerous?: boolean }} what
- * @param {(values: Record<string, string>) => unknown} act
+ * Opens a dialog with a form and passes the values to `action`. The dialog closes unless `action` throws; then it shows the
+ * error.
+ * @param {{ title: string, fields: Node[], submit: string, isDangerous?: boolean }} options
+ * @param {(values: Record<string, string>) => unknown} action
  */
-export function ask({ title, fields, submit, isDangerous = false }, act) {
+export function openDialog({ title, fields, submit, isDangerous = false }, action) {
   const problem = el('div', {})
   const send = el('button', { class: isDangerous ? 'danger' : 'primary' }, submit)
   const form = el('form', {}, el('h2', { id: 'dialog-title' }, title), ...fields, problem)
@@ -154,10 +155,10 @@ export function ask({ title, fields, submit, isDangerous = false }, act) {
     event.preventDefault()
     send.disabled = true
     try {
-      await act(/** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form))))
+      await action(/** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form))))
       dialog.close()
     } catch (error) {
-      fill(problem, failure(error))
+      fill(problem, errorMessage(error))
     } finally {
       send.disabled = false
     }

@@ -1,5 +1,5 @@
 /**
- * Instants, amounts and sizes in the reader's own way.
+ * Formats dates, numbers and sizes in the reader's locale.
  *
  * @module
  */
@@ -10,43 +10,43 @@ const dates = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyl
 const numbers = new Intl.NumberFormat()
 
 /** @param {string | undefined} instant */
-export function when(instant) {
+export function timestamp(instant) {
   if (!instant) return ''
   return el('time', { datetime: instant }, dates.format(new Date(instant)))
 }
 
 /** @param {number} count */
-export const number = (count) => numbers.format(count)
+export const formatNumber = (count) => numbers.format(count)
 
 /** @param {number | undefined} ms */
-export function took(ms) {
+export function duration(ms) {
   if (ms === undefined || !Number.isFinite(ms)) return ''
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
 }
 
 /** @param {number} bytes */
-export function size(bytes) {
+export function formatBytes(bytes) {
   if (bytes < 1024) return `${bytes} B`
   return bytes < 1 << 20 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`
 }
 
 /** @param {import('../javascript/src/wire.js').Usage | undefined} usage */
-export function tokens(usage) {
+export function formatTokens(usage) {
   if (!usage) return ''
   const { PromptTokens, CompletionTokens, CachedTokens, ReasoningTokens } = usage
-  const more = [CachedTokens && `${number(CachedTokens)} cached`, ReasoningTokens && `${number(ReasoningTokens)} reasoning`]
-  const told = more.filter(Boolean).join(', ')
-  return `${number(PromptTokens)} in, ${number(CompletionTokens)} out${told && ` (${told})`}`
+  const more = [CachedTokens && `${formatNumber(CachedTokens)} cached`, ReasoningTokens && `${formatNumber(ReasoningTokens)} reasoning`]
+  const details = more.filter(Boolean).join(', ')
+  return `${formatNumber(PromptTokens)} in, ${formatNumber(CompletionTokens)} out${details && ` (${details})`}`
 }
 
 /** @param {import('../javascript/src/wire.js').Cost | undefined} cost */
-export const money = (cost) => (cost ? `${cost.Amount} ${cost.Currency}` : '')
+export const formatCost = (cost) => (cost ? `${cost.Amount} ${cost.Currency}` : '')
 
 /**
- * A text as JSON where it is, laid out to be read.
+ * Formats JSON with indentation. Returns any other text unchanged.
  * @param {string} text
  */
-export function pretty(text) {
+export function prettyJson(text) {
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2)
   } catch {
@@ -55,8 +55,8 @@ export function pretty(text) {
 }
 
 /**
- * Where a page of the console is.
+ * Returns the URL of a page of the console.
  * @param {'chat' | 'trace'} page
  * @param {string[]} parts
  */
-export const at = (page, ...parts) => `#/${[page, ...parts.map(encodeURIComponent)].join('/')}`
+export const pageUrl = (page, ...parts) => `#/${[page, ...parts.map(encodeURIComponent)].join('/')}`

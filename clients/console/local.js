@@ -1,14 +1,14 @@
 /**
- * A local cloud's machine: its processes, its queues, its logs, and who asks.
+ * The state of a local cloud: processes, queues, logs, services and the caller's claims.
  *
  * @module
  */
 
 import { consoleApi } from './connection.js'
-import { button, el, failure, fill, labelled } from './dom.js'
-import { number } from './format.js'
+import { button, el, errorMessage, fill, labelledField } from './dom.js'
+import { formatNumber } from './format.js'
 
-const EVERY_MS = 2_000
+const POLL_INTERVAL_MS = 2_000
 
 /**
  * @typedef {{
@@ -28,8 +28,8 @@ export function local(connection) {
   const claims = el('dl', {})
   const problem = el('div', {})
   const log = el('pre', { class: 'log', tabindex: 0, role: 'group', 'aria-label': 'Log' })
-  const which = el('select', {})
-  const isFollowing = el('input', { type: 'checkbox', checked: true })
+  const functionSelect = el('select', {})
+  const autoRefresh = el('input', { type: 'checkbox', checked: true })
   const node = el(
     'div',
     {},
@@ -39,31 +39,31 @@ export function local(connection) {
       'div',
       { class: 'columns' },
       panel('Processes', table(['Function', 'Processes'], functions)),
-      panel('Queues', table(['Queue', 'Waiting', 'Delayed', 'Being handled'], queues)),
+      panel('Queues', table(['Queue', 'Waiting', 'Delayed', 'In flight'], queues)),
     ),
     panel(
       'Logs',
       el(
         'div',
         { class: 'row' },
-        labelled('Function', which),
-        el('label', { class: 'check' }, isFollowing, 'Keep up'),
-        button('Read now', () => readLog()),
+        labelledField('Function', functionSelect),
+        el('label', { class: 'checkbox' }, autoRefresh, 'Refresh automatically'),
+        button('Refresh', () => readLog()),
       ),
       log,
     ),
-    el('div', { class: 'columns' }, panel('Who am I', claims), panel('Services', services)),
+    el('div', { class: 'columns' }, panel('Token claims', claims), panel('Services', services)),
   )
 
   async function readLog() {
-    if (!which.value) return
-    const { Lines } = await consoleApi('GET', `logs/${which.value}`)
+    if (!functionSelect.value) return
+    const { Lines } = await consoleApi('GET', `logs/${functionSelect.value}`)
     const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8
-    log.textContent = Lines.map(readable).join('\n') || 'Nothing yet.'
+    log.textContent = Lines.map(formatLogLine).join('\n') || 'No log lines yet.'
     if (isAtEnd) log.scrollTop = log.scrollHeight
   }
 
-  async function look() {
+  async function loadMachine() {
     const machine = /** @type {Machine} */ (await consoleApi('GET', 'machine'))
     fill(
       functions,
@@ -73,41 +73,41 @@ export function local(connection) {
       queues,
       machine.Queues.map(({ Name, Waiting, Delayed, InFlight }) => row(Name, [Waiting, Delayed, InFlight])),
     )
-    fill(services, machine.Services.map(({ Name, Url }) => pair(Name, Url)).flat(), pair('Data', machine.DataFolder))
-    if (!which.options.length)
+    fill(services, machine.Services.map(({ Name, Url }) => pair(Name, Url)).flat(), pair('Data folder', machine.DataFolder))
+    if (!functionSelect.options.length)
       fill(
-        which,
+        functionSelect,
         machine.Functions.map(({ Name }) => el('option', {}, Name)),
       )
     fill(problem)
   }
 
-  async function once() {
+  async function poll() {
     if (document.hidden) return
     try {
-      await look()
-      if (isFollowing.checked) await readLog()
+      await loadMachine()
+      if (autoRefresh.checked) await readLog()
     } catch (error) {
-      fill(problem, failure(error))
+      fill(problem, errorMessage(error))
     }
   }
-  which.addEventListener('change', () => void readLog().catch((error) => fill(problem, failure(error))))
-  once()
-  const timer = setInterval(once, EVERY_MS)
-  connection.claims().then((told) => {
-    const shown = Object.entries(told).map(([name, value]) =>
+  functionSelect.addEventListener('change', () => void readLog().catch((error) => fill(problem, errorMessage(error))))
+  poll()
+  const timer = setInterval(poll, POLL_INTERVAL_MS)
+  connection.claims().then((values) => {
+    const rows = Object.entries(values).map(([name, value]) =>
       pair(name, typeof value === 'object' ? JSON.stringify(value) : String(value)),
     )
-    fill(claims, shown.flat())
+    fill(claims, rows.flat())
   })
-  return { title: 'Local', node, end: () => clearInterval(timer) }
+  return { title: 'Local', node, dispose: () => clearInterval(timer) }
 }
 
 /**
- * A line of a log, with what names it first.
+ * Formats a log line: time, level and message first, then the other fields.
  * @param {string} line
  */
-export function readable(line) {
+export function formatLogLine(line) {
   try {
     const { timestamp, level, message, ...rest } = JSON.parse(line)
     const more = Object.entries(rest).map(
@@ -121,9 +121,9 @@ export function readable(line) {
 
 /**
  * @param {string} title
- * @param {Node[]} held
+ * @param {Node[]} children
  */
-const panel = (title, ...held) => el('section', { class: 'card', 'aria-label': title }, el('h2', {}, title), ...held)
+const panel = (title, ...children) => el('section', { class: 'card', 'aria-label': title }, el('h2', {}, title), ...children)
 
 /**
  * @param {string[]} names
@@ -143,7 +143,7 @@ const row = (name, counts) =>
     'tr',
     {},
     el('th', { scope: 'row' }, name),
-    counts.map((count) => el('td', { class: 'number' }, count === null ? '–' : number(count))),
+    counts.map((count) => el('td', { class: 'number' }, count === null ? '–' : formatNumber(count))),
   )
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The console: which page is shown, and who is asked in whose name.
+ * Entry point of the console: connects to the API and routes between pages.
  *
  * @module
  */
@@ -7,37 +7,37 @@
 import { agents } from './agents.js'
 import { chat } from './chat.js'
 import { Connection } from './connection.js'
-import { button, el, failure, fill } from './dom.js'
+import { button, el, errorMessage, fill } from './dom.js'
 import { local } from './local.js'
 import { playground } from './playground.js'
 import { sessions } from './sessions.js'
 import { trace } from './trace.js'
-import { whoAmI } from './who.js'
+import { initIdentityButton } from './identity.js'
 
 /**
- * What a page is made of; `end` is called when another one takes its place.
- * @typedef {{ title: string, node: HTMLElement, end?: () => void }} View
+ * A rendered page. `dispose` is called when another page replaces it.
+ * @typedef {{ title: string, node: HTMLElement, dispose?: () => void }} View
  * @typedef {(connection: Connection, parts: string[]) => View} Page
  */
 
 /**
- * Which pages there are, and with what behind them.
- * @type {Record<string, { label: string, page: Page, isThere?: (config: import('./connection.js').Config) => boolean }>}
+ * All pages, and the configurations in which they are available.
+ * @type {Record<string, { label: string, page: Page, isAvailable?: (config: import('./connection.js').Config) => boolean }>}
  */
 const PAGES = {
   chat: { label: 'Chat', page: chat },
   sessions: { label: 'Sessions', page: sessions },
-  trace: { label: 'Trace', page: trace, isThere: () => false },
-  agents: { label: 'Agents', page: agents, isThere: ({ IsLocal }) => IsLocal },
-  playground: { label: 'Playground', page: playground, isThere: ({ IsMock }) => IsMock },
-  local: { label: 'Local', page: local, isThere: ({ IsLocal }) => IsLocal },
+  trace: { label: 'Trace', page: trace, isAvailable: () => false },
+  agents: { label: 'Agents', page: agents, isAvailable: ({ IsLocal }) => IsLocal },
+  playground: { label: 'Playground', page: playground, isAvailable: ({ IsMock }) => IsMock },
+  local: { label: 'Local', page: local, isAvailable: ({ IsLocal }) => IsLocal },
 }
 
 const main = /** @type {HTMLElement} */ (document.querySelector('main'))
 const nav = /** @type {HTMLElement} */ (document.querySelector('nav'))
-const who = /** @type {HTMLButtonElement} */ (document.getElementById('who'))
+const identityButton = /** @type {HTMLButtonElement} */ (document.getElementById('identity'))
 /** @type {View | undefined} */
-let shown
+let currentView
 
 /** @param {string} part */
 function decoded(part) {
@@ -51,37 +51,37 @@ function decoded(part) {
 /** @param {Connection} connection */
 function show(connection) {
   const [name = '', ...parts] = location.hash.replace(/^#\/?/, '').split('/').map(decoded)
-  const isKnown = Object.hasOwn(PAGES, name)
-  const { page } = /** @type {{ page: Page }} */ (isKnown ? PAGES[name] : PAGES.chat)
-  const isFirst = shown === undefined
-  shown?.end?.()
-  shown = page(connection, isKnown ? parts : [])
-  document.title = `${shown.title} – Aptix`
-  fill(main, shown.node)
+  const isPage = Object.hasOwn(PAGES, name)
+  const { page } = /** @type {{ page: Page }} */ (isPage ? PAGES[name] : PAGES.chat)
+  const isFirst = currentView === undefined
+  currentView?.dispose?.()
+  currentView = page(connection, isPage ? parts : [])
+  document.title = `${currentView.title} – Aptix`
+  fill(main, currentView.node)
   for (const link of nav.querySelectorAll('a')) {
-    const isHere = link.hash === `#/${isKnown ? name : 'chat'}`
-    if (isHere) link.setAttribute('aria-current', 'page')
+    const isCurrent = link.hash === `#/${isPage ? name : 'chat'}`
+    if (isCurrent) link.setAttribute('aria-current', 'page')
     else link.removeAttribute('aria-current')
   }
-  // Whoever goes to another page by keyboard, or hears it read, goes on there.
+  // Keyboard and screen reader users continue on the new page.
   if (!isFirst && !main.contains(document.activeElement)) main.focus()
 }
 
 async function start() {
-  // Its address names the content, which is no page of its own.
+  // The link's target is the content, which is not a page.
   document.querySelector('.skip')?.addEventListener('click', (event) => {
     event.preventDefault()
     main.focus()
   })
   const connection = await Connection.open()
-  const pages = Object.entries(PAGES).filter(([, { isThere }]) => isThere?.(connection.config) ?? true)
+  const pages = Object.entries(PAGES).filter(([, { isAvailable }]) => isAvailable?.(connection.config) ?? true)
   fill(
     nav,
     pages.map(([name, { label }]) => el('a', { href: `#/${name}` }, label)),
     connection.config.IsLocal && el('a', { href: '/docs' }, 'API'),
   )
-  await whoAmI(connection, who)
-  if (connection.isUnknown) return
+  await initIdentityButton(connection, identityButton)
+  if (connection.needsToken) return
   addEventListener('hashchange', () => show(connection))
   show(connection)
 }
@@ -89,8 +89,8 @@ async function start() {
 start().catch((error) => {
   fill(
     main,
-    el('h1', {}, 'The console has nobody to ask'),
-    failure(error),
+    el('h1', {}, "Can't reach the API"),
+    errorMessage(error),
     button('Try again', () => location.reload()),
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Markdown as values, as far as answers use it: paragraphs, headings, lists, quotes, tables, code. Whatever is not understood
- * is text.
+ * Parses the block syntax of Markdown that answers use: paragraphs, headings, lists, quotes, tables and code. Unsupported
+ * syntax is text.
  *
  * @module
  */
@@ -16,11 +16,11 @@ import { inline } from './markdown-inline.js'
  *   | { type: 'table', head: Inline[][], rows: Inline[][][] }} Block
  */
 
-/** A longer text is shown as it stands. */
-const MOST_CHARS = 400_000
-/** Deeper than this, lists and quotes are paragraphs. */
-const MOST_DEPTH = 8
-const MOST_COLUMNS = 50
+/** Longer texts are shown verbatim. */
+const MAX_CHARS = 400_000
+/** Nesting limit of lists and quotes. Deeper ones are paragraphs. */
+const MAX_DEPTH = 8
+const MAX_COLUMNS = 50
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$/
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/
@@ -33,7 +33,7 @@ const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|$)/
  * @returns {Block[]}
  */
 export function parse(text, depth = 0) {
-  if (text.length > MOST_CHARS) return [{ type: 'code', language: '', text }]
+  if (text.length > MAX_CHARS) return [{ type: 'code', language: '', text }]
   return blocks(text.replace(/\r\n?/g, '\n').split('\n'), depth)
 }
 
@@ -44,26 +44,26 @@ export function parse(text, depth = 0) {
  */
 function blocks(lines, depth) {
   /** @type {Block[]} */
-  const found = []
+  const result = []
   for (let at = 0; at < lines.length;) {
     const line = /** @type {string} */ (lines[at])
     if (line.trim() === '') at += 1
     else {
-      const read = fence(lines, at) ?? heading(line, at) ?? rule(line, at) ?? nested(lines, at, depth) ?? table(lines, at)
-      const { block, end } = read ?? paragraph(lines, at)
-      found.push(block)
+      const match = fence(lines, at) ?? heading(line, at) ?? rule(line, at) ?? nested(lines, at, depth) ?? table(lines, at)
+      const { block, end } = match ?? paragraph(lines, at)
+      result.push(block)
       at = end
     }
   }
-  return found
+  return result
 }
 
 /**
- * @typedef {{ block: Block, end: number } | undefined} Read
+ * @typedef {{ block: Block, end: number } | undefined} BlockMatch
  *
  * @param {string[]} lines
  * @param {number} at
- * @returns {Read}
+ * @returns {BlockMatch}
  */
 function fence(lines, at) {
   const [, mark, language = ''] = FENCE.exec(lines[at] ?? '') ?? []
@@ -75,14 +75,14 @@ function fence(lines, at) {
     return trimmed.length >= mark.length && line.search(/\S/) < 4 && [...trimmed].every((c) => c === mark[0])
   }
   while (end < lines.length && !isEnd(lines[end] ?? '')) end += 1
-  const held = lines.slice(at + 1, end).map((line) => (line.slice(0, indent).trim() === '' ? line.slice(indent) : line))
-  return { block: { type: 'code', language: language.trim().split(/\s/, 1)[0] ?? '', text: held.join('\n') }, end: end + 1 }
+  const content = lines.slice(at + 1, end).map((line) => (line.slice(0, indent).trim() === '' ? line.slice(indent) : line))
+  return { block: { type: 'code', language: language.trim().split(/\s/, 1)[0] ?? '', text: content.join('\n') }, end: end + 1 }
 }
 
 /**
  * @param {string} line
  * @param {number} at
- * @returns {Read}
+ * @returns {BlockMatch}
  */
 function heading(line, at) {
   const [, marks] = HEADING.exec(line) ?? []
@@ -97,7 +97,7 @@ function heading(line, at) {
 /**
  * @param {string} line
  * @param {number} at
- * @returns {Read}
+ * @returns {BlockMatch}
  */
 function rule(line, at) {
   const marks = line.replace(/[ \t]/g, '')
@@ -106,15 +106,15 @@ function rule(line, at) {
 }
 
 /**
- * A quote or a list.
+ * Parses a quote or a list.
  * @param {string[]} lines
  * @param {number} at
  * @param {number} depth
- * @returns {Read}
+ * @returns {BlockMatch}
  */
 function nested(lines, at, depth) {
   const line = lines[at] ?? ''
-  if (depth >= MOST_DEPTH) return undefined
+  if (depth >= MAX_DEPTH) return undefined
   if (QUOTE.test(line)) {
     let end = at
     while (QUOTE.test(lines[end] ?? '')) end += 1
@@ -128,7 +128,7 @@ function nested(lines, at, depth) {
  * @param {string[]} lines
  * @param {number} at
  * @param {number} depth
- * @returns {Read}
+ * @returns {BlockMatch}
  */
 function list(lines, at, depth) {
   const [, , first] = ITEM.exec(lines[at] ?? '') ?? []
@@ -139,23 +139,23 @@ function list(lines, at, depth) {
   let end = at
   for (;;) {
     const line = lines[end] ?? ''
-    const [whole = '', indent = '', mark] = ITEM.exec(line) ?? []
+    const [prefix = '', indent = '', mark] = ITEM.exec(line) ?? []
     if (mark?.at(-1) !== kind || rule(line, end)) break
-    const begin = end++
-    // Models indent by two, whatever the mark.
+    const itemStart = end++
+    // Models indent by two, regardless of the marker's width.
     const least = indent.length + 2
     const isInner = (/** @type {string} */ line) => line.search(/\S/) >= least
-    const goesOn = (/** @type {number} */ at) => {
+    const continues = (/** @type {number} */ at) => {
       const line = lines[at]
       if (line === undefined) return false
       if (line.trim() !== '') return isInner(line) || (lines[at - 1]?.trim() !== '' && isText(lines, at))
       return isInner(lines[at + 1] ?? '')
     }
-    while (goesOn(end)) end += 1
-    const width = Math.min(whole.length, least + 2)
-    const rest = lines.slice(begin + 1, end).map((line) => line.slice(Math.min(line.search(/\S|$/), width)))
-    items.push(blocks([line.slice(whole.length), ...rest], depth + 1))
-    // A blank line between two items.
+    while (continues(end)) end += 1
+    const width = Math.min(prefix.length, least + 2)
+    const rest = lines.slice(itemStart + 1, end).map((line) => line.slice(Math.min(line.search(/\S|$/), width)))
+    items.push(blocks([line.slice(prefix.length), ...rest], depth + 1))
+    // Skip a blank line between two items.
     if (lines[end]?.trim() === '' && ITEM.exec(lines[end + 1] ?? '')?.[2]?.at(-1) === kind) end += 1
   }
   const start = kind === '.' || kind === ')' ? Number.parseInt(first, 10) : undefined
@@ -163,19 +163,19 @@ function list(lines, at, depth) {
 }
 
 /**
- * Whether a line begins nothing else, so that it goes on with the paragraph before.
+ * Returns true if a line starts no other block and so continues the paragraph before it.
  * @param {string[]} lines
  * @param {number} at
  */
 function isText(lines, at) {
   const line = lines[at] ?? ''
-  return line.trim() !== '' && ![FENCE, HEADING, QUOTE, ITEM].some((begin) => begin.test(line)) && !rule(line, at)
+  return line.trim() !== '' && ![FENCE, HEADING, QUOTE, ITEM].some((pattern) => pattern.test(line)) && !rule(line, at)
 }
 
 /**
  * @param {string[]} lines
  * @param {number} at
- * @returns {Read}
+ * @returns {BlockMatch}
  */
 function table(lines, at) {
   if (!lines[at]?.includes('|') || !lines[at + 1]?.includes('-')) return undefined
@@ -200,7 +200,7 @@ function cells(line) {
     .map((cell) => cell.trim().replaceAll('\0', '|'))
   if (all[0] === '') all.shift()
   if (all.at(-1) === '') all.pop()
-  return all.slice(0, MOST_COLUMNS)
+  return all.slice(0, MAX_COLUMNS)
 }
 
 /**

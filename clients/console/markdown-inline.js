@@ -1,21 +1,21 @@
 /**
- * What stands within a paragraph of Markdown, as values: emphasis, code, links. Markup of the text is text, and a link leads
- * to http, https or mailto, or is none.
+ * Parses the inline syntax of Markdown: emphasis, code and links. HTML is text, and only http, https and mailto URLs become
+ * links.
  *
  * @module
  */
 
 /**
- * @typedef {{ type: 'text' | 'code', text: string }} Words
- * @typedef {{ type: 'strong' | 'emphasis' | 'strike', children: Inline[] }} Marked
- * @typedef {{ type: 'link', href: string, children: Inline[] }} Link
- * @typedef {Words | Marked | Link | { type: 'break' }} Inline
+ * @typedef {{ type: 'text' | 'code', text: string }} TextNode
+ * @typedef {{ type: 'strong' | 'emphasis' | 'strike', children: Inline[] }} StyledNode
+ * @typedef {{ type: 'link', href: string, children: Inline[] }} LinkNode
+ * @typedef {TextNode | StyledNode | LinkNode | { type: 'break' }} Inline
  */
 
-/** Deeper than this, marks are text. */
-const MOST_DEPTH = 8
-/** A link's text and address are no longer, in characters. */
-const MOST_LINK = 2_000
+/** Nesting limit. Deeper marks are text. */
+const MAX_DEPTH = 8
+/** Length limit of a link's text and URL. */
+const MAX_LINK_CHARS = 2_000
 const MARKS = /** @type {const} */ ([
   ['**', 'strong'],
   ['__', 'strong'],
@@ -26,14 +26,14 @@ const MARKS = /** @type {const} */ ([
 const SCHEMES = ['http:', 'https:', 'mailto:']
 const SPECIAL = /[\\`*_~[!<\nhH]/g
 const PUNCTUATION = /[!-/:-@[-`{-~]/
-const BARE = /https?:\/\/[^\s<>"`|]{1,2000}/iy
+const URL_PATTERN = /https?:\/\/[^\s<>"`|]{1,2000}/iy
 const WORD = /[\p{L}\p{N}]/u
 
 /**
- * Where a link may lead, spelled as a browser does; nothing where it may not.
+ * Returns the normalized URL if a link may point to it, or undefined.
  * @param {string} text
  */
-export function address(text) {
+export function safeUrl(text) {
   try {
     const url = new URL(text.trim())
     return SCHEMES.includes(url.protocol) ? url.href : undefined
@@ -45,13 +45,13 @@ export function address(text) {
 /**
  * @param {string} text
  * @param {number} [depth]
- * @param {boolean} [isLink] whether this is a link's text: links don't hold links
+ * @param {boolean} [isLink] true for a link's text, since links can't be nested
  * @returns {Inline[]}
  */
 export function inline(text, depth = 0, isLink = false) {
   /** @type {Inline[]} */
   const found = []
-  /** Marks and runs of backticks that nothing closes any more. */
+  /** Marks and runs of backticks without a closing counterpart in the rest of the text. */
   const open = new Set()
   let plain = ''
   let at = 0
@@ -80,10 +80,10 @@ export function inline(text, depth = 0, isLink = false) {
         at += 1
       }
     } else {
-      const item = code(text, at, open) ?? link(text, at, depth, isLink) ?? marked(text, at, depth, isLink, open)
+      const item = code(text, at, open) ?? link(text, at, depth, isLink) ?? styled(text, at, depth, isLink, open)
       if (item) add(item.item, item.end)
       else {
-        // A run of the same character opens nothing half way.
+        // A run of the same character can't open anything in its middle.
         const run = '`*_~'.includes(/** @type {string} */ (c)) ? runOf(text, at) : 1
         plain += text.slice(at, at + run)
         at += run
@@ -105,12 +105,12 @@ function runOf(text, at) {
 }
 
 /**
- * @typedef {{ item: Inline, end: number } | undefined} Found
+ * @typedef {{ item: Inline, end: number } | undefined} InlineMatch
  *
  * @param {string} text
  * @param {number} at
  * @param {Set<string>} open
- * @returns {Found}
+ * @returns {InlineMatch}
  */
 function code(text, at, open) {
   if (text[at] !== '`') return undefined
@@ -120,9 +120,9 @@ function code(text, at, open) {
   for (let end = text.indexOf(fence, at + run); end >= 0;) {
     const length = runOf(text, end)
     if (length === run) {
-      const held = text.slice(at + run, end).replaceAll('\n', ' ')
-      const isPadded = held.startsWith(' ') && held.endsWith(' ') && held.trim() !== ''
-      return { item: { type: 'code', text: isPadded ? held.slice(1, -1) : held }, end: end + run }
+      const content = text.slice(at + run, end).replaceAll('\n', ' ')
+      const isPadded = content.startsWith(' ') && content.endsWith(' ') && content.trim() !== ''
+      return { item: { type: 'code', text: isPadded ? content.slice(1, -1) : content }, end: end + run }
     }
     end = text.indexOf(fence, end + length)
   }
@@ -131,30 +131,30 @@ function code(text, at, open) {
 }
 
 /**
- * `[text](address)`, an image, which is a link to it and is never loaded, `<address>`, or an address by itself.
+ * Parses `[text](url)`, an image (shown as a link and never loaded), `<url>` or a bare URL.
  * @param {string} text
  * @param {number} at
  * @param {number} depth
  * @param {boolean} isLink
- * @returns {Found}
+ * @returns {InlineMatch}
  */
 function link(text, at, depth, isLink) {
   const c = text[at]
-  if (c === '<' || c === 'h' || c === 'H') return isLink ? undefined : bare(text, at)
+  if (c === '<' || c === 'h' || c === 'H') return isLink ? undefined : autolink(text, at)
   const from = c === '!' ? at + 1 : at
   if (text[from] !== '[') return undefined
-  const middle = text.slice(from, from + MOST_LINK).indexOf('](')
+  const middle = text.slice(from, from + MAX_LINK_CHARS).indexOf('](')
   if (middle < 0) return undefined
   const begin = from + middle + 2
-  const end = closing(text, begin)
+  const end = closingParen(text, begin)
   if (end < 0) return undefined
   const label = text.slice(from + 1, begin - 2)
-  // Of several brackets the last one opens the link.
+  // The last of several opening brackets starts the link.
   if (c === '[' && label.includes('[') && !label.includes(']') && !label.includes('![')) return undefined
   const [, target = ''] = /^\s*<?([^\s>]*)/.exec(text.slice(begin, end)) ?? []
-  const href = address(target)
+  const href = safeUrl(target)
   const children =
-    depth < MOST_DEPTH ? inline(label, depth + 1, true) : [{ type: /** @type {const} */ ('text'), text: label }]
+    depth < MAX_DEPTH ? inline(label, depth + 1, true) : [{ type: /** @type {const} */ ('text'), text: label }]
   if (href && !isLink)
     return {
       item: { type: 'link', href, children: children.length ? children : [{ type: 'text', text: href }] },
@@ -164,13 +164,13 @@ function link(text, at, depth, isLink) {
 }
 
 /**
- * Where the parenthesis ends that an address stands in.
+ * Returns the position of the closing parenthesis of a URL, or -1.
  * @param {string} text
  * @param {number} from
  */
-function closing(text, from) {
+function closingParen(text, from) {
   let depth = 1
-  for (let at = from; at < Math.min(text.length, from + MOST_LINK); at++) {
+  for (let at = from; at < Math.min(text.length, from + MAX_LINK_CHARS); at++) {
     if (text[at] === '\n') return -1
     if (text[at] === '(') depth += 1
     if (text[at] === ')' && --depth === 0) return at
@@ -181,21 +181,21 @@ function closing(text, from) {
 /**
  * @param {string} text
  * @param {number} at
- * @returns {Found}
+ * @returns {InlineMatch}
  */
-function bare(text, at) {
+function autolink(text, at) {
   const isBracketed = text[at] === '<'
   if (!isBracketed && WORD.test(text[at - 1] ?? '')) return undefined
   if (isBracketed) {
-    const end = text.slice(at, at + MOST_LINK).indexOf('>')
+    const end = text.slice(at, at + MAX_LINK_CHARS).indexOf('>')
     const inner = end < 0 ? '' : text.slice(at + 1, at + end)
-    const href = /^(https?:\/\/|mailto:)\S+$/i.test(inner) ? address(inner) : undefined
+    const href = /^(https?:\/\/|mailto:)\S+$/i.test(inner) ? safeUrl(inner) : undefined
     return href ? { item: { type: 'link', href, children: [{ type: 'text', text: inner }] }, end: at + end + 1 } : undefined
   }
-  BARE.lastIndex = at
-  let found = BARE.exec(text)?.[0] ?? ''
+  URL_PATTERN.lastIndex = at
+  let found = URL_PATTERN.exec(text)?.[0] ?? ''
   while (/[.,;:!?'*_~]$/.test(found) || (found.endsWith(')') && !found.includes('('))) found = found.slice(0, -1)
-  const href = found && address(found)
+  const href = found && safeUrl(found)
   return href
     ? { item: { type: 'link', href, children: [{ type: 'text', text: found }] }, end: at + found.length }
     : undefined
@@ -207,10 +207,10 @@ function bare(text, at) {
  * @param {number} depth
  * @param {boolean} isLink
  * @param {Set<string>} open
- * @returns {Found}
+ * @returns {InlineMatch}
  */
-function marked(text, at, depth, isLink, open) {
-  if (depth >= MOST_DEPTH) return undefined
+function styled(text, at, depth, isLink, open) {
+  if (depth >= MAX_DEPTH) return undefined
   const [mark, type] = MARKS.find(([mark]) => text.startsWith(mark, at)) ?? []
   if (!mark || !type || open.has(mark)) return undefined
   const begin = at + mark.length

@@ -1,6 +1,6 @@
 /**
- * Markdown as elements. What a model writes is not trusted: it is read into values of a few kinds, and elements are made of
- * those. No markup comes out of text, nothing is loaded, and whatever is not understood is shown as it stands.
+ * Renders Markdown as elements. A model's output is untrusted: it is parsed into a few kinds of values, and elements are
+ * created from these. Text never becomes markup, nothing is loaded, and unsupported syntax is shown as text.
  *
  * @module
  */
@@ -14,36 +14,36 @@ import { parse } from './markdown-blocks.js'
  */
 
 /**
- * Elements of a text.
+ * Renders a Markdown text.
  * @param {string} text
  */
 export function markdown(text) {
   /** @type {number[]} */
   const levels = []
-  return parse(text).map((item) => block(item, levels))
+  return parse(text).map((item) => blockNode(item, levels))
 }
 
 /**
  * @param {Block} item
- * @param {number[]} levels of the headings that this stands under
+ * @param {number[]} levels of the enclosing headings
  * @returns {HTMLElement}
  */
-function block(item, levels) {
+function blockNode(item, levels) {
   switch (item.type) {
     case 'paragraph':
-      return el('p', {}, item.children.map(words))
+      return el('p', {}, item.children.map(inlineNode))
     case 'heading':
       while ((levels.at(-1) ?? 0) >= item.level) levels.pop()
       levels.push(item.level)
-      // Below the page's own, and one below the other, whatever levels the model leaves out.
-      return el(/** @type {'h2'} */ (`h${Math.min(6, levels.length + 1)}`), {}, item.children.map(words))
+      // Headings start below the page's own and skip no level, even if the model does.
+      return el(/** @type {'h2'} */ (`h${Math.min(6, levels.length + 1)}`), {}, item.children.map(inlineNode))
     case 'rule':
       return el('hr')
     case 'quote':
       return el(
         'blockquote',
         {},
-        item.children.map((inner) => block(inner, levels)),
+        item.children.map((inner) => blockNode(inner, levels)),
       )
     case 'code':
       return codeBlock(item.text, item.language)
@@ -57,17 +57,17 @@ function block(item, levels) {
       const head = el(
         'tr',
         {},
-        item.head.map((cell) => el('th', { scope: 'col' }, cell.map(words))),
+        item.head.map((cell) => el('th', { scope: 'col' }, cell.map(inlineNode))),
       )
       const rows = item.rows.map((row) =>
         el(
           'tr',
           {},
-          row.map((cell) => el('td', {}, cell.map(words))),
+          row.map((cell) => el('td', {}, cell.map(inlineNode))),
         ),
       )
       const table = el('table', {}, el('thead', {}, head), el('tbody', {}, rows))
-      return el('div', { class: 'wide', tabindex: 0, role: 'group', 'aria-label': 'Table' }, table)
+      return el('div', { class: 'scroll-x', tabindex: 0, role: 'group', 'aria-label': 'Table' }, table)
     }
   }
 }
@@ -81,7 +81,7 @@ function listItem(item, levels) {
   return el(
     'li',
     {},
-    item.length === 1 && only?.type === 'paragraph' ? only.children.map(words) : item.map((inner) => block(inner, levels)),
+    item.length === 1 && only?.type === 'paragraph' ? only.children.map(inlineNode) : item.map((inner) => blockNode(inner, levels)),
   )
 }
 
@@ -90,21 +90,21 @@ function listItem(item, levels) {
  * @param {string} language
  */
 function codeBlock(text, language) {
-  const copy = button('Copy', () => navigator.clipboard.writeText(text), { class: 'quiet' })
+  const copy = button('Copy', () => navigator.clipboard.writeText(text), { class: 'ghost' })
   const head = el('figcaption', {}, el('span', {}, language), copy)
-  const held = el(
+  const codeElement = el(
     'pre',
     { tabindex: 0, role: 'group', 'aria-label': language ? `Code, ${language}` : 'Code' },
     el('code', {}, text),
   )
-  return el('figure', { class: 'code' }, head, held)
+  return el('figure', { class: 'code' }, head, codeElement)
 }
 
 /**
  * @param {Inline} item
  * @returns {Node | string}
  */
-function words(item) {
+function inlineNode(item) {
   switch (item.type) {
     case 'text':
       return item.text
@@ -113,10 +113,10 @@ function words(item) {
     case 'break':
       return el('br')
     case 'link':
-      return el('a', { href: item.href, rel: 'noopener noreferrer', target: '_blank' }, item.children.map(words))
+      return el('a', { href: item.href, rel: 'noopener noreferrer', target: '_blank' }, item.children.map(inlineNode))
     default:
-      return el(NAMES[item.type], {}, item.children.map(words))
+      return el(TAGS[item.type], {}, item.children.map(inlineNode))
   }
 }
 
-const NAMES = /** @type {const} */ ({ strong: 'strong', emphasis: 'em', strike: 's' })
+const TAGS = /** @type {const} */ ({ strong: 'strong', emphasis: 'em', strike: 's' })

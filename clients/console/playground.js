@@ -1,19 +1,19 @@
 /**
- * Scripts for the mock model: what it is to say, call and fail with, and every event that comes of it.
+ * The playground page: builds scripts for the mock model, runs them and lists the events.
  *
  * @module
  */
 
 import { script } from '../javascript/src/testing.js'
-import { button, el, failure, fill, labelled, Signal, tell } from './dom.js'
-import { at, took } from './format.js'
-import { hand } from './handed.js'
+import { button, el, errorMessage, fill, labelledField, Signal, announce } from './dom.js'
+import { duration, pageUrl } from './format.js'
+import { setHandoff } from './handoff.js'
 import { markdown } from './markdown.js'
 
-/** As many events are listed. */
-const MOST_EVENTS = 300
+/** Events listed, at most. */
+const MAX_EVENTS = 300
 
-/** What can be added to a script, as its language has it. */
+/** Steps of the script language, with an example of each. */
 const STEPS = [
   ['say', 'say "Hello."'],
   ['words', 'words 100'],
@@ -33,14 +33,14 @@ const STEPS = [
 
 /** @type {[string, import('../javascript/src/testing.js').Script][]} */
 const EXAMPLES = [
-  ['An answer', script().pace(20).words(60)],
+  ['Plain answer', script().pace(20).words(60)],
   [
-    'A tool of the server',
+    'Server tool',
     script().say('Looking. ').call('agent_list_modes').afterTools().pace(20).say('There are some modes.'),
   ],
-  ['A tool of the client', script().call('workspace_read_file', { path: 'a.rs' }).afterTools().echo()],
-  ['A provider that fails twice', script().status(503, { times: 2 }).say('At last.')],
-  ['A broken answer', script().say('Half an ans').cut(6)],
+  ['Client tool', script().call('workspace_read_file', { path: 'a.rs' }).afterTools().echo()],
+  ['Provider that fails twice', script().status(503, { times: 2 }).say('At last.')],
+  ['Truncated answer', script().say('Half an ans').cut(6)],
 ]
 
 /**
@@ -48,29 +48,29 @@ const EXAMPLES = [
  * @returns {import('./main.js').View}
  */
 export function playground({ aptix }) {
-  const field = el('textarea', { rows: 8, spellcheck: 'false', class: 'source' })
+  const field = el('textarea', { rows: 8, spellcheck: 'false', class: 'code-input' })
   const events = el('ol')
-  const listed = el('div', { class: 'events', tabindex: 0, role: 'group', 'aria-label': 'Events' }, events)
+  const eventList = el('div', { class: 'events', tabindex: 0, role: 'group', 'aria-label': 'Events' }, events)
   const answer = el('div', { class: 'answer' })
   const problem = el('div', {})
   const isRunning = new Signal(false)
   /** @type {import('../javascript/src/index.js').Turn | undefined} */
   let turn
-  field.value = lines(String(EXAMPLES[0]?.[1]))
+  field.value = toLines(String(EXAMPLES[0]?.[1]))
 
   const run = el('button', { type: 'button', class: 'primary', onclick: () => void start() }, 'Run')
-  const stop = button('Stop', () => turn?.stop().catch((error) => fill(problem, failure(error))))
-  isRunning.each((is) => {
-    run.disabled = is
-    stop.hidden = !is
+  const stop = button('Stop', () => turn?.stop().catch((error) => fill(problem, errorMessage(error))))
+  isRunning.subscribe((value) => {
+    run.disabled = value
+    stop.hidden = !value
   })
-  const inChat = button('In the chat', async () => {
-    hand('draft', directive())
-    location.hash = at('chat', aptix.session().id, 'new')
+  const inChat = button('Open in chat', async () => {
+    setHandoff('draft', toDirective())
+    location.hash = pageUrl('chat', aptix.session().id, 'new')
   })
   const add = (/** @type {string} */ step) => {
     field.value = [field.value.trimEnd(), step].filter(Boolean).join('\n')
-    tell(`${step} is added.`)
+    announce(`Added: ${step}`)
   }
   const node = el(
     'div',
@@ -78,34 +78,34 @@ export function playground({ aptix }) {
     el('h1', {}, 'Playground'),
     el(
       'p',
-      { class: 'soft' },
-      'The mock model does what a script tells it: a test double, and no model. One step per line.',
+      { class: 'muted' },
+      'A script defines what the mock model outputs. One step per line.',
     ),
     el(
       'div',
       { class: 'row' },
-      el('span', { class: 'soft' }, 'Examples'),
+      el('span', { class: 'muted' }, 'Examples'),
       EXAMPLES.map(([name, example]) =>
-        button(name, async () => (field.value = lines(String(example))), { class: 'quiet' }),
+        button(name, async () => (field.value = toLines(String(example))), { class: 'ghost' }),
       ),
     ),
     el(
       'div',
       { class: 'row', role: 'group', 'aria-label': 'Steps' },
-      STEPS.map(([name, step]) => button(`+ ${name}`, async () => add(step ?? ''), { class: 'quiet' })),
+      STEPS.map(([name, step]) => button(`+ ${name}`, async () => add(step ?? ''), { class: 'ghost' })),
     ),
-    labelled('Script', field),
+    labelledField('Script', field),
     el('div', { class: 'row' }, run, stop, inChat),
     problem,
     el(
       'div',
       { class: 'columns' },
       el('section', { class: 'card', 'aria-label': 'Answer' }, el('h2', {}, 'Answer'), answer),
-      el('section', { class: 'card' }, el('h2', {}, 'Events'), listed),
+      el('section', { class: 'card' }, el('h2', {}, 'Events'), eventList),
     ),
   )
 
-  const directive = () =>
+  const toDirective = () =>
     `[[script: ${field.value
       .split('\n')
       .map((line) => line.trim())
@@ -117,52 +117,52 @@ export function playground({ aptix }) {
     fill(answer)
     fill(problem)
     isRunning.value = true
-    const began = performance.now()
-    const note = (/** @type {string} */ type, /** @type {string} */ detail) => {
-      if (events.children.length >= MOST_EVENTS) return
+    const startedAt = performance.now()
+    const addEvent = (/** @type {string} */ type, /** @type {string} */ detail) => {
+      if (events.children.length >= MAX_EVENTS) return
       events.append(
         el(
           'li',
           {},
-          el('span', { class: 'number' }, took(performance.now() - began)),
+          el('span', { class: 'number' }, duration(performance.now() - startedAt)),
           el('strong', {}, type),
           el('code', {}, detail.slice(0, 400)),
         ),
       )
-      listed.scrollTop = listed.scrollHeight
+      eventList.scrollTop = eventList.scrollHeight
     }
     try {
-      turn = aptix.session().send(directive())
+      turn = aptix.session().send(toDirective())
       for await (const event of turn) {
         const { type, ...rest } = event
-        note(
+        addEvent(
           type,
           type === 'retry'
-            ? `${event.error.code}, again in ${event.pauseMs} ms`
+            ? `${event.error.code}, retry in ${event.delayMs} ms`
             : type === 'result'
               ? JSON.stringify(event.answer.response)
               : JSON.stringify(rest),
         )
         fill(answer, markdown(turn.text))
         if (type === 'result' && event.answer.calls.length)
-          note('calls', event.answer.calls.map(({ name }) => name).join(', '))
+          addEvent('calls', event.answer.calls.map(({ name }) => name).join(', '))
       }
-      tell('The script has run.')
+      announce('The script is finished.')
     } catch (error) {
-      fill(problem, failure(error))
+      fill(problem, errorMessage(error))
     } finally {
       isRunning.value = false
     }
   }
 
-  return { title: 'Playground', node, end: () => void (isRunning.value && turn?.stop().catch(() => {})) }
+  return { title: 'Playground', node, dispose: () => void (isRunning.value && turn?.stop().catch(() => {})) }
 }
 
 /**
- * A directive with a step per line.
+ * Converts a directive to one step per line.
  * @param {string} directive
  */
-const lines = (directive) =>
+const toLines = (directive) =>
   directive
     .replace(/^\[\[script: /, '')
     .replace(/\]\]$/, '')

@@ -1,20 +1,20 @@
 /**
- * The sessions of the org: found, renamed, deleted, and what they cost.
+ * The sessions page: search, rename, delete and restore sessions, with their tokens and costs.
  *
  * @module
  */
 
-import { ask, button, el, failure, fill, labelled, tell } from './dom.js'
-import { at, number, when } from './format.js'
+import { openDialog, button, el, errorMessage, fill, labelledField, announce } from './dom.js'
+import { formatNumber, pageUrl, timestamp } from './format.js'
 
-/** As many are shown at a time. */
-const PAGE = 25
-/** As many places are shown in which a search found its words. */
-const MOST_PLACES = 3
+/** Sessions loaded at a time. */
+const PAGE_SIZE = 25
+/** Matches shown per session, at most. */
+const MAX_MATCHES = 3
 
 /**
  * @typedef {import('../javascript/src/wire.js').SessionSummary} Summary
- * @typedef {import('../javascript/src/wire.js').FoundSession} Found
+ * @typedef {import('../javascript/src/wire.js').SessionMatch} SessionMatch
  */
 
 /**
@@ -34,65 +34,65 @@ export function sessions(connection) {
   const table = el(
     'table',
     { class: 'list' },
-    el('caption', { class: 'unseen' }, 'Sessions'),
+    el('caption', { class: 'visually-hidden' }, 'Sessions'),
     el('thead', {}, el('tr', {}, head)),
     body,
   )
-  const node = el('div', {}, el('h1', {}, 'Sessions'), form, problem, el('div', { class: 'wide' }, table), more)
-  let asked = 0
-  let isLeft = false
+  const node = el('div', {}, el('h1', {}, 'Sessions'), form, problem, el('div', { class: 'scroll-x' }, table), more)
+  let searchNumber = 0
+  let isDisposed = false
 
   async function search() {
-    const mine = ++asked
+    const current = ++searchNumber
     const values = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form)))
     const user = 'mine' in values ? String((await connection.claims()).sub ?? '') : undefined
     const words = values.text?.trim() ?? ''
-    const narrowed = {
+    const filter = {
       userId: user,
       status: /** @type {'pending' | undefined} */ (values.status || undefined),
       mode: values.mode || undefined,
       from: values.from ? new Date(values.from).toISOString() : undefined,
       to: values.to ? new Date(values.to).toISOString() : undefined,
       includeDeleted: 'deleted' in values,
-      pageSize: PAGE,
+      pageSize: PAGE_SIZE,
     }
-    const found = words ? aptix.sessions.search(words, narrowed) : all(aptix.sessions.list(narrowed))
+    const results = words ? aptix.sessions.search(words, filter) : withoutMatches(aptix.sessions.list(filter))
     fill(body)
     fill(problem)
     const next = async () => {
       fill(more)
-      const page = await pageOf(found)
-      if (mine !== asked || isLeft) return
+      const page = await readPage(results)
+      if (current !== searchNumber || isDisposed) return
       const rows = page.items.map(({ Session, Matches }) => row(Session, Matches))
       body.append(...rows.map(({ node }) => node))
-      if (!body.children.length) fill(more, el('p', { class: 'soft' }, 'No session is like that.'))
-      if (!page.done) more.append(button('More', () => next().catch(fail)))
-      tell(`${body.children.length} sessions are shown.`)
+      if (!body.children.length) fill(more, el('p', { class: 'muted' }, 'No sessions match.'))
+      if (!page.done) more.append(button('Load more', () => next().catch(showError)))
+      announce(`${body.children.length} sessions shown.`)
       for (const { cost } of rows) {
-        if (mine !== asked || isLeft) return
+        if (current !== searchNumber || isDisposed) return
         await cost().catch(() => {})
       }
     }
     await next()
   }
 
-  const fail = (/** @type {unknown} */ error) => fill(problem, failure(error))
-  const start = () => void search().catch(fail)
+  const showError = (/** @type {unknown} */ error) => fill(problem, errorMessage(error))
+  const start = () => void search().catch(showError)
 
   /**
    * @param {Summary} session
-   * @param {Found['Matches']} matches
+   * @param {SessionMatch['Matches']} matches
    */
   function row(session, matches) {
     const { Id, Name, Description, TurnCount, LastTurnStatus, LastTurnDate, LastUpdatedDate, IsDeleted } = session
     const usage = el('td', { class: 'number', 'data-label': 'Tokens' })
     const costs = el('td', { class: 'number', 'data-label': 'Cost' })
-    const again = (/** @type {Promise<unknown>} */ done) => done.then(start, fail)
+    const reloadAfter = (/** @type {Promise<unknown>} */ done) => done.then(start, showError)
     const actions = IsDeleted
-      ? [button('Restore', () => again(aptix.session(Id).restore()), { 'aria-label': `Restore ${Name}` })]
+      ? [button('Restore', () => reloadAfter(aptix.session(Id).restore()), { 'aria-label': `Restore ${Name}` })]
       : [
           button('Rename', () => rename(session), { 'aria-label': `Rename ${Name}` }),
-          button('Delete', () => remove(session), { 'aria-label': `Delete ${Name}`, class: 'danger quiet' }),
+          button('Delete', () => remove(session), { 'aria-label': `Delete ${Name}`, class: 'danger ghost' }),
         ]
     const tag = IsDeleted ? 'deleted' : LastTurnStatus && LastTurnStatus !== 'completed' ? LastTurnStatus : undefined
     const node = el(
@@ -101,20 +101,20 @@ export function sessions(connection) {
       el(
         'th',
         { scope: 'row' },
-        el('a', { href: at('chat', Id) }, Name || 'Without a name'),
+        el('a', { href: pageUrl('chat', Id) }, Name || 'Untitled'),
         tag && el('span', { class: `tag ${tag}` }, tag),
         Description && el('small', {}, Description),
-        matches.slice(0, MOST_PLACES).map(place),
+        matches.slice(0, MAX_MATCHES).map(matchExcerpt),
       ),
-      el('td', { 'data-label': 'Last turn' }, when(LastTurnDate ?? LastUpdatedDate)),
-      el('td', { class: 'number', 'data-label': 'Turns' }, number(TurnCount)),
+      el('td', { 'data-label': 'Last turn' }, timestamp(LastTurnDate ?? LastUpdatedDate)),
+      el('td', { class: 'number', 'data-label': 'Turns' }, formatNumber(TurnCount)),
       usage,
       costs,
       el('td', {}, el('div', { class: 'row' }, actions)),
     )
     const cost = async () => {
       const { TotalUsage, TotalCosts } = await aptix.session(Id).read({ pageSize: 1 })
-      fill(usage, TotalUsage ? number(TotalUsage.TotalTokens) : '–')
+      fill(usage, TotalUsage ? formatNumber(TotalUsage.TotalTokens) : '–')
       fill(costs, (TotalCosts ?? []).map(({ Amount, Currency }) => `${Amount} ${Currency}`).join(', ') || '–')
     }
     return { node, cost }
@@ -123,11 +123,11 @@ export function sessions(connection) {
   /** @param {Summary} session */
   function rename({ Id, Name, Description = '' }) {
     const fields = [
-      labelled('Name', el('input', { name: 'name', value: Name, required: true, maxlength: 256, autocomplete: 'off' })),
-      labelled('Description', el('textarea', { name: 'description', rows: 3 }, Description)),
+      labelledField('Name', el('input', { name: 'name', value: Name, required: true, maxlength: 256, autocomplete: 'off' })),
+      labelledField('Description', el('textarea', { name: 'description', rows: 3 }, Description)),
     ]
-    ask({ title: 'Rename the session', fields, submit: 'Save' }, async ({ name = '', description = '' }) => {
-      await aptix.session(Id).change({ name, description })
+    openDialog({ title: 'Rename session', fields, submit: 'Save' }, async ({ name = '', description = '' }) => {
+      await aptix.session(Id).update({ name, description })
       start()
     })
   }
@@ -138,10 +138,10 @@ export function sessions(connection) {
       el(
         'p',
         {},
-        `“${Name}” takes no more turns. It can be restored for as long as it is kept: look for deleted sessions then.`,
+        `“${Name}” accepts no more turns. You can restore it until its retention period ends: search with “Include deleted”.`,
       ),
     ]
-    ask({ title: 'Delete the session?', fields, submit: 'Delete', isDangerous: true }, async () => {
+    openDialog({ title: 'Delete session?', fields, submit: 'Delete', isDangerous: true }, async () => {
       await aptix.session(Id).delete()
       start()
     })
@@ -153,7 +153,7 @@ export function sessions(connection) {
   })
   form.addEventListener('change', start)
   start()
-  return { title: 'Sessions', node, end: () => (isLeft = true) }
+  return { title: 'Sessions', node, dispose: () => (isDisposed = true) }
 }
 
 function filters() {
@@ -169,49 +169,49 @@ function filters() {
     states.map(([value, label]) => el('option', { value }, label)),
   )
   const check = (/** @type {string} */ name, /** @type {string} */ label) =>
-    el('label', { class: 'check' }, el('input', { type: 'checkbox', name }), label)
+    el('label', { class: 'checkbox' }, el('input', { type: 'checkbox', name }), label)
   return el(
     'form',
     { class: 'fields filters', role: 'search' },
-    labelled('Words', el('input', { type: 'search', name: 'text', maxlength: 256, autocomplete: 'off' })),
-    labelled('Last turn', status),
-    labelled('Mode', el('input', { name: 'mode', maxlength: 128, autocomplete: 'off' })),
-    labelled('Since', el('input', { type: 'datetime-local', name: 'from' })),
-    labelled('Until', el('input', { type: 'datetime-local', name: 'to' })),
-    el('div', { class: 'row' }, check('mine', 'Mine'), check('deleted', 'Deleted too'), el('button', {}, 'Search')),
+    labelledField('Search', el('input', { type: 'search', name: 'text', maxlength: 256, autocomplete: 'off' })),
+    labelledField('Last turn', status),
+    labelledField('Mode', el('input', { name: 'mode', maxlength: 128, autocomplete: 'off' })),
+    labelledField('From', el('input', { type: 'datetime-local', name: 'from' })),
+    labelledField('To', el('input', { type: 'datetime-local', name: 'to' })),
+    el('div', { class: 'row' }, check('mine', 'Only mine'), check('deleted', 'Include deleted'), el('button', {}, 'Search')),
   )
 }
 
 /**
- * A text in which the words stand, with them marked.
- * @param {Found['Matches'][number]} match
+ * Shows a match with the search words highlighted.
+ * @param {SessionMatch['Matches'][number]} match
  */
-function place({ MatchedIn, SequenceNumber, Snippet, Marks }) {
-  let at = 0
+function matchExcerpt({ MatchedIn, SequenceNumber, Snippet, Marks }) {
+  let offset = 0
   const parts = Marks.flatMap(({ Start, Length }) => {
-    const before = Snippet.slice(at, Start)
-    at = Start + Length
-    return [before, el('mark', {}, Snippet.slice(Start, at))]
+    const before = Snippet.slice(offset, Start)
+    offset = Start + Length
+    return [before, el('mark', {}, Snippet.slice(Start, offset))]
   })
   const where = SequenceNumber === undefined ? MatchedIn : `${MatchedIn} of turn ${SequenceNumber}`
-  return el('small', {}, `${where}: `, ...parts, Snippet.slice(at))
+  return el('small', {}, `${where}: `, ...parts, Snippet.slice(offset))
 }
 
 /**
- * Sessions that nothing was looked for in.
+ * Converts listed sessions to search results without matches.
  * @param {AsyncGenerator<Summary, void, void>} sessions
- * @returns {AsyncGenerator<Found, void, void>}
+ * @returns {AsyncGenerator<SessionMatch, void, void>}
  */
-async function* all(sessions) {
+async function* withoutMatches(sessions) {
   for await (const Session of sessions) yield { Session, Matches: [] }
 }
 
-/** @param {AsyncGenerator<Found, void, void>} found */
-async function pageOf(found) {
-  /** @type {Found[]} */
+/** @param {AsyncGenerator<SessionMatch, void, void>} results */
+async function readPage(results) {
+  /** @type {SessionMatch[]} */
   const items = []
-  while (items.length < PAGE) {
-    const { value, done } = await found.next()
+  while (items.length < PAGE_SIZE) {
+    const { value, done } = await results.next()
     if (done || !value) return { items, done: true }
     items.push(value)
   }

@@ -1,71 +1,71 @@
 /**
- * One reply of the model: what it wrote and called, what came of the calls, and what was asked and answered on the wire.
+ * One step of a turn: the model's text, its tool calls with their results, and the raw request and response.
  *
  * @module
  */
 
-import { compared } from './compare.js'
-import { copying, modelCurl } from './curl.js'
-import { button, el, failure, fill } from './dom.js'
-import { pretty, tokens, took, when } from './format.js'
+import { diffView } from './diff.js'
+import { copyButton, providerCurl } from './curl.js'
+import { button, el, errorMessage, fill } from './dom.js'
+import { prettyJson, formatTokens, duration, timestamp } from './format.js'
 import { markdown } from './markdown.js'
-import { rounds } from './rounds.js'
+import { modelItems } from './model-io.js'
 
 /** @typedef {import('./trace.js').Step} Step */
 
 const KINDS = /** @type {Record<string, string>} */ ({
-  tools: 'calls tools',
-  answer: 'the answer',
-  partial_answer: 'cut short',
+  tools: 'tool calls',
+  answer: 'answer',
+  partial_answer: 'partial answer',
 })
 
 /**
  * @param {import('../javascript/src/index.js').Aptix} aptix
  * @param {Step} step
- * @param {Step | undefined} before the round before, or the last one of the turn before
+ * @param {Step | undefined} before the previous step, or the last step of the previous turn
  */
 export function stepView(aptix, step, before) {
   const { Round, Kind, Attempt, OpenAIModel, ModelMs, Usage, AskedDate, Text, FullTextUrl, Calls = [] } = step
   const answer = el('div', { class: 'answer' })
-  const tell = (/** @type {string} */ text) => fill(answer, markdown(text))
-  tell(Text ?? '')
-  const told = [OpenAIModel, Attempt !== undefined && `attempt ${Attempt}`, took(ModelMs), tokens(Usage)]
+  const showText = (/** @type {string} */ text) => fill(answer, markdown(text))
+  showText(Text ?? '')
+  const details = [OpenAIModel, Attempt !== undefined && `attempt ${Attempt}`, duration(ModelMs), formatTokens(Usage)]
   return el(
     'section',
     { class: 'card step', 'aria-label': `Round ${Round}` },
     el('h2', {}, `Round ${Round}`, el('span', { class: 'tag' }, KINDS[Kind] ?? Kind)),
-    el('p', { class: 'soft' }, when(AskedDate), AskedDate ? ' · ' : '', told.filter(Boolean).join(' · ')),
+    el('p', { class: 'muted' }, timestamp(AskedDate), AskedDate ? ' · ' : '', details.filter(Boolean).join(' · ')),
     Text !== undefined && answer,
-    rest(aptix, FullTextUrl, tell),
+    showAllButton(aptix, FullTextUrl, showText),
     Calls.length > 0 &&
       el(
         'ul',
         { class: 'calls', 'aria-label': 'Calls' },
         Calls.map((call) => callView(aptix, call)),
       ),
-    step.OpenAIRequestPayloadUrl && wire(aptix, step, before),
+    step.OpenAIRequestPayloadUrl && payloadView(aptix, step, before),
   )
 }
 
 /**
- * What shows all of a value that is told by its head.
+ * Creates a button that loads the full value, if the value is truncated.
  * @param {import('../javascript/src/index.js').Aptix} aptix
  * @param {string | undefined} link
  * @param {(text: string) => void} show
  */
-function rest(aptix, link, show) {
+function showAllButton(aptix, link, show) {
   if (!link) return ''
-  const place = el('div', {})
+  const container = el('div', {})
   const load = async () => {
     try {
       show(await (await aptix.open(link)).text())
-      place.remove()
+      container.remove()
     } catch (error) {
-      place.append(failure(error))
+      container.append(errorMessage(error))
     }
   }
-  place.append(button('Show all of it', load, { class: 'quiet' }))
-  return place
+  container.append(button('Show all', load, { class: 'ghost' }))
+  return container
 }
 
 /**
@@ -74,7 +74,7 @@ function rest(aptix, link, show) {
  */
 function callView(aptix, call) {
   const { Name, ArgumentsJson, IsPending, RanBy, ExecutionMs, ResultJson, ErrorMessage } = call
-  const told = [RanBy && `by the ${RanBy}`, took(ExecutionMs), IsPending && 'its result is waited for']
+  const details = [RanBy && `run by the ${RanBy}`, duration(ExecutionMs), IsPending && 'waiting for its result']
     .filter(Boolean)
     .join(', ')
   const value = (
@@ -83,13 +83,13 @@ function callView(aptix, call) {
     /** @type {string | undefined} */ link,
     /** @type {string | undefined} */ kind = undefined,
   ) => {
-    const shown = el('pre', { tabindex: 0, role: 'group', 'aria-label': `${label} of ${Name}`, class: kind }, pretty(text))
-    return [shown, rest(aptix, link, (whole) => fill(shown, pretty(whole)))]
+    const shown = el('pre', { tabindex: 0, role: 'group', 'aria-label': `${label} of ${Name}`, class: kind }, prettyJson(text))
+    return [shown, showAllButton(aptix, link, (full) => fill(shown, prettyJson(full)))]
   }
   return el(
     'li',
     {},
-    el('p', {}, el('code', {}, Name), el('span', { class: 'soft' }, ` ${told}`)),
+    el('p', {}, el('code', {}, Name), el('span', { class: 'muted' }, ` ${details}`)),
     value('Arguments', ArgumentsJson, call.FullArgumentsJsonUrl),
     ...(ErrorMessage === undefined ? [] : value('Result', ErrorMessage, call.FullErrorMessageUrl, 'failure')),
     ...(ResultJson === undefined ? [] : value('Result', ResultJson, call.FullResultJsonUrl)),
@@ -97,35 +97,35 @@ function callView(aptix, call) {
 }
 
 /**
- * The request and the response, read when they are looked at.
+ * Shows the raw request and response, loaded when the section is opened.
  * @param {import('../javascript/src/index.js').Aptix} aptix
  * @param {Step} step
  * @param {Step | undefined} before
  */
-function wire(aptix, step, before) {
+function payloadView(aptix, step, before) {
   const details = el('details', {}, el('summary', {}, 'Request and response'))
-  const place = el('div', {}, el('p', { class: 'soft' }, 'Reading them.'))
-  details.append(place)
+  const container = el('div', {}, el('p', { class: 'muted' }, 'Loading…'))
+  details.append(container)
   const text = async (/** @type {string | undefined} */ link) => (link ? (await aptix.open(link)).text() : '')
 
-  const calls = async (/** @type {Step} */ of) => {
-    const [request, response] = await Promise.all([text(of.OpenAIRequestPayloadUrl), text(of.OpenAIResponsePayloadUrl)])
+  const loadPayloads = async (/** @type {Step} */ target) => {
+    const [request, response] = await Promise.all([text(target.OpenAIRequestPayloadUrl), text(target.OpenAIResponsePayloadUrl)])
     return { request, response }
   }
 
-  async function read() {
-    const now = await calls(step)
+  async function load() {
+    const current = await loadPayloads(step)
     const requests = el('div', {})
     const responses = el('div', {})
-    const show = (/** @type {{ request: string, response: string } | undefined} */ old) => {
-      fill(requests, compared(pretty(now.request), old && pretty(old.request), 'Request'))
-      fill(responses, compared(pretty(now.response), old && pretty(old.response), 'Response'))
+    const show = (/** @type {{ request: string, response: string } | undefined} */ other) => {
+      fill(requests, diffView(prettyJson(current.request), other && prettyJson(other.request), 'Request'))
+      fill(responses, diffView(prettyJson(current.response), other && prettyJson(other.response), 'Response'))
     }
     show(undefined)
     fill(
-      place,
-      rounds(now.request, now.response),
-      el('div', { class: 'row' }, against(show), copying('Copy as curl', () => modelCurl(now.request))),
+      container,
+      modelItems(current.request, current.response),
+      el('div', { class: 'row' }, compareCheckbox(show), copyButton('Copy as curl', () => providerCurl(current.request))),
       el(
         'div',
         { class: 'columns' },
@@ -136,26 +136,26 @@ function wire(aptix, step, before) {
   }
 
   /**
-   * Shows what was asked and answered against the round before.
-   * @param {(old: { request: string, response: string } | undefined) => void} show
+   * Creates a checkbox that compares the request and response with the previous step's.
+   * @param {(other: { request: string, response: string } | undefined) => void} show
    */
-  function against(show) {
+  function compareCheckbox(show) {
     if (!before?.OpenAIRequestPayloadUrl) return ''
     const isCompared = el('input', { type: 'checkbox' })
     const problem = el('span', {})
     isCompared.addEventListener('change', async () => {
       try {
-        show(isCompared.checked ? await calls(before) : undefined)
+        show(isCompared.checked ? await loadPayloads(before) : undefined)
         fill(problem)
       } catch (error) {
-        fill(problem, failure(error))
+        fill(problem, errorMessage(error))
       }
     })
-    const label = before.Round < step.Round ? 'Against the round before' : 'Against the turn before'
-    return [el('label', { class: 'check' }, isCompared, label), problem]
+    const label = before.Round < step.Round ? 'Compare with the previous round' : 'Compare with the previous turn'
+    return [el('label', { class: 'checkbox' }, isCompared, label), problem]
   }
 
-  details.addEventListener('toggle', () => details.open && read().catch((error) => fill(place, failure(error))), {
+  details.addEventListener('toggle', () => details.open && load().catch((error) => fill(container, errorMessage(error))), {
     once: true,
   })
   return details

@@ -1,27 +1,26 @@
 /**
- * Where a turn's time went: each reply of the model, and each call in it, by when it began and how long it took.
+ * Timeline of a turn: the start and duration of each model reply and each tool call.
  *
  * @module
  */
 
 import { el } from './dom.js'
-import { took } from './format.js'
+import { duration } from './format.js'
 
 /** @typedef {{ label: string, kind: 'model' | 'server' | 'client', from: number, ms: number }} Bar */
 
 /**
- * What is known of when things happened, in milliseconds since the turn began. Calls are told how long they took, not
- * when they began: they are shown behind the reply that made them, the service's beside each other, the client's one
- * after the other.
+ * Returns the bars of the timeline, in milliseconds since the turn's start. The API reports durations of calls but not their
+ * starts, so calls are placed after their reply: server tools in parallel, client tools one after another.
  * @param {import('./trace.js').TracedTurn} turn
  * @param {import('./trace.js').Step[]} steps
  * @returns {Bar[]}
  */
 export function bars(turn, steps) {
-  const began = Date.parse(turn.CreationDate)
+  const startedAt = Date.parse(turn.CreationDate)
   return steps.flatMap((step) => {
     if (step.AskedDate === undefined || step.ModelMs === undefined) return []
-    const from = Math.max(0, Date.parse(step.AskedDate) - began)
+    const from = Math.max(0, Date.parse(step.AskedDate) - startedAt)
     const attempt = step.Attempt !== undefined && step.Attempt > 1 ? `, attempt ${step.Attempt}` : ''
     const model = {
       label: `Round ${step.Round}${attempt}: model`,
@@ -44,16 +43,16 @@ export function bars(turn, steps) {
  * @param {import('./trace.js').Step[]} steps
  */
 export function timeline(turn, steps) {
-  const known = bars(turn, steps)
-  if (!known.length) return ''
+  const allBars = bars(turn, steps)
+  if (!allBars.length) return ''
   const end = Date.parse(turn.StatusTimeStamp) - Date.parse(turn.CreationDate)
-  const all = Math.max(1, end, ...known.map(({ from, ms }) => from + ms))
-  const rows = known.map(({ label, kind, from, ms }) => {
+  const total = Math.max(1, end, ...allBars.map(({ from, ms }) => from + ms))
+  const rows = allBars.map(({ label, kind, from, ms }) => {
     const bar = el('span', { class: `bar ${kind}` })
-    bar.style.marginInlineStart = `${(100 * from) / all}%`
-    bar.style.inlineSize = `${(100 * ms) / all}%`
-    const told = el('span', { class: 'number' }, el('span', { class: 'unseen' }, `after ${took(from)}, took `), took(ms))
-    return el('li', {}, el('span', {}, label), el('span', { class: 'track', 'aria-hidden': 'true' }, bar), told)
+    bar.style.marginInlineStart = `${(100 * from) / total}%`
+    bar.style.inlineSize = `${(100 * ms) / total}%`
+    const durationLabel = el('span', { class: 'number' }, el('span', { class: 'visually-hidden' }, `starts at ${duration(from)}, takes `), duration(ms))
+    return el('li', {}, el('span', {}, label), el('span', { class: 'track', 'aria-hidden': 'true' }, bar), durationLabel)
   })
   return el(
     'section',

@@ -1,12 +1,12 @@
 /**
- * What happened in a turn: when, in which rounds, what the model was asked and answered, and what it cost.
+ * The trace page: a turn's timeline, rounds, raw model requests and responses, tokens and cost.
  *
  * @module
  */
 
-import { copying, curl } from './curl.js'
-import { button, el, failure, fill, tell } from './dom.js'
-import { at, money, tokens, took, when } from './format.js'
+import { copyButton, curl } from './curl.js'
+import { button, el, errorMessage, fill, announce } from './dom.js'
+import { pageUrl, formatCost, formatTokens, duration, timestamp } from './format.js'
 import { stepView } from './step-view.js'
 import { timeline } from './timeline.js'
 
@@ -20,8 +20,8 @@ import { timeline } from './timeline.js'
 
 /** @typedef {import('../javascript/src/wire.js').TurnStep} Step */
 
-const UNSEEN =
-  'What the model was asked is shown to operators, of turns whose conversation context has StoreRawPayloads: set it, and it is shown of turns from then on.'
+const NO_PAYLOADS =
+  'No raw requests and responses. Operators see them for turns whose conversation context sets StoreRawPayloads.'
 
 /**
  * @param {import('./connection.js').Connection} connection
@@ -30,89 +30,89 @@ const UNSEEN =
  */
 export function trace(connection, [sessionId = '', turnId = '']) {
   const session = connection.aptix.session(sessionId)
-  const node = el('div', {}, el('h1', {}, 'Trace'), el('p', { class: 'soft' }, 'Reading the turn.'))
+  const node = el('div', {}, el('h1', {}, 'Trace'), el('p', { class: 'muted' }, 'Loading…'))
 
   async function load() {
     const turn = /** @type {TracedTurn} */ (await session.turn(turnId))
     const turns = session.turns({ order: 'desc' })
-    const before = turn.SequenceNumber > 1 ? await previous(turns, turn.SequenceNumber) : undefined
-    const asked = { SessionId: sessionId, TurnId: crypto.randomUUID(), Instruction: turn.InstructionSummary }
-    const line = curl(connection.api, 'POST', 'api/ai/agent/execute', asked)
+    const before = turn.SequenceNumber > 1 ? await findPreviousTurn(turns, turn.SequenceNumber) : undefined
+    const body = { SessionId: sessionId, TurnId: crypto.randomUUID(), Instruction: turn.InstructionSummary }
+    const command = curl(connection.api, 'POST', 'api/ai/agent/execute', body)
     const links = el(
       'div',
       { class: 'row' },
-      el('a', { href: at('chat', sessionId) }, 'Conversation'),
-      before && el('a', { href: at('trace', sessionId, before.Id) }, 'Turn before'),
-      el('span', { class: 'grow' }),
-      copying('Copy the turn as curl', () => line),
-      button('Read again', () => load()),
+      el('a', { href: pageUrl('chat', sessionId) }, 'Conversation'),
+      before && el('a', { href: pageUrl('trace', sessionId, before.Id) }, 'Previous turn'),
+      el('span', { class: 'spacer' }),
+      copyButton('Copy as curl', () => command),
+      button('Refresh', () => load()),
     )
-    const steps = await all(session.steps(turn.Id))
-    const earlier = before && (await all(session.steps(before.Id))).at(-1)
+    const steps = await collect(session.steps(turn.Id))
+    const lastStepBefore = before && (await collect(session.steps(before.Id))).at(-1)
     fill(
       node,
       el('h1', {}, `Turn ${turn.SequenceNumber}`, el('span', { class: `tag ${turn.Status.Id}` }, turn.Status.Text)),
       links,
-      el('p', { class: 'asked' }, turn.InstructionSummary),
+      el('p', { class: 'instruction' }, turn.InstructionSummary),
       [
-        ...turn.Errors.map((error) => failure({ message: error })),
+        ...turn.Errors.map((error) => errorMessage({ message: error })),
         ...turn.Warnings.map((warning) => el('p', { class: 'warnings' }, warning)),
       ],
-      facts(turn),
+      propertyList(turn),
       timeline(turn, steps),
-      steps.map((step, index) => stepView(connection.aptix, step, steps[index - 1] ?? earlier)),
-      !steps.some(({ OpenAIRequestPayloadUrl }) => OpenAIRequestPayloadUrl) && el('p', { class: 'soft' }, UNSEEN),
+      steps.map((step, index) => stepView(connection.aptix, step, steps[index - 1] ?? lastStepBefore)),
+      !steps.some(({ OpenAIRequestPayloadUrl }) => OpenAIRequestPayloadUrl) && el('p', { class: 'muted' }, NO_PAYLOADS),
     )
-    tell('The trace is shown.')
+    announce('Trace loaded.')
   }
 
-  load().catch((error) => fill(node, el('h1', {}, 'Trace'), failure(error)))
+  load().catch((error) => fill(node, el('h1', {}, 'Trace'), errorMessage(error)))
   return { title: 'Trace', node }
 }
 
 /**
- * The turn before another one.
+ * Returns the turn before the one with this number.
  * @param {AsyncGenerator<import('../javascript/src/wire.js').SessionTurn, void, void>} turns newest first
  * @param {number} number
  * @returns {Promise<TracedTurn | undefined>}
  */
-async function previous(turns, number) {
+async function findPreviousTurn(turns, number) {
   for await (const turn of turns) if (turn.SequenceNumber === number - 1) return turn
   return undefined
 }
 
 /** @param {AsyncGenerator<Step, void, void>} steps */
-async function all(steps) {
+async function collect(steps) {
   /** @type {Step[]} */
-  const read = []
-  for await (const step of steps) read.push(step)
-  return read
+  const items = []
+  for await (const step of steps) items.push(step)
+  return items
 }
 
 /** @param {TracedTurn} turn */
-function facts(turn) {
-  const all = [
-    ['Asked', when(turn.CreationDate)],
-    ['By', turn.CreatedByUser.Text],
-    ['Took', took(Date.parse(turn.StatusTimeStamp) - Date.parse(turn.CreationDate))],
-    ['Why', turn.StatusReason],
+function propertyList(turn) {
+  const properties = [
+    ['Started', timestamp(turn.CreationDate)],
+    ['User', turn.CreatedByUser.Text],
+    ['Duration', duration(Date.parse(turn.StatusTimeStamp) - Date.parse(turn.CreationDate))],
+    ['Reason', turn.StatusReason],
     ['Error', turn.ErrorCode],
     ['Mode', turn.Mode],
     ['Model', turn.OpenAIModel],
-    ['Tokens', tokens(turn.Usage)],
-    ['Cost', money(turn.Cost)],
+    ['Tokens', formatTokens(turn.Usage)],
+    ['Cost', formatCost(turn.Cost)],
     ['Tool rounds', turn.ToolRounds],
-    ['Server tools', took(turn.ServerToolMs)],
-    ['Client tools', took(turn.ClientToolMs)],
-    ['Response', turn.OpenAIResponseId],
-    ['Continued from', turn.PreviousOpenAIResponseId],
-    ['Runs again', turn.RerunOfTurnId],
-    ['Turn', turn.Id],
+    ['Server tools', duration(turn.ServerToolMs)],
+    ['Client tools', duration(turn.ClientToolMs)],
+    ['Provider response', turn.OpenAIResponseId],
+    ['Continues response', turn.PreviousOpenAIResponseId],
+    ['Rerun of', turn.RerunOfTurnId],
+    ['Turn id', turn.Id],
   ]
-  const known = all.filter(([, value]) => value !== undefined && value !== '')
+  const present = properties.filter(([, value]) => value !== undefined && value !== '')
   return el(
     'dl',
-    { class: 'facts' },
-    known.map(([name, value]) => el('div', {}, el('dt', {}, /** @type {string} */ (name)), el('dd', {}, value))),
+    { class: 'properties' },
+    present.map(([name, value]) => el('div', {}, el('dt', {}, /** @type {string} */ (name)), el('dd', {}, value))),
   )
 }

@@ -1,150 +1,150 @@
 /**
- * A turn as it is shown: what was asked, the answer while it is written, its tool rounds, and what it came to.
+ * View of a turn: its instruction, the streaming answer, tool calls and outcome.
  *
  * @module
  */
 
 import { AptixError } from '../javascript/src/index.js'
-import { button, el, failure, fill, save, tell } from './dom.js'
-import { at, money, size, tokens, when } from './format.js'
+import { button, el, errorMessage, fill, download, announce } from './dom.js'
+import { pageUrl, formatCost, formatBytes, formatTokens, timestamp } from './format.js'
 import { markdown } from './markdown.js'
 import { toolCard } from './tool-card.js'
 
-/** Shown no more often than this. */
-const LEAST_PAUSE_MS = 40
+/** Shortest interval between two renders of a streaming answer. */
+const MIN_RENDER_INTERVAL_MS = 40
 
 /**
  * @typedef {import('../javascript/src/index.js').Turn} Turn
  * @typedef {import('../javascript/src/index.js').Answer} Answer
  * @typedef {import('../javascript/src/wire.js').SessionTurn} SessionTurn
  *
- * @typedef {object} Place what a turn is shown in
+ * @typedef {object} TurnContext environment of a turn's view
  * @property {import('../javascript/src/index.js').Aptix} aptix
  * @property {import('../javascript/src/index.js').Session} session
  * @property {Record<string, import('./tool-card.js').Tool>} tools
- * @property {(turnId: string, text: string) => void} again runs a turn once more
- * @property {() => void} changed something was added at the end
+ * @property {(turnId: string, text: string) => void} rerun reruns a turn
+ * @property {() => void} onUpdate called after content was added at the end
  */
 
 export class TurnView {
-  #place
+  #context
   #answer = el('div', { class: 'answer' })
   #notes = el('div', {})
   #cards = el('div', {})
-  #state = el('p', { class: 'soft' })
+  #state = el('p', { class: 'muted' })
   #foot = el('footer', {})
   #text = ''
-  /** What was said last before a tool round: a stream may tell it twice. */
-  #aside = ''
+  /** Last text before a tool round. A stream can repeat it. */
+  #lastInterimText = ''
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
-  #pause = LEAST_PAUSE_MS
+  #renderIntervalMs = MIN_RENDER_INTERVAL_MS
   /** @type {Turn | undefined} */
   #turn
   /** @type {(() => void) | undefined} */
-  #leaveTools
+  #abandonTools
 
   /**
-   * @param {Place} place
-   * @param {{ id: string, asked: string, attached?: (string | undefined)[] }} what
+   * @param {TurnContext} context
+   * @param {{ id: string, instruction: string, attachments?: (string | undefined)[] }} options
    */
-  constructor(place, { id, asked, attached = [] }) {
-    this.#place = place
+  constructor(context, { id, instruction, attachments = [] }) {
+    this.#context = context
     this.id = id
-    this.asked = asked
-    const question = el('div', { class: 'asked' }, el('p', {}, asked || '(files alone)'))
-    if (attached.length)
+    this.instruction = instruction
+    const question = el('div', { class: 'instruction' }, el('p', {}, instruction || '(files only)'))
+    if (attachments.length)
       question.append(
         el(
           'ul',
-          { class: 'chips', 'aria-label': 'Attached' },
-          attached.map((name) => el('li', {}, name)),
+          { class: 'chips', 'aria-label': 'Attachments' },
+          attachments.map((name) => el('li', {}, name)),
         ),
       )
-    this.node = el('article', { class: 'turn', 'aria-label': `Turn: ${asked.slice(0, 60)}` })
+    this.node = el('article', { class: 'turn', 'aria-label': `Turn: ${instruction.slice(0, 60)}` })
     this.node.append(question, this.#cards, this.#answer, this.#notes, this.#state, this.#foot)
   }
 
   /**
-   * A turn that is over, as it is stored.
+   * Shows a stored turn that has ended.
    * @param {SessionTurn} turn
    */
-  async ended(turn) {
+  async showFinished(turn) {
     const isFailed = turn.Status.Id === 'failed'
-    if (isFailed) fill(this.#notes, failure({ message: turn.Errors.join(' ') || 'The turn failed.' }))
-    this.#show((isFailed ? turn.PartialAnswerSummary : turn.AgentAnswerSummary) ?? '')
-    const isCut = isFailed ? turn.PartialAnswerSummaryTruncated : turn.AgentAnswerSummaryTruncated
-    if (isCut) {
-      const whole = async () => this.#show(await (isFailed ? this.#partial() : this.#whole()))
-      const more = button(isFailed ? 'Show all there was' : 'Show the whole answer', () =>
-        whole().then(
+    if (isFailed) fill(this.#notes, errorMessage({ message: turn.Errors.join(' ') || 'The turn failed.' }))
+    this.#render((isFailed ? turn.PartialAnswerSummary : turn.AgentAnswerSummary) ?? '')
+    const isTruncated = isFailed ? turn.PartialAnswerSummaryTruncated : turn.AgentAnswerSummaryTruncated
+    if (isTruncated) {
+      const loadFull = async () => this.#render(await (isFailed ? this.#fullPartialAnswer() : this.#fullAnswer()))
+      const more = button(isFailed ? 'Show full partial answer' : 'Show full answer', () =>
+        loadFull().then(
           () => more.remove(),
-          (error) => this.#notes.append(failure(error)),
+          (error) => this.#notes.append(errorMessage(error)),
         ),
       )
       this.#state.append(more)
     }
-    this.#warn(turn.Warnings)
-    this.#tellCosts(turn)
+    this.#addWarnings(turn.Warnings)
+    this.#renderFooter(turn)
   }
 
-  async #whole() {
-    return (await this.#place.session.payload(this.id, 'answer')).text()
+  async #fullAnswer() {
+    return (await this.#context.session.payload(this.id, 'answer')).text()
   }
 
-  async #partial() {
+  async #fullPartialAnswer() {
     let text = ''
-    for await (const step of this.#place.session.steps(this.id, { whole: true })) text = step.Text ?? ''
+    for await (const step of this.#context.session.steps(this.id, { full: true })) text = step.Text ?? ''
     return text
   }
 
   /**
-   * A turn that is under way, until it is over; it never rejects.
+   * Follows a running turn until it ends. Never rejects.
    * @param {Turn} turn
    */
   async follow(turn) {
     this.node.setAttribute('aria-busy', 'true')
-    this.#state.textContent = 'Waiting for the model.'
+    this.#state.textContent = 'Waiting for the model…'
     try {
-      for (let next = /** @type {Turn | undefined} */ (turn); next;) next = await this.#listen(next)
+      for (let next = /** @type {Turn | undefined} */ (turn); next;) next = await this.#read(next)
     } catch (error) {
       if (error instanceof DOMException && error.name === 'AbortError') return
-      this.#notes.append(failure(error))
-      tell('The turn failed.')
+      this.#notes.append(errorMessage(error))
+      announce('Turn failed.')
     } finally {
       this.#flush()
       this.#state.textContent = ''
       this.node.removeAttribute('aria-busy')
-      this.#place.changed()
+      this.#context.onUpdate()
     }
-    // What it cost is known a moment after its end.
-    await this.#costs().catch(() => {})
-    this.#place.changed()
+    // The cost is available shortly after the end.
+    await this.#loadCosts().catch(() => {})
+    this.#context.onUpdate()
   }
 
-  /** Ends the turn, whatever it is at. */
+  /** Stops the turn. */
   async stop() {
-    this.#leaveTools?.()
-    await (this.#turn ? this.#turn.stop() : this.#place.session.cancel(this.id))
+    this.#abandonTools?.()
+    await (this.#turn ? this.#turn.stop() : this.#context.session.cancel(this.id))
   }
 
   /**
    * @param {Turn} turn
-   * @returns {Promise<Turn | undefined>} the rest of the turn, after a tool round
+   * @returns {Promise<Turn | undefined>} the continuation of the turn after a tool round
    */
-  async #listen(turn) {
+  async #read(turn) {
     this.#turn = turn
     this.#text = ''
     for await (const event of turn) {
-      if (event.type === 'delta') this.#add(event.text)
+      if (event.type === 'delta') this.#append(event.text)
       else if (event.type === 'reset') this.#reset(event.reason)
-      else if (event.type === 'retry') this.#state.textContent = `${event.error.message}: it is tried again.`
+      else if (event.type === 'retry') this.#state.textContent = `Retrying: ${event.error.message}`
       else if (event.type === 'status')
         this.#state.textContent = statusText(/** @type {{ Phase?: unknown }} */ (event.status))
       else if (event.type === 'stopped') {
         this.#text = event.text
-        this.#notes.append(el('p', { class: 'soft' }, 'Stopped.'))
-        tell('The turn was stopped.')
+        this.#notes.append(el('p', { class: 'muted' }, 'Stopped.'))
+        announce('Turn stopped.')
       } else if (event.type === 'result') {
         const { calls } = event.answer
         if (calls.length) {
@@ -162,53 +162,53 @@ export class TurnView {
     this.#turn = undefined
     this.#reset()
     this.#state.textContent =
-      calls.length === 1 ? 'The model waits for a tool.' : `The model waits for ${calls.length} tools.`
-    tell(this.#state.textContent)
-    const cards = calls.map((call) => toolCard(call, this.#place.tools))
+      calls.length === 1 ? 'Waiting for a tool result.' : `Waiting for ${calls.length} tool results.`
+    announce(this.#state.textContent)
+    const cards = calls.map((call) => toolCard(call, this.#context.tools))
     this.#cards.append(...cards.map(({ node }) => node))
-    this.#place.changed()
+    this.#context.onUpdate()
     cards[0]?.focus()
-    const left = /** @type {Promise<undefined>} */ (new Promise((resolve) => (this.#leaveTools = () => resolve(undefined))))
-    const results = await Promise.race([Promise.all(cards.map(({ result }) => result)), left])
-    this.#leaveTools = undefined
-    cards.forEach(({ end }) => end())
+    const abandoned = /** @type {Promise<undefined>} */ (new Promise((resolve) => (this.#abandonTools = () => resolve(undefined))))
+    const results = await Promise.race([Promise.all(cards.map(({ result }) => result)), abandoned])
+    this.#abandonTools = undefined
+    cards.forEach(({ removeButtons }) => removeButtons())
     if (!results) {
-      this.#notes.append(el('p', { class: 'soft' }, 'Stopped.'))
+      this.#notes.append(el('p', { class: 'muted' }, 'Stopped.'))
       return undefined
     }
-    this.#state.textContent = 'The results are sent.'
-    return this.#place.session.submit(this.id, results)
+    this.#state.textContent = 'Tool results sent.'
+    return this.#context.session.submitToolResults(this.id, results)
   }
 
   /** @param {Answer} answer */
   #complete({ text, files, warnings, mode }) {
     this.#text = text
-    this.#warn(warnings)
+    this.#addWarnings(warnings)
     if (files.length)
       this.#notes.append(
         el(
           'ul',
-          { class: 'chips', 'aria-label': 'Files of the answer' },
-          files.map((file) => this.#file(file)),
+          { class: 'chips', 'aria-label': 'Files' },
+          files.map((file) => this.#fileItem(file)),
         ),
       )
     this.node.dataset.mode = mode
-    tell(`The answer is complete. ${text.slice(0, 200)}`)
+    announce(`Answer complete. ${text.slice(0, 200)}`)
   }
 
   /** @param {import('../javascript/src/wire.js').FileRef} file */
-  #file({ Name, Url, SizeBytes }) {
-    const load = async () => save(await (await this.#place.aptix.open(Url)).blob(), Name)
+  #fileItem({ Name, Url, SizeBytes }) {
+    const load = async () => download(await (await this.#context.aptix.open(Url)).blob(), Name)
     return el(
       'li',
       {},
-      button(Name, () => load().catch((error) => this.#notes.append(failure(error))), { class: 'quiet' }),
-      el('small', {}, size(SizeBytes)),
+      button(Name, () => load().catch((error) => this.#notes.append(errorMessage(error))), { class: 'ghost' }),
+      el('small', {}, formatBytes(SizeBytes)),
     )
   }
 
   /** @param {string[]} warnings */
-  #warn(warnings) {
+  #addWarnings(warnings) {
     if (warnings.length)
       this.#notes.append(
         el(
@@ -219,39 +219,39 @@ export class TurnView {
       )
   }
 
-  async #costs() {
-    for (let left = 8; left > 0; left--) {
-      const turn = await this.#place.session.turn(this.id)
-      if (turn.Status.Id !== 'pending') return this.#tellCosts(turn)
+  async #loadCosts() {
+    for (let attempts = 8; attempts > 0; attempts--) {
+      const turn = await this.#context.session.turn(this.id)
+      if (turn.Status.Id !== 'pending') return this.#renderFooter(turn)
       await new Promise((resolve) => setTimeout(resolve, 500))
     }
   }
 
   /** @param {SessionTurn} turn */
-  #tellCosts(turn) {
-    const told = [turn.Mode, turn.OpenAIModel, tokens(turn.Usage), money(turn.Cost)].filter(Boolean).join(' · ')
+  #renderFooter(turn) {
+    const details = [turn.Mode, turn.OpenAIModel, formatTokens(turn.Usage), formatCost(turn.Cost)].filter(Boolean).join(' · ')
     const isOver = turn.Status.Id !== 'pending'
     fill(
       this.#foot,
-      when(turn.CreationDate),
-      told && el('span', {}, told),
-      el('a', { href: at('trace', this.#place.session.id, this.id) }, 'Trace'),
-      isOver && button('Run again', () => this.#place.again(this.id, this.asked), { class: 'quiet' }),
+      timestamp(turn.CreationDate),
+      details && el('span', {}, details),
+      el('a', { href: pageUrl('trace', this.#context.session.id, this.id) }, 'Trace'),
+      isOver && button('Rerun', () => this.#context.rerun(this.id, this.instruction), { class: 'ghost' }),
     )
   }
 
   /** @param {string} text */
-  #add(text) {
+  #append(text) {
     this.#text += text
     this.#state.textContent = ''
-    this.#timer ??= setTimeout(() => this.#flush(), this.#pause)
+    this.#timer ??= setTimeout(() => this.#flush(), this.#renderIntervalMs)
   }
 
   /** @param {string} [reason] */
   #reset(reason = 'tools') {
-    // What was said before a tool round stays, as what it was; all else is taken back.
-    const isNew = this.#text.trim() !== '' && this.#text !== this.#aside
-    if (reason === 'tools' && isNew) this.#cards.append(el('div', { class: 'aside' }, markdown((this.#aside = this.#text))))
+    // Keep text before a tool round as interim text. Discard any other text.
+    const isNew = this.#text.trim() !== '' && this.#text !== this.#lastInterimText
+    if (reason === 'tools' && isNew) this.#cards.append(el('div', { class: 'interim' }, markdown((this.#lastInterimText = this.#text))))
     this.#text = ''
     this.#flush()
   }
@@ -259,32 +259,32 @@ export class TurnView {
   #flush() {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#show(this.#text)
-    this.#place.changed()
+    this.#render(this.#text)
+    this.#context.onUpdate()
   }
 
   /** @param {string} text */
-  #show(text) {
-    const began = performance.now()
+  #render(text) {
+    const startedAt = performance.now()
     fill(this.#answer, markdown(text))
-    // A long answer is shown less often, so that showing it is never all that the page does.
-    this.#pause = Math.max(LEAST_PAUSE_MS, 5 * (performance.now() - began))
+    // Render long answers less often, so that rendering takes at most a fifth of the time.
+    this.#renderIntervalMs = Math.max(MIN_RENDER_INTERVAL_MS, 5 * (performance.now() - startedAt))
   }
 }
 
-/** What a turn is at, in words, by the API's. */
+/** Labels of the API's phases. */
 const PHASES = /** @type {Record<string, string>} */ ({
-  working: 'The turn is worked on.',
-  retrieving: 'Sources are searched.',
-  rebuilding_history: 'The conversation is told again.',
-  thinking: 'The model thinks.',
-  retrying: 'The model is asked again.',
-  waiting_for_tools: 'The model waits for tools.',
+  working: 'Working…',
+  retrieving: 'Searching sources…',
+  rebuilding_history: 'Replaying the conversation…',
+  thinking: 'Thinking…',
+  retrying: 'Retrying the model call…',
+  waiting_for_tools: 'Waiting for tools…',
 })
 
 /** @param {{ Phase?: unknown, ToolName?: unknown }} status */
 function statusText({ Phase, ToolName }) {
-  return Phase === 'tool' ? `${ToolName ?? 'A tool'} runs.` : (PHASES[String(Phase)] ?? '')
+  return Phase === 'tool' ? `Running ${ToolName ?? 'a tool'}…` : (PHASES[String(Phase)] ?? '')
 }
 
 /** @param {unknown} error */

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 /**
- * A coding agent in the terminal: it reads the files of a folder, and changes them when you say yes.
+ * A coding agent for the terminal. It reads the files of a folder and changes them with your approval.
  *
  *     node examples/coding-agent/agent.js [--url URL] [--token TOKEN] [--session ID] [FOLDER]
  *
- * A line is an instruction. Ctrl-C stops the turn, and once more ends the program. The tools are those of the default
- * agent context: `workspace_read_file`, `workspace_list_files`, `workspace_search_text` and `workspace_write_patch`.
+ * Each line is an instruction. Ctrl-C stops the turn; a second Ctrl-C exits. The tools are those of the default agent
+ * context: `workspace_read_file`, `workspace_list_files`, `workspace_search_text` and `workspace_write_patch`.
  */
 
 import { createInterface } from 'node:readline'
@@ -23,7 +23,7 @@ const { values, positionals } = parseArgs({
   },
 })
 if (!values.token) {
-  console.error('A token is needed: --token, or APTIX_TOKEN. A local cloud prints one: its command `token`.')
+  console.error('Missing token. Set --token or APTIX_TOKEN. For a local cloud, run `aptix token` to get one.')
   process.exit(2)
 }
 
@@ -43,7 +43,7 @@ const tools = {
   workspace_list_files: (/** @type {{ path: string }} */ { path }) => workspace.list(path),
   workspace_search_text: (/** @type {{ pattern: string, path: string }} */ { pattern, path }) => workspace.search(pattern, path),
   workspace_write_patch: async (/** @type {{ path: string, patch: string }} */ { path, patch }) => {
-    await workspace.write(path, await workspace.patched(path, patch))
+    await workspace.write(path, await workspace.previewPatch(path, patch))
     return { applied: true }
   },
 }
@@ -51,8 +51,8 @@ const tools = {
 /** @param {import('../../clients/javascript/src/index.js').Call} call */
 async function approve({ name, args }) {
   if (name !== 'workspace_write_patch') return true
-  // A patch that does not fit is refused before anybody is asked.
-  await workspace.patched(args.path, args.patch)
+  // Refuse a patch that does not apply before asking the user.
+  await workspace.previewPatch(args.path, args.patch)
   process.stdout.write(`\n${args.patch.trimEnd()}\n`)
   return (await ask(`Change ${args.path}? [y/n] `))?.trim().toLowerCase() === 'y'
 }
@@ -65,9 +65,9 @@ let turn
 for (const source of [terminal, process]) {
   source.on('SIGINT', () => {
     if (!turn) process.exit(130)
-    const stopped = turn
+    const running = turn
     turn = undefined
-    stopped.stop().catch(({ message }) => console.error(message))
+    running.stop().catch(({ message }) => console.error(message))
   })
 }
 
@@ -80,7 +80,7 @@ for (let line; (line = await ask('> ')) !== undefined; ) {
       else if (event.type === 'reset') process.stdout.write('\n')
       else if (event.type === 'tool-call') console.log(`· ${event.call.name} ${event.call.args?.path ?? ''}`)
       else if (event.type === 'tool-result' && event.error) console.log(`  ${event.error}`)
-      else if (event.type === 'retry') console.log(`(${event.error.message}; again in ${Math.ceil(event.pauseMs / 1000)} s)`)
+      else if (event.type === 'retry') console.log(`(${event.error.message}; retrying in ${Math.ceil(event.delayMs / 1000)} s)`)
       else if (event.type === 'stopped') console.log('\n(stopped)')
       else if (event.type === 'result') for (const warning of event.answer.warnings) console.log(`\n! ${warning}`)
     }

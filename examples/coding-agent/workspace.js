@@ -1,5 +1,5 @@
 /**
- * A folder that an agent may work in, and nothing outside of it.
+ * A folder for an agent. Access to paths outside of it is rejected.
  *
  * @module
  */
@@ -7,15 +7,15 @@
 import { mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
-import { patched } from '../../clients/javascript/src/patch.js'
+import { applyPatch } from '../../clients/javascript/src/patch.js'
 
-const LARGEST_FILE = 512 * 1024
-const MOST_FILES = 1_000
-const MOST_SEARCHED = 20_000
-const MOST_MATCHES = 200
-const MOST_OF_LINE = 300
-/** Folders that nobody edits. */
-const LEFT_OUT = ['.git', 'node_modules', 'target']
+const MAX_FILE_BYTES = 512 * 1024
+const MAX_FILES = 1_000
+const MAX_SEARCHED_FILES = 20_000
+const MAX_MATCHES = 200
+const MAX_LINE_CHARS = 300
+/** Folders that are neither listed nor searched. */
+const IGNORED_FOLDERS = ['.git', 'node_modules', 'target']
 
 export class Workspace {
   #root
@@ -25,41 +25,39 @@ export class Workspace {
     this.#root = root
   }
 
-  /**
-   * @param {string} folder
-   */
+  /** @param {string} folder */
   static async open(folder) {
     return new Workspace(await realpath(folder))
   }
 
   /**
-   * A text file, whole.
+   * Reads a text file.
    * @param {string} path
    */
   async read(path) {
-    const file = await this.#inside(path)
-    const { size } = await stat(file).catch(() => fail(`${path} is not there`))
-    if (size > LARGEST_FILE) fail(`${path} is larger than ${LARGEST_FILE} bytes`)
+    const file = await this.#resolve(path)
+    const { size } = await stat(file).catch(() => fail(`${path} does not exist`))
+    if (size > MAX_FILE_BYTES) fail(`${path} is larger than ${MAX_FILE_BYTES} bytes`)
     const bytes = await readFile(file)
-    if (bytes.includes(0)) fail(`${path} is no text file`)
+    if (bytes.includes(0)) fail(`${path} is not a text file`)
     return bytes.toString('utf8')
   }
 
   /**
-   * The files below a folder.
+   * Lists the files below a folder.
    * @param {string} path
    */
   async list(path) {
     const files = []
     for await (const file of this.#files(path)) {
-      if (files.length === MOST_FILES) return { files, more: true }
+      if (files.length === MAX_FILES) return { files, more: true }
       files.push(file)
     }
     return { files, more: false }
   }
 
   /**
-   * The lines that match, in the text files below a folder.
+   * Searches the text files below a folder for matching lines.
    * @param {string} pattern
    * @param {string} path
    */
@@ -68,13 +66,13 @@ export class Workspace {
     const matches = []
     let searched = 0
     for await (const file of this.#files(path)) {
-      if (++searched > MOST_SEARCHED) return { matches, more: true }
-      // What is no text, or too large, has no lines.
+      if (++searched > MAX_SEARCHED_FILES) return { matches, more: true }
+      // Skip binary and oversized files.
       const text = await this.read(file).catch(() => '')
       for (const [index, line] of text.split('\n').entries()) {
         if (!expression.test(line)) continue
-        if (matches.length === MOST_MATCHES) return { matches, more: true }
-        matches.push({ path: file, line: index + 1, text: line.slice(0, MOST_OF_LINE) })
+        if (matches.length === MAX_MATCHES) return { matches, more: true }
+        matches.push({ path: file, line: index + 1, text: line.slice(0, MAX_LINE_CHARS) })
       }
     }
     return { matches, more: false }
@@ -82,61 +80,61 @@ export class Workspace {
 
   /**
    * @param {string} path
-   * @returns {AsyncGenerator<string, void, void>} paths relative to the root; links are not followed
+   * @returns {AsyncGenerator<string, void, void>} paths relative to the root; symbolic links are not followed
    */
   async *#files(path) {
-    const folder = await this.#inside(path === '' ? '.' : path)
-    const entries = await readdir(folder, { withFileTypes: true }).catch(() => fail(`${path} is no folder`))
+    const folder = await this.#resolve(path === '' ? '.' : path)
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => fail(`${path} is not a folder`))
     for (const entry of entries.sort((one, other) => (one.name < other.name ? -1 : 1))) {
       const file = relative(this.#root, join(folder, entry.name)).split(sep).join('/')
       if (entry.isFile()) yield file
-      else if (entry.isDirectory() && !LEFT_OUT.includes(entry.name)) yield* this.#files(file)
+      else if (entry.isDirectory() && !IGNORED_FOLDERS.includes(entry.name)) yield* this.#files(file)
     }
   }
 
   /**
-   * What a patch makes of a file, or undefined where it deletes it. Nothing is written.
+   * Returns the text of a file after a patch, or undefined if the patch deletes it. Writes nothing.
    * @param {string} path
    * @param {string} patch
    */
-  async patched(path, patch) {
+  async previewPatch(path, patch) {
     const isNew = /^--- \/dev\/null/m.test(patch)
     const before = isNew ? '' : await this.read(path)
     const exists = isNew && (await this.read(path).then(() => true, () => false))
-    if (exists) fail(`${path} is there already`)
-    const after = patched(before, patch)
+    if (exists) fail(`${path} already exists`)
+    const after = applyPatch(before, patch)
     return /^\+\+\+ \/dev\/null/m.test(patch) ? undefined : after
   }
 
   /**
    * @param {string} path
-   * @param {string | undefined} text deletes the file where there is none
+   * @param {string | undefined} text deletes the file if undefined
    */
   async write(path, text) {
-    const file = await this.#inside(path)
+    const file = await this.#resolve(path)
     if (text === undefined) return rm(file)
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, text)
   }
 
   /**
-   * Where a path leads, links followed; it never leads out.
+   * Resolves a path with its symbolic links. Rejects paths outside the workspace.
    * @param {string} path
    */
-  async #inside(path) {
-    if (typeof path !== 'string' || path === '' || isAbsolute(path)) fail('a path is relative to the workspace')
+  async #resolve(path) {
+    if (typeof path !== 'string' || path === '' || isAbsolute(path)) fail('Paths must be relative to the workspace')
     const target = resolve(this.#root, path)
-    // Of a file that is not there yet, the nearest folder that is.
-    let known = target
-    let rest = ''
+    // For a new file, resolve its nearest existing folder.
+    let existing = target
+    let missing = ''
     let real
-    while ((real = await realpath(known).catch(() => undefined)) === undefined) {
-      rest = join(relative(dirname(known), known), rest)
-      known = dirname(known)
+    while ((real = await realpath(existing).catch(() => undefined)) === undefined) {
+      missing = join(relative(dirname(existing), existing), missing)
+      existing = dirname(existing)
     }
     const from = relative(this.#root, real)
     if (from === '..' || from.startsWith(`..${sep}`) || isAbsolute(from)) fail(`${path} is not in the workspace`)
-    const inside = resolve(real, rest)
+    const inside = resolve(real, missing)
     if (inside !== this.#root && !inside.startsWith(this.#root + sep)) fail(`${path} is not in the workspace`)
     return inside
   }

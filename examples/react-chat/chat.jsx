@@ -1,5 +1,5 @@
 /**
- * A chat in React, on the AI SDK's `useChat`. The agent may read the files of a folder that the user picks.
+ * A chat in React with the AI SDK's `useChat`. The agent can read the files of a folder that the user picks.
  */
 
 import { useChat } from '@ai-sdk/react'
@@ -8,18 +8,18 @@ import { AptixChatTransport } from 'aptix/ai-sdk'
 import { useMemo, useRef, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 
-/** A session's id that a reload finds again. */
+/** Id of the session, stored so that a reload finds it again. */
 const chatId = sessionStorage.getItem('chat') ?? crypto.randomUUID()
 sessionStorage.setItem('chat', chatId)
 
-/** What was said before, as far as the session's list of turns tells. The turn that is under way is resumed. */
-async function earlier(aptix) {
+/** Returns the messages of earlier turns, from their summaries. `useChat` resumes the running turn. */
+async function loadHistory(aptix) {
   const messages = []
-  const said = (id, role, text) => messages.push({ id, role, parts: [{ type: 'text', text }] })
+  const addMessage = (id, role, text) => messages.push({ id, role, parts: [{ type: 'text', text }] })
   try {
     for await (const { Id, Status, InstructionSummary, AgentAnswerSummary } of aptix.session(chatId).turns()) {
-      said(`${Id}-user`, 'user', InstructionSummary)
-      if (Status.Id === 'completed') said(Id, 'assistant', AgentAnswerSummary)
+      addMessage(`${Id}-user`, 'user', InstructionSummary)
+      if (Status.Id === 'completed') addMessage(Id, 'assistant', AgentAnswerSummary)
     }
   } catch (error) {
     if (!(error instanceof AptixError) || error.code !== 'SessionNotFound') throw error
@@ -28,43 +28,43 @@ async function earlier(aptix) {
 }
 
 function App() {
-  const [chat, open] = useState()
+  const [chat, connect] = useState()
   return (
     <>
       <h1>Aptix</h1>
-      {chat ? <Chat {...chat} /> : <Where open={open} />}
+      {chat ? <Chat {...chat} /> : <ConnectForm connect={connect} />}
     </>
   )
 }
 
-function Where({ open }) {
-  const [fault, tell] = useState()
+function ConnectForm({ connect }) {
+  const [error, setError] = useState()
   const submit = (event) => {
     event.preventDefault()
     const { baseUrl, token } = Object.fromEntries(new FormData(event.target))
-    const aptix = new Aptix({ baseUrl, token, keep: sessionStorage })
-    earlier(aptix).then((messages) => open({ aptix, earlier: messages }), ({ message }) => tell(message))
+    const aptix = new Aptix({ baseUrl, token, resumeStore: sessionStorage })
+    loadHistory(aptix).then((messages) => connect({ aptix, history: messages }), ({ message }) => setError(message))
   }
   return (
-    <form id="where" onSubmit={submit}>
-      {fault && <p role="alert">{fault}</p>}
+    <form id="connect-form" onSubmit={submit}>
+      {error && <p role="alert">{error}</p>}
       <label>
         API <input name="baseUrl" type="url" required defaultValue="http://127.0.0.1:9000" />
       </label>
       <label>
         Token <input name="token" required autoComplete="off" />
       </label>
-      <button>Use</button>
+      <button>Connect</button>
     </form>
   )
 }
 
-function Chat({ aptix, earlier }) {
+function Chat({ aptix, history }) {
   const folder = useRef([])
   const transport = useMemo(() => {
     const tools = {
       workspace_read_file: async ({ path }) => {
-        // What is picked is a folder: its own name stands before each path.
+        // The paths start with the name of the picked folder.
         const file = folder.current.find(({ webkitRelativePath }) => webkitRelativePath.replace(/^[^/]*\//, '') === path)
         if (!file) throw new Error(`${path} is not in the folder`)
         return { text: await file.text() }
@@ -72,7 +72,7 @@ function Chat({ aptix, earlier }) {
     }
     return new AptixChatTransport(aptix, { tools })
   }, [aptix])
-  const { messages, status, error, sendMessage, stop } = useChat({ id: chatId, messages: earlier, transport, resume: true })
+  const { messages, status, error, sendMessage, stop } = useChat({ id: chatId, messages: history, transport, resume: true })
   const isBusy = status === 'submitted' || status === 'streaming'
 
   const submit = (event) => {
@@ -94,8 +94,8 @@ function Chat({ aptix, earlier }) {
         ))}
         {error && <p role="alert">{error.message}</p>}
       </section>
-      <form id="say" onSubmit={submit}>
-        <textarea name="text" aria-label="Instruction" placeholder="Say something" />
+      <form id="message-form" onSubmit={submit}>
+        <textarea name="text" aria-label="Message" placeholder="Send a message" />
         <label>
           Folder{' '}
           <input type="file" webkitdirectory="" onChange={({ target }) => (folder.current = [...target.files])} />

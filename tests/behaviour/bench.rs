@@ -26,7 +26,7 @@ fn value(figures: &[Value], of: &str, name: &str) -> f64 {
 }
 
 #[test]
-fn an_ordinary_turn_waits_for_two_calls_of_aws_before_the_model_and_for_two_after_it() {
+fn ordinary_turn_waits_for_two_aws_calls_before_and_after_the_model() {
     let figures = figures(&["--only", "calls"]);
     let count = |name: &str| value(&figures, "AWS calls of an ordinary turn", name);
     assert_eq!(count("sequential calls before the model"), 2.0);

@@ -94,7 +94,7 @@ async fn the_connection_of_a_call_in_flight_is_closed_after_a_cancel() {
 }
 
 #[tokio::test]
-async fn a_running_turn_is_cancelled_its_caller_told_and_the_session_free_at_once() {
+async fn cancel_ends_running_turn_and_frees_session_at_once() {
     let system = System::with(Options { lease: Some(crate::support::LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let slow = turn("Take your time [[script: delay 20s]]");
@@ -217,7 +217,7 @@ async fn a_running_turn_that_is_ended_from_outside_keeps_its_recorded_rounds() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_cancelled_right_after_its_tool_results_keeps_how_long_they_took() {
+async fn cancel_after_tool_results_keeps_their_duration() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(

@@ -29,7 +29,7 @@ fn warnings(answer: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_chain_that_was_lost_upstream_is_rebuilt_in_order_and_holds_again_where_the_operator_insists() {
+async fn lost_chain_is_replayed_in_order_then_continues() {
     let mut options = options();
     options.environment.insert("CONVERSATION_STATE".to_owned(), "provider".to_owned());
     let system = System::with(options).await;
@@ -217,7 +217,7 @@ fn is_local(call: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn a_provider_that_refuses_chains_is_asked_once_in_a_session_and_then_by_no_session_of_the_process() {
+async fn stateless_provider_is_detected_once_per_process() {
     let system = System::with(playing("vllm")).await;
     let ada = system.client("acme", "ada");
     let answers = talk(&ada, "s", &[ONE, TWO, "Third [[script: say \"Three.\"]]"]).await;
@@ -262,7 +262,7 @@ async fn a_tool_round_of_a_first_turn_finds_out_too_and_its_user_is_not_warned()
 }
 
 #[tokio::test]
-async fn a_provider_that_says_it_keeps_nothing_is_believed_without_a_call_in_vain() {
+async fn provider_that_reports_no_storage_costs_no_extra_call() {
     for provider in ["ollama", "openrouter", "openai-zdr"] {
         let system = System::with(playing(provider)).await;
         let ada = system.client("acme", "ada");
@@ -296,7 +296,7 @@ async fn an_answer_that_was_written_without_what_came_before_is_nobodys_answer()
 }
 
 #[tokio::test]
-async fn a_request_that_is_refused_whoever_tells_it_says_nothing_of_the_provider() {
+async fn refused_request_does_not_mark_provider_stateless() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     talk(&ada, "s", &[ONE]).await;

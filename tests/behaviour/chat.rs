@@ -74,7 +74,7 @@ async fn a_conversation_is_held_at_a_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_is_opened_shows_what_there_was_of_an_answer_and_when_its_mode_changed() {
+async fn opened_session_shows_partial_answers_and_mode_changes() {
     let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
     let ada = system.client("acme", "ada");
     let fails = turn("Look [[script: say \"Half an answer\"; cut after 6 events]]");

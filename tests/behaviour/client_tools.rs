@@ -194,7 +194,7 @@ async fn two_continuations_race_and_one_wins() {
 }
 
 #[tokio::test]
-async fn a_function_that_dies_after_the_results_were_accepted_is_taken_over_by_the_same_results() {
+async fn crash_after_accepted_results_is_taken_over_by_same_results() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let request =
@@ -215,7 +215,7 @@ async fn a_function_that_dies_after_the_results_were_accepted_is_taken_over_by_t
 }
 
 #[tokio::test]
-async fn calls_whose_arguments_do_not_fit_go_back_to_the_model_and_not_to_the_client() {
+async fn invalid_call_arguments_return_to_the_model_not_the_client() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let continuation = ada

@@ -14,7 +14,7 @@ async fn page(system: &System, method: Method, path: &str, body: String) -> Answ
 }
 
 #[tokio::test]
-async fn a_page_of_the_machine_gets_a_token_that_the_api_takes_and_other_pages_get_none() {
+async fn only_the_consoles_own_page_gets_a_token() {
     let system = System::start().await;
     let who = json!({ "Org": "acme", "User": "ada" }).to_string();
     let token = page(&system, Method::POST, "/console/api/token", who.clone()).await.result();

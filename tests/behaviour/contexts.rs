@@ -82,7 +82,7 @@ async fn a_context_whose_name_cannot_be_read_is_told_as_a_warning_of_the_call() 
 }
 
 #[tokio::test]
-async fn readers_are_told_what_contexts_are_called_and_the_id_where_nobody_knows() {
+async fn reads_show_context_names_or_ids_if_unknown() {
     let system = System::start().await;
     system.put_contexts("acme", &contexts()).await;
     let ada = system.client("acme", "ada");
@@ -154,7 +154,7 @@ async fn a_session_on_the_built_in_contexts_says_so_and_their_id_can_be_named() 
 }
 
 #[tokio::test]
-async fn a_file_with_faults_is_refused_with_every_one_of_them_and_nothing_is_written() {
+async fn invalid_file_is_refused_with_every_fault_and_writes_nothing() {
     let system = System::start().await;
     let mut wrong = contexts();
     wrong[0]["ClientTools"][0]["Name"] = json!("publish_file");
@@ -176,7 +176,7 @@ async fn a_file_with_faults_is_refused_with_every_one_of_them_and_nothing_is_wri
 }
 
 #[tokio::test]
-async fn a_context_that_a_provider_would_refuse_in_every_turn_is_refused_when_it_is_written() {
+async fn context_that_providers_would_refuse_is_refused_on_write() {
     let system = System::start().await;
     let tool = |name: &str, strict: bool, parameters: Value| {
         json!({
@@ -218,7 +218,7 @@ async fn a_context_that_a_provider_would_refuse_in_every_turn_is_refused_when_it
 }
 
 #[tokio::test]
-async fn a_tool_is_forced_only_where_tools_are_sent_and_a_client_tools_usage_goes_with_its_description() {
+async fn tool_choice_needs_tools_and_usage_joins_description() {
     let system = System::start().await;
     let tool = json!({
         "Name": "editor_open", "Description": "Opens a file.", "Usage": "One at a time.", "ExecutedBy": "client",
@@ -242,7 +242,7 @@ async fn a_tool_is_forced_only_where_tools_are_sent_and_a_client_tools_usage_goe
 }
 
 #[tokio::test]
-async fn what_a_context_sets_for_the_model_is_sent_and_an_answer_of_another_form_is_warned_about() {
+async fn model_settings_are_sent_and_nonconforming_answer_is_warned() {
     let system = System::start().await;
     let schema = json!({
         "type": "object", "properties": { "verdict": { "type": "string" } }, "required": ["verdict"],
@@ -306,7 +306,7 @@ async fn a_provider_can_tell_sessions_and_users_apart_and_not_whose_they_are() {
 }
 
 #[tokio::test]
-async fn a_context_that_is_not_there_or_another_orgs_is_refused_before_anything_starts() {
+async fn missing_or_foreign_context_is_refused_before_start() {
     let system = System::start().await;
     system.put_contexts("acme", &contexts()).await;
     let eve = system.client("globex", "eve");
@@ -423,7 +423,7 @@ async fn agn_003_6_2_a_tool_is_forced_in_a_turns_first_call_alone() {
 }
 
 #[tokio::test]
-async fn a_forced_tool_that_the_mode_lacks_is_not_forced_and_the_operator_is_warned() {
+async fn forced_tool_missing_from_mode_is_dropped_and_logged() {
     let system = System::start().await;
     with_context(&system, &json!({"ToolChoiceName": "code_hash_normalized"})).await;
     let ada = system.client("acme", "ada");

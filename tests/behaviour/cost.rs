@@ -21,7 +21,7 @@ async fn rolled_up(client: &Client, request: &Value, tokens: impl Fn(u64) -> boo
 }
 
 #[tokio::test]
-async fn a_turn_and_its_session_show_their_cost_exactly_also_of_a_reply_that_failed() {
+async fn turn_and_session_show_exact_cost_including_failed_replies() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let prices = json!({"PromptPerMillion": "1.25", "CachedPromptPerMillion": "0.125", "CacheWritePerMillion": "2",
@@ -69,7 +69,7 @@ async fn without_prices_there_is_no_cost() {
 }
 
 #[tokio::test]
-async fn raw_payloads_are_kept_where_the_context_says_so_and_are_for_operators_alone() {
+async fn raw_payloads_are_stored_by_context_and_read_by_operators_only() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });

@@ -41,7 +41,7 @@ async fn a_user_turn_is_answered_and_within_two_seconds_finalized_and_readable()
 }
 
 #[tokio::test]
-async fn a_second_turn_has_sequence_number_two_and_was_sent_with_the_first_ones_response_id() {
+async fn second_turn_has_sequence_two_and_continues_from_first_response() {
     let system = System::start().await;
     let operator = system.identified(&local::token::Identity {
         operator: true,
@@ -131,7 +131,7 @@ async fn turns_sent_one_right_after_the_other_are_numbered_without_gap() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_leaves_a_failed_turn_that_tells_why_and_a_session_that_goes_on() {
+async fn model_failure_fails_the_turn_with_reason_and_session_continues() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Fail please [[script: status 400]]");

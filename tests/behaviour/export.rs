@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     client_tools::{results, submit},
     support::{Client, System, id, session_path, turn, turn_in, turn_path},
-    upkeep::{delete, edit, session_of},
+    session_edits::{delete, edit, session_of},
 };
 
 pub fn operator(system: &System, org: &str) -> Client {
@@ -67,7 +67,7 @@ fn kinds(turn: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn an_export_holds_everything_that_reads_show_and_for_operators_what_an_import_needs() {
+async fn export_has_all_reads_and_import_data_for_operators() {
     let system = System::start().await;
     let (ada, op) = (system.client("acme", "ada"), operator(&system, "acme"));
     let turns = full(&system, "acme").await;

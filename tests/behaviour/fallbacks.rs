@@ -32,7 +32,7 @@ fn models(calls: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn another_model_answers_in_an_overload_an_outage_or_an_overflow_and_a_replay_pays_nothing() {
+async fn fallback_answers_on_overload_outage_or_overflow_and_replays_free() {
     let system = with_small().await;
     let ada = system.client("acme", "ada");
     for (number, script) in [
@@ -57,12 +57,12 @@ async fn another_model_answers_in_an_overload_an_outage_or_an_overflow_and_a_rep
     let said = "another model is asked in the place of one that has no answer";
     let lines = system.logged(Function::Execute, said, |line| line["message"] == said).await;
     let whys: Vec<&Value> = lines.iter().map(|line| &line["why"]).collect();
-    assert_eq!(whys, ["overload", "outage", "outage", "overflow"]);
+    assert_eq!(whys, ["rate_limited", "unavailable", "unavailable", "context_overflow"]);
     assert_eq!((&lines[0]["model"], &lines[0]["next_model"]), (&json!("big"), &json!("small")));
 }
 
 #[tokio::test]
-async fn a_provider_that_cannot_be_reached_or_is_left_alone_has_another_asked_at_once() {
+async fn unreachable_or_open_breaker_provider_falls_back_at_once() {
     let beside = Beside::playing("ollama").await;
     // Nothing listens there.
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -85,7 +85,7 @@ async fn a_provider_that_cannot_be_reached_or_is_left_alone_has_another_asked_at
 }
 
 #[tokio::test]
-async fn the_conversation_is_told_to_the_other_provider_and_then_to_the_first_one_again() {
+async fn history_is_replayed_to_the_fallback_and_then_to_the_primary() {
     let beside = Beside::playing("azure").await;
     let system = System::with(declaring(
         &json!([{"Name": "backup", "BaseUrl": beside.base, "KeySetting": "OPENAI_API_KEY"}]),
@@ -121,7 +121,7 @@ async fn the_conversation_is_told_to_the_other_provider_and_then_to_the_first_on
 }
 
 #[tokio::test]
-async fn nobody_else_is_asked_once_output_was_there_or_where_the_request_is_at_fault() {
+async fn no_fallback_after_output_or_for_a_bad_request() {
     let system = with_small().await;
     let ada = system.client("acme", "ada");
     for (script, code) in [
@@ -143,7 +143,7 @@ async fn nobody_else_is_asked_once_output_was_there_or_where_the_request_is_at_f
 }
 
 #[tokio::test]
-async fn a_fallback_in_the_middle_of_a_turn_keeps_its_rounds_and_each_model_is_paid_by_its_own_prices() {
+async fn mid_turn_fallback_keeps_rounds_and_prices_each_model() {
     let system = System::with(declaring(&json!([]))).await;
     let prices =
         |price: &str| json!({"PromptPerMillion": price, "CompletionPerMillion": "0", "Currency": "USD"});
@@ -175,10 +175,10 @@ async fn a_fallback_in_the_middle_of_a_turn_keeps_its_rounds_and_each_model_is_p
     let total =
         |answer: &crate::support::Answer| answer.json()["Result"]["TotalUsage"]["TotalTokens"] == 3_000;
     ada.until(&session_path(&request), crate::support::PATIENCE, total).await;
-    let ended = system.until_item(|item| item.contains_key("FellBack")).await;
-    let fell_back = format!("{:?}", ended["FellBack"]);
+    let ended = system.until_item(|item| item.contains_key("Fallbacks") && item.contains_key("ModelCalls")).await;
+    let fell_back = format!("{:?}", ended["Fallbacks"]);
     assert!(
-        fell_back.contains("big") && fell_back.contains("outage") && fell_back.contains("127.0.0.1"),
+        fell_back.contains("big") && fell_back.contains("unavailable") && fell_back.contains("127.0.0.1"),
         "{fell_back}"
     );
 }

@@ -14,7 +14,7 @@ async fn said(client: &Client, of: &Value, query: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_user_says_of_a_turn_is_kept_with_it_once_per_user_and_read_by_all_of_the_org() {
+async fn feedback_is_stored_once_per_user_and_read_by_the_org() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let request = turn("hello");
@@ -64,7 +64,7 @@ async fn what_many_say_of_a_turn_is_read_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_feedback_that_says_nothing_or_too_much_is_refused_by_member_rule_and_fix() {
+async fn empty_or_oversized_feedback_is_refused_by_name() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");

@@ -51,7 +51,7 @@ fn refs(turn: &Value) -> Vec<(String, bool, bool, bool)> {
 }
 
 #[tokio::test]
-async fn a_text_file_goes_with_the_turns_first_request_and_is_touched_when_it_comes_back_changed() {
+async fn text_file_is_sent_first_and_touched_if_it_returns_changed() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let (kept, first) = (text("src/kept.rs", "fn kept() {}\n"), text("src/a.rs", "fn a() {}\n"));
@@ -88,7 +88,7 @@ async fn a_text_file_goes_with_the_turns_first_request_and_is_touched_when_it_co
 }
 
 #[tokio::test]
-async fn a_file_that_is_too_large_is_left_out_whole_with_a_warning_and_stays_stored() {
+async fn oversized_file_is_omitted_with_warning_and_stays_stored() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let large = "x".repeat(60_000);

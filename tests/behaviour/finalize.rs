@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::{LEASE, System, turn, turn_path};
 
 #[tokio::test]
-async fn without_the_finalizer_the_stored_status_stays_pending_readers_see_the_outcome_and_the_sweep_catches_up()
+async fn without_finalizer_reads_show_outcome_and_sweep_catches_up()
  {
     let system = System::with(local::Options { lease: Some(LEASE), ..crate::support::options() }).await;
     system.cloud.pause_finalizer().await;

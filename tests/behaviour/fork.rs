@@ -100,7 +100,7 @@ async fn a_fork_tells_the_turns_that_it_shares_and_so_do_forks_and_reruns_of_it(
 }
 
 #[tokio::test]
-async fn the_same_fork_again_is_found_made_and_another_one_under_its_id_is_a_conflict() {
+async fn repeated_fork_is_a_no_op_and_a_different_one_conflicts() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let turns = talk(&ada, of_s).await;

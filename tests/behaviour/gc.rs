@@ -26,7 +26,7 @@ impl System {
 }
 
 #[tokio::test]
-async fn what_no_item_refers_to_is_listed_and_removed_on_request_and_all_else_stays() {
+async fn gc_lists_and_removes_only_unreferenced_objects() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let read = |path: &str| format!("call workspace_read_file {{\"path\":\"{path}\"}}; then; ");

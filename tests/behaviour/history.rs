@@ -101,7 +101,7 @@ async fn a_long_tool_result_stays_whole_on_the_next_rounds_and_in_the_next_turn(
 }
 
 #[tokio::test]
-async fn reasoning_is_told_again_before_what_it_led_to_in_the_turn_and_in_later_ones() {
+async fn reasoning_is_replayed_before_the_items_it_led_to() {
     let (system, ada) = local(json!({})).await;
     let thinking = "Think [[script: think \"First, look.\"; say \"Let me see.\"; call agent_list_modes {}; \
                     think \"Then, compare.\"; call code_hash_normalized {\"text\":\"a\"}; then; \
@@ -146,7 +146,7 @@ async fn reasoning_is_told_again_before_what_it_led_to_in_the_turn_and_in_later_
 }
 
 #[tokio::test]
-async fn a_file_and_an_image_of_turn_one_are_there_in_turn_three_after_the_chain_was_lost() {
+async fn files_of_turn_one_are_replayed_in_turn_three_after_chain_loss() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = with_file(turn_in("s", "Look."), "src/a.rs", "fn secret_name() {}");
@@ -179,7 +179,7 @@ async fn a_file_that_has_no_room_is_named_and_its_user_is_told_so_once() {
 }
 
 #[tokio::test]
-async fn an_earlier_turn_that_cannot_be_read_is_left_out_its_files_named_and_told_again_once_it_can() {
+async fn unreadable_earlier_turn_is_omitted_until_readable_again() {
     let (system, ada) = local(json!({})).await;
     let first = with_file(in_context("Look. [[script: say \"Seen.\"]]"), "src/a.rs", "fn hidden() {}");
     ada.execute(&first).await.result();
@@ -208,7 +208,7 @@ async fn an_earlier_turn_that_cannot_be_read_is_left_out_its_files_named_and_tol
 }
 
 #[tokio::test]
-async fn a_mode_that_changes_in_the_middle_of_a_turn_is_told_after_what_came_before() {
+async fn mid_turn_mode_change_is_rendered_after_earlier_items() {
     let (system, ada) = local(json!({})).await;
     ada.execute(&in_context("First")).await.result();
     let change = "Change [[script: call agent_change_mode {\"mode\":\"ddr_authoring\",\"branch\":false,\"reason\":\"r\"}; \

@@ -35,7 +35,7 @@ async fn tokens(ada: &Client, turn: &Value) -> u64 {
 }
 
 #[tokio::test]
-async fn turns_that_go_out_of_the_window_are_summed_up_once_told_in_later_turns_and_paid_for() {
+async fn turns_leaving_the_window_are_compacted_once_and_paid() {
     let prices = json!({"PromptPerMillion": "10", "CompletionPerMillion": "10", "Currency": "USD"});
     let (system, ada) =
         system(json!({"HistorySummary": true, "StoreRawPayloads": true, "Prices": prices})).await;
@@ -112,7 +112,7 @@ async fn without_it_nothing_is_asked_and_where_the_provider_remembers_neither() 
 }
 
 #[tokio::test]
-async fn a_conversation_that_the_provider_lost_is_summed_up_where_it_does_not_fit() {
+async fn lost_conversation_is_compacted_if_it_exceeds_the_window() {
     let (system, ada) = system(json!({"Chain": "auto", "HistorySummary": true})).await;
     for number in 1..=8 {
         ada.execute(&long(number, "[[summed: say \"They counted.\"]]")).await.result();
@@ -141,7 +141,7 @@ async fn a_turn_that_has_no_room_itself_is_summed_up_from_its_beginning() {
 }
 
 #[tokio::test]
-async fn a_turn_goes_on_without_a_summary_that_cannot_be_made_and_does_not_ask_again() {
+async fn failed_compaction_is_skipped_and_not_retried_in_the_turn() {
     let (system, ada) = system(json!({"HistorySummary": true})).await;
     let mut number = 0;
     while summaries(&system.model_calls()).is_empty() {

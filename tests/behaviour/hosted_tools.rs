@@ -35,7 +35,7 @@ fn research() -> Value {
 }
 
 #[tokio::test]
-async fn they_are_offered_and_what_they_did_is_told_again_where_nothing_is_stored() {
+async fn hosted_tools_are_offered_and_replayed_without_storage() {
     let system = System::start().await;
     system.put_context(json!({"HostedTools": all(), "Chain": "local"})).await;
     let ada = system.client("acme", "ada");

@@ -11,7 +11,7 @@ use crate::{
     export::{exported, full, operator},
     fork::fork,
     support::{Answer, Client, PATIENCE, System, id, options, session_path, turn, turn_in, turn_path},
-    upkeep::session_of,
+    session_edits::session_of,
 };
 
 pub async fn import(client: &Client, body: &str, query: &str) -> Answer {
@@ -70,7 +70,7 @@ async fn reads(
 }
 
 #[tokio::test]
-async fn a_session_that_was_exported_purged_and_imported_reads_as_before_byte_for_byte() {
+async fn exported_purged_imported_session_reads_byte_for_byte() {
     let environment =
         [("PURGE_RECHECK_SECONDS", "1")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let sweep = Some(Duration::from_secs(1));
@@ -247,7 +247,7 @@ async fn what_can_not_be_imported_is_refused_by_name_and_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn an_import_that_broke_off_shows_nothing_and_goes_on_when_it_is_sent_again() {
+async fn interrupted_import_is_invisible_and_resumes_when_resent() {
     let system = System::start().await;
     let op = operator(&system, "acme");
     let turns = full(&system, "acme").await;

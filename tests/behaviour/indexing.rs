@@ -162,7 +162,7 @@ async fn a_folder_that_is_watched_is_indexed_again_when_it_changes() {
 }
 
 #[tokio::test]
-async fn an_index_outlasts_the_cloud_and_a_collection_of_another_length_says_what_to_do() {
+async fn index_survives_restart_and_wrong_dimensions_name_the_fix() {
     let (data, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write(folder.path(), &[("src/lease.rs", "fn renew_lease() {}\n")]);
     let here = data.path().join("cloud");

@@ -34,7 +34,7 @@ fn is_about(line: &Value, turn: &Value) {
 }
 
 #[tokio::test]
-async fn everything_that_a_turn_logs_is_found_by_the_name_that_its_client_gave_it() {
+async fn all_log_lines_of_a_turn_have_the_clients_correlation_id() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Say nothing of Xanadu [[script: status 400]]");
@@ -211,7 +211,7 @@ async fn at_the_finest_level_no_log_holds_a_body_a_prompt_or_a_token() {
 }
 
 #[tokio::test]
-async fn data_of_a_newer_version_is_an_error_of_its_own_and_logged_as_what_it_is() {
+async fn newer_data_is_a_distinct_error_and_logged() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");

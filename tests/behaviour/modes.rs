@@ -23,7 +23,7 @@ const WORKSPACE: [&str; 4] =
     ["workspace_read_file", "workspace_list_files", "workspace_search_text", "workspace_write_patch"];
 
 #[tokio::test]
-async fn section_3_1_a_new_session_starts_in_general_or_in_its_contexts_default_mode() {
+async fn section_3_1_new_session_starts_in_general_or_default_mode() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");
@@ -45,7 +45,7 @@ async fn section_3_1_a_new_session_starts_in_general_or_in_its_contexts_default_
 }
 
 #[tokio::test]
-async fn section_3_2_a_change_is_kept_on_the_session_with_all_members_of_its_history() {
+async fn section_3_2_change_is_stored_with_full_history_entry() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request =
@@ -79,7 +79,7 @@ async fn section_3_2_a_change_is_kept_on_the_session_with_all_members_of_its_his
 }
 
 #[tokio::test]
-async fn section_3_3_a_follow_up_has_the_sessions_mode_and_a_clients_own_is_refused_by_name() {
+async fn section_3_3_follow_up_uses_session_mode_and_refuses_client_mode() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request =
@@ -116,7 +116,7 @@ async fn sections_3_4_and_4_5_the_response_names_the_mode_the_turn_ended_in() {
 }
 
 #[tokio::test]
-async fn sections_4_2_to_4_4_tools_are_the_clients_then_the_modes_then_the_change_and_stay_for_the_turn() {
+async fn sections_4_2_to_4_4_tool_order_is_fixed_for_the_turn() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = change("ddr_authoring", false, "r");
@@ -133,7 +133,7 @@ async fn sections_4_2_to_4_4_tools_are_the_clients_then_the_modes_then_the_chang
 }
 
 #[tokio::test]
-async fn section_5_1_of_two_changes_the_last_successful_one_counts_and_the_user_is_warned() {
+async fn section_5_1_last_successful_change_wins_with_a_warning() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(&format!(
@@ -154,7 +154,7 @@ async fn section_5_1_of_two_changes_the_last_successful_one_counts_and_the_user_
 }
 
 #[tokio::test]
-async fn section_5_3_the_next_model_call_of_the_turn_has_the_new_mode_and_its_instructions() {
+async fn section_5_3_next_model_call_has_the_new_modes_instructions() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = change("ddr_authoring", false, "r");
@@ -200,7 +200,7 @@ async fn section_5_6_a_suggested_branch_is_surfaced_and_nothing_more() {
 }
 
 #[tokio::test]
-async fn section_4_3_a_modes_client_tools_stand_behind_the_contexts_and_a_client_runs_them() {
+async fn section_4_3_mode_client_tools_follow_the_contexts_tools() {
     let mut options = options();
     options.environment.insert("DIAGNOSTIC_TOOLS".to_owned(), "true".to_owned());
     let system = System::with(options).await;
@@ -260,7 +260,7 @@ async fn section_4_3_a_contexts_client_tool_goes_before_a_modes_of_that_name() {
 }
 
 #[tokio::test]
-async fn section_5_7_every_change_of_every_turn_is_in_the_history_which_is_read_page_by_page() {
+async fn section_5_7_history_has_every_change_and_is_paged() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let modes = ["ddr_authoring", "workflow_authoring"];

@@ -17,7 +17,7 @@ async fn says(client: &Client, turn: &Value) -> String {
 }
 
 #[tokio::test]
-async fn query_key_and_headers_reach_a_provider_as_it_was_declared_and_a_keyless_one_gets_no_key() {
+async fn query_key_and_headers_are_sent_as_declared() {
     let (azure, ollama) = (Beside::playing("azure").await, Beside::playing("ollama").await);
     let mut options = declaring(&json!([
         {"Name": "azure", "BaseUrl": format!("{}?api-version=preview", azure.base), "KeyHeader": "api-key",
@@ -58,7 +58,7 @@ async fn the_default_may_be_a_provider_with_a_name() {
 }
 
 #[tokio::test]
-async fn a_response_of_one_provider_is_never_gone_on_from_at_another_of_the_same_host() {
+async fn response_id_is_never_sent_to_another_provider_on_the_host() {
     let (one, two) = (Beside::playing("openai").await, Beside::playing("openai").await);
     let named =
         |name: &str, base: &str| json!({"Name": name, "BaseUrl": base, "KeySetting": "OPENAI_API_KEY"});
@@ -79,7 +79,7 @@ async fn a_response_of_one_provider_is_never_gone_on_from_at_another_of_the_same
 }
 
 #[tokio::test]
-async fn a_provider_that_is_not_declared_is_refused_where_the_context_is_written_and_by_name_in_a_turn() {
+async fn undeclared_provider_is_refused_on_write_and_named_in_a_turn() {
     let folder = tempfile::tempdir().unwrap();
     let on = |options: local::Options| local::Options {
         data: local::Data::Folder(folder.path().to_owned()),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client_tools::results;
 use crate::support::{Answer, Client, System, session_path, turn};
-use crate::upkeep::{edit, session_of};
+use crate::session_edits::{edit, session_of};
 
 const UNKNOWN: &str = "0123456789abcdef0123456789abcdef";
 const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
@@ -110,7 +110,7 @@ async fn foreign_hidden_purged_and_unknown_are_the_same_404_on_every_operation()
 }
 
 #[tokio::test]
-async fn a_turn_of_another_session_and_an_unknown_one_are_the_same_404_on_every_operation() {
+async fn hidden_and_unknown_turns_get_the_same_404_everywhere() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let (one, other) = (turn("one"), turn("other"));

@@ -186,7 +186,7 @@ async fn whoever_is_of_no_org_or_of_two_is_told_which_claim_is_missing() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_away_is_a_failure_that_passes_and_keys_that_were_fetched_count_on() {
+async fn provider_outage_is_temporary_and_cached_keys_still_verify() {
     let provider = Provider::start().await;
     *provider.published.is_away.lock().unwrap() = true;
     let system = trusting(&provider).await;

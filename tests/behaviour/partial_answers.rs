@@ -87,7 +87,7 @@ async fn forget_the_stream(system: &System) {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_shows_the_text_that_its_stream_had_told_before_and_after_its_finalization() {
+async fn cancelled_turn_shows_streamed_text_before_and_after_finalize() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     for is_folded in [false, true] {
@@ -147,7 +147,7 @@ async fn a_superseded_turn_shows_what_it_had_said_beside_its_calls() {
 }
 
 #[tokio::test]
-async fn a_turn_that_fails_shows_the_head_of_what_there_was_and_one_that_told_nothing_shows_none() {
+async fn failed_turn_shows_partial_answer_only_if_there_was_text() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let fails = turn("Look [[script: say \"Half an answer\"; cut after 6 events]]");

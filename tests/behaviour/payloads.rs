@@ -26,7 +26,7 @@ async fn fetched(link: &Answer) -> reqwest::Response {
 }
 
 #[tokio::test]
-async fn one_text_has_one_hash_for_the_model_the_answer_the_download_and_the_way_back() {
+async fn text_has_one_hash_in_model_answer_download_and_upload() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let text = format!("# Hi\r\n{}\r\nend", "x".repeat(600));
@@ -69,7 +69,7 @@ async fn one_text_has_one_hash_for_the_model_the_answer_the_download_and_the_way
 }
 
 #[tokio::test]
-async fn a_link_resolves_against_the_apis_base_and_its_file_comes_with_its_own_type_and_name() {
+async fn link_resolves_against_api_base_with_its_type_and_name() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let page = file("Übersicht 1.html", "text/html", "<script>alert(1)</script>");
@@ -206,7 +206,7 @@ async fn a_payload_comes_in_the_answer_itself_with_its_type_hash_size_and_name()
 }
 
 #[tokio::test]
-async fn an_answer_is_an_object_of_its_own_once_it_is_asked_for_by_a_link_inline_or_in_an_export() {
+async fn answer_object_is_created_on_first_link_inline_or_export() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let answers = async || {
@@ -241,7 +241,7 @@ async fn an_answer_is_an_object_of_its_own_once_it_is_asked_for_by_a_link_inline
 }
 
 #[tokio::test]
-async fn a_payload_that_is_too_large_for_an_answer_is_refused_by_name_and_read_by_its_link() {
+async fn payload_too_large_to_inline_is_refused_and_read_by_link() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
 use crate::support::{Answer, Client, System, options, session_path, turn, turn_in, turn_path};
-use crate::upkeep::{delete, edit, restore, session_of};
+use crate::session_edits::{delete, edit, restore, session_of};
 
 const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
 
@@ -24,7 +24,7 @@ async fn private(client: &Client, instruction: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_read_of_a_private_session_is_for_others_of_the_org_the_404_of_an_unknown_one() {
+async fn private_session_reads_are_404_for_other_org_members() {
     let system = System::start().await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
     let file = json!({
@@ -58,7 +58,7 @@ async fn every_read_of_a_private_session_is_for_others_of_the_org_the_404_of_an_
 }
 
 #[tokio::test]
-async fn every_write_to_a_private_session_is_for_others_of_the_org_a_404_that_tells_nothing() {
+async fn private_session_writes_are_404_for_other_org_members() {
     let system = System::start().await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
     let request = private(&ada, ASKS).await;

@@ -115,7 +115,7 @@ fn table(rows: &[(&str, [usize; 6])]) -> String {
 }
 
 #[tokio::test]
-async fn everything_works_with_every_provider_and_no_call_is_in_vain_after_the_first() {
+async fn every_feature_works_with_every_provider_without_extra_calls() {
     let mut rows = Vec::new();
     for provider in PROVIDERS {
         rows.push((provider, Talk::with(provider).await.row(provider).await));

@@ -128,7 +128,7 @@ async fn an_answer_that_ran_out_of_tokens_is_shown_with_a_warning() {
 }
 
 #[tokio::test]
-async fn an_answer_with_nothing_in_it_is_asked_for_once_more_and_then_fails_by_name() {
+async fn empty_reply_is_retried_once_then_fails_by_name() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let answer = ada.execute(&turn("[[script: quirk nothing]]")).await;

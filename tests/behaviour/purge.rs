@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Answer, Client, PATIENCE, System, id, is_chained, options, session_path, turn, turn_in, turn_path,
 };
-use crate::upkeep::{delete, edit, restore, session_of};
+use crate::session_edits::{delete, edit, restore, session_of};
 
 /// A system whose purges look once more soon.
 async fn system(more: &[(&str, &str)]) -> System {
@@ -133,7 +133,7 @@ async fn nothing_of_a_purged_session_is_left_but_what_keeps_it_from_coming_back(
 }
 
 #[tokio::test]
-async fn a_purged_session_is_to_every_read_as_one_that_never_was_and_its_id_takes_no_turns() {
+async fn purged_session_reads_as_unknown_and_takes_no_turns() {
     let system = system(&[]).await;
     let ada = system.client("acme", "ada");
     let request = turn("first words");
@@ -172,7 +172,7 @@ async fn a_purged_session_is_to_every_read_as_one_that_never_was_and_its_id_take
 }
 
 #[tokio::test]
-async fn a_deleted_session_is_purged_by_the_sweep_when_its_retention_is_over_unless_it_was_restored() {
+async fn sweep_purges_deleted_session_after_retention_unless_restored() {
     // Two seconds.
     let system = system(&[("SESSION_RETENTION_DAYS", "0.0000231")]).await;
     let ada = system.client("acme", "ada");
@@ -231,7 +231,7 @@ async fn purging_a_session_ends_the_turn_that_runs_in_it() {
 }
 
 #[tokio::test]
-async fn a_provider_that_removes_nothing_keeps_nothing_of_ours_from_going_and_is_told_to_operators() {
+async fn provider_without_deletion_does_not_block_purge_and_is_reported() {
     let system = system(&[("PURGE_RECHECK_SECONDS", "0.1")]).await;
     let (ada, op) = (system.client("acme", "ada"), operator(&system));
     let request = turn("first words");
@@ -276,7 +276,7 @@ async fn fork(client: &Client, of: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_fork_of_a_purged_session_goes_on_with_its_own_turns_and_without_what_is_gone() {
+async fn fork_survives_purged_parent() {
     let system = system(&[]).await;
     let ada = system.client("acme", "ada");
     let mut first = turn("The origin's secret");

@@ -42,7 +42,7 @@ pub fn told(exchanges: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_rerun_is_a_new_turn_that_asks_the_same_and_leaves_the_old_one_as_it_was() {
+async fn rerun_is_a_new_turn_and_leaves_the_original_unchanged() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let turns = talk(&ada, of_s).await;
@@ -67,7 +67,7 @@ fn before_request(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_rerun_goes_on_from_what_the_old_turn_went_on_from_and_the_session_goes_on_from_the_rerun() {
+async fn rerun_continues_from_original_parent_and_becomes_latest() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let turns = talk(&ada, of_s).await;
@@ -89,7 +89,7 @@ async fn a_rerun_goes_on_from_what_the_old_turn_went_on_from_and_the_session_goe
 }
 
 #[tokio::test]
-async fn a_rerun_of_a_local_conversation_is_told_what_came_before_the_old_turn_and_no_more() {
+async fn rerun_of_local_conversation_gets_only_earlier_history() {
     let system = System::start().await;
     system.put_context(json!({"Chain": "local"})).await;
     let ada = system.client("acme", "ada");
@@ -116,7 +116,7 @@ async fn after_a_rerun_that_failed_the_session_goes_on_as_if_it_had_not_been() {
 }
 
 #[tokio::test]
-async fn the_same_rerun_again_is_a_replay_and_another_one_under_its_id_a_conflict() {
+async fn repeated_rerun_is_replayed_and_a_different_one_conflicts() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let turns = talk(&ada, of_s).await;
@@ -139,7 +139,7 @@ async fn the_same_rerun_again_is_a_replay_and_another_one_under_its_id_a_conflic
 }
 
 #[tokio::test]
-async fn a_rerun_is_answered_by_another_model_or_in_another_mode_where_it_asks_for_one() {
+async fn rerun_honors_requested_model_or_mode() {
     let system = System::start().await;
     system.put_context(json!({"ModelName": "one", "Fallbacks": [{"ModelName": "two"}]})).await;
     let ada = system.client("acme", "ada");
@@ -162,7 +162,7 @@ async fn a_rerun_is_answered_by_another_model_or_in_another_mode_where_it_asks_f
 }
 
 #[tokio::test]
-async fn a_rerun_that_is_asked_for_wrongly_is_refused_by_member_rule_and_fix_and_leaves_no_trace() {
+async fn invalid_rerun_is_refused_by_name_without_a_trace() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn(ONE);
@@ -214,7 +214,7 @@ async fn a_rerun_can_be_streamed() {
 }
 
 #[tokio::test]
-async fn a_rerun_whose_function_dies_is_taken_over_and_goes_on_from_where_it_began() {
+async fn crashed_rerun_is_taken_over_from_its_original_parent() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let turns = talk(&ada, of_s).await;

@@ -5,7 +5,7 @@ use local::{Function, Options};
 use serde_json::{Value, json};
 
 use crate::support::{Client, System, in_context, options, session_path, turn};
-use crate::upkeep::{delete, restore};
+use crate::session_edits::{delete, restore};
 
 async fn system(of_orgs: &str) -> System {
     let set = [("SESSION_RETENTION_DAYS", "5"), ("SESSION_RETENTION_DAYS_OVERRIDES", of_orgs)];

@@ -8,8 +8,8 @@ use storage::Table;
 use crate::{
     scale::{fill, fill_session},
     support::{Client, System, turn, turn_in},
-    units::Meter,
-    upkeep::{delete, edit, session_of},
+    capacity::Meter,
+    session_edits::{delete, edit, session_of},
 };
 
 pub fn asking(words: &str) -> String {
@@ -46,7 +46,7 @@ fn marked(one: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn sessions_are_found_by_words_of_their_names_instructions_and_answers_newest_activity_first() {
+async fn search_finds_names_instructions_and_answers_newest_first() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let (older, newer) = (turn("Über den Café-Automaten"), turn("Count [[script: words 12]]"));
@@ -107,7 +107,7 @@ async fn nobody_finds_what_is_private_to_others_or_deleted_or_of_another_org() {
 }
 
 #[tokio::test]
-async fn a_search_for_nothing_or_too_much_is_refused_by_name_and_a_token_is_good_for_its_search_alone() {
+async fn invalid_query_is_refused_and_token_is_bound_to_its_search() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let (long, many) = ("x".repeat(257), "a b c d e f g h i");
@@ -151,7 +151,7 @@ async fn pages(client: &Client, meter: &Meter, words: &str) -> Vec<(usize, f64)>
 }
 
 #[tokio::test]
-async fn a_call_looks_at_a_hundred_sessions_and_five_hundred_turns_at_its_cost_and_the_next_goes_on() {
+async fn call_scans_bounded_sessions_and_turns_and_next_continues() {
     let (meter, system) = Meter::system().await;
     fill(&system, "many", 130).await;
     let of_sessions = pages(&system.client("many", "ada"), &meter, "nowhere").await;

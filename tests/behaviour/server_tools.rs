@@ -3,7 +3,7 @@
 use crate::support::{System, options, said, tools, turn};
 
 #[tokio::test]
-async fn three_rounds_with_parallel_calls_one_failing_and_one_timing_out_end_in_one_answer() {
+async fn three_rounds_with_failed_and_timed_out_calls_give_one_answer() {
     let mut options = options();
     options.environment.insert("DIAGNOSTIC_TOOLS".to_owned(), "true".to_owned());
     let system = System::with(options).await;

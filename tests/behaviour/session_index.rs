@@ -19,8 +19,8 @@ use crate::{
     scale::fill_session,
     search::{asking, ended, ids},
     support::{Client, PATIENCE, System, options, session_path, set, turn},
-    units::Meter,
-    upkeep::{delete, edit, session_of},
+    capacity::Meter,
+    session_edits::{delete, edit, session_of},
 };
 
 /// The collection that the local cloud keeps the index in.
@@ -70,7 +70,7 @@ async fn pages(client: &Client, path: &str, id: &str) -> (Vec<String>, Vec<usize
 }
 
 #[tokio::test]
-async fn what_a_call_does_not_come_to_one_by_one_the_index_finds_at_once_newest_first_and_paged() {
+async fn index_finds_sessions_beyond_a_scan_newest_first_and_paged() {
     let (meter, system) = Meter::system().await;
     system.indexed("sources", 3, &[]).await;
     let table = Table::new(system.cloud.dynamodb().clone(), system.cloud.table().to_owned());
@@ -97,7 +97,7 @@ async fn what_a_call_does_not_come_to_one_by_one_the_index_finds_at_once_newest_
 }
 
 #[tokio::test]
-async fn sessions_that_took_turns_or_were_renamed_forked_or_imported_are_found_by_the_index() {
+async fn index_finds_new_renamed_forked_and_imported_sessions() {
     let system = indexing(options()).await;
     let (ada, op) = (system.client("acme", "ada"), operator(&system, "acme"));
     let first = turn("Where the heron nests [[script: say \"By the old weir.\"]]");
@@ -124,7 +124,7 @@ async fn sessions_that_took_turns_or_were_renamed_forked_or_imported_are_found_b
 }
 
 #[tokio::test]
-async fn whatever_the_index_names_nobody_finds_what_is_private_deleted_purged_or_of_another_org() {
+async fn index_never_reveals_private_deleted_purged_or_foreign_sessions() {
     let system = indexing(options()).await;
     let (ada, bob, eve) =
         (system.client("acme", "ada"), system.client("acme", "bob"), system.client("rival", "eve"));
@@ -187,7 +187,7 @@ async fn a_purged_session_has_no_point_left_and_its_report_says_so() {
 }
 
 #[tokio::test]
-async fn where_the_index_is_down_turns_end_as_ever_and_a_search_goes_one_by_one_with_a_warning() {
+async fn index_outage_leaves_turns_working_and_search_scans_with_warning() {
     let system = System::with(set(options(), &[("QDRANT_URL", "http://127.0.0.1:1")])).await;
     let ada = system.client("acme", "ada");
     let (first, second) = (turn("a heron by the water"), turn("an egret by the water"));

@@ -43,7 +43,7 @@ async fn sessions_are_listed_by_newest_activity_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_users_list_holds_the_sessions_that_user_takes_part_in_by_that_users_own_last_turn() {
+async fn user_list_orders_participated_sessions_by_own_last_turn() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let (one, two) = (turn("one"), turn("two"));
@@ -120,7 +120,7 @@ async fn a_query_that_a_path_does_not_take_is_refused_by_name_on_every_route() {
 }
 
 #[tokio::test]
-async fn a_token_is_good_for_its_caller_and_its_list_alone_and_for_no_change_of_it() {
+async fn page_token_is_bound_to_caller_and_list() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn("hello");

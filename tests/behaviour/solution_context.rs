@@ -18,7 +18,7 @@ async fn talk(client: &Client, instruction: &str, solution: Option<&str>) -> Val
 }
 
 #[tokio::test]
-async fn it_is_told_when_it_is_set_replaced_or_removed_and_not_again_while_it_stays() {
+async fn solution_context_is_sent_only_when_it_changes() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     talk(&ada, "one", Some("A Rust workspace.")).await;

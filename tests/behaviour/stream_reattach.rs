@@ -57,7 +57,7 @@ async fn read_in_pieces(
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_after_any_event_is_taken_up_without_loss_or_repeat() {
+async fn stream_broken_after_any_event_resumes_without_loss_or_repeat() {
     let system = System::with(Options { concurrency: 64, ..options() }).await;
     let ada = system.client("acme", "ada");
     let base = std::env::var("STREAM_SEED").ok().and_then(|seed| seed.parse().ok());
@@ -113,7 +113,7 @@ async fn other_connections_read_along_while_the_turn_runs() {
 }
 
 #[tokio::test]
-async fn a_finished_turn_has_its_stream_still_and_whoever_may_not_see_it_finds_nothing() {
+async fn finished_turn_still_has_its_stream_and_hides_it_from_others() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Write [[script: words 20]]");
@@ -222,7 +222,7 @@ async fn end_from_outside(system: &System, ada: &Client, request: &Value, reason
 }
 
 #[tokio::test]
-async fn a_stream_that_awaited_tool_results_tells_the_end_of_its_turn_after_the_continuation() {
+async fn stream_awaiting_tools_reports_turn_end_after_continuation() {
     let mut options = options();
     options.environment.insert("TOOL_WAIT_SECONDS".to_owned(), "0.3".to_owned());
     let system = System::with(options).await;

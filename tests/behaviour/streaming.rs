@@ -21,7 +21,7 @@ fn with(environment: &[(&str, &str)]) -> Options {
 }
 
 #[tokio::test]
-async fn deltas_arrive_while_the_model_writes_and_the_result_is_what_a_call_without_streaming_gets() {
+async fn deltas_arrive_live_and_result_equals_unstreamed_response() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     // The model stops in the middle, so that whatever arrives before the cancel arrived while it wrote.
@@ -165,7 +165,7 @@ async fn a_streams_result_says_when_to_try_again() {
 }
 
 #[tokio::test]
-async fn a_link_is_shown_when_its_file_can_be_read_and_works_on_after_its_text_was_taken_back() {
+async fn link_appears_once_readable_and_works_after_reset() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let base64 = "QUJD".repeat(300);
@@ -375,7 +375,7 @@ async fn who_asks_for_plain_text_and_for_a_stream_gets_the_stream() {
 }
 
 #[tokio::test]
-async fn a_long_answer_in_small_pieces_keeps_a_short_lease_and_costs_one_model_call() {
+async fn long_answer_in_small_deltas_keeps_lease_with_one_model_call() {
     let system = System::measured(Options { lease: Some(Duration::from_secs(5)), ..options() }).await;
     let ada = system.client("acme", "ada");
     // 400 KB in deltas of four characters, and 3 MB in deltas of four thousand.

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{System, session_path, turn, turn_path};
 
 #[tokio::test]
-async fn the_same_ids_under_another_org_are_another_session_and_a_foreign_one_is_not_found() {
+async fn same_ids_in_another_org_are_separate_and_foreign_is_404() {
     let system = System::start().await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
     let request = turn("our secret");
@@ -43,7 +43,7 @@ async fn the_same_ids_under_another_org_are_another_session_and_a_foreign_one_is
 }
 
 #[tokio::test]
-async fn a_foreign_turn_is_neither_run_again_nor_forked_from_and_looks_like_an_unknown_one() {
+async fn foreign_turn_cannot_be_rerun_or_forked_and_looks_unknown() {
     let system = System::start().await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
     let request = turn("our secret");
@@ -72,7 +72,7 @@ async fn an_org_whose_name_holds_separators_stays_in_its_own_partition() {
 }
 
 #[tokio::test]
-async fn an_identity_that_no_key_can_hold_is_refused_by_its_claim_and_leaves_no_trace() {
+async fn identity_too_long_for_a_key_is_refused_by_claim() {
     let system = System::start().await;
     let long = "/".repeat(100);
     for (org, user, claim) in [

@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn every_mutation_of_the_right_results_is_refused_and_the_right_ones_still_work() {
+async fn mutated_results_are_refused_and_the_right_ones_still_work() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(

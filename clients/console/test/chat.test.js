@@ -1,4 +1,4 @@
-/** The chat of the console in headless Chromium, and what may go wrong on the way. */
+/** Browser tests of the console's chat page, failures included. */
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -7,30 +7,30 @@ import { skip as noBrowser } from '../../javascript/test/chromium.js'
 import { Cloud, skip as noCloud } from '../../javascript/test/cloud.js'
 import { proxy } from '../../javascript/test/proxy.js'
 import { script, MockModel } from '../../javascript/src/testing.js'
-import { Console, idle, newest } from './pages.js'
+import { ConsolePage, isIdle, newestTurn } from './pages.js'
 
 /** @type {Cloud} */
 let cloud
-/** @type {Console} */
-let shown
+/** @type {ConsolePage} */
+let ui
 
 const words = (/** @type {number} */ count) => Array.from({ length: count }, (_, n) => `word${n + 1}`).join(' ')
-const answer = `${newest}?.querySelector('.answer').textContent`
+const answer = `${newestTurn}?.querySelector('.answer').textContent`
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-suite('the chat of the console', { skip: noCloud || noBrowser }, () => {
+suite('chat page', { skip: noCloud || noBrowser }, () => {
   before(async () => {
-    ;[cloud, shown] = await Promise.all([Cloud.start(), Console.open()])
+    ;[cloud, ui] = await Promise.all([Cloud.start(), ConsolePage.open()])
   })
   after(async () => {
-    await Promise.all([shown?.end(), cloud?.end()])
+    await Promise.all([ui?.end(), cloud?.end()])
   })
 
-  test('a chat begins without typing a token, runs a tool round, and shows Markdown that is no markup', async () => {
-    const { page } = shown
-    await shown.visit(cloud.api)
+  test('chat without entered token runs tool round and renders safe Markdown', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
     assert.match(await page.run(`document.getElementById('who').textContent`), /ada · acme/)
-    await shown.say(
+    await ui.send(
       script()
         .say('Looking.')
         .call('workspace_read_file', { path: 'a.txt' })
@@ -39,118 +39,118 @@ suite('the chat of the console', { skip: noCloud || noBrowser }, () => {
         .echo(),
     )
     await page.until(`document.querySelectorAll('.tool').length === 2`)
-    assert.equal(await page.run(`document.activeElement.textContent`), 'Run', 'the first card has the focus')
-    await shown.press('Run')
+    assert.equal(await page.run(`document.activeElement.textContent`), 'Run', 'the first card is focused')
+    await ui.press('Run')
     await page.until(
-      `document.querySelector('.tool [role=status]').textContent.includes('did not come with this conversation')`,
+      `document.querySelector('.tool [role=status]').textContent.includes('is not attached to this conversation')`,
     )
     await page.until(`!!document.querySelectorAll('.tool')[1].querySelector('[role=alert]')`)
     await page.run(`document.querySelector('.tool textarea').value = '{"text":"by hand"}'`)
-    await shown.press('Send result', '.tool')
+    await ui.press('Send result', '.tool')
     await page.run(`document.querySelectorAll('.tool')[1].querySelector('textarea').value = 'Not today.'`)
     await page.run(
-      `[...document.querySelectorAll('.tool')[1].querySelectorAll('button')].find((one) => one.textContent === 'Refuse').click()`,
+      `[...document.querySelectorAll('.tool')[1].querySelectorAll('button')].find((element) => element.textContent === 'Refuse').click()`,
     )
     await page.until(`${answer}.includes('by hand') && ${answer}.includes('Not today.')`)
-    assert.deepEqual(await page.run(`[...document.querySelectorAll('.aside')].map((one) => one.textContent)`), ['Looking.'])
-    await shown.say(
+    assert.deepEqual(await page.run(`[...document.querySelectorAll('.interim')].map((element) => element.textContent)`), ['Looking.'])
+    await ui.send(
       script().say(
         '# Title\n\n**Bold** <b>no markup</b> [link](https://example.com) [none](javascript:alert(1))\n\n```js\nlet a\n```',
       ),
     )
-    await page.until(`${newest}.querySelector('.answer pre')?.textContent === 'let a'`)
-    const seen = await page.run(`(() => {
-      const answer = ${newest}.querySelector('.answer')
+    await page.until(`${newestTurn}.querySelector('.answer pre')?.textContent === 'let a'`)
+    const rendered = await page.run(`(() => {
+      const answer = ${newestTurn}.querySelector('.answer')
       return [answer.querySelector('h2').textContent, answer.querySelector('strong').textContent, answer.querySelector('b'), [...answer.querySelectorAll('a')].map((a) => a.href + ' ' + a.rel)]
     })()`)
-    assert.deepEqual(seen, ['Title', 'Bold', null, ['https://example.com/ noopener noreferrer']])
-    assert.deepEqual(page.complaints, [])
+    assert.deepEqual(rendered, ['Title', 'Bold', null, ['https://example.com/ noopener noreferrer']])
+    assert.deepEqual(page.errors, [])
   })
 
-  test('an answer whose connection is cut goes on and is whole', async () => {
-    const { page } = shown
-    const between = await proxy(cloud.api, () => undefined)
-    await shown.visit(between.url)
-    await shown.say(script().pace(10).words(300))
+  test('answer over cut connection is complete', async () => {
+    const { page } = ui
+    const flakyProxy = await proxy(cloud.api, () => undefined)
+    await ui.visit(flakyProxy.url)
+    await ui.send(script().pace(10).words(300))
     for (const word of ['word40', 'word120']) {
       await page.until(`${answer}?.includes('${word} ')`)
-      between.breakAll()
+      flakyProxy.breakAll()
     }
-    await page.until(`${answer} === ${JSON.stringify(words(300))} && ${idle}`)
-    between.end()
+    await page.until(`${answer} === ${JSON.stringify(words(300))} && ${isIdle}`)
+    flakyProxy.end()
   })
 
-  test('a reload in the middle of an answer shows the rest, and Stop ends it', async () => {
-    const { page } = shown
-    await shown.visit(cloud.api)
-    await shown.say(script().say('First.'))
-    await page.until(`${answer} === 'First.' && ${idle}`)
-    await shown.say(script().pace(20).words(600))
+  test('reload during answer resumes it, and Stop ends it', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await ui.send(script().say('First.'))
+    await page.until(`${answer} === 'First.' && ${isIdle}`)
+    await ui.send(script().pace(20).words(600))
     await page.until(`${answer}?.startsWith('word1 word2 ')`)
     await page.reload()
     await page.until(`${answer}?.startsWith('word1 word2 ')`)
     assert.equal(await page.run(`document.querySelector('.turn .answer').textContent`), 'First.')
-    await shown.press('Stop')
-    await page.until(`${newest}.textContent.includes('Stopped.') && ${idle}`)
+    await ui.press('Stop')
+    await page.until(`${newestTurn}.textContent.includes('Stopped.') && ${isIdle}`)
     await page.run(`window.isOld = true`)
-    await shown.say(script().say('Next.'))
+    await ui.send(script().say('Next.'))
     await page.until(`${answer} === 'Next.'`)
   })
 
-  test('who goes to another page in the middle of an answer finds it again', async () => {
-    const { page } = shown
-    await shown.visit(cloud.api)
-    await shown.say(script().pace(10).words(400))
+  test('answer is found again after visiting another page', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await ui.send(script().pace(10).words(400))
     await page.until(`${answer}?.startsWith('word1 word2 ')`)
     const hash = await page.run('location.hash')
     await page.run(`location.hash = '#/sessions'`)
     await page.until(`!!document.querySelector('.filters')`)
     await page.run(`location.hash = ${JSON.stringify(hash)}`)
-    await page.until(`${answer} === ${JSON.stringify(words(400))} && ${idle}`)
-    // Its end is in sight.
+    await page.until(`${answer} === ${JSON.stringify(words(400))} && ${isIdle}`)
+    // The end of the answer is visible.
     await page.until('innerHeight + scrollY >= document.documentElement.scrollHeight - 2')
-    assert.deepEqual(page.complaints, [])
+    assert.deepEqual(page.errors, [])
   })
 
-  test('a reload while a tool is waited for shows the call again', async () => {
-    const { page } = shown
-    await shown.visit(cloud.api)
-    await shown.say(script().call('workspace_read_file', { path: 'x' }).afterTools().say('Done.'))
+  test('reload during pending tool call shows the call again', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await ui.send(script().call('workspace_read_file', { path: 'x' }).afterTools().say('Done.'))
     await page.until(`document.querySelectorAll('.tool').length === 1`)
     await page.reload()
     await page.until(`document.querySelectorAll('.tool').length === 1`)
-    await shown.press('Refuse')
-    await page.until(`${answer} === 'Done.' && ${idle}`)
+    await ui.press('Refuse')
+    await page.until(`${answer} === 'Done.' && ${isIdle}`)
   })
 
-  test('an image that is pasted and a file that is dropped reach the model', async () => {
-    const { page } = shown
-    await shown.visit(cloud.api)
+  test('pasted image and dropped file reach the model', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
     await page.run(`(() => {
       const bytes = Uint8Array.from(atob('${PIXEL}'), (c) => c.charCodeAt(0))
-      const held = (file) => { const data = new DataTransfer(); data.items.add(file); return data }
+      const transfer = (file) => { const data = new DataTransfer(); data.items.add(file); return data }
       const field = document.querySelector('.composer textarea')
-      const image = held(new File([bytes], 'shot.png', { type: 'image/png' }))
+      const image = transfer(new File([bytes], 'shot.png', { type: 'image/png' }))
       field.dispatchEvent(new ClipboardEvent('paste', { clipboardData: image, bubbles: true, cancelable: true }))
-      const notes = held(new File(['remember the milk'], 'notes.txt', { type: 'text/plain' }))
+      const notes = transfer(new File(['remember the milk'], 'notes.txt', { type: 'text/plain' }))
       document.querySelector('.chat').dispatchEvent(new DragEvent('drop', { dataTransfer: notes, bubbles: true, cancelable: true }))
     })()`)
-    const chips = `[...document.querySelectorAll('.composer .chips li')].map((one) => one.firstChild.textContent)`
+    const chips = `[...document.querySelectorAll('.composer .chips li')].map((element) => element.firstChild.textContent)`
     assert.deepEqual(await page.run(chips), ['shot.png', 'notes.txt'])
-    await shown.say(script().call('workspace_read_file', { path: 'notes.txt' }).afterTools().say('Seen.'))
-    await shown.press('Run')
+    await ui.send(script().call('workspace_read_file', { path: 'notes.txt' }).afterTools().say('Seen.'))
+    await ui.press('Run')
     await page.until(`document.querySelector('.tool textarea').value.includes('remember the milk')`)
-    await shown.press('Send result')
+    await ui.press('Send result')
     await page.until(`${answer} === 'Seen.'`)
-    const { requests } = await new MockModel(cloud.model).asked()
+    const { requests } = await new MockModel(cloud.model).requests()
     const sent = JSON.stringify(requests.at(-2)?.body)
     assert.ok(sent.includes(`data:image/png;base64,${PIXEL}`) && sent.includes('remember the milk'))
     assert.deepEqual(await page.run(chips), [])
   })
 
-  test('the files that came along are listed and searched, and a patch changes the copy of the page', async () => {
-    const { page } = shown
-    await shown.visit(cloud.api)
+  test('attached files are listed, searched and patched in the page', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
     await page.run(`(() => {
       const data = new DataTransfer()
       data.items.add(new File(['milk\\nbread\\n'], 'list.txt', { type: 'text/plain' }))
@@ -158,7 +158,7 @@ suite('the chat of the console', { skip: noCloud || noBrowser }, () => {
       document.querySelector('.chat').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }))
     })()`)
     const patch = '--- a/list.txt\n+++ b/list.txt\n@@ -1,2 +1,2 @@\n milk\n-bread\n+butter\n'
-    await shown.say(
+    await ui.send(
       script()
         .call('workspace_list_files', { path: '' })
         .call('workspace_search_text', { pattern: '(?i)^bread', path: '' })
@@ -172,7 +172,7 @@ suite('the chat of the console', { skip: noCloud || noBrowser }, () => {
     const run = async (/** @type {number} */ at, /** @type {string} */ verb = 'Run') => {
       await page.until(`!!${card(at)}`)
       const press = (/** @type {string} */ label) =>
-        page.run(`[...${card(at)}.querySelectorAll('button')].find((one) => one.textContent === '${label}').click()`)
+        page.run(`[...${card(at)}.querySelectorAll('button')].find((element) => element.textContent === '${label}').click()`)
       await press(verb)
       await page.until(`${card(at)}.querySelector('textarea').value !== ''`)
       const result = JSON.parse(await page.run(`${card(at)}.querySelector('textarea').value`))
@@ -189,28 +189,28 @@ suite('the chat of the console', { skip: noCloud || noBrowser }, () => {
     })
     await page.until(`${card(2)}.querySelector('ins')?.textContent === '+ butter\\n'`)
     assert.equal(await page.run(`${card(2)}.querySelector('del').textContent`), '- bread\n')
-    assert.deepEqual(await shown.violations(), [])
-    const saved = `(window.saved ??= (() => {
-      const made = []
-      const make = URL.createObjectURL
-      URL.createObjectURL = (blob) => { made.push(blob); return make.call(URL, blob) }
-      return made
+    assert.deepEqual(await ui.violations(), [])
+    const captureBlobs = `(window.captureBlobs ??= (() => {
+      const blobs = []
+      const createObjectURL = URL.createObjectURL
+      URL.createObjectURL = (blob) => { blobs.push(blob); return createObjectURL.call(URL, blob) }
+      return blobs
     })())`
-    await page.run(saved)
+    await page.run(captureBlobs)
     assert.deepEqual(await run(2, 'Apply'), { applied: true })
-    await shown.press('Download list.txt')
-    assert.equal(await page.run(`window.saved.at(-1).text()`), 'milk\nbutter\n')
+    await ui.press('Download list.txt')
+    assert.equal(await page.run(`window.captureBlobs.at(-1).text()`), 'milk\nbutter\n')
     assert.deepEqual(await run(3), { text: 'milk\nbutter\n' })
-    await page.until(`${answer} === 'Bought.' && ${idle}`)
+    await page.until(`${answer} === 'Bought.' && ${isIdle}`)
   })
 
-  test('an answer that broke off shows what there was of it after a reload', async () => {
-    const { page } = shown
-    await shown.visit(cloud.api)
-    await shown.say(script().say('Half an answer that breaks off.').cut(6))
-    await page.until(`${newest}.querySelector('.failure')?.textContent && ${idle}`)
+  test('truncated answer shows its partial text after reload', async () => {
+    const { page } = ui
+    await ui.visit(cloud.api)
+    await ui.send(script().say('Half an answer that breaks off.').cut(6))
+    await page.until(`${newestTurn}.querySelector('.error')?.textContent && ${isIdle}`)
     await page.reload()
     await page.until(`${answer}?.startsWith('Half')`)
-    assert.ok(await page.run(`!!${newest}.querySelector('.failure')`))
+    assert.ok(await page.run(`!!${newestTurn}.querySelector('.error')`))
   })
 })

@@ -1,31 +1,31 @@
-/** Markdown of a model is not trusted: whatever it says, values of a few kinds come of it, and no link but an honest one. */
+/** Markdown parser: untrusted text yields only known node types and safe links. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { seeded } from '../../javascript/test/proxy.js'
-import { compare } from '../compare.js'
-import { address } from '../markdown-inline.js'
+import { diffLines } from '../diff.js'
+import { safeUrl } from '../markdown-inline.js'
 import { parse } from '../markdown-blocks.js'
 
 /** @param {string} text */
 const first = (text) => parse(text)[0]
-const words = (/** @type {string} */ text) => ({ type: 'text', text })
+const textNode = (/** @type {string} */ text) => ({ type: 'text', text })
 
-test('answers are read as they are meant', () => {
+test('parser reads common Markdown of answers', () => {
   assert.deepEqual(first('# A *title* #'), {
     type: 'heading',
     level: 1,
-    children: [words('A '), { type: 'emphasis', children: [words('title')] }],
+    children: [textNode('A '), { type: 'emphasis', children: [textNode('title')] }],
   })
   assert.deepEqual(first('```rust\nfn x() {}\n```'), { type: 'code', language: 'rust', text: 'fn x() {}' })
   assert.deepEqual(first('```\nstill being writ'), { type: 'code', language: '', text: 'still being writ' })
   assert.deepEqual(first('a **b `c*d`** snake_case_name'), {
     type: 'paragraph',
     children: [
-      words('a '),
-      { type: 'strong', children: [words('b '), { type: 'code', text: 'c*d' }] },
-      words(' snake_case_name'),
+      textNode('a '),
+      { type: 'strong', children: [textNode('b '), { type: 'code', text: 'c*d' }] },
+      textNode(' snake_case_name'),
     ],
   })
   assert.deepEqual(first('- a\n  - b\n- c'), {
@@ -33,29 +33,29 @@ test('answers are read as they are meant', () => {
     start: undefined,
     items: [
       [
-        { type: 'paragraph', children: [words('a')] },
-        { type: 'list', start: undefined, items: [[{ type: 'paragraph', children: [words('b')] }]] },
+        { type: 'paragraph', children: [textNode('a')] },
+        { type: 'list', start: undefined, items: [[{ type: 'paragraph', children: [textNode('b')] }]] },
       ],
-      [{ type: 'paragraph', children: [words('c')] }],
+      [{ type: 'paragraph', children: [textNode('c')] }],
     ],
   })
   assert.deepEqual(first('| a | b |\n|---|--:|\n| 1 |'), {
     type: 'table',
-    head: [[words('a')], [words('b')]],
-    rows: [[[words('1')], []]],
+    head: [[textNode('a')], [textNode('b')]],
+    rows: [[[textNode('1')], []]],
   })
-  assert.deepEqual(first('> q\n> r'), { type: 'quote', children: [{ type: 'paragraph', children: [words('q\nr')] }] })
+  assert.deepEqual(first('> q\n> r'), { type: 'quote', children: [{ type: 'paragraph', children: [textNode('q\nr')] }] })
   assert.deepEqual(first('see https://a.b/c.'), {
     type: 'paragraph',
-    children: [words('see '), { type: 'link', href: 'https://a.b/c', children: [words('https://a.b/c')] }, words('.')],
+    children: [textNode('see '), { type: 'link', href: 'https://a.b/c', children: [textNode('https://a.b/c')] }, textNode('.')],
   })
   const numbered = first('3. x\n4. y')
   assert.equal(numbered?.type === 'list' && numbered.start, 3)
 })
 
-test('a link leads to http, https or mailto, or is a text', () => {
-  for (const target of ['https://a.b/', 'http://a.b/', 'mailto:a@b.c', ' HTTPS://A.B/ ']) assert.ok(address(target), target)
-  const others = [
+test('only http, https and mailto URLs become links', () => {
+  for (const target of ['https://a.b/', 'http://a.b/', 'mailto:a@b.c', ' HTTPS://A.B/ ']) assert.ok(safeUrl(target), target)
+  const unsafe = [
     'javascript:alert(1)',
     'JaVaScRiPt:alert(1)',
     'java\nscript:alert(1)',
@@ -63,7 +63,7 @@ test('a link leads to http, https or mailto, or is a text', () => {
     'data:text/html,<script>',
   ]
   for (const target of [
-    ...others,
+    ...unsafe,
     'vbscript:x',
     'file:///etc/passwd',
     'blob:https://a.b/c',
@@ -73,16 +73,16 @@ test('a link leads to http, https or mailto, or is a text', () => {
     '',
     'https://',
   ]) {
-    assert.equal(address(target), undefined, target)
+    assert.equal(safeUrl(target), undefined, target)
     assert.ok(!JSON.stringify(parse(`[text](${target})`)).includes('"link"'), target)
   }
   assert.deepEqual(first('<img src=x onerror=alert(1)><script>alert(1)</script>'), {
     type: 'paragraph',
-    children: [words('<img src=x onerror=alert(1)><script>alert(1)</script>')],
+    children: [textNode('<img src=x onerror=alert(1)><script>alert(1)</script>')],
   })
   assert.deepEqual(first('![a picture](https://a.b/x.png)'), {
     type: 'paragraph',
-    children: [{ type: 'link', href: 'https://a.b/x.png', children: [words('a picture')] }],
+    children: [{ type: 'link', href: 'https://a.b/x.png', children: [textNode('a picture')] }],
   })
 })
 
@@ -135,7 +135,7 @@ const PIECES = [
   "'",
   '=',
 ]
-const KINDS = [
+const TYPES = [
   'paragraph',
   'heading',
   'code',
@@ -152,31 +152,31 @@ const KINDS = [
 ]
 
 /**
- * Every value within a value.
+ * Yields all objects within a value.
  * @param {any} value
  * @returns {Generator<any>}
  */
-function* within(value) {
+function* nestedObjects(value) {
   if (typeof value !== 'object' || value === null) return
   if (!Array.isArray(value)) yield value
-  for (const inner of Object.values(value)) yield* within(inner)
+  for (const inner of Object.values(value)) yield* nestedObjects(inner)
 }
 
-test('nothing but the known kinds comes out of 4,000 texts, and no other link', () => {
+test('4,000 random texts yield only known node types and safe links', () => {
   const random = seeded(7)
   for (let seed = 0; seed < 4_000; seed++) {
     const text = Array.from(
       { length: 1 + Math.floor(random() * 40) },
       () => PIECES[Math.floor(random() * PIECES.length)],
     ).join('')
-    for (const { type, href } of within(parse(text))) {
-      assert.ok(KINDS.includes(type), `${type} of ${JSON.stringify(text)}`)
+    for (const { type, href } of nestedObjects(parse(text))) {
+      assert.ok(TYPES.includes(type), `${type} of ${JSON.stringify(text)}`)
       assert.ok(type !== 'link' || /^(https?:\/\/|mailto:)/.test(href), `${href} of ${JSON.stringify(text)}`)
     }
   }
 })
 
-test('depth and length are bounded', () => {
+test('parser bounds nesting depth and text length', () => {
   for (const piece of ['> ', '- ', '*', '**a', '[', '![x](', '`', '_a ', '1. ', '[a](b', '|a']) {
     let deepest = 0
     const depth = (/** @type {any} */ value, /** @type {number} */ at) => {
@@ -192,10 +192,10 @@ test('depth and length are bounded', () => {
   )
 })
 
-test('what differs between two texts is told line by line', () => {
-  const told = compare('a\nb\nc\nd', 'a\nx\nc\nd\ne').map(({ kind, text }) => `${kind} ${text}`)
-  assert.deepEqual(told, ['same a', 'gone b', 'new x', 'same c', 'same d', 'new e'])
+test('diff of two texts is by line', () => {
+  const lines = diffLines('a\nb\nc\nd', 'a\nx\nc\nd\ne').map(({ kind, text }) => `${kind} ${text}`)
+  assert.deepEqual(lines, ['same a', 'removed b', 'added x', 'same c', 'same d', 'added e'])
   const long = Array.from({ length: 3_000 }, (_, n) => `line ${n}`)
-  const lines = compare(long.join('\n'), long.map((line) => `${line}!`).join('\n'))
-  assert.equal(lines.length, 6_000)
+  const changes = diffLines(long.join('\n'), long.map((line) => `${line}!`).join('\n'))
+  assert.equal(changes.length, 6_000)
 })

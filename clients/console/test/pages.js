@@ -1,5 +1,5 @@
 /**
- * What the tests of the console's pages share: a page of a local cloud's console, and how its parts are used.
+ * Page object of the console, shared by its browser tests.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { Page } from '../../javascript/test/chromium.js'
 
 const axe = readFileSync(new URL('../../javascript/node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
 
-/** The newest turn, as it is shown. */
-export const newest = `[...document.querySelectorAll('article.turn')].at(-1)`
-/** Whether something can be said. */
-export const idle = `document.querySelector('.composer .primary')?.disabled === false`
+/** Expression for the element of the newest turn. */
+export const newestTurn = `[...document.querySelectorAll('article.turn')].at(-1)`
+/** Expression that is true if a message can be sent. */
+export const isIdle = `document.querySelector('.composer .primary')?.disabled === false`
 
-export class Console {
+export class ConsolePage {
   /** @param {Page} page */
   constructor(page) {
     this.page = page
@@ -23,12 +23,12 @@ export class Console {
   }
 
   static async open() {
-    return new Console(await Page.open())
+    return new ConsolePage(await Page.open())
   }
 
   /**
-   * @param {string} url where the console is
-   * @param {string} [hash] which of its pages
+   * @param {string} url URL of the console
+   * @param {string} [hash] page of the console
    */
   async visit(url, hash = '#/chat') {
     this.url = url
@@ -38,9 +38,12 @@ export class Console {
     await this.page.until(`!!document.querySelector('main h1') && !!document.querySelector('nav a')`)
   }
 
-  /** @param {unknown} text */
-  async say(text) {
-    await this.page.until(idle)
+  /**
+   * Sends a message in the chat.
+   * @param {unknown} text
+   */
+  async send(text) {
+    await this.page.until(isIdle)
     await this.page.run(`(() => {
       const field = document.querySelector('.composer textarea')
       field.value = ${JSON.stringify(String(text))}
@@ -50,19 +53,19 @@ export class Console {
   }
 
   /**
-   * Presses the button with this label.
+   * Clicks the button with this label.
    * @param {string} label
    * @param {string} [within]
    */
   async press(label, within = 'body') {
-    const button = `[...document.querySelector(${JSON.stringify(within)}).querySelectorAll('button')].find((one) => (one.ariaLabel ?? one.textContent) === ${JSON.stringify(label)} && one.checkVisibility() && !one.disabled)`
+    const button = `[...document.querySelector(${JSON.stringify(within)}).querySelectorAll('button')].find((candidate) => (candidate.ariaLabel ?? candidate.textContent) === ${JSON.stringify(label)} && candidate.checkVisibility() && !candidate.disabled)`
     await this.page.until(`!!${button}`)
     await this.page.run(`${button}.click()`)
   }
 
-  /** What axe finds on the page as it is, in a few words. */
+  /** Returns axe's accessibility violations on the current page, as short texts. */
   async violations() {
-    // The tool itself is no part of the page, whose policy allows it nothing.
+    // The page's content security policy would block axe.
     await this.page.send('Page.setBypassCSP', { enabled: true })
     return this.page.run(`(async () => {
       if (!window.axe) (0, eval)(${JSON.stringify(axe)})
@@ -71,8 +74,8 @@ export class Console {
     })()`)
   }
 
-  /** By how much the page, or a list on it, is wider than what it is shown on. */
-  get excess() {
+  /** Pixels by which the page, or a list on it, is wider than the viewport. */
+  get overflow() {
     const lists = `[...document.querySelectorAll('.list')].map((list) => list.offsetWidth - list.parentElement.clientWidth)`
     return this.page.run(`Math.max(document.documentElement.scrollWidth - innerWidth, ...${lists})`)
   }

@@ -1,4 +1,4 @@
-/** Where a turn's time went. */
+/** Bars of the trace page's timeline. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,8 +11,8 @@ const turn = /** @type {import('../trace.js').TracedTurn} */ (
 )
 const call = { ToolCallId: 'c', ArgumentsJson: '{}', IsPending: false }
 
-test('replies stand where they were asked for; the service runs calls at once, the client one after the other', () => {
-  const told = bars(turn, [
+test('server tools are parallel and client tools sequential in timeline', () => {
+  const result = bars(turn, [
     {
       Round: 1,
       Kind: 'tools',
@@ -28,7 +28,7 @@ test('replies stand where they were asked for; the service runs calls at once, t
     { Round: 2, Kind: 'answer', Attempt: 2, AskedDate: at(500), ModelMs: 300 },
     { Round: 3, Kind: 'answer' },
   ])
-  assert.deepEqual(told, [
+  assert.deepEqual(result, [
     { label: 'Round 1: model', kind: 'model', from: 100, ms: 50 },
     { label: 'a', kind: 'server', from: 150, ms: 20 },
     { label: 'b', kind: 'client', from: 150, ms: 200 },

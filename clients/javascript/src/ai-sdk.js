@@ -1,6 +1,6 @@
 /**
- * A `ChatTransport` of the AI SDK (`useChat({ transport })`). A chat is a session, and an answer of it is a turn: the
- * message's id is the turn's.
+ * A `ChatTransport` for the AI SDK (`useChat({ transport })`). A chat maps to a session and an assistant message to a turn.
+ * The message's id is the turn's id.
  *
  * @module
  */
@@ -8,7 +8,7 @@
 import { AptixError } from './errors.js'
 
 /**
- * The parts of the AI SDK's messages that are read here.
+ * The subset of the AI SDK's message types that this transport reads.
  * @typedef {{
  *   type: string, text?: string, url?: string, mediaType?: string, filename?: string,
  *   toolCallId?: string, state?: string, output?: unknown, errorText?: string, providerExecuted?: boolean,
@@ -16,7 +16,7 @@ import { AptixError } from './errors.js'
  *
  * @typedef {{ id: string, role: 'system' | 'user' | 'assistant', parts: Part[] }} Message
  *
- * What is written: chunks of the AI SDK's UI message stream.
+ * A chunk of the AI SDK's UI message stream.
  * @typedef {{ type: 'start', messageId: string } | { type: 'start-step' } | { type: 'finish-step' } | { type: 'reset-step' }
  *   | { type: 'text-start' | 'text-end', id: string } | { type: 'text-delta', id: string, delta: string }
  *   | { type: 'tool-input-available', toolCallId: string, toolName: string, input: unknown, providerExecuted?: boolean }
@@ -26,27 +26,26 @@ import { AptixError } from './errors.js'
  *   | { type: 'finish', finishReason: 'stop' | 'tool-calls', messageMetadata: Metadata }
  *   | { type: 'error', errorText: string } | { type: 'abort' }} Chunk
  *
- * What the message of an answer tells beside its parts.
+ * Metadata of an assistant message.
  * @typedef {{ mode: string, warnings: string[], usage?: import('./wire.js').Usage }} Metadata
  *
- * `tools` are run by the transport. Those that are not named there are the chat's: its `onToolCall` and `addToolOutput`
- * run them, where the transport has no `tools` at all.
- * @typedef {Omit<Partial<import('./session.js').Said>, 'files' | 'images' | 'signal'>} TransportOptions
+ * The transport runs `tools`. Without `tools`, the chat runs the calls with `onToolCall` and `addToolOutput`.
+ * @typedef {Omit<Partial<import('./session.js').SendOptions>, 'files' | 'images' | 'signal'>} TransportOptions
  */
 
-/** Answers a chat of the AI SDK. */
+/** Connects a chat of the AI SDK to Aptix. */
 export class AptixChatTransport {
   #aptix
   #options
   /** @type {Map<string, import('./session.js').Session>} */
   #sessions = new Map()
   /**
-   * The turn that completed last, of each chat.
+   * Last completed turn, by chat id.
    * @type {Map<string, string>}
    */
-  #completed = new Map()
+  #completedTurns = new Map()
 
-  /** A stream that is taken up again begins with its first event. */
+  /** True: a resumed stream starts with its first event. */
   resumeStreamIsReplay = true
 
   /**
@@ -59,8 +58,8 @@ export class AptixChatTransport {
   }
 
   /**
-   * Says the newest message of a chat, hands in the results of the calls that its newest answer waits for, or has an
-   * answer written again. To abort is to stop the turn.
+   * Sends the newest user message, submits the results of pending tool calls, or regenerates an answer. Aborting stops the
+   * turn.
    * @param {{
    *   chatId: string, messages: Message[], abortSignal?: AbortSignal,
    *   trigger?: 'submit-message' | 'regenerate-message', messageId?: string,
@@ -70,41 +69,41 @@ export class AptixChatTransport {
   async sendMessages({ chatId, messages, abortSignal, trigger, messageId }) {
     const session = this.#session(chatId)
     const turn = await this.#turn(session, { messages, trigger, messageId })
-    this.#completed.delete(chatId)
+    this.#completedTurns.delete(chatId)
     turn.final().then(
-      () => this.#completed.set(chatId, turn.id),
+      () => this.#completedTurns.set(chatId, turn.id),
       () => {},
     )
-    return chunks(turn, abortSignal)
+    return chunkStream(turn, abortSignal)
   }
 
   /**
    * @param {import('./session.js').Session} session
-   * @param {{ messages: Message[], trigger?: string, messageId?: string }} asked
+   * @param {{ messages: Message[], trigger?: string, messageId?: string }} request
    */
-  async #turn(session, { messages, trigger, messageId = this.#completed.get(session.id) }) {
+  async #turn(session, { messages, trigger, messageId = this.#completedTurns.get(session.id) }) {
     const newest = messages.at(-1)
-    // Of an answer that is to be written again the message is gone. One of the user's is still there, and said again.
+    // An answer to regenerate has been removed from the messages. A user message is still there and is sent again.
     const isAnswer = messageId !== undefined && !messages.some(({ id }) => id === messageId)
     if (trigger === 'regenerate-message' && isAnswer) return session.rerun(messageId)
-    const results = newest?.role === 'assistant' ? answered(newest.parts) : []
-    if (newest && results.length) return session.submit(newest.id, results)
-    const said = messages.findLast(({ role }) => role === 'user')
-    const text = (said?.parts ?? []).flatMap((part) => (part.type === 'text' ? [part.text ?? ''] : [])).join('\n')
-    return session.send(text, await attached(said?.parts ?? []))
+    const results = newest?.role === 'assistant' ? completedResults(newest.parts) : []
+    if (newest && results.length) return session.submitToolResults(newest.id, results)
+    const userMessage = messages.findLast(({ role }) => role === 'user')
+    const text = (userMessage?.parts ?? []).flatMap((part) => (part.type === 'text' ? [part.text ?? ''] : [])).join('\n')
+    return session.send(text, await attachments(userMessage?.parts ?? []))
   }
 
   /**
-   * Goes on with the chat's newest answer, if it is still under way.
+   * Resumes the chat's newest answer if it is still running.
    * @param {{ chatId: string, abortSignal?: AbortSignal }} options
    * @returns {Promise<ReadableStream<Chunk> | null>}
    */
   async reconnectToStream({ chatId, abortSignal }) {
     const session = this.#session(chatId)
-    if (session.openTurn !== undefined) return chunks(session.resume(), abortSignal)
+    if (session.openTurnId !== undefined) return chunkStream(session.resume(), abortSignal)
     try {
       const { Id, Status } = await session.turn('last')
-      return Status.Id === 'pending' ? chunks(session.resume({ turnId: Id }), abortSignal) : null
+      return Status.Id === 'pending' ? chunkStream(session.resume({ turnId: Id }), abortSignal) : null
     } catch (error) {
       if (error instanceof AptixError && error.status === 404) return null
       throw error
@@ -120,10 +119,10 @@ export class AptixChatTransport {
 }
 
 /**
- * The results of the calls of the newest step, in their order; none where one is still missing.
+ * Returns the results of the newest step's calls, in order; empty if one is missing.
  * @param {Part[]} parts
  */
-function answered(parts) {
+function completedResults(parts) {
   const step = parts.slice(parts.findLastIndex(({ type }) => type === 'step-start') + 1)
   const calls = step.filter(({ toolCallId, providerExecuted }) => toolCallId !== undefined && !providerExecuted)
   if (!calls.every(({ state }) => state === 'output-available' || state === 'output-error')) return []
@@ -133,10 +132,10 @@ function answered(parts) {
 }
 
 /**
- * The files of a message: images as such, the rest as files.
+ * Returns the attachments of a message, images separate from other files.
  * @param {Part[]} parts
  */
-async function attached(parts) {
+async function attachments(parts) {
   const files = parts.filter(({ type, url }) => type === 'file' && url?.startsWith('data:'))
   const blobs = await Promise.all(
     files.map(async ({ url = '', filename }, n) => {
@@ -154,19 +153,19 @@ async function attached(parts) {
 }
 
 /**
- * A turn's events as the AI SDK reads them.
+ * Converts a turn's events to a stream of chunks.
  * @param {import('./turn.js').Turn} turn
  * @param {AbortSignal} [signal]
  * @returns {ReadableStream<Chunk>}
  */
-function chunks(turn, signal) {
+function chunkStream(turn, signal) {
   const stop = () => void turn.stop().catch(() => {})
   if (signal?.aborted) stop()
   else signal?.addEventListener('abort', stop, { once: true })
-  const written = write(turn)
+  const chunks = toChunks(turn)
   return new ReadableStream({
     async pull(controller) {
-      const { value, done } = await written.next()
+      const { value, done } = await chunks.next()
       if (!done) return controller.enqueue(value)
       signal?.removeEventListener('abort', stop)
       controller.close()
@@ -178,24 +177,24 @@ function chunks(turn, signal) {
  * @param {import('./turn.js').Turn} turn
  * @returns {AsyncGenerator<Chunk, void, void>}
  */
-async function* write(turn) {
+async function* toChunks(turn) {
   yield { type: 'start', messageId: turn.id }
   yield { type: 'start-step' }
   let texts = 0
-  let [isText, hasCalls] = [false, false]
+  let [hasOpenText, hasCalls] = [false, false]
   const providerExecuted = true
   try {
     for await (const event of turn) {
       if (event.type === 'delta') {
         if (hasCalls) yield* [/** @type {Chunk} */ ({ type: 'finish-step' }), /** @type {Chunk} */ ({ type: 'start-step' })]
         hasCalls = false
-        if (!isText) yield { type: 'text-start', id: `text-${++texts}` }
-        isText = true
+        if (!hasOpenText) yield { type: 'text-start', id: `text-${++texts}` }
+        hasOpenText = true
         yield { type: 'text-delta', id: `text-${texts}`, delta: event.text }
       } else if (event.type === 'reset') {
-        // Calls stand in steps before: what is taken back is text alone.
-        if (isText) yield { type: 'reset-step' }
-        isText = false
+        // Calls belong to earlier steps: only text is reset.
+        if (hasOpenText) yield { type: 'reset-step' }
+        hasOpenText = false
       } else if (event.type === 'tool-call') {
         const { id, name, args } = event.call
         yield { type: 'tool-input-available', toolCallId: id, toolName: name, input: args, providerExecuted }
@@ -209,7 +208,7 @@ async function* write(turn) {
         yield { type: 'abort' }
       } else if (event.type === 'result') {
         const { calls, files, mode, warnings, usage } = event.answer
-        if (isText) yield { type: 'text-end', id: `text-${texts}` }
+        if (hasOpenText) yield { type: 'text-end', id: `text-${texts}` }
         for (const { id, name, args } of calls) {
           yield { type: 'tool-input-available', toolCallId: id, toolName: name, input: args }
         }

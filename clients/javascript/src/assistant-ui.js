@@ -1,51 +1,52 @@
 /**
- * A `ChatModelAdapter` of assistant-ui (`useLocalRuntime(aptixChatModel(aptix))`). A thread is a session, and an answer
- * of it is a turn.
+ * A `ChatModelAdapter` for assistant-ui (`useLocalRuntime(aptixChatModel(aptix))`). A thread maps to a session and an
+ * assistant message to a turn.
  *
  * @module
  */
 
 /**
- * The parts of assistant-ui's messages that are read here.
+ * The subset of assistant-ui's message types that this adapter reads.
  * @typedef {{ readonly type: string, readonly text?: string, readonly image?: string, readonly data?: unknown, readonly mimeType?: string, readonly filename?: string }} Part
  * @typedef {{ readonly role: string, readonly content: readonly Part[], readonly attachments?: readonly { readonly content: readonly Part[] }[] }} Message
  * @typedef {{ readonly messages: readonly Message[], readonly abortSignal: AbortSignal, readonly unstable_threadId?: string | undefined }} Run
  *
- * What is written.
+ * Output types.
  * @typedef {{ type: 'text', text: string }} TextPart
  * @typedef {{ type: 'tool-call', toolCallId: string, toolName: string, args: any, argsText: string, result?: any, isError?: boolean }} ToolPart
  * @typedef {{ content: (TextPart | ToolPart)[], status?: { type: 'complete', reason: 'stop' }, metadata?: { custom: Record<string, unknown> } }} Update
  *
- * `session` says which session a thread is; without, each thread has one of its own.
- * @typedef {Omit<Partial<import('./session.js').Said>, 'files' | 'images' | 'signal'> & {
+ * `session` returns the session of a thread. By default, each thread gets a new one.
+ * @typedef {Omit<Partial<import('./session.js').SendOptions>, 'files' | 'images' | 'signal'> & {
  *   session?: (threadId: string | undefined) => import('./session.js').Session,
  * }} AdapterOptions
  */
 
 /**
+ * Creates a chat model that runs on Aptix.
  * @param {import('./index.js').Aptix} aptix
- * @param {AdapterOptions} [options] `tools` run the calls for this client
+ * @param {AdapterOptions} [options] `tools` run the client tool calls
  */
-export function aptixChatModel(aptix, { session: sessionOf, ...options } = {}) {
+export function aptixChatModel(aptix, { session: sessionFor, ...options } = {}) {
   /** @type {Map<string | undefined, import('./session.js').Session>} */
   const sessions = new Map()
-  const session = (/** @type {string | undefined} */ threadId) => {
-    const known = sessions.get(threadId) ?? sessionOf?.(threadId) ?? aptix.session()
-    sessions.set(threadId, known)
-    return known
+  const getSession = (/** @type {string | undefined} */ threadId) => {
+    const session = sessions.get(threadId) ?? sessionFor?.(threadId) ?? aptix.session()
+    sessions.set(threadId, session)
+    return session
   }
   return {
     /**
-     * Says the newest message of a thread. To abort is to stop the turn.
+     * Sends the newest user message of a thread. Aborting stops the turn.
      * @param {Run} run
      * @returns {AsyncGenerator<Update, void>}
      */
     async *run({ messages, abortSignal, unstable_threadId }) {
-      const said = messages.findLast(({ role }) => role === 'user')
-      const parts = [...(said?.content ?? []), ...(said?.attachments ?? []).flatMap(({ content }) => content)]
+      const userMessage = messages.findLast(({ role }) => role === 'user')
+      const parts = [...(userMessage?.content ?? []), ...(userMessage?.attachments ?? []).flatMap(({ content }) => content)]
       const text = parts.flatMap((part) => (part.type === 'text' ? [part.text ?? ''] : [])).join('\n')
-      const attached = await files(parts)
-      const turn = session(unstable_threadId).send(text, { tools: {}, ...options, ...attached })
+      const attachments = await toAttachments(parts)
+      const turn = getSession(unstable_threadId).send(text, { tools: {}, ...options, ...attachments })
       const stop = () => void turn.stop().catch(() => {})
       if (abortSignal.aborted) stop()
       else abortSignal.addEventListener('abort', stop, { once: true })
@@ -72,8 +73,8 @@ async function* updates(turn) {
     if (event.type === 'delta') text += event.text
     else if (event.type === 'reset') text = ''
     else if (event.type === 'tool-call') {
-      const { id, name, args, json } = event.call
-      calls.push({ type: 'tool-call', toolCallId: id, toolName: name, args, argsText: json })
+      const { id, name, args, argsJson } = event.call
+      calls.push({ type: 'tool-call', toolCallId: id, toolName: name, args, argsText: argsJson })
     } else if (event.type === 'tool-result') {
       const { output = null, error } = event
       const result = error === undefined ? { result: output } : { result: error, isError: true }
@@ -89,10 +90,10 @@ async function* updates(turn) {
 }
 
 /**
- * What is attached to a message as data URLs or base64: images as such, the rest as files.
+ * Returns the attachments given as data URLs or base64, images separate from other files.
  * @param {readonly Part[]} parts
  */
-async function files(parts) {
+async function toAttachments(parts) {
   const urls = parts.flatMap(({ type, image, data, mimeType, filename }) => {
     if (type === 'image' && image?.startsWith('data:')) return [{ url: image, filename }]
     if (type !== 'file' || typeof data !== 'string') return []

@@ -1,16 +1,16 @@
 /**
- * What went wrong, and what sending again can do.
+ * Errors, and the retries that each allows.
  *
  * @module
  */
 
 /**
- * What can be done about an error: send the very same request later, ids included; send the same input as a new
- * turn; or nothing until somebody changes something.
+ * The retry that an error allows: `same_request` sends the same request again later, ids included; `new_turn` sends the
+ * same input as a new turn; `never` needs a change first.
  * @typedef {'same_request' | 'new_turn' | 'never'} Retry
  */
 
-/** The codes that the very same request may get past, with their status. */
+/** Codes that allow a retry of the same request, with their HTTP status. */
 const SAME_REQUEST = /** @type {Record<string, number>} */ ({
   TooManyRequests: 429,
   TurnInProgress: 409,
@@ -21,7 +21,7 @@ const SAME_REQUEST = /** @type {Record<string, number>} */ ({
   FunctionTimedOut: 504,
 })
 
-/** The codes of a turn that ended failed and stays so, with their status. */
+/** Codes of a turn that failed for good, with their HTTP status. */
 const NEW_TURN = /** @type {Record<string, number>} */ ({
   TurnCancelled: 409,
   TurnSuperseded: 409,
@@ -37,88 +37,88 @@ const NEW_TURN = /** @type {Record<string, number>} */ ({
   ToolRoundsExceeded: 502,
 })
 
-/** The catalogue as this client knows it; a test compares it with the API's document. */
-export const CATALOGUE = { sameRequest: SAME_REQUEST, newTurn: NEW_TURN }
+/** Error codes by their retry. A test compares them with the OpenAPI document. */
+export const ERROR_CODES = { sameRequest: SAME_REQUEST, newTurn: NEW_TURN }
 
-/** An answer of these that does not come from the API itself, but from what stands before it. */
-const PASSING = [408, 425, 429, 500, 502, 503, 504]
+/** Statuses that allow a retry of a response that does not come from the API itself, but from a proxy or gateway. */
+const TRANSIENT_STATUSES = [408, 425, 429, 500, 502, 503, 504]
 
-/** An error of the API, of the way to it, or of this client. */
+/** An error of the API, of the connection to it, or of this client. */
 export class AptixError extends Error {
   /**
    * @param {string} message
    * @param {{
    *   code: string, status?: number, details?: string, retry?: Retry, retryAfterMs?: number,
    *   errors?: import('./wire.js').WireError[], requestId?: string, cause?: unknown,
-   * }} what
+   * }} options
    */
   constructor(message, { code, status, details, retry, retryAfterMs, errors, requestId, cause }) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'AptixError'
-    /** The API's code, or one of this client's: `Unreachable`, `Interrupted`, `Unreadable`. */
+    /** The API's error code, or one of this client's: `Unreachable`, `Interrupted`, `Unreadable`. */
     this.code = code
-    /** The HTTP status; none where there was no answer. */
+    /** The HTTP status; undefined without a response. */
     this.status = status
-    /** The member, rule or id concerned. */
+    /** The member, rule or id that the error is about. */
     this.details = details
-    /** What sending again can do. */
+    /** The retry that this error allows. */
     this.retry = retry ?? 'never'
-    /** How long to wait before that, where the API says so. */
+    /** Delay before a retry, if the API gives one. */
     this.retryAfterMs = retryAfterMs
-    /** All errors of the answer; the first one is this. */
+    /** All errors of the response. The first is this one. */
     this.errors = errors ?? []
-    /** Names the request in the service's logs. */
+    /** The request's id in the service's logs. */
     this.requestId = requestId
   }
 
   /**
-   * The error that an envelope tells.
+   * Returns the first error of an envelope.
    * @param {{ Errors?: import('./wire.js').WireError[] }} envelope
    * @param {Response} [response]
    */
-  static of(envelope, response) {
+  static fromEnvelope(envelope, response) {
     const errors = envelope.Errors ?? []
-    const first = errors[0]
-    const code = first?.ErrorCode ?? 'Unreadable'
-    return new AptixError(first?.Message ?? 'the answer tells no error', {
+    const error = errors[0]
+    const code = error?.ErrorCode ?? 'Unreadable'
+    return new AptixError(error?.Message ?? 'The response has no error message', {
       code,
       status: response && response.status >= 400 ? response.status : (SAME_REQUEST[code] ?? NEW_TURN[code]),
-      details: first?.Details,
-      retry: first?.Retry ?? (code in SAME_REQUEST ? 'same_request' : code in NEW_TURN ? 'new_turn' : 'never'),
-      retryAfterMs: seconds(first?.RetryAfterSeconds ?? response?.headers.get('retry-after')),
+      details: error?.Details,
+      retry: error?.Retry ?? (code in SAME_REQUEST ? 'same_request' : code in NEW_TURN ? 'new_turn' : 'never'),
+      retryAfterMs: secondsToMs(error?.RetryAfterSeconds ?? response?.headers.get('retry-after')),
       errors,
       requestId: response?.headers.get('x-request-id') ?? undefined,
     })
   }
 
   /**
-   * The error of an answer that is not an envelope: a proxy's page, an empty body.
+   * Returns the error for a response that is not an envelope, such as a proxy's page or an empty body.
    * @param {Response} response
    */
   static unreadable(response) {
-    return new AptixError(`the answer (status ${response.status}) is not the API's`, {
+    return new AptixError(`Unexpected response with HTTP status ${response.status}. Is this the API?`, {
       code: 'Unreadable',
       status: response.status,
-      retry: PASSING.includes(response.status) ? 'same_request' : 'never',
-      retryAfterMs: seconds(response.headers.get('retry-after')),
+      retry: TRANSIENT_STATUSES.includes(response.status) ? 'same_request' : 'never',
+      retryAfterMs: secondsToMs(response.headers.get('retry-after')),
     })
   }
 
   /**
-   * No answer at all.
+   * Returns the error for a request without a response.
    * @param {unknown} cause
    */
   static unreachable(cause) {
-    return new AptixError('the API could not be reached', { code: 'Unreachable', retry: 'same_request', cause })
+    return new AptixError("Can't reach the API", { code: 'Unreachable', retry: 'same_request', cause })
   }
 
   /**
-   * An answer that broke off, or a stream that ended before its turn did.
+   * Returns the error for a truncated response, or a stream that ended before its turn.
    * @param {unknown} [cause]
    * @param {number} [retryAfterMs]
    */
   static interrupted(cause, retryAfterMs) {
-    return new AptixError('the connection ended before the answer did', {
+    return new AptixError('The connection was lost before the response ended', {
       code: 'Interrupted',
       retry: 'same_request',
       retryAfterMs,
@@ -126,17 +126,18 @@ export class AptixError extends Error {
     })
   }
 
-  /** The turn was stopped before the API had it. */
+  /** Returns the error for a turn that was stopped before it reached the API. */
   static stopped() {
     return new AptixError('The turn was cancelled.', { code: 'TurnCancelled', retry: 'new_turn' })
   }
 }
 
 /**
+ * Converts seconds to milliseconds. Returns undefined for anything but a non-negative number.
  * @param {string | number | null | undefined} text
  * @returns {number | undefined} milliseconds
  */
-function seconds(text) {
+function secondsToMs(text) {
   const number = typeof text === 'string' && text.trim() === '' ? NaN : Number(text ?? NaN)
   return Number.isFinite(number) && number >= 0 ? number * 1000 : undefined
 }

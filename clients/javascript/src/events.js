@@ -1,51 +1,51 @@
 /**
- * What happens in a turn. Types alone.
+ * Types of a turn's events.
  *
  * @module
  */
 
 /**
- * What a turn is at, as the API tells it. More phases may be added. `Round` says which of the model's replies it is about.
+ * The phase of a running turn. New phases can be added. `Round` is the number of the model's reply.
  * @typedef {{
  *   Phase: 'working' | 'retrieving' | 'rebuilding_history' | 'thinking' | 'retrying' | 'tool' | 'waiting_for_tools',
  *   Attempt: number, Round?: number, ToolName?: string, ToolCallId?: string, RetryAfterSeconds?: number,
  * }} Status
  *
- * More of the answer. `index` is where it begins, in UTF-16 code units: the length of what was shown before.
+ * A piece of the answer. `index` is its start in UTF-16 code units: the length of the text so far.
  * @typedef {{ type: 'delta', text: string, index: number }} DeltaEvent
  *
- * What was shown so far is not the answer. `reason` is the API's, or `mended` where this client noticed.
+ * The text so far is not the answer: discard it. `reason` comes from the API, or is `corrected` if this client found a mismatch.
  * @typedef {{
- *   type: 'reset', reason?: 'tools' | 'retry' | 'restated' | 'taken_over' | 'replaced' | 'failed' | 'mended',
+ *   type: 'reset', reason?: 'tools' | 'retry' | 'restated' | 'taken_over' | 'replaced' | 'failed' | 'corrected',
  * }} ResetEvent
  *
- * What the turn is at now. It is not told again: a stream that goes on after a lost connection may leave some out.
+ * A change of phase. Not replayed: a resumed stream can skip some.
  * @typedef {{ type: 'status', status: Status }} StatusEvent
  *
- * A tool of this client is about to be run.
+ * A client tool is about to run.
  * @typedef {{ type: 'tool-call', call: Call }} ToolCallEvent
  *
- * What it came to: `output`, or `error`.
- * @typedef {{ type: 'tool-result', call: Call, output?: unknown, error?: string, refused: boolean, tookMs: number }} ToolResultEvent
+ * The result of a tool call: `output` or `error`. `refused` is set if the tool did not run.
+ * @typedef {{ type: 'tool-result', call: Call, output?: unknown, error?: string, refused: boolean, durationMs: number }} ToolResultEvent
  *
- * The connection was lost, or the API wants the same request later; this client comes back by itself.
- * @typedef {{ type: 'retry', error: import('./errors.js').AptixError, pauseMs: number }} RetryEvent
+ * A request failed and is retried automatically after `delayMs`.
+ * @typedef {{ type: 'retry', error: import('./errors.js').AptixError, delayMs: number }} RetryEvent
  *
- * The turn was stopped; `text` is what was shown of its answer.
+ * The turn was stopped. `text` is the partial answer.
  * @typedef {{ type: 'stopped', text: string }} StoppedEvent
  *
- * What the turn came to; the last event.
+ * The result of the turn; the last event.
  * @typedef {{ type: 'result', answer: Answer }} ResultEvent
  *
  * @typedef {DeltaEvent | ResetEvent | StatusEvent | ToolCallEvent | ToolResultEvent | RetryEvent | StoppedEvent | ResultEvent} Event
  */
 
 /**
- * A call for a tool of this client. `args` are its arguments, read; undefined where they are no JSON.
- * @typedef {{ id: string, name: string, args: any, json: string }} Call
+ * A client tool call. `args` are its parsed arguments; undefined if they are not valid JSON.
+ * @typedef {{ id: string, name: string, args: any, argsJson: string }} Call
  *
- * What a turn came to. `calls` are those that wait for their results, where no `tools` were given; then the turn goes
- * on with `session.submit`. `response` is what the API answered.
+ * The result of a turn. `calls` are the pending tool calls of a turn that was sent without `tools`; continue it with
+ * `session.submitToolResults`. `response` is the API's response.
  * @typedef {{
  *   text: string, calls: Call[], files: import('./wire.js').FileRef[], usage?: import('./wire.js').Usage,
  *   warnings: string[], mode: string, response: import('./wire.js').Final | import('./wire.js').Continuation,

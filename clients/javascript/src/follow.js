@@ -1,106 +1,106 @@
 /**
- * The events of a turn, over as many connections as it takes.
+ * Reads the events of a turn over as many connections as needed.
  *
  * @module
  */
 
 import { AptixError } from './errors.js'
-import { envelope, read, texts } from './http.js'
-import { Events } from './sse.js'
-import { sleep, Tries } from './wait.js'
+import { parseEnvelope, readEnvelope, textChunks } from './http.js'
+import { Backoff, sleep } from './retry.js'
+import { EventParser } from './sse.js'
 
 /**
- * An event as the API tells it. `envelope` is there once, at the end.
+ * An event of the API. The `result` event carries the envelope and comes once, at the end.
  * @typedef {{ id: number | undefined, name: string, data: any }} TurnEvent
  *
- * What is asked: the same each time, so that asking again changes nothing.
- * @typedef {{ method: 'GET' | 'POST', path: string, body?: string }} Asked
+ * A request of a turn. Every retry sends the same bytes, so retries have no side effects.
+ * @typedef {{ method: 'GET' | 'POST', path: string, body?: string }} TurnRequest
  *
- * @typedef {object} Watch
- * @property {AbortSignal} signal Ends the reading.
- * @property {number} [lastEventId] The last event that is known already.
- * @property {() => void} asking A request is sent.
- * @property {(error: AptixError, pauseMs: number) => void} waiting One failed; it is sent again after a pause.
+ * @typedef {object} FollowOptions
+ * @property {AbortSignal} signal Stops reading.
+ * @property {number} [lastEventId] Last event received over an earlier connection.
+ * @property {() => void} onRequest Called before each request.
+ * @property {(error: AptixError, delayMs: number) => void} onRetry Called before a failed request is retried.
  */
 
 /**
- * Reads until the `result`. A connection that is lost, or that ends before its turn, is followed by the same request
- * again, with the id of the last event that was got. A turn goes on whether or not anybody reads it, and is asked
- * of the model once; the request also takes it over when the function died that worked on it.
+ * Reads until the `result` event. After a lost connection, or one that ends before its turn, it sends the same request
+ * again with the id of the last event received. A turn runs whether or not a client reads it, and its model is called
+ * once. The request also takes the turn over if the function that worked on it died.
  *
  * @param {import('./http.js').Http} http
- * @param {Asked} asked
- * @param {Watch} watch
+ * @param {TurnRequest} request
+ * @param {FollowOptions} options
  * @returns {AsyncGenerator<TurnEvent, void, void>}
  */
-export async function* follow(http, asked, watch) {
-  const tries = new Tries(http.patience)
-  let last = watch.lastEventId
+export async function* follow(http, request, options) {
+  const backoff = new Backoff(http.retry)
+  let last = options.lastEventId
   for (;;) {
     try {
-      watch.asking()
-      for await (const event of connection(http, asked, last, watch.signal)) {
-        // What a connection repeats is no news.
+      options.onRequest()
+      for await (const event of readConnection(http, request, last, options.signal)) {
+        // Skip events that the connection repeats.
         if (event.id !== undefined && last !== undefined && event.id <= last) continue
         if (event.id !== undefined) last = event.id
-        const refused = event.name === 'result' && !event.data.Successful && event.id === undefined
-        // A refusal is no event of the turn. Some pass.
-        if (refused) throw AptixError.of(event.data)
-        // A status is told anew on each connection, so it is no progress.
-        if (event.id !== undefined) tries.progress()
+        const isErrorResponse = event.name === 'result' && !event.data.Successful && event.id === undefined
+        // An error response is not an event of the turn. Some of them can be retried.
+        if (isErrorResponse) throw AptixError.fromEnvelope(event.data)
+        // Every connection sends its status again, so events without an id are not progress.
+        if (event.id !== undefined) backoff.reset()
         yield event
         if (event.name === 'result') return
       }
       throw AptixError.interrupted()
     } catch (error) {
-      watch.signal.throwIfAborted()
-      const pause = tries.after(error)
-      watch.waiting(/** @type {AptixError} */ (error), pause)
-      await sleep(pause, watch.signal)
+      options.signal.throwIfAborted()
+      const delay = backoff.nextDelay(error)
+      options.onRetry(/** @type {AptixError} */ (error), delay)
+      await sleep(delay, options.signal)
     }
   }
 }
 
 /**
- * The events of one connection.
+ * Yields the events of one connection.
  * @param {import('./http.js').Http} http
- * @param {Asked} asked
+ * @param {TurnRequest} request
  * @param {number | undefined} last
  * @param {AbortSignal} signal
  * @returns {AsyncGenerator<TurnEvent, void, void>}
  */
-async function* connection(http, { method, path, body }, last, signal) {
+async function* readConnection(http, { method, path, body }, last, signal) {
   /** @type {Record<string, string>} */
   const headers = { accept: 'text/event-stream, application/json' }
   if (last !== undefined) headers['last-event-id'] = String(last)
-  const response = await http.open(method, path, { headers, body, signal })
-  // Nothing yet after the last event.
+  const response = await http.request(method, path, { headers, body, signal })
+  // 204: no new events after the last one.
   if (response.status === 204) throw AptixError.interrupted()
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
-    // A turn that was begun without a stream is answered whole, an error late with the status of success.
-    yield { id: undefined, name: 'result', data: await envelope(response, http.patience, signal) }
+    // A turn that was started without streaming gets a buffered response. A late error has status 200.
+    yield { id: undefined, name: 'result', data: await readEnvelope(response, http.retry, signal) }
     return
   }
-  const events = new Events()
-  for await (const text of texts(response, http.patience, signal)) {
-    for (const { id, event, data } of events.push(text)) {
+  const parser = new EventParser()
+  for await (const text of textChunks(response, http.retry, signal)) {
+    for (const { id, event, data } of parser.push(text)) {
       const number = id === undefined || id === '' ? undefined : Number(id)
-      yield { id: number, name: event, data: event === 'result' ? (read(data) ?? broken()) : parsed(data) }
+      yield { id: number, name: event, data: event === 'result' ? (parseEnvelope(data) ?? failMalformed()) : parseJson(data) }
     }
   }
-  throw AptixError.interrupted(undefined, events.retryMs)
+  throw AptixError.interrupted(undefined, parser.retryMs)
 }
 
 /** @param {string} data */
-function parsed(data) {
+function parseJson(data) {
   try {
     return JSON.parse(data)
   } catch {
-    return broken()
+    return failMalformed()
   }
 }
 
 /** @returns {never} */
-function broken() {
-  throw AptixError.interrupted(new SyntaxError("an event's data is not what the API writes"))
+function failMalformed() {
+  throw AptixError.interrupted(new SyntaxError('Malformed event data'))
 }

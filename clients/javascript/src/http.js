@@ -1,109 +1,110 @@
 /**
- * Requests to the API: where they go, who sends them, and when they are sent again.
+ * Requests to the API: authentication, timeouts and retries.
  *
  * @module
  */
 
 import { AptixError } from './errors.js'
-import { sleep, Tries } from './wait.js'
+import { Backoff, sleep } from './retry.js'
 
 /**
- * The caller's token, or a function that gets one. It is asked again, once, when the API refuses the one before.
+ * The caller's token, or a function that returns one. The function is called once more if the API rejects the token.
  * @typedef {string | (() => string | Promise<string>)} Token
  *
- * @typedef {{ headers?: Record<string, string>, body?: string, signal?: AbortSignal }} Sent
+ * @typedef {{ headers?: Record<string, string>, body?: string, signal?: AbortSignal }} RequestOptions
  */
 
-/** How often a link that could not be followed is asked for anew. */
-const LINKS = 2
+/** Retries of a download, each with a fresh link. */
+const MAX_LINK_RETRIES = 2
 
 export class Http {
   #token
   #fetch
   /** @type {Promise<string> | undefined} */
-  #cached
+  #cachedToken
 
   /**
-   * @param {URL} base it ends in a slash
+   * @param {URL} base ends in a slash
    * @param {Token} token
-   * @param {typeof fetch} send
-   * @param {import('./wait.js').Patience} patience
+   * @param {typeof globalThis.fetch} fetch
+   * @param {import('./retry.js').RetryOptions} retry
    */
-  constructor(base, token, send, patience) {
+  constructor(base, token, fetch, retry) {
     this.base = base
     this.#token = token
-    this.#fetch = send
-    this.patience = patience
+    this.#fetch = fetch
+    this.retry = retry
   }
 
   /**
-   * One request, with the caller's token; a second one with a fresh token where that was refused. Throws for every
-   * status that is no success.
+   * Sends one request with the caller's token, and a second one with a fresh token if the API rejects the first. Throws
+   * on every error status.
    * @param {string} method
    * @param {string} path relative to the API's base
-   * @param {Sent} [sent]
+   * @param {RequestOptions} [options]
    * @returns {Promise<Response>}
    */
-  async open(method, path, sent = {}) {
-    const token = this.#authorization()
-    let response = await this.#once(method, path, sent, await token)
+  async request(method, path, options = {}) {
+    const token = this.#getToken()
+    let response = await this.#send(method, path, options, await token)
     if (response.status === 401 && typeof this.#token === 'function') {
-      // Whoever is refused first asks for a new one; those who are refused beside it use the same.
-      if (this.#cached === token) this.#cached = undefined
+      // Concurrent requests that were rejected share one fresh token.
+      if (this.#cachedToken === token) this.#cachedToken = undefined
       await response.body?.cancel().catch(() => {})
-      response = await this.#once(method, path, sent, await this.#authorization())
+      response = await this.#send(method, path, options, await this.#getToken())
     }
     if (!response.ok) {
-      const told = read(await whole(response, this.patience, sent.signal))
-      throw told ? AptixError.of(told, response) : AptixError.unreadable(response)
+      const envelope = parseEnvelope(await readBody(response, this.retry, options.signal))
+      throw envelope ? AptixError.fromEnvelope(envelope, response) : AptixError.unreadable(response)
     }
     return response
   }
 
   /**
-   * What a request that may be repeated comes to, sent again for as long as that can help.
+   * Sends an idempotent request, with retries, and returns its result.
    * @template T
    * @param {string} method
    * @param {string} path
-   * @param {Sent} [sent]
+   * @param {RequestOptions} [options]
    * @returns {Promise<T>}
    */
-  async result(method, path, sent = {}) {
-    const tries = new Tries(this.patience)
+  async call(method, path, options = {}) {
+    const backoff = new Backoff(this.retry)
     for (;;) {
       try {
-        const headers = { accept: 'application/json', ...sent.headers }
-        const response = await this.open(method, path, { ...sent, headers })
-        return /** @type {T} */ (successful(await envelope(response, this.patience, sent.signal), response).Result)
+        const headers = { accept: 'application/json', ...options.headers }
+        const response = await this.request(method, path, { ...options, headers })
+        const envelope = await readEnvelope(response, this.retry, options.signal)
+        return /** @type {T} */ (requireSuccess(envelope, response).Result)
       } catch (error) {
-        await sleep(tries.after(error), sent.signal)
+        await sleep(backoff.nextDelay(error), options.signal)
       }
     }
   }
 
   /**
-   * What a link of the API leads to. The link itself is signed and takes no token: it is asked for with one, and
-   * followed without.
-   * @param {string} link as answers have them: relative to the API's base
+   * Downloads what a link of the API points to. The API exchanges the link for a signed URL, which is fetched without a
+   * token.
+   * @param {string} link as it appears in responses: relative to the API's base
    * @param {AbortSignal} [signal]
    * @returns {Promise<Response>}
    */
-  async payload(link, signal) {
-    const tries = new Tries({ ...this.patience, retries: Math.min(this.patience.retries, LINKS) })
+  async fetchPayload(link, signal) {
+    const backoff = new Backoff({ ...this.retry, maxRetries: Math.min(this.retry.maxRetries, MAX_LINK_RETRIES) })
     for (;;) {
-      const { Url } = await /** @type {Promise<{ Url: string }>} */ (this.result('GET', link, { signal }))
+      const { Url } = await /** @type {Promise<{ Url: string }>} */ (this.call('GET', link, { signal }))
       try {
-        const response = await this.#fetched(new URL(Url, this.base), { signal })
-        // A link lives for minutes: one that is refused is asked for again.
+        const response = await this.#fetchWithTimeout(new URL(Url, this.base), { signal })
+        // Signed URLs expire within minutes: request a new one if this one is rejected.
         if (response.ok) return response
         await response.body?.cancel().catch(() => {})
-        throw new AptixError(`the payload can't be read (status ${response.status})`, {
+        throw new AptixError(`Can't read the payload: HTTP status ${response.status}`, {
           code: 'Unreadable',
           status: response.status,
           retry: response.status === 404 ? 'never' : 'same_request',
         })
       } catch (error) {
-        await sleep(tries.after(error), signal)
+        await sleep(backoff.nextDelay(error), signal)
       }
     }
   }
@@ -111,32 +112,32 @@ export class Http {
   /**
    * @param {string} method
    * @param {string} path
-   * @param {Sent} sent
+   * @param {RequestOptions} options
    * @param {string} token
    */
-  #once(method, path, { headers, body, signal }, token) {
+  #send(method, path, { headers, body, signal }, token) {
     const url = new URL(path, this.base)
     if (url.origin !== this.base.origin) {
-      throw new TypeError(`${url.origin} is not the API's: the token does not go there`)
+      throw new TypeError(`${url.origin} is not the API's origin: the token is not sent there`)
     }
     /** @type {Record<string, string>} */
-    const all = { ...headers, authorization: `Bearer ${token}` }
-    if (body !== undefined) all['content-type'] = 'application/json'
-    return this.#fetched(url, { method, headers: all, body, signal })
+    const allHeaders = { ...headers, authorization: `Bearer ${token}` }
+    if (body !== undefined) allHeaders['content-type'] = 'application/json'
+    return this.#fetchWithTimeout(url, { method, headers: allHeaders, body, signal })
   }
 
   /**
    * @param {URL} url
    * @param {RequestInit} init
    */
-  async #fetched(url, init) {
-    const silence = new AbortController()
-    const timer = setTimeout(() => silence.abort(), this.patience.silenceMs)
-    const signal = init.signal ? AbortSignal.any([init.signal, silence.signal]) : silence.signal
+  async #fetchWithTimeout(url, init) {
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(), this.retry.idleTimeoutMs)
+    const signal = init.signal ? AbortSignal.any([init.signal, timeout.signal]) : timeout.signal
     try {
-      // Called on its own: a browser's `fetch` refuses to be anybody's method.
-      const send = this.#fetch
-      return await send(url, { ...init, signal, cache: 'no-store' })
+      // Not called as a method of this object: browsers reject that.
+      const fetch = this.#fetch
+      return await fetch(url, { ...init, signal, cache: 'no-store' })
     } catch (error) {
       init.signal?.throwIfAborted()
       throw AptixError.unreachable(error)
@@ -145,33 +146,33 @@ export class Http {
     }
   }
 
-  #authorization() {
+  #getToken() {
     const token = this.#token
-    if (!this.#cached) {
-      const asked = Promise.resolve(typeof token === 'function' ? token() : token)
-      // One that could not be got is not kept.
-      asked.catch(() => {
-        if (this.#cached === asked) this.#cached = undefined
+    if (!this.#cachedToken) {
+      const pending = Promise.resolve(typeof token === 'function' ? token() : token)
+      // A failed call is not cached.
+      pending.catch(() => {
+        if (this.#cachedToken === pending) this.#cachedToken = undefined
       })
-      this.#cached = asked
+      this.#cachedToken = pending
     }
-    return this.#cached
+    return this.#cachedToken
   }
 }
 
 /**
- * The text of a body, as it comes; a silence that is too long counts as a lost connection.
+ * Yields the text of a body as it arrives. A silence longer than the idle timeout counts as a lost connection.
  * @param {Response} response
- * @param {import('./wait.js').Patience} patience
+ * @param {import('./retry.js').RetryOptions} retry
  * @param {AbortSignal} [signal]
  * @returns {AsyncGenerator<string, void, void>}
  */
-export async function* texts({ body }, { silenceMs }, signal) {
+export async function* textChunks({ body }, { idleTimeoutMs }, signal) {
   const reader = body?.getReader()
   const decoder = new TextDecoder()
   try {
     while (reader) {
-      const { done, value } = await within(silenceMs, reader.read())
+      const { done, value } = await withTimeout(idleTimeoutMs, reader.read())
       if (done) return
       yield decoder.decode(value, { stream: true })
     }
@@ -184,35 +185,35 @@ export async function* texts({ body }, { silenceMs }, signal) {
 }
 
 /**
- * The envelope of a JSON answer.
+ * Reads the envelope of a JSON response.
  * @param {Response} response
- * @param {import('./wait.js').Patience} patience
+ * @param {import('./retry.js').RetryOptions} retry
  * @param {AbortSignal} [signal]
  * @returns {Promise<import('./wire.js').Envelope<unknown>>}
  */
-export async function envelope(response, patience, signal) {
-  const told = read(await whole(response, patience, signal))
-  if (!told) throw AptixError.unreadable(response)
-  return told
+export async function readEnvelope(response, retry, signal) {
+  const envelope = parseEnvelope(await readBody(response, retry, signal))
+  if (!envelope) throw AptixError.unreadable(response)
+  return envelope
 }
 
 /**
  * @param {Response} response
- * @param {import('./wait.js').Patience} patience
+ * @param {import('./retry.js').RetryOptions} retry
  * @param {AbortSignal} [signal]
  */
-async function whole(response, patience, signal) {
+async function readBody(response, retry, signal) {
   let text = ''
-  for await (const piece of texts(response, patience, signal)) text += piece
+  for await (const chunk of textChunks(response, retry, signal)) text += chunk
   return text
 }
 
 /**
- * An envelope, if the text is one.
+ * Parses an envelope. Returns undefined for any other text.
  * @param {string} text
  * @returns {import('./wire.js').Envelope<unknown> | undefined}
  */
-export function read(text) {
+export function parseEnvelope(text) {
   try {
     const value = JSON.parse(text)
     return typeof value?.Successful === 'boolean' ? value : undefined
@@ -222,12 +223,13 @@ export function read(text) {
 }
 
 /**
+ * Returns the envelope if it reports success; throws its error otherwise.
  * @template T
  * @param {import('./wire.js').Envelope<T>} envelope
  * @param {Response} [response]
  */
-export function successful(envelope, response) {
-  if (!envelope.Successful) throw AptixError.of(envelope, response)
+export function requireSuccess(envelope, response) {
+  if (!envelope.Successful) throw AptixError.fromEnvelope(envelope, response)
   return envelope
 }
 
@@ -237,7 +239,7 @@ export function successful(envelope, response) {
  * @param {Promise<T>} promise
  * @returns {Promise<T>}
  */
-function within(ms, promise) {
+function withTimeout(ms, promise) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(AptixError.interrupted()), ms)
     promise.then(resolve, reject).finally(() => clearTimeout(timer))

@@ -1,13 +1,13 @@
 /**
- * Conversations with agents, over the API of this repository. No dependencies; runs in browsers, Node and Deno as it is.
+ * Client for the Aptix API. Runs unbundled and without dependencies in browsers, Node and Deno.
  *
  * @module
  */
 
 import { Http } from './http.js'
 import * as paths from './paths.js'
-import { pages, Session } from './session.js'
-import { PATIENCE } from './wait.js'
+import { paginate, Session } from './session.js'
+import { DEFAULT_RETRY } from './retry.js'
 
 export { AptixError } from './errors.js'
 export { Session } from './session.js'
@@ -18,29 +18,29 @@ export { Turn } from './turn.js'
  * @typedef {import('./events.js').Call} Call
  * @typedef {import('./events.js').Event} Event
  * @typedef {import('./http.js').Token} Token
- * @typedef {import('./kept.js').Keep} Keep
- * @typedef {import('./session.js').Said} Said
+ * @typedef {import('./resume-store.js').ResumeStore} ResumeStore
+ * @typedef {import('./session.js').SendOptions} SendOptions
  * @typedef {import('./tools.js').Tool} Tool
  * @typedef {import('./tools.js').Approve} Approve
  *
- * @typedef {object} Options
- * @property {string | URL} baseUrl Where the API is: `http://127.0.0.1:9000`, or a deployment's `ApiUrl`, stage included.
+ * @typedef {object} ClientOptions
+ * @property {string | URL} baseUrl URL of the API: `http://127.0.0.1:9000`, or a deployment's `ApiUrl`, stage included.
  * @property {Token} token
- * @property {Keep} [keep] Where open turns are kept for a later `resume`: `localStorage`, `sessionStorage`.
+ * @property {ResumeStore} [resumeStore] Store for open turns, which `session.resume()` needs: `localStorage` or `sessionStorage`.
  * @property {typeof globalThis.fetch} [fetch]
- * @property {Partial<import('./wait.js').Patience>} [patience] How often and how long something is tried again.
+ * @property {Partial<import('./retry.js').RetryOptions>} [retry] Limits of retries and timeouts.
  */
 
 /**
- * Which sessions: those that a user owns or takes part in, those whose last turn stands so, those that are in a mode now,
- * those that something happened in between two instants.
+ * Conditions on sessions: owned by or shared with a user, status of the last turn, current mode, and a time range of the
+ * last activity.
  * @typedef {{
  *   userId?: string, status?: 'pending' | 'completed' | 'failed', mode?: string, from?: string, to?: string,
  *   includeDeleted?: boolean, pageSize?: number,
  * }} SessionFilter
  */
 
-/** The sessions of the caller's org. */
+/** The sessions of the caller's organization. */
 class Sessions {
   #http
   #open
@@ -55,26 +55,26 @@ class Sessions {
   }
 
   /**
-   * Newest activity first.
-   * @param {SessionFilter} [asked]
+   * Lists sessions, newest activity first.
+   * @param {SessionFilter} [filter]
    * @returns {AsyncGenerator<import('./wire.js').SessionSummary, void, void>}
    */
-  list(asked = {}) {
-    return pages(this.#http, paths.SESSIONS, queried(asked))
+  list(filter = {}) {
+    return paginate(this.#http, paths.SESSIONS, filterQuery(filter))
   }
 
   /**
-   * Those in whose name, description or turns all the words stand, with where.
+   * Searches names, descriptions and turns for sessions that contain all the words. Returns the matching excerpts.
    * @param {string} words at most eight
-   * @param {SessionFilter} [asked]
-   * @returns {AsyncGenerator<import('./wire.js').FoundSession, void, void>}
+   * @param {SessionFilter} [filter]
+   * @returns {AsyncGenerator<import('./wire.js').SessionMatch, void, void>}
    */
-  search(words, asked = {}) {
-    return pages(this.#http, paths.SEARCH, { q: words, ...queried(asked) })
+  search(words, filter = {}) {
+    return paginate(this.#http, paths.SEARCH, { q: words, ...filterQuery(filter) })
   }
 
   /**
-   * A session with its first hundred turns.
+   * Returns a session with its first hundred turns.
    * @param {string} id
    */
   get(id) {
@@ -82,41 +82,41 @@ class Sessions {
   }
 }
 
-/** @param {SessionFilter} asked */
-function queried({ userId, status, mode, from, to, includeDeleted, pageSize }) {
+/** @param {SessionFilter} filter */
+function filterQuery({ userId, status, mode, from, to, includeDeleted, pageSize }) {
   return { userId, status, mode, from, to, includeDeleted: includeDeleted ? 'true' : undefined, pageSize }
 }
 
-/** The API, as one caller sees it. */
+/** Client of one caller. */
 export class Aptix {
   #http
-  #keep
+  #resumeStore
 
-  /** @param {Options} options */
-  constructor({ baseUrl, token, keep, fetch = globalThis.fetch, patience = {} }) {
+  /** @param {ClientOptions} options */
+  constructor({ baseUrl, token, resumeStore, fetch = globalThis.fetch, retry = {} }) {
     const base = new URL(baseUrl)
     if (!base.pathname.endsWith('/')) base.pathname += '/'
-    this.#http = new Http(base, token, fetch, { ...PATIENCE, ...patience })
-    this.#keep = keep
+    this.#http = new Http(base, token, fetch, { ...DEFAULT_RETRY, ...retry })
+    this.#resumeStore = resumeStore
     this.sessions = new Sessions(this.#http, (id) => this.session(id))
   }
 
   /**
-   * A conversation: the one with this id, or a new one. What is said of its turns here holds for each of them.
+   * Returns the session with this id, or a new session. The defaults apply to all of its turns.
    * @param {string} [id]
-   * @param {Partial<Said>} [defaults]
+   * @param {Partial<SendOptions>} [defaults]
    */
   session(id, defaults = {}) {
-    return new Session(this.#http, this.#keep, id, defaults)
+    return new Session(this.#http, this.#resumeStore, id, defaults)
   }
 
   /**
-   * What a link of an answer leads to: a file's `Url`, a turn's `FullAgentAnswerUrl`.
+   * Downloads the target of a link in a response, such as a file's `Url` or a turn's `FullAgentAnswerUrl`.
    * @param {string} link
    * @param {{ signal?: AbortSignal }} [options]
    * @returns {Promise<Response>}
    */
   open(link, { signal } = {}) {
-    return this.#http.payload(link, signal)
+    return this.#http.fetchPayload(link, signal)
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The API's paths, relative to its base.
+ * Paths of the API, relative to its base.
  *
  * @module
  */
@@ -17,12 +17,12 @@ export const session = (sessionId) => `${SESSIONS}/${encodeURIComponent(sessionI
 /**
  * @param {string} sessionId
  * @param {string} turnId
- * @param {string} [rest]
+ * @param {string} [suffix]
  */
-export const turn = (sessionId, turnId, rest = '') => `${session(sessionId)}/turns/${encodeURIComponent(turnId)}${rest}`
+export const turn = (sessionId, turnId, suffix = '') => `${session(sessionId)}/turns/${encodeURIComponent(turnId)}${suffix}`
 
 /** @param {Record<string, string | number | undefined>} values */
 export function query(values) {
-  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== '')
-  return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : ''
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== '')
+  return entries.length ? `?${new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))}` : ''
 }

@@ -1,6 +1,6 @@
 /**
- * The events of a turn between who reads the stream and who shows it. It holds no more than a reader needs to catch
- * up: texts that follow each other are one, and what a `reset` takes back is gone.
+ * Queue of a turn's events between the stream and its consumer. Its size is bounded: consecutive deltas are merged, and a
+ * `reset` drops the deltas before it.
  *
  * @module
  */
@@ -10,10 +10,10 @@
 export class Queue {
   /** @type {Event[]} */
   #events = []
-  #isOver = false
+  #isClosed = false
   /** @type {unknown} */
   #error
-  #failed = false
+  #hasError = false
   /** @type {(() => void) | undefined} */
   #wake
 
@@ -32,28 +32,28 @@ export class Queue {
   }
 
   close() {
-    this.#isOver = true
+    this.#isClosed = true
     this.#wake?.()
   }
 
   /** @param {unknown} error */
   fail(error) {
     this.#error = error
-    this.#failed = true
+    this.#hasError = true
     this.close()
   }
 
   /**
-   * The next event; none when there are no more.
+   * Returns the next event, or undefined at the end. Throws the queue's error once.
    * @returns {Promise<Event | undefined>}
    */
   async next() {
-    while (this.#events.length === 0 && !this.#isOver) {
+    while (this.#events.length === 0 && !this.#isClosed) {
       await new Promise((resolve) => (this.#wake = () => resolve(undefined)))
     }
     const event = this.#events.shift()
-    if (!event && this.#failed) {
-      this.#failed = false
+    if (!event && this.#hasError) {
+      this.#hasError = false
       throw this.#error
     }
     return event

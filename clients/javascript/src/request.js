@@ -1,42 +1,41 @@
 /**
- * The body of a user turn.
+ * The body of an `execute` request.
  *
  * @module
  */
 
 /**
- * A file to reason about: a `File` of a page, or its path and what it holds. `path` is relative to the folder that is
- * open in the client.
+ * An input file: a browser's `File`, or a path with contents. `path` is relative to the folder that is open in the client.
  * @typedef {File | { path: string, content: string | Uint8Array | Blob, mimeType?: string, language?: string, origin?: 'ide' | 'user' }} InputFile
  *
  * An image: PNG, JPEG, GIF or WebP.
  * @typedef {Blob | { mimeType: string, bytes: Uint8Array }} InputImage
  *
- * A condition on what retrieval may look at.
+ * A condition that filters the retrieved chunks.
  * @typedef {{ Key: string, Operator: '==' | '!=' | 'contains' | 'does_not_contain', Values: (string | number | boolean)[] }} RagCondition
  *
- * What goes with an instruction.
+ * Context of an instruction.
  * @typedef {object} Input
  * @property {InputFile[]} [files]
  * @property {InputImage[]} [images]
- * @property {string} [agent] The agent context; fixed by the session's first turn.
- * @property {string} [conversation] The conversation context; fixed by the session's first turn.
+ * @property {string} [agent] Id of the agent context, fixed by the session's first turn.
+ * @property {string} [conversation] Id of the conversation context, fixed by the session's first turn.
  * @property {string} [workspaceId]
  * @property {string} [repo]
  * @property {string} [language]
  * @property {RagCondition[]} [ragScope]
- * @property {string} [solutionContext] Replaces the session's.
+ * @property {string} [solutionContext] Replaces the session's solution context.
  */
 
 /**
- * The request as it is sent, and sent again.
+ * Serializes the request. Retries send the same text.
  * @param {string} sessionId
  * @param {string} turnId
  * @param {string} text
  * @param {Input} input
  * @returns {Promise<string>}
  */
-export async function userTurn(sessionId, turnId, text, input) {
+export async function executeBody(sessionId, turnId, text, input) {
   return JSON.stringify({
     SessionId: sessionId,
     TurnId: turnId,
@@ -56,15 +55,15 @@ export async function userTurn(sessionId, turnId, text, input) {
 
 /** @param {InputFile} file */
 async function artifact(file) {
-  const given =
+  const fields =
     file instanceof Blob
       ? { path: file.webkitRelativePath || file.name, content: file, mimeType: file.type || undefined, origin: 'user' }
       : file
-  const { path, content, mimeType, language, origin = 'ide' } = /** @type {Exclude<InputFile, File>} */ (given)
+  const { path, content, mimeType, language, origin = 'ide' } = /** @type {Exclude<InputFile, File>} */ (fields)
   return {
     RelativePath: path,
     FileName: path.split(/[/\\]/).at(-1),
-    ...(typeof content === 'string' ? { Contents: content } : spelled(await bytesOf(content))),
+    ...(typeof content === 'string' ? { Contents: content } : encodeContents(await readBytes(content))),
     MimeType: mimeType,
     Language: language,
     Origin: origin,
@@ -76,20 +75,20 @@ async function artifact(file) {
  * @param {number} index
  */
 async function image(image, index) {
-  const { mimeType, bytes } = image instanceof Blob ? { mimeType: image.type, bytes: await bytesOf(image) } : image
+  const { mimeType, bytes } = image instanceof Blob ? { mimeType: image.type, bytes: await readBytes(image) } : image
   return { Id: `image-${index + 1}`, MimeType: mimeType, DataBase64: base64(bytes) }
 }
 
 /** @param {Uint8Array | Blob} content */
-async function bytesOf(content) {
+async function readBytes(content) {
   return content instanceof Blob ? new Uint8Array(await content.arrayBuffer()) : content
 }
 
 /**
- * Text as it is, anything else as base64.
+ * Encodes UTF-8 text as is and anything else as base64.
  * @param {Uint8Array} bytes
  */
-function spelled(bytes) {
+function encodeContents(bytes) {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     if (!text.includes('\0')) return { Contents: text }

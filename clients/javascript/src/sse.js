@@ -1,5 +1,5 @@
 /**
- * Server-sent events out of bytes, as the WHATWG standard reads them.
+ * Parser for server-sent events, as specified by WHATWG.
  *
  * @module
  */
@@ -8,12 +8,12 @@
  * @typedef {{ id: string | undefined, event: string, data: string }} ServerEvent
  */
 
-/** The longest line and event that are read: the largest answer of the API is far below. */
-const MOST_CHARS = 32 << 20
+/** Size limit of a line and of an event, far above the API's largest response. */
+const MAX_CHARS = 32 << 20
 
-/** Reads pieces of a stream; the events that are whole by then come out. */
-export class Events {
-  #rest = ''
+/** Parses a stream chunk by chunk. */
+export class EventParser {
+  #buffer = ''
   #afterCr = false
   /** @type {string | undefined} */
   #id
@@ -21,10 +21,11 @@ export class Events {
   /** @type {string[]} */
   #data = []
   #length = 0
-  /** How long to wait before coming back, in milliseconds, where the stream says so. */
+  /** Reconnection delay in milliseconds, if the stream sets one. */
   retryMs = /** @type {number | undefined} */ (undefined)
 
   /**
+   * Adds a chunk of text and returns the events that it completes.
    * @param {string} text
    * @returns {ServerEvent[]}
    */
@@ -33,9 +34,9 @@ export class Events {
     const events = []
     if (this.#afterCr && text.startsWith('\n')) text = text.slice(1)
     if (text !== '') this.#afterCr = text.endsWith('\r')
-    const lines = (this.#rest + text).split(/\r\n|\r|\n/)
-    this.#rest = lines.pop() ?? ''
-    this.#bounded(this.#rest.length)
+    const lines = (this.#buffer + text).split(/\r\n|\r|\n/)
+    this.#buffer = lines.pop() ?? ''
+    this.#checkLength(this.#buffer.length)
     for (const line of lines) {
       const event = this.#line(line)
       if (event) events.push(event)
@@ -48,14 +49,14 @@ export class Events {
    * @returns {ServerEvent | undefined}
    */
   #line(line) {
-    if (line === '') return this.#whole()
+    if (line === '') return this.#dispatch()
     const colon = line.indexOf(':')
     if (colon === 0) return undefined
     const field = colon < 0 ? line : line.slice(0, colon)
     const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
     if (field === 'data') {
       this.#length += value.length
-      this.#bounded(this.#length)
+      this.#checkLength(this.#length)
       this.#data.push(value)
     } else if (field === 'event') this.#event = value
     else if (field === 'id' && !value.includes('\0')) this.#id = value
@@ -63,19 +64,19 @@ export class Events {
     return undefined
   }
 
-  #whole() {
+  #dispatch() {
     const event = { id: this.#id, event: this.#event || 'message', data: this.#data.join('\n') }
-    const isOne = this.#data.length > 0
-    // Unlike a browser's, an id holds for its own event: one without is no event of the turn.
+    const hasData = this.#data.length > 0
+    // Unlike in browsers, an id applies to its own event only: an event without one is not part of the turn.
     this.#id = undefined
     this.#event = ''
     this.#data = []
     this.#length = 0
-    return isOne ? event : undefined
+    return hasData ? event : undefined
   }
 
   /** @param {number} length */
-  #bounded(length) {
-    if (length > MOST_CHARS) throw new RangeError('an event of the stream is larger than any answer')
+  #checkLength(length) {
+    if (length > MAX_CHARS) throw new RangeError(`The event exceeds ${MAX_CHARS} characters`)
   }
 }

@@ -1,20 +1,19 @@
 /**
- * Scripts for the mock model of a local cloud: a test double for clients. It says what an instruction tells it to
- * say, calls what it is told to call, and fails as a provider would. It is no model and thinks nothing; a real one
- * takes the directive for text.
+ * Scripts for the mock model of a local cloud. The mock model is a test double: an instruction scripts its text, tool calls
+ * and failures. A real model treats a script as plain text.
  *
- * A script is written where an instruction is: `session.send(script().say('Hello'))`.
+ * Send a script as an instruction: `session.send(script().say('Hello'))`.
  *
  * @module
  */
 
-/** What a script has it do, step after step. */
+/** A script: a list of steps for the mock model. */
 export class Script {
   /** @type {string[]} */
   #steps = []
 
   /**
-   * Says a text.
+   * Outputs text.
    * @param {string} text
    */
   say(text) {
@@ -22,7 +21,7 @@ export class Script {
   }
 
   /**
-   * Says numbered words: `word1 word2 …`.
+   * Outputs numbered words: `word1 word2 …`.
    * @param {number} count
    */
   words(count) {
@@ -30,7 +29,7 @@ export class Script {
   }
 
   /**
-   * Says a text many times, without spaces.
+   * Outputs text repeatedly, without spaces.
    * @param {string} text
    * @param {number} times
    */
@@ -38,13 +37,13 @@ export class Script {
     return this.step(`repeat ${JSON.stringify(text)} ${times}`)
   }
 
-  /** Says what it is, what it heard, and which tool results it got. */
+  /** Outputs a description of the mock model, its input and the tool results it received. */
   echo() {
     return this.step('echo')
   }
 
   /**
-   * Refuses, as models do.
+   * Outputs a refusal.
    * @param {string} text
    */
   refuse(text) {
@@ -52,7 +51,7 @@ export class Script {
   }
 
   /**
-   * Thinks; the summary is told.
+   * Outputs a reasoning summary.
    * @param {string} summary
    */
   think(summary) {
@@ -60,7 +59,7 @@ export class Script {
   }
 
   /**
-   * Calls a tool. Calls that follow each other are made at once.
+   * Calls a tool. Consecutive calls are parallel.
    * @param {string} name
    * @param {unknown} [args]
    */
@@ -68,13 +67,13 @@ export class Script {
     return this.step(`call ${name} ${JSON.stringify(args)}`)
   }
 
-  /** Ends this reply; what follows answers the request that brings the results of its calls. */
+  /** Ends this reply. The next steps answer the request with its tool results. */
   afterTools() {
     return this.step('then')
   }
 
   /**
-   * Pauses before each piece of text from here on.
+   * Sets the pause before each following piece of text.
    * @param {number} ms
    */
   pace(ms) {
@@ -82,7 +81,7 @@ export class Script {
   }
 
   /**
-   * Says so many characters at a time from here on, and not words.
+   * Splits the following text into pieces of this many characters instead of words.
    * @param {number} characters
    */
   chunk(characters) {
@@ -90,7 +89,7 @@ export class Script {
   }
 
   /**
-   * Pauses here, once.
+   * Pauses once.
    * @param {number} ms
    */
   hang(ms) {
@@ -98,7 +97,7 @@ export class Script {
   }
 
   /**
-   * Waits before it answers at all.
+   * Delays the response.
    * @param {number} ms
    */
   delay(ms) {
@@ -106,21 +105,21 @@ export class Script {
   }
 
   /**
-   * Answers with an HTTP error: each time, or only so many times, and then with the rest.
+   * Responds with an HTTP error: always, or `times` times before it continues with the other steps.
    * @param {number} status
    * @param {{ code?: string, times?: number, retryAfter?: number }} [options] `retryAfter` in seconds
    */
   status(status, { code, times, retryAfter } = {}) {
-    const told = [
+    const options = [
       code === undefined ? '' : ` code ${code}`,
       times === undefined ? '' : ` times ${times}`,
       retryAfter === undefined ? '' : ` retry-after ${retryAfter}`,
     ]
-    return this.step(`status ${status}${told.join('')}`)
+    return this.step(`status ${status}${options.join('')}`)
   }
 
   /**
-   * Closes the connection without an answer.
+   * Closes the connection without a response.
    * @param {number} [times]
    */
   drop(times) {
@@ -128,7 +127,7 @@ export class Script {
   }
 
   /**
-   * Ends the answer early, as if it were whole.
+   * Ends the response early, without an error.
    * @param {number} events
    */
   cut(events) {
@@ -136,7 +135,7 @@ export class Script {
   }
 
   /**
-   * Ends with a failure of the provider.
+   * Ends with a provider error.
    * @param {string} [code]
    */
   fail(code = 'server_error') {
@@ -144,7 +143,7 @@ export class Script {
   }
 
   /**
-   * Stops before the answer is complete.
+   * Ends with an incomplete answer.
    * @param {string} [reason]
    */
   incomplete(reason = 'max_output_tokens') {
@@ -152,7 +151,7 @@ export class Script {
   }
 
   /**
-   * Says how many tokens it used.
+   * Sets the reported token usage.
    * @param {number} input
    * @param {number} output
    */
@@ -161,7 +160,7 @@ export class Script {
   }
 
   /**
-   * Any other step of the language, as `infra/mock-model/src/lib.rs` describes it.
+   * Adds any step of the script language, which `infra/mock-model/src/lib.rs` documents.
    * @param {string} step
    */
   step(step) {
@@ -169,40 +168,43 @@ export class Script {
     return this
   }
 
-  /** The directive. Other words of an instruction may stand around it. */
+  /** Returns the script as a directive. The instruction can contain other text around it. */
   toString() {
     return `[[script: ${this.#steps.join('; ')}]]`
   }
 }
 
-/** A script without a step: it says what the model says of itself. */
+/** Creates a script without steps. The mock model then describes itself. */
 export function script() {
   return new Script()
 }
 
 /**
- * What the mock model was asked, newest last: at most 10,000 requests.
- * @typedef {{ count: number, requests: { headers: Record<string, string>, body: any }[] }} Asked
+ * The requests that the mock model received, newest last: at most 10,000.
+ * @typedef {{ count: number, requests: { headers: Record<string, string>, body: any }[] }} RecordedRequests
  */
 
-/** The mock model of a running local cloud, at the address that the cloud prints for it. */
+/** The mock model of a running local cloud, at the URL that the cloud prints. */
 export class MockModel {
-  #requests
+  #requestsUrl
 
   /** @param {string | URL} url `http://127.0.0.1:…/v1` */
   constructor(url) {
-    this.#requests = new URL('/scripted/requests', url)
+    this.#requestsUrl = new URL('/scripted/requests', url)
   }
 
-  /** @returns {Promise<Asked>} */
-  async asked() {
-    const response = await fetch(this.#requests)
-    if (!response.ok) throw new Error(`no mock model is there (status ${response.status})`)
+  /**
+   * Returns the requests received so far.
+   * @returns {Promise<RecordedRequests>}
+   */
+  async requests() {
+    const response = await fetch(this.#requestsUrl)
+    if (!response.ok) throw new Error(`No mock model at ${this.#requestsUrl.origin}: HTTP status ${response.status}`)
     return response.json()
   }
 
-  /** Forgets what it was asked. */
-  async forget() {
-    await fetch(this.#requests, { method: 'DELETE' })
+  /** Clears the recorded requests. */
+  async clearRequests() {
+    await fetch(this.#requestsUrl, { method: 'DELETE' })
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The tools that run on this side.
+ * Client tools: approval, execution and results.
  *
  * @module
  */
@@ -7,55 +7,56 @@
 /**
  * @typedef {import('./events.js').Call} Call
  *
- * Runs a call; what it returns is told the model as JSON, what it throws by its message. `signal` is aborted when the
- * turn is stopped, or no longer listened to, or the call takes too long.
+ * Runs a call. The model gets the return value as JSON, or the message of the error that is thrown. `signal` is aborted when
+ * the turn is stopped, the client aborts, or the call times out.
  * @typedef {(args: any, context: { call: Call, signal: AbortSignal }) => unknown} Tool
  *
- * Whether a call may run: asked before each. Anything but `true` refuses it, and a text says why.
+ * Approves a call before it runs. Anything but `true` refuses it; a string is the reason that the model gets.
  * @typedef {(call: Call) => boolean | string | Promise<boolean | string>} Approve
  *
  * @typedef {object} Toolbox
- * @property {Record<string, Tool>} tools By their names.
+ * @property {Record<string, Tool>} tools Tools by name.
  * @property {Approve} [approve]
  * @property {number} toolTimeoutMs
  * @property {AbortSignal} signal
- * @property {(event: import('./events.js').ToolCallEvent | import('./events.js').ToolResultEvent) => void} tell
+ * @property {(event: import('./events.js').ToolCallEvent | import('./events.js').ToolResultEvent) => void} emit
  */
 
-/** The API's limits of a result, in characters. */
-const MOST_RESULT = 1_048_576
-const MOST_MESSAGE = 65_536
+/** The API's limits of a result and an error message, in characters. */
+const MAX_RESULT_CHARS = 1_048_576
+const MAX_MESSAGE_CHARS = 65_536
 /**
- * Its limit of a request, in bytes, less the ids around the results. A function gets a request as a string within JSON, and
- * what has to be escaped there counts too.
+ * The API's limit of a request, in bytes, less a margin for the ids around the results. A function receives the request as a
+ * JSON string, so escapes count too.
  */
-const MOST_BYTES = (4 << 20) - 1024
-const LEFT_OUT = 'The results of these calls are larger than a request may be: this one was left out.'
+const MAX_REQUEST_BYTES = (4 << 20) - 1024
+const OMITTED_MESSAGE = 'This result was omitted: the results of these calls exceed the size limit of a request.'
 
 /**
+ * Parses the arguments of a call.
  * @param {import('./wire.js').ToolCall} call
  * @returns {Call}
  */
-export function call({ ToolCallId, Name, ArgumentsJson }) {
+export function parseCall({ ToolCallId, Name, ArgumentsJson }) {
   let args
   try {
     args = JSON.parse(ArgumentsJson)
   } catch {
     args = undefined
   }
-  return { id: ToolCallId, name: Name, args, json: ArgumentsJson }
+  return { id: ToolCallId, name: Name, args, argsJson: ArgumentsJson }
 }
 
 /**
- * Runs one call, once. It never throws but when the turn is no longer listened to.
+ * Runs a call once. Throws only if `signal` is aborted.
  * @param {Call} call
  * @param {Toolbox} toolbox
  * @returns {Promise<import('./wire.js').ToolResult>}
  */
-export async function run(call, { tools, approve, toolTimeoutMs, signal, tell }) {
-  tell({ type: 'tool-call', call })
-  const refusal = await until(signal, refused(call, tools, approve))
-  const began = performance.now()
+export async function runCall(call, { tools, approve, toolTimeoutMs, signal, emit }) {
+  emit({ type: 'tool-call', call })
+  const refusal = await abortable(signal, refusalReason(call, tools, approve))
+  const startedAt = performance.now()
   /** @type {{ output?: unknown, ResultJson?: string, error?: string }} */
   let outcome
   if (refusal !== undefined) outcome = { error: refusal }
@@ -63,63 +64,64 @@ export async function run(call, { tools, approve, toolTimeoutMs, signal, tell })
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(toolTimeoutMs)])
       const tool = /** @type {Tool} */ (tools[call.name])
-      const output = await until(limit, Promise.resolve(tool(call.args, { call, signal: limit })))
-      outcome = written(output)
+      const output = await abortable(limit, Promise.resolve(tool(call.args, { call, signal: limit })))
+      outcome = serializeOutput(output)
     } catch (error) {
       signal.throwIfAborted()
-      outcome = { error: said(error) }
+      outcome = { error: errorMessage(error) }
     }
   }
-  const tookMs = Math.max(0, Math.round(performance.now() - began))
+  const durationMs = Math.max(0, Math.round(performance.now() - startedAt))
   const { output, ResultJson, error } = outcome
-  tell({ type: 'tool-result', call, ...(error === undefined ? { output } : { error }), refused: refusal !== undefined, tookMs })
+  emit({ type: 'tool-result', call, ...(error === undefined ? { output } : { error }), refused: refusal !== undefined, durationMs })
   return error === undefined
-    ? { ToolCallId: call.id, ExecutionMs: tookMs, ResultJson }
-    : { ToolCallId: call.id, ExecutionMs: tookMs, ErrorMessage: error }
+    ? { ToolCallId: call.id, ExecutionMs: durationMs, ResultJson }
+    : { ToolCallId: call.id, ExecutionMs: durationMs, ErrorMessage: error }
 }
 
 /**
- * The results as one request takes them. Where they are too much together, the largest are left out, and the model is told
- * so: it may ask again for less.
+ * Limits the results to the size of one request. It replaces the largest ones with an error message, so that the model can
+ * request less.
  * @param {import('./wire.js').ToolResult[]} results
  * @returns {import('./wire.js').ToolResult[]}
  */
-export function fitting(results) {
+export function fitToRequest(results) {
   const size = (/** @type {unknown} */ value) => new TextEncoder().encode(JSON.stringify(JSON.stringify(value))).length
   const sizes = results.map(size)
-  const fitting = [...results]
-  for (let all = sizes.reduce((sum, size) => sum + size + 1, 0); all > MOST_BYTES; ) {
+  const fitted = [...results]
+  for (let all = sizes.reduce((sum, size) => sum + size + 1, 0); all > MAX_REQUEST_BYTES; ) {
     const largest = sizes.indexOf(Math.max(...sizes))
-    const { ToolCallId, ExecutionMs } = /** @type {import('./wire.js').ToolResult} */ (fitting[largest])
-    const left = { ToolCallId, ExecutionMs, ErrorMessage: LEFT_OUT }
-    fitting[largest] = left
-    all -= (sizes[largest] ?? 0) - size(left)
+    const { ToolCallId, ExecutionMs } = /** @type {import('./wire.js').ToolResult} */ (fitted[largest])
+    const omitted = { ToolCallId, ExecutionMs, ErrorMessage: OMITTED_MESSAGE }
+    fitted[largest] = omitted
+    all -= (sizes[largest] ?? 0) - size(omitted)
     sizes[largest] = 0
   }
-  return fitting
+  return fitted
 }
 
 /**
- * What results given by hand look like on the wire.
- * @param {{ id: string, output?: unknown, error?: string, tookMs?: number }[]} results
+ * Converts results to the format of the API.
+ * @param {{ id: string, output?: unknown, error?: string, durationMs?: number }[]} results
  * @returns {import('./wire.js').ToolResult[]}
  */
-export function results(results) {
-  return results.map(({ id, output, error, tookMs = 0 }) => {
-    const told = error === undefined ? written(output) : { error: error || 'The tool failed.' }
-    const ExecutionMs = Math.max(0, Math.round(tookMs))
-    return told.error === undefined
-      ? { ToolCallId: id, ExecutionMs, ResultJson: told.ResultJson }
-      : { ToolCallId: id, ExecutionMs, ErrorMessage: told.error.slice(0, MOST_MESSAGE) }
+export function toWireResults(results) {
+  return results.map(({ id, output, error, durationMs = 0 }) => {
+    const outcome = error === undefined ? serializeOutput(output) : { error: error || 'The tool failed.' }
+    const ExecutionMs = Math.max(0, Math.round(durationMs))
+    return outcome.error === undefined
+      ? { ToolCallId: id, ExecutionMs, ResultJson: outcome.ResultJson }
+      : { ToolCallId: id, ExecutionMs, ErrorMessage: outcome.error.slice(0, MAX_MESSAGE_CHARS) }
   })
 }
 
 /**
+ * Returns the reason for which a call may not run, or undefined if it may.
  * @param {Call} call
  * @param {Record<string, Tool>} tools
  * @param {Approve | undefined} approve
  */
-async function refused(call, tools, approve) {
+async function refusalReason(call, tools, approve) {
   if (!Object.hasOwn(tools, call.name)) return `This client has no tool ${call.name}.`
   if (call.args === undefined) return 'The arguments are not JSON.'
   if (!approve) return undefined
@@ -128,7 +130,7 @@ async function refused(call, tools, approve) {
     if (answer === true) return undefined
     return typeof answer === 'string' && answer !== '' ? answer : 'The user declined this call.'
   } catch (error) {
-    return said(error)
+    return errorMessage(error)
   }
 }
 
@@ -136,34 +138,35 @@ async function refused(call, tools, approve) {
  * @param {unknown} output
  * @returns {{ output?: unknown, ResultJson?: string, error?: string }}
  */
-function written(output) {
+function serializeOutput(output) {
   let json
   try {
     json = JSON.stringify(output) ?? 'null'
   } catch {
-    return { error: "The tool's result can't be written as JSON." }
+    return { error: "The tool's result can't be serialized as JSON." }
   }
-  if (json.length > MOST_RESULT) return { error: `The tool's result is larger than ${MOST_RESULT} characters of JSON.` }
+  if (json.length > MAX_RESULT_CHARS) return { error: `The tool's result is larger than ${MAX_RESULT_CHARS} characters of JSON.` }
   return { output, ResultJson: json }
 }
 
 /** @param {unknown} error */
-function said(error) {
+function errorMessage(error) {
   const message = error instanceof Error ? error.message : String(error)
-  return (message || 'The tool failed.').slice(0, MOST_MESSAGE)
+  return (message || 'The tool failed.').slice(0, MAX_MESSAGE_CHARS)
 }
 
 /**
+ * Settles with the promise, or rejects with the signal's reason as soon as the signal is aborted.
  * @template T
  * @param {AbortSignal} signal
  * @param {Promise<T>} promise
  * @returns {Promise<T>}
  */
-function until(signal, promise) {
+function abortable(signal, promise) {
   return new Promise((resolve, reject) => {
-    const end = () => reject(signal.reason)
-    signal.addEventListener('abort', end, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
-    if (signal.aborted) end()
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    if (signal.aborted) abort()
   })
 }

@@ -1,213 +1,213 @@
 import { AptixError } from './errors.js'
 import { follow } from './follow.js'
-import { successful } from './http.js'
+import { requireSuccess } from './http.js'
 import * as paths from './paths.js'
 import { Queue } from './queue.js'
 import * as tools from './tools.js'
-import { sleep } from './wait.js'
+import { sleep } from './retry.js'
 
 /** @typedef {import('./events.js').Event} Event */
 
 /**
- * How a turn is listened to.
- * @typedef {object} Listening
- * @property {Record<string, tools.Tool>} [tools] What runs the calls for this client. Without, a turn that calls for
- * tools ends with those calls, and `session.submit` goes on with it.
- * @property {tools.Approve} [approve] Asked before each call.
- * @property {number} [toolTimeoutMs] The longest that a tool may take; 15 minutes.
- * @property {AbortSignal} [signal] Ends the listening. The turn goes on; `stop()` ends the turn.
+ * Options of a turn.
+ * @typedef {object} TurnOptions
+ * @property {Record<string, tools.Tool>} [tools] Client tools by name. Without them, a turn with client tool
+ * calls ends with those calls; continue it with `session.submitToolResults`.
+ * @property {tools.Approve} [approve] Approves each call before it runs.
+ * @property {number} [toolTimeoutMs] Time limit of a tool call; 15 minutes by default.
+ * @property {AbortSignal} [signal] Stops reading. The turn continues; `stop()` ends it.
  *
- * Where a turn begins to be listened to: what is asked, after which event, and what was run of its calls before.
- * @typedef {Omit<import('./kept.js').KeptTurn, 'turnId'>} Beginning
+ * A point to start or resume a turn from: its request, the last event received, and the tool results so far.
+ * @typedef {Omit<import('./resume-store.js').OpenTurn, 'turnId'>} ResumePoint
  */
 
 const TOOL_TIMEOUT_MS = 15 * 60_000
-/** A cancel may come before what it cancels: then it is sent again, so often. */
-const CANCELS = 8
-const UNKNOWN = ['TurnNotFound', 'SessionNotFound']
+/** Retries of a cancel request that arrives before the turn it cancels. */
+const MAX_CANCEL_RETRIES = 8
+const NOT_FOUND_CODES = ['TurnNotFound', 'SessionNotFound']
 
-/** A turn that is under way: its events, its answer, and its end. */
+/** A running turn: its events and its result. Iterate over it to read the events. */
 export class Turn {
   #http
-  #kept
+  #resumeEntry
   #options
   #queue = new Queue()
-  #listening = new AbortController()
-  #running = new AbortController()
-  #done
-  #isRead = false
+  #readAbort = new AbortController()
+  #toolAbort = new AbortController()
+  #result
+  #isIterating = false
   #text = ''
-  #before = ''
-  /** Whether a request is on its way. */
-  #isAsking = false
+  #discardedText = ''
+  /** True while a request is in flight. */
+  #hasRequestInFlight = false
   /** @type {Promise<import('./wire.js').TurnSummary | undefined> | undefined} */
-  #stopping
+  #stopResult
 
   /**
    * @param {import('./http.js').Http} http
-   * @param {import('./kept.js').Kept} kept
+   * @param {import('./resume-store.js').ResumeEntry} resumeEntry
    * @param {{ sessionId: string, id: string }} ids
-   * @param {() => Promise<Beginning>} begin
-   * @param {Listening} options
+   * @param {() => Promise<ResumePoint>} prepare
+   * @param {TurnOptions} options
    */
-  constructor(http, kept, { sessionId, id }, begin, options) {
+  constructor(http, resumeEntry, { sessionId, id }, prepare, options) {
     this.#http = http
-    this.#kept = kept
+    this.#resumeEntry = resumeEntry
     this.#options = options
     this.sessionId = sessionId
-    /** Known before anything is sent: whoever keeps it finds the turn again. */
+    /** The turn's id, known before anything is sent. Store it to find the turn again. */
     this.id = id
     const { signal } = options
-    const abort = () => this.#listening.abort(signal?.reason)
+    const abort = () => this.#readAbort.abort(signal?.reason)
     if (signal?.aborted) abort()
     else signal?.addEventListener('abort', abort, { once: true })
-    this.#done = this.#run(begin).finally(() => signal?.removeEventListener('abort', abort))
-    // Whoever reads the events alone learns of a failure there.
-    this.#done.catch(() => {})
+    this.#result = this.#run(prepare).finally(() => signal?.removeEventListener('abort', abort))
+    // A consumer that only reads the events gets a failure from them.
+    this.#result.catch(() => {})
   }
 
-  /** The answer so far. */
+  /** The text of the answer so far. */
   get text() {
     return this.#text
   }
 
   /**
-   * What the turn came to. Rejects with an `AptixError` when it failed or was stopped, and with the signal's reason
-   * when nobody listens any more.
+   * Resolves to the result of the turn. Rejects with an `AptixError` if the turn failed or was stopped, and with the signal's
+   * reason if the signal was aborted.
    * @returns {Promise<import('./events.js').Answer>}
    */
   final() {
-    return this.#done
+    return this.#result
   }
 
   /**
-   * Ends the turn at the API, whatever it is at, and gives what it came to there: the end may have come first. None
-   * when the turn never began.
+   * Cancels the turn at the API and returns its summary, which can show that the turn had ended already. Returns undefined if
+   * the turn never started.
    * @returns {Promise<import('./wire.js').TurnSummary | undefined>}
    */
   stop() {
-    this.#stopping ??= this.#cancel()
-    return this.#stopping
+    this.#stopResult ??= this.#cancel()
+    return this.#stopResult
   }
 
   /**
-   * Until a `stop` that is under way has come to something; it never rejects.
+   * Resolves when a `stop()` in progress is over. Never rejects.
    * @returns {Promise<void>}
    */
-  get stopping() {
-    return Promise.resolve(this.#stopping).then(
+  get stopSettled() {
+    return Promise.resolve(this.#stopResult).then(
       () => {},
       () => {},
     )
   }
 
   /**
-   * The turn's events, each once. They go on being gathered when a loop is left, and the next one goes on after them.
+   * Yields each event of the turn once. Events are queued while no loop reads them; the next loop continues there.
    * @returns {AsyncGenerator<Event, void, void>}
    */
   async *[Symbol.asyncIterator]() {
-    if (this.#isRead) throw new TypeError("a turn's events are read by one loop at a time")
-    this.#isRead = true
+    if (this.#isIterating) throw new TypeError("Only one loop at a time can read a turn's events")
+    this.#isIterating = true
     try {
       for (let event; (event = await this.#queue.next()); ) yield event
     } finally {
-      this.#isRead = false
+      this.#isIterating = false
     }
   }
 
   /**
-   * @param {() => Promise<Beginning>} begin
+   * @param {() => Promise<ResumePoint>} prepare
    * @returns {Promise<import('./events.js').Answer>}
    */
-  async #run(begin) {
+  async #run(prepare) {
     try {
-      let beginning = await begin()
+      let resumePoint = await prepare()
       for (;;) {
-        this.#kept.save({ turnId: this.id, ...beginning })
-        const { envelope, after } = await this.#listen(beginning)
+        this.#resumeEntry.save({ turnId: this.id, ...resumePoint })
+        const { envelope, lastEventId } = await this.#readStream(resumePoint)
         const response = /** @type {import('./wire.js').Final | import('./wire.js').Continuation} */ (
-          successful(envelope).Result
+          requireSuccess(envelope).Result
         )
         if (response.Kind === 'final' || !this.#options.tools) return this.#finish(response)
-        const results = await this.#runTools(response.ToolCalls, beginning)
-        const body = { SessionId: this.sessionId, TurnId: this.id, ToolResults: tools.fitting(results ?? []) }
-        beginning = results
-          ? { asked: { method: 'POST', path: paths.TOOL_RESULTS, body: JSON.stringify(body) }, after }
-          : { asked: { method: 'GET', path: paths.turn(this.sessionId, this.id, '/stream') }, after }
+        const results = await this.#runTools(response.ToolCalls, resumePoint)
+        const body = { SessionId: this.sessionId, TurnId: this.id, ToolResults: tools.fitToRequest(results ?? []) }
+        resumePoint = results
+          ? { request: { method: 'POST', path: paths.TOOL_RESULTS, body: JSON.stringify(body) }, lastEventId }
+          : { request: { method: 'GET', path: paths.turn(this.sessionId, this.id, '/stream') }, lastEventId }
       }
     } catch (error) {
-      throw this.#failed(error)
+      throw this.#fail(error)
     }
   }
 
   /**
-   * Reads the stream of one request until its `result`.
-   * @param {Beginning} beginning
+   * Reads the stream of one request until its `result` event.
+   * @param {ResumePoint} resumePoint
    */
-  async #listen({ asked, after }) {
-    const watch = {
-      signal: this.#listening.signal,
-      lastEventId: after,
-      asking: () => (this.#isAsking = true),
-      waiting: (/** @type {AptixError} */ error, /** @type {number} */ pauseMs) => {
-        this.#isAsking = false
-        this.#queue.push({ type: 'retry', error, pauseMs })
+  async #readStream({ request, lastEventId }) {
+    const followOptions = {
+      signal: this.#readAbort.signal,
+      lastEventId,
+      onRequest: () => (this.#hasRequestInFlight = true),
+      onRetry: (/** @type {AptixError} */ error, /** @type {number} */ delayMs) => {
+        this.#hasRequestInFlight = false
+        this.#queue.push({ type: 'retry', error, delayMs })
       },
     }
-    for await (const { id, name, data } of follow(this.#http, asked, watch)) {
-      if (name === 'result') return { envelope: data, after: id ?? after }
+    for await (const { id, name, data } of follow(this.#http, request, followOptions)) {
+      if (name === 'result') return { envelope: data, lastEventId: id ?? lastEventId }
       if (name === 'delta') this.#delta(data.Text, data.Index)
       else if (name === 'reset') this.#reset(data.Reason)
       else if (name === 'status') this.#queue.push({ type: 'status', status: data })
-      // Others may be added; they say nothing that an answer depends on.
+      // Ignore other events: the answer never depends on them.
     }
     throw AptixError.interrupted()
   }
 
   /**
-   * Runs the calls, one after the other, in their order; none of it when the turn is stopped meanwhile.
+   * Runs the calls sequentially, in order. Returns undefined if the turn is stopped meanwhile.
    * @param {import('./wire.js').ToolCall[]} calls
-   * @param {Beginning} beginning
+   * @param {ResumePoint} resumePoint
    */
-  async #runTools(calls, beginning) {
-    const spelled = JSON.stringify(calls)
-    // A program that was started again has some of them already.
-    const results = beginning.ran?.calls === spelled ? [...beginning.ran.results] : []
+  async #runTools(calls, resumePoint) {
+    const callsJson = JSON.stringify(calls)
+    // A restarted program has some of the results already.
+    const results = resumePoint.toolProgress?.callsJson === callsJson ? [...resumePoint.toolProgress.results] : []
     const toolbox = {
       tools: this.#options.tools ?? {},
       approve: this.#options.approve,
       toolTimeoutMs: this.#options.toolTimeoutMs ?? TOOL_TIMEOUT_MS,
-      signal: AbortSignal.any([this.#listening.signal, this.#running.signal]),
-      tell: (/** @type {Event} */ event) => this.#queue.push(event),
+      signal: AbortSignal.any([this.#readAbort.signal, this.#toolAbort.signal]),
+      emit: (/** @type {Event} */ event) => this.#queue.push(event),
     }
     try {
       for (const call of calls.slice(results.length)) {
-        results.push(await tools.run(tools.call(call), toolbox))
-        this.#kept.save({ turnId: this.id, ...beginning, ran: { calls: spelled, results } })
+        results.push(await tools.runCall(tools.parseCall(call), toolbox))
+        this.#resumeEntry.save({ turnId: this.id, ...resumePoint, toolProgress: { callsJson, results } })
       }
     } catch (error) {
-      if (!this.#stopping || this.#listening.signal.aborted) throw error
-      await this.#stopping
+      if (!this.#stopResult || this.#readAbort.signal.aborted) throw error
+      await this.#stopResult
       return undefined
     }
     return results
   }
 
   async #cancel() {
-    this.#running.abort(AptixError.stopped())
+    this.#toolAbort.abort(AptixError.stopped())
     const path = paths.turn(this.sessionId, this.id, '/cancel')
-    for (let sent = 0; ; sent++) {
+    for (let attempt = 0; ; attempt++) {
       try {
-        return await /** @type {Promise<import('./wire.js').TurnSummary>} */ (this.#http.result('POST', path))
+        return await /** @type {Promise<import('./wire.js').TurnSummary>} */ (this.#http.call('POST', path))
       } catch (error) {
-        if (!(error instanceof AptixError) || !UNKNOWN.includes(error.code)) throw error
-        if (!this.#isAsking || sent === CANCELS) {
-          this.#listening.abort(AptixError.stopped())
+        if (!(error instanceof AptixError) || !NOT_FOUND_CODES.includes(error.code)) throw error
+        if (!this.#hasRequestInFlight || attempt === MAX_CANCEL_RETRIES) {
+          this.#readAbort.abort(AptixError.stopped())
           return undefined
         }
       }
-      // The turn's own request is still on its way.
-      await sleep(50 * 2 ** sent)
+      // The turn's own request is still in flight.
+      await sleep(50 * 2 ** attempt)
     }
   }
 
@@ -217,10 +217,10 @@ export class Turn {
    */
   #delta(text, index) {
     if (index !== this.#text.length) {
-      // Texts that don't fit together are not the answer.
-      const whole = this.#text.slice(0, index) + text
-      this.#reset('mended')
-      ;[text, index] = [whole, 0]
+      // A gap or an overlap: replace the text.
+      const combined = this.#text.slice(0, index) + text
+      this.#reset('corrected')
+      ;[text, index] = [combined, 0]
     }
     this.#text += text
     this.#queue.push({ type: 'delta', text, index })
@@ -228,7 +228,7 @@ export class Turn {
 
   /** @param {import('./events.js').ResetEvent['reason']} [reason] */
   #reset(reason) {
-    this.#before = this.#text || this.#before
+    this.#discardedText = this.#text || this.#discardedText
     this.#text = ''
     this.#queue.push(reason === undefined ? { type: 'reset' } : { type: 'reset', reason })
   }
@@ -237,33 +237,33 @@ export class Turn {
   #finish(response) {
     const isFinal = response.Kind === 'final'
     if (isFinal && response.PrimaryOutputText !== this.#text) {
-      // A turn that was not streamed, or whose stream is no longer kept: the result is what counts.
-      if (this.#text !== '') this.#reset('mended')
+      // The turn was not streamed, or its stream has expired: use the text of the result.
+      if (this.#text !== '') this.#reset('corrected')
       if (response.PrimaryOutputText !== '') this.#delta(response.PrimaryOutputText, 0)
     }
     /** @type {import('./events.js').Answer} */
     const answer = {
       text: isFinal ? response.PrimaryOutputText : (response.ToolContinuationMessage ?? ''),
-      calls: isFinal ? [] : response.ToolCalls.map(tools.call),
+      calls: isFinal ? [] : response.ToolCalls.map(tools.parseCall),
       files: (isFinal && response.Files) || [],
       usage: isFinal ? response.Usage : undefined,
       warnings: (isFinal && response.UserWarnings) || [],
       mode: response.ModeDisplayName,
       response,
     }
-    this.#kept.clear(this.id)
+    this.#resumeEntry.clear(this.id)
     this.#queue.push({ type: 'result', answer })
     this.#queue.close()
     return answer
   }
 
   /** @param {unknown} error */
-  #failed(error) {
-    const isStopped = this.#stopping && error instanceof AptixError && error.code === 'TurnCancelled'
-    if (isStopped) this.#queue.push({ type: 'stopped', text: this.#text || this.#before })
-    // What can't be had now may be had later; all else is how the turn ended.
+  #fail(error) {
+    const isStopped = this.#stopResult && error instanceof AptixError && error.code === 'TurnCancelled'
+    if (isStopped) this.#queue.push({ type: 'stopped', text: this.#text || this.#discardedText })
+    // An error that can be retried leaves the turn open. Any other error is its outcome.
     const isOpen = !(error instanceof AptixError) || error.retry === 'same_request'
-    if (!isOpen) this.#kept.clear(this.id)
+    if (!isOpen) this.#resumeEntry.clear(this.id)
     if (isStopped) this.#queue.close()
     else this.#queue.fail(error)
     return error

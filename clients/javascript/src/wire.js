@@ -1,17 +1,17 @@
 /**
- * What the API writes and reads, spelled as `infra/openapi.yaml` has it. Types alone.
+ * Types of the API's requests and responses, with the names of `infra/openapi.yaml`.
  *
  * @module
  */
 
 /**
- * A call that the client must run.
+ * A client tool call.
  * @typedef {{ ToolCallId: string, Name: string, ArgumentsJson: string }} ToolCall
  *
- * What a call came to: exactly one of `ResultJson` and `ErrorMessage`.
+ * The result of a call: either `ResultJson` or `ErrorMessage`.
  * @typedef {{ ToolCallId: string, ExecutionMs: number, ResultJson?: string, ErrorMessage?: string }} ToolResult
  *
- * A file that an answer refers to; `aptix.open(file.Url)` reads it.
+ * A file of an answer. `aptix.open(file.Url)` downloads it.
  * @typedef {{ Name: string, MimeType: string, SizeBytes: number, Url: string, ContentHash: string, Description?: string }} FileRef
  *
  * @typedef {{
@@ -38,7 +38,7 @@
  */
 
 /**
- * The envelope of every JSON body.
+ * The envelope of every JSON response.
  * @template T
  * @typedef {{ Successful: boolean, Result: T | null, Errors: WireError[], Warnings: Warning[] }} Envelope
  */
@@ -48,7 +48,7 @@
  *
  * @typedef {{ Amount: string, Currency: string }} Cost
  *
- * A session as a line of a list.
+ * A session in a list.
  * @typedef {{
  *   Id: string, Name: string, Key: string, IsPublic: boolean, LastUpdatedDate: string, TurnCount: number,
  *   Description?: string, LastTurnDate?: string, LastTurnStatus?: 'pending' | 'completed' | 'failed',
@@ -57,16 +57,16 @@
  *   Visibility?: 'org' | 'participants', IsDeleted?: boolean, DeletedDate?: string, KeptUntilDate?: string,
  * }} SessionSummary
  *
- * A session that a search found, and where: its own texts first, then those of its turns, newest first.
+ * A search result: a session and its matches. Matches in the session itself come first, then those in turns, newest first.
  * @typedef {{
  *   Session: SessionSummary,
  *   Matches: {
  *     MatchedIn: 'name' | 'description' | 'instruction' | 'answer', TurnId?: string, SequenceNumber?: number,
  *     Snippet: string, Marks: { Start: number, Length: number }[],
  *   }[],
- * }} FoundSession
+ * }} SessionMatch
  *
- * A turn of a session. More members are in the API's document.
+ * A turn of a session. The OpenAPI document lists all members.
  * @typedef {{
  *   Id: string, ConversationId: string, SequenceNumber: number, CreatedByUser: EntityHeader, CreationDate: string,
  *   Status: EntityHeader, StatusReason?: string, ErrorCode?: string, StatusTimeStamp: string, Mode: string, InstructionSummary: string, InstructionSummaryTruncated?: boolean,
@@ -75,7 +75,7 @@
  *   Usage?: Usage, Cost?: Cost, ClientToolMs?: number, [member: string]: unknown,
  * }} SessionTurn
  *
- * One reply of the model and what came of its calls. More members are in the API's document.
+ * A step of a turn: a reply of the model and the results of its calls. The OpenAPI document lists all members.
  * @typedef {{
  *   Round: number, Kind: 'tools' | 'answer' | 'partial_answer', Text?: string, FullTextUrl?: string, Calls?: StepCall[], ToolDeadlineDate?: string,
  *   Attempt?: number, AskedDate?: string, ModelMs?: number, Usage?: Usage, OpenAIModel?: string,
@@ -88,7 +88,7 @@
  *   FullErrorMessageUrl?: string,
  * }} StepCall
  *
- * A turn in a few lines.
+ * The summary of a turn.
  * @typedef {{
  *   Id: string, SessionId: string, SequenceNumber: number, CreatedByUser: EntityHeader, CreationDate: string,
  *   Status: EntityHeader, StatusTimeStamp: string, InstructionSummary: string, InstructionSummaryTruncated?: boolean, AgentAnswerSummary?: string,
@@ -96,7 +96,7 @@
  *   [member: string]: unknown,
  * }} TurnSummary
  *
- * A session with its turns, at most a hundred of them. More members are in the API's document.
+ * A session with at most 100 of its turns. The OpenAPI document lists all members.
  * @typedef {{
  *   Id: string, Name: string, Mode: string, TurnCount: number, Turns: SessionTurn[], ContinuationToken?: string,
  *   OwnerUser: EntityHeader, CreationDate: string, LastUpdatedDate: string, TotalUsage?: Usage, TotalCosts?: Cost[],

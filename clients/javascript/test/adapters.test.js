@@ -1,4 +1,4 @@
-/** The AI SDK's chat and assistant-ui's thread, unmodified, over a local cloud; and the scripts that drive its model. */
+/** Adapters for the AI SDK and assistant-ui with the real packages, and scripts for the mock model. */
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -14,12 +14,12 @@ import { Cloud, skip } from './cloud.js'
 /** @type {Cloud} */
 let cloud
 
-suite('the AI SDK', { skip }, () => {
+suite('AI SDK adapter', { skip }, () => {
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
 
   /**
-   * A chat without a page.
+   * A chat without a UI.
    * @extends {AbstractChat<import('ai').UIMessage>}
    */
   class Chat extends AbstractChat {
@@ -38,7 +38,7 @@ suite('the AI SDK', { skip }, () => {
       super({ ...init, state })
     }
 
-    get shown() {
+    get transcript() {
       return this.messages.map(({ role, parts }) => [
         role,
         ...parts.flatMap((part) => {
@@ -50,11 +50,11 @@ suite('the AI SDK', { skip }, () => {
     }
   }
 
-  test('shows what is said, and nothing of what was taken back', async () => {
+  test('chat shows final answer without reset text and regenerates turns', async () => {
     const chat = new Chat({ id: 'chat1', transport: new AptixChatTransport(cloud.client()) })
     await chat.sendMessage({ text: String(script().say('Let me look. ').call('agent_list_modes').afterTools().say('Done.')) })
     assert.equal(chat.status, 'ready', String(chat.error))
-    assert.deepEqual(chat.shown[1], ['assistant', 'Done.'])
+    assert.deepEqual(chat.transcript[1], ['assistant', 'Done.'])
     const [, answer] = chat.messages
     const session = cloud.client().session('chat1')
     assert.equal((await session.turn('last')).Id, answer?.id)
@@ -62,36 +62,36 @@ suite('the AI SDK', { skip }, () => {
     await chat.sendMessage({ text: String(script().words(3)) })
     assert.equal(chat.messages.length, 4)
     await chat.regenerate()
-    assert.deepEqual(chat.shown.at(-1), ['assistant', 'word1 word2 word3'])
+    assert.deepEqual(chat.transcript.at(-1), ['assistant', 'word1 word2 word3'])
     assert.deepEqual([chat.messages.length, (await session.read()).TurnCount], [4, 3])
     await chat.regenerate({ messageId: chat.messages[1]?.id ?? '' })
-    assert.deepEqual(chat.shown.at(-1), ['assistant', 'Done.'])
+    assert.deepEqual(chat.transcript.at(-1), ['assistant', 'Done.'])
     const again = await session.turn('last')
     assert.deepEqual([chat.messages.length, again.Id, again.RerunOfTurnId], [2, chat.messages[1]?.id, answer?.id])
     await chat.regenerate({ messageId: chat.messages[0]?.id ?? '' })
     assert.equal((await session.turn('last')).RerunOfTurnId, undefined)
   })
 
-  test('brings its files', async () => {
+  test('chat sends its files', async () => {
     const chat = new Chat({ transport: new AptixChatTransport(cloud.client()) })
     const url = `data:text/plain;base64,${btoa('attached here')}`
     await chat.sendMessage({ text: 'Read.', files: [{ type: 'file', mediaType: 'text/plain', filename: 'a.txt', url }] })
-    const { requests } = await new MockModel(cloud.model).asked()
+    const { requests } = await new MockModel(cloud.model).requests()
     assert.ok(JSON.stringify(requests.at(-1)?.body).includes('attached here'))
   })
 
   const calls = String(script().call('workspace_read_file', { path: 'a' }).call('workspace_read_file', { path: 'b' }).afterTools().echo())
 
-  test('shows the calls that the transport runs', async () => {
+  test('chat shows calls run by the transport', async () => {
     const tools = { workspace_read_file: (/** @type {{ path: string }} */ { path }) => path.toUpperCase() }
     const chat = new Chat({ transport: new AptixChatTransport(cloud.client(), { tools }) })
     await chat.sendMessage({ text: calls })
-    const [, answer] = chat.shown
+    const [, answer] = chat.transcript
     assert.deepEqual(answer?.slice(0, 5), ['assistant', 'tool-workspace_read_file', 'A', 'tool-workspace_read_file', 'B'])
     assert.match(String(answer?.[5]), /Tool results received: "A", "B"/)
   })
 
-  test('runs the calls itself where the transport has no tools', async () => {
+  test('chat runs calls itself if transport has no tools', async () => {
     /** @type {Chat} */
     const chat = new Chat({
       transport: new AptixChatTransport(cloud.client()),
@@ -111,12 +111,12 @@ suite('the AI SDK', { skip }, () => {
     })
     await chat.sendMessage({ text: calls })
     await finished
-    const [, answer] = chat.shown
+    const [, answer] = chat.transcript
     assert.match(String(answer?.at(-1)), /Tool results received: "A", "B"/)
     assert.equal(chat.messages.length, 2)
   })
 
-  test('stops the turn when it stops, and says what failed', async () => {
+  test('chat stops turn and reports failures', async () => {
     const aptix = cloud.client()
     const chat = new Chat({ id: 'chat2', transport: new AptixChatTransport(aptix) })
     const sent = chat.sendMessage({ text: String(script().pace(20).words(500)) })
@@ -131,7 +131,7 @@ suite('the AI SDK', { skip }, () => {
     assert.match(String(chat.error?.message), /model/i)
   })
 
-  test('takes an answer up again that is under way', async () => {
+  test('chat resumes running answer', async () => {
     const transport = new AptixChatTransport(cloud.client())
     const session = cloud.client().session('chat3')
     assert.equal(await transport.reconnectToStream({ chatId: 'chat3' }), null)
@@ -139,12 +139,12 @@ suite('the AI SDK', { skip }, () => {
     for await (const { type } of turn) if (type === 'delta') break
     const chat = new Chat({ id: 'chat3', transport })
     await chat.resumeStream()
-    assert.deepEqual(chat.shown, [['assistant', (await turn.final()).text]])
+    assert.deepEqual(chat.transcript, [['assistant', (await turn.final()).text]])
     assert.equal(chat.messages[0]?.id, turn.id)
   })
 })
 
-suite('assistant-ui', { skip }, () => {
+suite('assistant-ui adapter', { skip }, () => {
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
 
@@ -175,10 +175,10 @@ suite('assistant-ui', { skip }, () => {
     return last
   }
 
-  test('shows what is said, with the calls that were run', async () => {
+  test('thread shows answer with its tool calls', async () => {
     const runtime = thread({ tools: { workspace_read_file: ({ path }) => path.toUpperCase() } })
-    const asked = script().say('Looking. ').call('workspace_read_file', { path: 'a' }).afterTools().echo()
-    const answer = await say(runtime, asked)
+    const instruction = script().say('Looking. ').call('workspace_read_file', { path: 'a' }).afterTools().echo()
+    const answer = await say(runtime, instruction)
     assert.deepEqual(answer.content.map(({ type }) => type), ['tool-call', 'text'])
     const [call, text] = /** @type {any[]} */ (answer.content)
     assert.equal(call.result, 'A')
@@ -188,14 +188,14 @@ suite('assistant-ui', { skip }, () => {
     assert.match(/** @type {any} */ (next.content[0]).text, /One turn of this chain came before/)
   })
 
-  test('stops the turn when the run is cancelled, and says what failed', async () => {
+  test('cancelled run stops turn, and failures are reported', async () => {
     const aptix = cloud.client()
     const session = aptix.session()
     const runtime = thread({ session: () => session })
-    const said = say(runtime, script().pace(20).words(500))
+    const sent = say(runtime, script().pace(20).words(500))
     while (!(/** @type {any} */ (runtime.messages.at(-1)?.content[0])?.text)) await new Promise((wait) => setTimeout(wait, 20))
     runtime.cancelRun()
-    assert.deepEqual((await said).status, { type: 'incomplete', reason: 'cancelled' })
+    assert.deepEqual((await sent).status, { type: 'incomplete', reason: 'cancelled' })
     while ((await session.turn('last')).Status.Id === 'pending') await new Promise((wait) => setTimeout(wait, 50))
     assert.equal((await session.turn('last')).Status.Id, 'failed')
     await say(runtime, script().status(401)).catch(() => {})
@@ -203,11 +203,11 @@ suite('assistant-ui', { skip }, () => {
   })
 })
 
-suite('a script', { skip }, () => {
+suite('script', { skip }, () => {
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
 
-  test('has every step read by the mock model', async () => {
+  test('mock model understands every script step', async () => {
     const model = new MockModel(cloud.model)
     const session = cloud.client().session()
     const all = script()
@@ -229,9 +229,9 @@ suite('a script', { skip }, () => {
     const { text, usage } = await session.send(all).final()
     assert.match(text, /^Done, This is the mock model/)
     assert.ok((usage?.PromptTokens ?? 0) >= 100)
-    assert.equal((await model.asked()).count, 4)
-    await model.forget()
-    assert.equal((await model.asked()).count, 0)
+    assert.equal((await model.requests()).count, 4)
+    await model.clearRequests()
+    assert.equal((await model.requests()).count, 0)
     const code = (/** @type {import('../src/testing.js').Script} */ failing) =>
       session.send(failing).final().then(({ text }) => text, ({ code }) => code)
     assert.match(await code(script().say('x').fail()), /^Model/)

@@ -1,4 +1,4 @@
-/** The SDK in a page as it is, and the example of a page. */
+/** The unbundled SDK in a browser, and the page examples. */
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -16,7 +16,7 @@ let page
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let files
 
-suite('in a browser', { skip: noCloud || noBrowser }, () => {
+suite('browser', { skip: noCloud || noBrowser }, () => {
   before(async () => {
     ;[cloud, page, files] = await Promise.all([Cloud.start(), Page.open(), serve()])
   })
@@ -25,25 +25,25 @@ suite('in a browser', { skip: noCloud || noBrowser }, () => {
     await Promise.all([page?.end(), cloud?.end()])
   })
 
-  test('the SDK shows what is stored and runs each call once, over connections that are cut', async () => {
+  test('SDK over cut connections shows stored answer and runs calls once', async () => {
     const random = seeded(1)
     let left = 5
-    const between = await proxy(cloud.api, () => (left-- > 0 ? Math.floor(random() * 1500) : undefined))
+    const flakyProxy = await proxy(cloud.api, () => (left-- > 0 ? Math.floor(random() * 1500) : undefined))
     await page.visit(`${files.url}none.html`)
-    const asked = script().say('Looking. ').call('workspace_read_file', { path: 'ü' }).afterTools().pace(5).say('🦀 ').words(40)
-    const came = await page.run(`(async () => {
+    const instruction = script().say('Looking. ').call('workspace_read_file', { path: 'ü' }).afterTools().pace(5).say('🦀 ').words(40)
+    const outcome = await page.run(`(async () => {
       const { Aptix } = await import('/clients/javascript/src/index.js')
       const tokens = ['stale', ${JSON.stringify(cloud.token('ada'))}]
       const aptix = new Aptix({
-        baseUrl: ${JSON.stringify(between.url)},
+        baseUrl: ${JSON.stringify(flakyProxy.url)},
         token: () => tokens.length > 1 ? tokens.shift() : tokens[0],
-        keep: localStorage,
-        patience: { backoffMs: 5, retries: 100 },
+        resumeStore: localStorage,
+        retry: { initialBackoffMs: 5, maxRetries: 100 },
       })
       const session = aptix.session()
       const ran = []
       const files = [new File(['dropped'], 'notes.txt', { type: 'text/plain' })]
-      const turn = session.send(${JSON.stringify(String(asked))}, { files, tools: { workspace_read_file: ({ path }) => void ran.push(path) } })
+      const turn = session.send(${JSON.stringify(String(instruction))}, { files, tools: { workspace_read_file: ({ path }) => void ran.push(path) } })
       let text = ''
       let retries = 0
       for await (const event of turn) {
@@ -54,97 +54,97 @@ suite('in a browser', { skip: noCloud || noBrowser }, () => {
       const listed = []
       for await (const { Id } of aptix.sessions.list()) listed.push(Id)
       const { AgentAnswerSummary } = await session.summary(turn.id)
-      return { text, ran, retries, kept: localStorage.length, isListed: listed.includes(session.id), AgentAnswerSummary }
+      return { text, ran, retries, storedItems: localStorage.length, isListed: listed.includes(session.id), AgentAnswerSummary }
     })()`)
-    between.end()
+    flakyProxy.end()
     const text = `🦀 ${Array.from({ length: 40 }, (_, n) => `word${n + 1}`).join(' ')}`
-    assert.deepEqual({ ...came, retries: came.retries > 0 }, {
+    assert.deepEqual({ ...outcome, retries: outcome.retries > 0 }, {
       text,
       ran: ['ü'],
       retries: true,
-      kept: 0,
+      storedItems: 0,
       isListed: true,
       AgentAnswerSummary: text,
     })
   })
 
   const answer = `[...document.querySelectorAll('article.answer')].at(-1)?.textContent`
-  const say = async (/** @type {unknown} */ text) => {
+  const send = async (/** @type {unknown} */ text) => {
     await page.run(`(() => {
-      const say = document.getElementById('say')
-      say.text.value = ${JSON.stringify(String(text))}
-      say.requestSubmit(say.send)
+      const form = document.getElementById('message-form')
+      form.text.value = ${JSON.stringify(String(text))}
+      form.requestSubmit(form.send)
     })()`)
   }
 
-  test('the page of one file holds a conversation, which a reload shows again', async () => {
+  test('single-file page holds conversation and restores it after reload', async () => {
     await page.visit(`${files.url}examples/page/`)
     await page.run(`(() => {
-      const where = document.getElementById('where')
-      where.url.value = ${JSON.stringify(cloud.api)}
-      where.token.value = ${JSON.stringify(cloud.token('ada'))}
-      where.requestSubmit()
+      const form = document.getElementById('connect-form')
+      form.url.value = ${JSON.stringify(cloud.api)}
+      form.token.value = ${JSON.stringify(cloud.token('ada'))}
+      form.requestSubmit()
     })()`)
-    await page.until(`!document.getElementById('say').hidden`)
-    const seen = await page.run(`[...document.forms].map((form) => form.checkVisibility())`)
-    assert.deepEqual(seen, [false, true])
-    await say(script().say('<b>Hello</b> & welcome.'))
+    await page.until(`!document.getElementById('message-form').hidden`)
+    const visible = await page.run(`[...document.forms].map((form) => form.checkVisibility())`)
+    assert.deepEqual(visible, [false, true])
+    await send(script().say('<b>Hello</b> & welcome.'))
     await page.until(`${answer} === '<b>Hello</b> & welcome.'`)
-    assert.equal(await page.run(`document.querySelector('article b')`), null, 'text is no markup')
-    await say(script().pace(20).words(500))
+    assert.equal(await page.run(`document.querySelector('article b')`), null, 'text is not parsed as markup')
+    await send(script().pace(20).words(500))
     await page.until(`${answer}?.startsWith('word1 word2')`)
-    // In the middle of an answer.
+    // Reload during an answer.
     await page.reload()
     await page.until(`${answer}?.startsWith('word1 word2')`)
     assert.equal(await page.run(`document.querySelector('article.answer').textContent`), '<b>Hello</b> & welcome.')
-    await page.run(`document.getElementById('say').stop.click()`)
+    await page.run(`document.getElementById('message-form').stop.click()`)
     await page.until(`${answer}?.endsWith('(stopped)')`)
-    await say(script().call('workspace_read_file', { path: 'a' }).afterTools().echo())
+    await send(script().call('workspace_read_file', { path: 'a' }).afterTools().echo())
     await page.until(`${answer}?.includes('This client has no tool workspace_read_file.')`)
-    assert.deepEqual(page.complaints, [])
+    assert.deepEqual(page.errors, [])
   })
 
   const isBuilt = existsSync(new URL('../../../examples/react-chat/bundle.js', import.meta.url))
 
-  test('the chat in React runs tools, stops, and goes on after a reload', { skip: !isBuilt && 'it is not built' }, async () => {
-    page.complaints.length = 0
-    const enter = async () => {
-      await page.until(`!!document.getElementById('where')`)
+  test('React chat runs tools, stops and resumes after reload', { skip: !isBuilt && 'bundle.js is not built' }, async () => {
+    page.errors.length = 0
+    const connect = async () => {
+      await page.until(`!!document.getElementById('connect-form')`)
       await page.run(`(() => {
-        const where = document.getElementById('where')
-        where.baseUrl.value = ${JSON.stringify(cloud.api)}
-        where.token.value = ${JSON.stringify(cloud.token('ada'))}
-        where.requestSubmit()
+        const form = document.getElementById('connect-form')
+        form.baseUrl.value = ${JSON.stringify(cloud.api)}
+        form.token.value = ${JSON.stringify(cloud.token('ada'))}
+        form.requestSubmit()
       })()`)
-      await page.until(`!!document.getElementById('say')`)
+      await page.until(`!!document.getElementById('message-form')`)
     }
     const newest = `[...document.querySelectorAll('article.assistant')].at(-1)?.textContent`
-    const tell = (/** @type {unknown} */ text) =>
+    const sendMessage = (/** @type {unknown} */ text) =>
       page.run(`(() => {
-        const say = document.getElementById('say')
-        say.text.value = ${JSON.stringify(String(text))}
-        say.requestSubmit()
+        const form = document.getElementById('message-form')
+        form.text.value = ${JSON.stringify(String(text))}
+        form.requestSubmit()
       })()`)
-    const idle = `!document.querySelector('#say button').disabled`
+    const idle = `!document.querySelector('#message-form button').disabled`
 
     await page.visit(`${files.url}examples/react-chat/`)
-    await enter()
-    const asked = script().say('Looking. ').call('workspace_read_file', { path: 'a.txt' }).afterTools().say('<i>Done.</i>')
-    await tell(asked)
+    await connect()
+    const instruction = script().say('Looking. ').call('workspace_read_file', { path: 'a.txt' }).afterTools().say('<i>Done.</i>')
+    await sendMessage(instruction)
     await page.until(`${newest}?.endsWith('<i>Done.</i>') && ${idle}`)
     assert.equal(await page.run(newest), 'workspace_read_file a.txta.txt is not in the folder<i>Done.</i>')
-    await tell(script().pace(20).words(400))
+    await sendMessage(script().pace(20).words(400))
     await page.until(`${newest}?.startsWith('word1 word2')`)
     await page.reload()
-    await enter()
+    await connect()
     await page.until(`${newest}?.startsWith('word1 word2')`)
     assert.equal(await page.run(`document.querySelectorAll('article').length`), 4)
-    await page.run(`document.querySelector('#say button[type=button]').click()`)
+    await page.run(`document.querySelector('#message-form button[type=button]').click()`)
     await page.until(idle)
-    await tell(script().say('Next.'))
+    await sendMessage(script().say('Next.'))
     await page.until(`${newest} === 'Next.' && ${idle}`)
-    await tell(script().status(401))
+    await sendMessage(script().status(401))
     await page.until(`!!document.querySelector('[role=alert]')`)
-    assert.deepEqual(page.complaints, [])
+    assert.deepEqual(page.errors, [])
   })
 })

@@ -1,5 +1,5 @@
 /**
- * A page in headless Chromium, driven over the pipe of its DevTools protocol; and a server for the files of the repository.
+ * A page in headless Chromium, driven over a DevTools protocol pipe, and a server for the repository's files.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const program = process.env.CHROMIUM ?? 'chromium'
-const isThere = spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0
+const isInstalled = spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0
 
-/** What a test in the browser is skipped for. */
-export const skip = !isThere && `${program} is not installed`
+/** Reason to skip browser tests, or false. */
+export const skip = !isInstalled && `${program} is not installed`
 
 const repository = fileURLToPath(new URL('../../../', import.meta.url))
 const TYPES = /** @type {Record<string, string>} */ ({ '.html': 'text/html', '.js': 'text/javascript' })
@@ -27,7 +27,7 @@ export async function serve() {
     const path = new URL(url, 'http://x').pathname.replace(/\/$/, '/index.html')
     const type = TYPES[extname(path)]
     try {
-      if (!type) throw new Error('no page')
+      if (!type) throw new Error('not a page or module')
       const bytes = readFileSync(join(repository, path))
       response.writeHead(200, { 'content-type': `${type}; charset=utf-8` }).end(bytes)
     } catch {
@@ -49,13 +49,13 @@ export async function serve() {
 export class Page {
   #process
   #folder
-  #sent = 0
+  #lastId = 0
   /** @type {Map<number, { resolve: (value: any) => void, reject: (error: Error) => void }>} */
-  #waiting = new Map()
+  #pending = new Map()
   /** @type {string | undefined} */
   #session
-  /** What the page complained of. */
-  complaints = /** @type {string[]} */ ([])
+  /** Exceptions and policy violations of the page. */
+  errors = /** @type {string[]} */ ([])
 
   constructor() {
     this.#folder = mkdtempSync(join(tmpdir(), 'aptix-chromium-'))
@@ -68,7 +68,7 @@ export class Page {
     read.setEncoding('utf8').on('data', (text) => {
       const messages = (rest + text).split('\0')
       rest = messages.pop() ?? ''
-      messages.forEach((message) => this.#told(JSON.parse(message)))
+      messages.forEach((message) => this.#receive(JSON.parse(message)))
     })
   }
 
@@ -89,24 +89,24 @@ export class Page {
    * @returns {Promise<any>}
    */
   send(method, params = {}) {
-    const id = ++this.#sent
+    const id = ++this.#lastId
     const write = /** @type {import('node:stream').Writable} */ (this.#process.stdio[3])
     write.write(`${JSON.stringify({ id, method, params, sessionId: this.#session })}\0`)
-    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
+    return new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }))
   }
 
   /** @param {any} message */
-  #told({ id, result, error, method, params }) {
+  #receive({ id, result, error, method, params }) {
     if (method === 'Runtime.exceptionThrown') {
       const { text, exception } = params.exceptionDetails
-      this.complaints.push(exception?.description ?? text)
+      this.errors.push(exception?.description ?? text)
     }
-    // What a page's own policy forbids.
-    if (method === 'Log.entryAdded' && params.entry.source === 'security') this.complaints.push(params.entry.text)
-    const waiting = this.#waiting.get(id)
-    this.#waiting.delete(id)
-    if (error) waiting?.reject(new Error(error.message))
-    else waiting?.resolve(result)
+    // Violations of the page's content security policy.
+    if (method === 'Log.entryAdded' && params.entry.source === 'security') this.errors.push(params.entry.text)
+    const pending = this.#pending.get(id)
+    this.#pending.delete(id)
+    if (error) pending?.reject(new Error(error.message))
+    else pending?.resolve(result)
   }
 
   /** @param {string} url */
@@ -122,7 +122,7 @@ export class Page {
   }
 
   /**
-   * What the page is shown on.
+   * Sets the viewport and color scheme.
    * @param {{ width?: number, height?: number, scheme?: 'light' | 'dark' }} screen
    */
   async show({ width = 1200, height = 850, scheme = 'light' }) {
@@ -130,14 +130,14 @@ export class Page {
     await this.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] })
   }
 
-  /** The page as a PNG, in base64. */
-  async picture() {
+  /** Returns a screenshot as base64-encoded PNG. */
+  async screenshot() {
     const { data } = await this.send('Page.captureScreenshot', { format: 'png' })
     return /** @type {string} */ (data)
   }
 
   /**
-   * Presses a key, with what it types.
+   * Presses a key. `text` is the text that it types.
    * @param {string} key
    * @param {string} [text]
    */
@@ -149,24 +149,24 @@ export class Page {
   }
 
   /**
-   * What an expression comes to in the page.
+   * Evaluates an expression in the page.
    * @param {string} expression
    */
   async run(expression) {
-    const asked = { expression, awaitPromise: true, returnByValue: true }
-    const { result, exceptionDetails } = await this.send('Runtime.evaluate', asked)
+    const params = { expression, awaitPromise: true, returnByValue: true }
+    const { result, exceptionDetails } = await this.send('Runtime.evaluate', params)
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
     return result.value
   }
 
   /**
-   * Waits until an expression holds in the page.
+   * Waits until an expression is true in the page.
    * @param {string} expression
    */
   async until(expression) {
     const end = performance.now() + 30_000
     while (!(await this.run(expression).catch(() => false))) {
-      if (performance.now() > end) throw new Error(`never: ${expression}\n${await this.run('document.body.innerText')}`)
+      if (performance.now() > end) throw new Error(`Timed out: ${expression}\n${await this.run('document.body.innerText')}`)
       await new Promise((wait) => setTimeout(wait, 50))
     }
   }
@@ -174,7 +174,7 @@ export class Page {
   async end() {
     this.#process.kill()
     if (this.#process.exitCode === null) await once(this.#process, 'exit')
-    // Its last processes write on for a moment.
+    // Child processes can still write for a moment.
     for (let left = 50; ; left -= 1) {
       try {
         return rmSync(this.#folder, { recursive: true, force: true })

@@ -1,5 +1,5 @@
 /**
- * A local cloud of its own for a test file. Its program is named by `APTIX_PROGRAM`; without it such tests are skipped.
+ * Starts a local cloud for a test file. `APTIX_PROGRAM` is the path of its program; tests are skipped without it.
  *
  * @module
  */
@@ -15,11 +15,11 @@ import { Aptix } from '../src/index.js'
 
 const program = process.env.APTIX_PROGRAM ?? ''
 
-/** What a test of the cloud is skipped for. */
-export const skip = program === '' && 'APTIX_PROGRAM names no local cloud: run scripts/javascript'
+/** Reason to skip tests that need a cloud, or false. */
+export const skip = program === '' && 'APTIX_PROGRAM is not set. Run scripts/javascript.'
 
-/** Quick to try again: what is lost here is lost on purpose. */
-const patience = { backoffMs: 5, retries: 200 }
+/** Fast retries: tests lose connections on purpose. */
+const retry = { initialBackoffMs: 5, maxRetries: 200 }
 
 export class Cloud {
   #process
@@ -35,7 +35,7 @@ export class Cloud {
     this.#folder = folder
     this.api = addresses.API ?? ''
     /** @type {string | undefined} */
-    this.ada = undefined
+    this.adaToken = undefined
     this.model = (addresses.Model ?? '').replace(/\/v1$/, '')
   }
 
@@ -43,7 +43,7 @@ export class Cloud {
   static async start(...options) {
     const folder = mkdtempSync(join(tmpdir(), 'aptix-javascript-'))
     const args = ['--port', '0', '--data', folder, '--concurrency', '32', ...options]
-    // A developer's own model is none of the tests' business.
+    // Never use the developer's own model.
     const { OPENAI_BASE_URL: _, OPENAI_API_KEY: __, ...env } = process.env
     const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
     /** @type {Record<string, string>} */
@@ -66,7 +66,7 @@ export class Cloud {
   }
 
   /**
-   * Writes contexts, as `aptix contexts put` does.
+   * Writes contexts with `aptix contexts put`.
    * @param {unknown[]} contexts
    */
   contexts(contexts) {
@@ -76,8 +76,8 @@ export class Cloud {
   }
 
   /**
-   * The console for this cloud's API from another address, as `aptix console` serves it for a deployment.
-   * @param {string} [token] what `APTIX_TOKEN` says
+   * Starts `aptix console` for this cloud's API, as for a deployment.
+   * @param {string} [token] value of `APTIX_TOKEN`
    */
   async console(token = '') {
     const env = { ...process.env, APTIX_TOKEN: token }
@@ -89,12 +89,12 @@ export class Cloud {
     throw new Error('the console did not start')
   }
 
-  /** @param {Partial<import('../src/index.js').Options>} [options] */
+  /** @param {Partial<import('../src/index.js').ClientOptions>} [options] */
   client(options = {}) {
-    return new Aptix({ baseUrl: this.api, token: (this.ada ??= this.token('ada')), patience, ...options })
+    return new Aptix({ baseUrl: this.api, token: (this.adaToken ??= this.token('ada')), retry, ...options })
   }
 
-  /** Kills every process of a function, as a crash would; gives how many there were. Linux alone. */
+  /** Kills every process of a function, like a crash, and returns their number. Linux only. */
   kill(name = 'execute') {
     let killed = 0
     for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
@@ -105,7 +105,7 @@ export class Cloud {
         process.kill(Number(pid), 'SIGKILL')
         killed += 1
       } catch {
-        // It ended by itself.
+        // The process has ended.
       }
     }
     return killed
@@ -118,8 +118,8 @@ export class Cloud {
   }
 }
 
-/** A place to keep open turns in, as a page's is. */
-export class Memory {
+/** A resume store in memory. */
+export class MemoryStore {
   /** @type {Map<string, string>} */
   #items = new Map()
 
@@ -147,10 +147,10 @@ export class Memory {
 }
 
 /**
- * Reads a turn as a page would: what it shows in the end, and what happened on the way.
+ * Reads a turn like a page does. Returns the final text, the events and their types.
  * @param {import('../src/index.js').Turn} turn
  */
-export async function shown(turn) {
+export async function collect(turn) {
   let text = ''
   /** @type {import('../src/index.js').Event[]} */
   const events = []

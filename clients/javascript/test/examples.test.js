@@ -1,4 +1,4 @@
-/** The examples of the terminal. */
+/** The terminal example and its workspace. */
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -10,7 +10,7 @@ import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 import { Workspace } from '../../../examples/coding-agent/workspace.js'
-import { patched } from '../src/patch.js'
+import { applyPatch } from '../src/patch.js'
 import { script } from '../src/testing.js'
 import { Cloud, skip } from './cloud.js'
 
@@ -28,8 +28,8 @@ before(() => {
 })
 after(() => rmSync(folder, { recursive: true }))
 
-suite('a workspace', () => {
-  test('holds what is in it, and nothing else', async () => {
+suite('workspace', () => {
+  test('paths outside the workspace are rejected', async () => {
     const workspace = await Workspace.open(join(folder, 'work'))
     assert.equal(await workspace.read('src/a.txt'), 'one\ntwo\nthree\n')
     for (const path of ['../secret.txt', 'link.txt', 'up/secret.txt', join(folder, 'secret.txt'), 'src/../../secret.txt', '']) {
@@ -37,10 +37,10 @@ suite('a workspace', () => {
       await assert.rejects(workspace.write(path, 'x'), /workspace/, path)
     }
     await assert.rejects(workspace.write('up/new/file.txt', 'x'), /workspace/)
-    await assert.rejects(workspace.read('src/none.txt'), /is not there/)
+    await assert.rejects(workspace.read('src/none.txt'), /does not exist/)
   })
 
-  test('is listed and searched without following what leads out', async () => {
+  test('list and search do not follow links to the outside', async () => {
     const workspace = await Workspace.open(join(folder, 'work'))
     assert.deepEqual(await workspace.list(''), { files: ['src/a.txt'], more: false })
     const found = await workspace.search('^tw', 'src')
@@ -49,49 +49,49 @@ suite('a workspace', () => {
     await assert.rejects(workspace.list('up'), /workspace/)
   })
 
-  test('takes a patch that was made for it, and no other', () => {
+  test('only matching patches apply', () => {
     const text = 'a\nb\nc\nd\ne\nf\n'
-    assert.equal(patched(text, '--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n@@ -5,2 +5,3 @@\n e\n+E\n f\n'), 'a\nB\nc\nd\ne\nE\nf\n')
-    assert.equal(patched(text, '@@ -40,2 +40,1 @@\n-d\n e\n'), 'a\nb\nc\ne\nf\n', 'numbers may be off')
-    assert.equal(patched('', '--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n'), 'one\ntwo\n')
-    assert.equal(patched('a\n', '@@ -1 +1 @@\n-a\n+b\n'), 'b\n')
-    assert.throws(() => patched(text, '@@ -1,2 +1,2 @@\n a\n-x\n+y\n'), /not what the patch was made for/)
-    assert.throws(() => patched(text, 'rewrite it'), /no hunk/)
+    assert.equal(applyPatch(text, '--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n@@ -5,2 +5,3 @@\n e\n+E\n f\n'), 'a\nB\nc\nd\ne\nE\nf\n')
+    assert.equal(applyPatch(text, '@@ -40,2 +40,1 @@\n-d\n e\n'), 'a\nb\nc\ne\nf\n', 'line numbers may be off')
+    assert.equal(applyPatch('', '--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n'), 'one\ntwo\n')
+    assert.equal(applyPatch('a\n', '@@ -1 +1 @@\n-a\n+b\n'), 'b\n')
+    assert.throws(() => applyPatch(text, '@@ -1,2 +1,2 @@\n a\n-x\n+y\n'), /does not match the file/)
+    assert.throws(() => applyPatch(text, 'rewrite it'), /no hunks/)
   })
 })
 
-suite('the coding agent', { skip }, () => {
+suite('coding agent', { skip }, () => {
   /** @type {Cloud} */
   let cloud
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
 
   /** @param {string[]} lines */
-  async function hold(lines) {
+  async function runAgent(lines) {
     const env = { ...process.env, APTIX_URL: cloud.api, APTIX_TOKEN: cloud.token('ada') }
     const program = spawn(process.execPath, [agent, join(folder, 'work')], { env, stdio: ['pipe', 'pipe', 'inherit'] })
-    let shown = ''
-    program.stdout.setEncoding('utf8').on('data', (text) => (shown += text))
+    let output = ''
+    program.stdout.setEncoding('utf8').on('data', (text) => (output += text))
     program.stdin.end(`${lines.join('\n')}\n`)
     const [code] = await once(program, 'exit')
     assert.equal(code, 0)
-    return shown
+    return output
   }
 
-  test('reads a file, and changes it when it is allowed to', async () => {
+  test('agent reads file and changes it only with approval', async () => {
     const patch = '--- a/src/a.txt\n+++ b/src/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n'
     const change = String(script().call('workspace_write_patch', { path: 'src/a.txt', patch }).afterTools().echo())
     const read = script().say('Let me see. ').call('workspace_read_file', { path: 'src/a.txt' })
-    const refused = await hold([String(read.call('workspace_read_file', { path: '../secret.txt' }).afterTools().echo()), change, 'n'])
+    const refused = await runAgent([String(read.call('workspace_read_file', { path: '../secret.txt' }).afterTools().echo()), change, 'n'])
     assert.match(refused, /· workspace_read_file src\/a\.txt/)
     assert.match(refused, /\.\.\/secret\.txt is not in the workspace/)
     assert.match(refused, /one\\ntwo/)
     assert.match(refused, /-two\n\+2\n/)
     assert.match(refused, /The user declined this call/)
     assert.equal(readFileSync(join(folder, 'work/src/a.txt'), 'utf8'), 'one\ntwo\nthree\n')
-    const accepted = await hold([change, 'y'])
+    const accepted = await runAgent([change, 'y'])
     assert.match(accepted, /"applied":true/)
     assert.equal(readFileSync(join(folder, 'work/src/a.txt'), 'utf8'), 'one\n2\nthree\n')
-    assert.match(await hold([change, 'y']), /not what the patch was made for/)
+    assert.match(await runAgent([change, 'y']), /does not match the file/)
   })
 })

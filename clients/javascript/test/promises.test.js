@@ -1,16 +1,16 @@
-/** What is promised, one thing at a time, against a local cloud. */
+/** Guarantees of the SDK, one at a time, against a local cloud. */
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 
 import { AptixError } from '../src/index.js'
-import { Cloud, Memory, shown, skip } from './cloud.js'
+import { Cloud, MemoryStore, collect, skip } from './cloud.js'
 
 /** @type {Cloud} */
 let cloud
 
 /** @param {string} code */
-const coded = (code) => (/** @type {unknown} */ error) => {
+const hasCode = (code) => (/** @type {unknown} */ error) => {
   assert.ok(error instanceof AptixError, String(error))
   assert.equal(error.code, code)
   return true
@@ -21,17 +21,17 @@ const coded = (code) => (/** @type {unknown} */ error) => {
  * @param {import('../src/index.js').Turn} turn
  * @param {string} type
  */
-async function until(turn, type) {
+async function waitForEvent(turn, type) {
   for await (const event of turn) if (event.type === type) return event
-  throw new Error(`no ${type}`)
+  throw new Error(`The turn ended without the event ${type}`)
 }
 
-suite('a turn', { skip }, () => {
-  // A short lease, since a turn in the way of another is said to be there for as long as that.
+suite('turn', { skip }, () => {
+  // A short lease, since `SessionBusy` asks clients to wait for the lease of the running turn.
   before(async () => (cloud = await Cloud.start('--lease-seconds', '3')))
   after(() => cloud.end())
 
-  test('has its ids before anything is sent', () => {
+  test('ids are known before anything is sent', () => {
     const aptix = cloud.client({ fetch: () => new Promise(() => {}) })
     const session = aptix.session()
     const turn = session.send('Hello')
@@ -40,7 +40,7 @@ suite('a turn', { skip }, () => {
     assert.equal(turn.sessionId, session.id)
   })
 
-  test('brings its files and images to the model', async () => {
+  test('files and images reach the model', async () => {
     const session = cloud.client().session()
     const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
     const answer = await session
@@ -57,34 +57,34 @@ suite('a turn', { skip }, () => {
     assert.equal(answer.response.Kind, 'final')
     assert.ok(answer.usage && answer.usage.TotalTokens > 0)
     const { requests } = await (await fetch(`${cloud.model}/scripted/requests`)).json()
-    const asked = JSON.stringify(requests.at(-1).body)
+    const request = JSON.stringify(requests.at(-1).body)
     for (const part of ['fn total() {}', 'dropped here', 'notes.txt', 'data.bin', 'input_image', 'iVBORw0KGgo']) {
-      assert.ok(asked.includes(part), part)
+      assert.ok(request.includes(part), part)
     }
   })
 
-  test('with the same id and input is the same turn; with another input it is refused', async () => {
+  test('same id with same input is same turn, other input is refused', async () => {
     const session = cloud.client().session()
     const [first, again] = [session.send('Hello', { turnId: 't1' }), session.send('Hello', { turnId: 't1' })]
     assert.deepEqual((await first.final()).response, (await again.final()).response)
-    await assert.rejects(session.send('Bye', { turnId: 't1' }).final(), coded('TurnIdConflict'))
+    await assert.rejects(session.send('Bye', { turnId: 't1' }).final(), hasCode('TurnIdConflict'))
     assert.equal((await session.read()).TurnCount, 1)
   })
 
-  test('waits for the turn before it', async () => {
-    const session = cloud.client({ patience: { backoffMs: 50, retries: 50 } }).session()
+  test('turn waits for running turn', async () => {
+    const session = cloud.client({ retry: { initialBackoffMs: 50, maxRetries: 50 } }).session()
     const slow = session.send('[[script: pace 20ms; words 30]]')
-    await until(slow, 'delta')
-    const next = await shown(session.send('[[script: say "Me too."]]'))
+    await waitForEvent(slow, 'delta')
+    const next = await collect(session.send('[[script: say "Me too."]]'))
     assert.equal(next.text, 'Me too.')
     assert.ok(next.events.some((event) => event.type === 'retry' && event.error.code === 'SessionBusy'))
     assert.equal((await slow.final()).response.Kind, 'final')
   })
 
-  test('that is too impatient for that says so, with what can be done', async () => {
-    const session = cloud.client({ patience: { retries: 0 } }).session()
+  test('busy session without retries is reported as retryable', async () => {
+    const session = cloud.client({ retry: { maxRetries: 0 } }).session()
     const slow = session.send('[[script: pace 20ms; words 30]]')
-    await until(slow, 'delta')
+    await waitForEvent(slow, 'delta')
     const refused = session.send('Hello')
     await assert.rejects(refused.final(), (error) => {
       assert.ok(error instanceof AptixError)
@@ -95,27 +95,27 @@ suite('a turn', { skip }, () => {
     await slow.stop()
   })
 
-  test('that the model fails tells how', async () => {
+  test('model failure is reported with its code', async () => {
     const session = cloud.client().session()
     const turn = session.send('[[script: status 400 code content_filter]]')
     await assert.rejects(turn.final(), (error) => error instanceof AptixError && error.code.startsWith('Model'))
-    await assert.rejects(shown(turn), AptixError)
-    await assert.rejects(session.send('').final(), coded('InputRequired'))
-    await assert.rejects(session.turn('nobody'), coded('TurnNotFound'))
+    await assert.rejects(collect(turn), AptixError)
+    await assert.rejects(session.send('').final(), hasCode('InputRequired'))
+    await assert.rejects(session.turn('nobody'), hasCode('TurnNotFound'))
   })
 
-  test('gives its calls to who asks for them, and goes on with what they came to', async () => {
+  test('turn without tools returns calls and continues with results', async () => {
     const session = cloud.client().session()
     const turn = session.send('[[script: say "First: "; call workspace_read_file {"path":"a"}; then; say "Done."]]')
     const { calls, text } = await turn.final()
     assert.deepEqual([text, calls.map(({ name, args }) => [name, args])], ['First: ', [['workspace_read_file', { path: 'a' }]]])
     const results = calls.map(({ id }) => ({ id, output: 'A' }))
-    await assert.rejects(session.submit(turn.id, [{ id: 'other', output: 1 }]).final(), coded('ToolResultsMismatch'))
-    assert.equal((await shown(session.submit(turn.id, results))).text, 'Done.')
-    assert.equal((await session.submit(turn.id, results).final()).text, 'Done.', 'again changes nothing')
+    await assert.rejects(session.submitToolResults(turn.id, [{ id: 'other', output: 1 }]).final(), hasCode('ToolResultsMismatch'))
+    assert.equal((await collect(session.submitToolResults(turn.id, results))).text, 'Done.')
+    assert.equal((await session.submitToolResults(turn.id, results).final()).text, 'Done.', 'submitting again changes nothing')
   })
 
-  test('runs its calls in their order, once, and tells the model what each came to', async () => {
+  test('calls run once, in order, and their results reach the model', async () => {
     /** @type {string[]} */
     const ran = []
     const turn = cloud.client().session().send(
@@ -134,7 +134,7 @@ suite('a turn', { skip }, () => {
         approve: ({ name }) => name !== 'workspace_write_patch' || 'Not today.',
       },
     )
-    const { events } = await shown(turn)
+    const { events } = await collect(turn)
     assert.deepEqual(ran, ['slow', 'bad', 'huge'])
     const results = events.flatMap((event) => (event.type === 'tool-result' ? [event] : []))
     assert.deepEqual(
@@ -150,101 +150,101 @@ suite('a turn', { skip }, () => {
     for (const part of ['slow', 'Not today.', 'no such file: bad']) assert.ok(text.includes(part), `${part} in ${text}`)
   })
 
-  test('whose results are too much for one request is told which one it lacks', async () => {
+  test('oversized results are omitted and reported to the model', async () => {
     const calls = Array.from({ length: 5 }, (_, n) => `call workspace_read_file {"path":"${n}"}`)
     const tools = { workspace_read_file: (/** @type {{ path: string }} */ { path }) => path === '2' ? '"'.repeat(400_000) : 'x'.repeat(1e6) }
     const session = cloud.client().session()
     const turn = session.send(`[[script: ${calls.join('; ')}; then; say "Done."]]`, { tools })
     assert.equal((await turn.final()).text, 'Done.')
     const { requests } = await (await fetch(`${cloud.model}/scripted/requests`)).json()
-    const told = requests.at(-1).body.input.filter((/** @type {any} */ { type }) => type === 'function_call_output')
-    const isLeftOut = told.map((/** @type {any} */ { output }) => output.includes('this one was left out'))
-    assert.deepEqual(isLeftOut, [false, false, true, false, false])
+    const outputs = requests.at(-1).body.input.filter((/** @type {any} */ { type }) => type === 'function_call_output')
+    const isOmitted = outputs.map((/** @type {any} */ { output }) => output.includes('This result was omitted'))
+    assert.deepEqual(isOmitted, [false, false, true, false, false])
   })
 
-  test('that takes too long over a tool goes on without it', async () => {
+  test('timed-out tool call does not block the turn', async () => {
     const turn = cloud.client().session().send('[[script: call workspace_read_file {"path":"a"}; then; echo]]', {
       tools: { workspace_read_file: () => new Promise(() => {}) },
       toolTimeoutMs: 20,
     })
-    const { events } = await shown(turn)
+    const { events } = await collect(turn)
     assert.ok(events.some((event) => event.type === 'tool-result' && /timeout/i.test(event.error ?? '')))
   })
 })
 
-suite('who leaves', { skip }, () => {
+suite('stop and abort', { skip }, () => {
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
 
-  test('by stop ends the turn; what was shown stays', async () => {
+  test('stop ends turn and keeps partial text', async () => {
     const session = cloud.client().session()
     const turn = session.send('[[script: pace 20ms; words 500]]')
-    await until(turn, 'delta')
+    await waitForEvent(turn, 'delta')
     const stopped = turn.stop()
-    const next = shown(session.send('[[script: say "Next."]]'))
+    const next = collect(session.send('[[script: say "Next."]]'))
     assert.equal((await stopped)?.Status.Id, 'failed')
-    const { events } = await shown(turn)
+    const { events } = await collect(turn)
     const last = events.at(-1)
     assert.ok(last?.type === 'stopped' && last.text.startsWith('word1 '))
-    await assert.rejects(turn.final(), coded('TurnCancelled'))
+    await assert.rejects(turn.final(), hasCode('TurnCancelled'))
     const { text, types } = await next
-    assert.deepEqual([text, types.includes('retry')], ['Next.', false], 'what is said next waits for the stop alone')
+    assert.deepEqual([text, types.includes('retry')], ['Next.', false], 'the next turn only waits for the stop')
   })
 
-  test('by stop while a tool runs ends both', async () => {
+  test('stop during tool call ends both', async () => {
     const turn = cloud.client().session().send('[[script: call workspace_read_file {"path":"a"}; then; say "no"]]', {
       tools: {
         workspace_read_file: (_, { signal }) =>
           new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
       },
     })
-    await until(turn, 'tool-call')
+    await waitForEvent(turn, 'tool-call')
     await turn.stop()
-    assert.deepEqual((await shown(turn)).types, ['stopped'])
-    await assert.rejects(turn.final(), coded('TurnCancelled'))
+    assert.deepEqual((await collect(turn)).types, ['stopped'])
+    await assert.rejects(turn.final(), hasCode('TurnCancelled'))
   })
 
-  test('by stop before the turn began leaves none', async () => {
+  test('stop before start leaves no turn', async () => {
     const session = cloud.client().session()
     const slow = session.send('[[script: pace 20ms; words 500]]')
-    await until(slow, 'delta')
+    await waitForEvent(slow, 'delta')
     const waiting = session.send('Hello')
-    await until(waiting, 'retry')
+    await waitForEvent(waiting, 'retry')
     assert.equal(await waiting.stop(), undefined)
-    await assert.rejects(waiting.final(), coded('TurnCancelled'))
+    await assert.rejects(waiting.final(), hasCode('TurnCancelled'))
     await slow.stop()
     assert.equal((await session.read()).TurnCount, 1)
   })
 
-  test('by stop as soon as it is sent ends it all the same', async () => {
+  test('stop right after send ends turn', async () => {
     const session = cloud.client().session()
     const turn = session.send('[[script: pace 20ms; words 500]]')
     await turn.stop()
-    await assert.rejects(turn.final(), coded('TurnCancelled'))
+    await assert.rejects(turn.final(), hasCode('TurnCancelled'))
     for await (const { Status } of session.turns()) assert.equal(Status.Id, 'failed')
   })
 
-  test('by stop after the end changes nothing', async () => {
+  test('stop after end changes nothing', async () => {
     const turn = cloud.client().session().send('[[script: say "Done."]]')
     assert.equal((await turn.final()).text, 'Done.')
     assert.equal((await turn.stop())?.Status.Id, 'completed')
   })
 
-  test('by abort stops listening: the turn goes on, and is found again by its id', async () => {
+  test('aborted signal stops reading, and turn can be resumed by id', async () => {
     const session = cloud.client().session()
     const controller = new AbortController()
     const turn = session.send('[[script: pace 10ms; words 60]]', { signal: controller.signal })
-    await until(turn, 'delta')
+    await waitForEvent(turn, 'delta')
     controller.abort()
     await assert.rejects(turn.final(), { name: 'AbortError' })
-    await assert.rejects(shown(turn), { name: 'AbortError' })
-    const { text } = await shown(session.resume({ turnId: turn.id }))
+    await assert.rejects(collect(turn), { name: 'AbortError' })
+    const { text } = await collect(session.resume({ turnId: turn.id }))
     assert.equal(text, Array.from({ length: 60 }, (_, n) => `word${n + 1}`).join(' '))
     assert.throws(() => session.resume(), TypeError)
   })
 
-  test('and comes back goes on where it was, and runs no call twice', async () => {
-    const keep = new Memory()
+  test('resumed turn continues and runs no call twice', async () => {
+    const resumeStore = new MemoryStore()
     const id = 'reloaded'
     /** @type {string[]} */
     const ran = []
@@ -256,30 +256,30 @@ suite('who leaves', { skip }, () => {
       },
     })
     const controller = new AbortController()
-    const before = cloud.client({ keep }).session(id)
+    const before = cloud.client({ resumeStore }).session(id)
     const turn = before.send('[[script: call workspace_read_file {"path":"a"}; call workspace_read_file {"path":"b"}; then; echo]]', {
       tools: tools(true),
       signal: controller.signal,
     })
-    await until(turn, 'tool-result')
-    await until(turn, 'tool-call')
+    await waitForEvent(turn, 'tool-result')
+    await waitForEvent(turn, 'tool-call')
     controller.abort()
     await assert.rejects(turn.final())
 
-    const session = cloud.client({ keep }).session(id)
-    assert.equal(session.openTurn, turn.id)
+    const session = cloud.client({ resumeStore }).session(id)
+    assert.equal(session.openTurnId, turn.id)
     const { text } = await session.resume({ tools: tools(false) }).final()
     assert.deepEqual(ran, ['a', 'b'])
     assert.match(text, /Tool results received: "a", "b"/)
-    assert.deepEqual([session.openTurn, keep.size], [undefined, 0])
+    assert.deepEqual([session.openTurnId, resumeStore.size], [undefined, 0])
   })
 })
 
-suite('what is stored', { skip }, () => {
+suite('stored sessions', { skip }, () => {
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
 
-  test('is listed, page after page, and read', async () => {
+  test('sessions are listed by page and read', async () => {
     const aptix = cloud.client({ token: cloud.token('bob') })
     const ids = ['l1', 'l2', 'l3', 'l4', 'l5']
     for (const id of ids) await aptix.session(id).send(`[[script: say "Hello from ${id}."]]`).final()
@@ -295,16 +295,16 @@ suite('what is stored', { skip }, () => {
     const instruction = await (await session.payload(turn.Id, 'instruction')).json()
     assert.equal(instruction.TurnId, turn.Id)
     assert.equal(await (await aptix.open(turn.FullAgentAnswerUrl ?? '')).text(), 'Hello from l1.')
-    for await (const change of session.modeHistory()) assert.fail(change.NewMode)
-    await assert.rejects(aptix.sessions.get('nobody'), coded('SessionNotFound'))
+    for await (const update of session.modeHistory()) assert.fail(update.NewMode)
+    await assert.rejects(aptix.sessions.get('nobody'), hasCode('SessionNotFound'))
   })
 
-  test('is named, found by words, deleted and restored', async () => {
+  test('session is renamed, searched, deleted and restored', async () => {
     const aptix = cloud.client({ token: cloud.token('carol') })
     const session = aptix.session()
     await session.send('[[script: say "One."]]').final()
     await session.send('[[script: say "Two."]]').final()
-    assert.equal((await session.change({ name: 'The lighthouse' })).Name, 'The lighthouse')
+    assert.equal((await session.update({ name: 'The lighthouse' })).Name, 'The lighthouse')
     const found = async () => {
       /** @type {string[]} */
       const ids = []
@@ -323,21 +323,21 @@ suite('what is stored', { skip }, () => {
     assert.deepEqual(await found(), [session.id, 'name'])
   })
 
-  test('tells what it did, whole where that is asked for', async () => {
+  test('steps are truncated unless full values are requested', async () => {
     const session = cloud.client().session()
     const text = 'ünï '.repeat(6_000)
     const tools = { workspace_read_file: () => ({ text }) }
     const turn = session.send('[[script: call workspace_read_file {"path":"a"}; then; say "Read."]]', { tools })
     await turn.final()
-    const [heads] = await all(session.steps(turn.id))
-    const [whole, answer] = await all(session.steps(turn.id, { whole: true }))
-    assert.ok(heads?.Calls?.[0]?.FullResultJsonUrl && (heads.Calls[0].ResultJson ?? '').length < text.length)
-    assert.deepEqual(JSON.parse(whole?.Calls?.[0]?.ResultJson ?? ''), { text })
-    assert.equal(whole?.Calls?.[0]?.FullResultJsonUrl, undefined)
+    const [truncated] = await all(session.steps(turn.id))
+    const [full, answer] = await all(session.steps(turn.id, { full: true }))
+    assert.ok(truncated?.Calls?.[0]?.FullResultJsonUrl && (truncated.Calls[0].ResultJson ?? '').length < text.length)
+    assert.deepEqual(JSON.parse(full?.Calls?.[0]?.ResultJson ?? ''), { text })
+    assert.equal(full?.Calls?.[0]?.FullResultJsonUrl, undefined)
     assert.equal(answer?.Text, 'Read.')
   })
 
-  test('has its files', async () => {
+  test('answer files can be downloaded', async () => {
     const aptix = cloud.client()
     const file = { name: 'notes.md', media_type: 'text/markdown', contents: '# Notes\n', encoding: 'utf8', description: null }
     const call = `call publish_file ${JSON.stringify(file)}`
@@ -347,65 +347,65 @@ suite('what is stored', { skip }, () => {
   })
 })
 
-suite('another way', { skip }, () => {
+suite('rerun and fork', { skip }, () => {
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
 
-  test('is to run a turn again, with the same or with another instruction', async () => {
+  test('turn is rerun with same or other instruction', async () => {
     const session = cloud.client().session()
     const turn = session.send('[[script: say "One."]]')
     await turn.final()
     assert.equal((await session.rerun(turn.id).final()).text, 'One.')
     const again = session.rerun(turn.id, { text: '[[script: say "Two."]]' })
-    assert.equal((await shown(again)).text, 'Two.')
+    assert.equal((await collect(again)).text, 'Two.')
     assert.equal((await session.turn(again.id)).RerunOfTurnId, turn.id)
-    await assert.rejects(session.rerun('nobody').final(), coded('TurnNotFound'))
+    await assert.rejects(session.rerun('nobody').final(), hasCode('TurnNotFound'))
   })
 
-  test('is to fork the session', async () => {
+  test('session is forked from completed turn', async () => {
     const session = cloud.client().session()
     const turn = session.send('[[script: say "One."]]')
     await turn.final()
     const fork = await session.fork(turn.id, { name: 'Other' })
     assert.match((await fork.send('[[script: echo]]').final()).text, /One turn of this chain came before/)
     assert.deepEqual([(await fork.read()).Name, (await session.read()).TurnCount], ['Other', 1])
-    await assert.rejects(session.fork('nobody'), coded('TurnNotFound'))
+    await assert.rejects(session.fork('nobody'), hasCode('TurnNotFound'))
   })
 })
 
-suite('a token', { skip }, () => {
+suite('token', { skip }, () => {
   before(async () => (cloud = await Cloud.start()))
   after(() => cloud.end())
 
-  test('that is refused is asked for again, once, by all together', async () => {
-    let asked = 0
-    const aptix = cloud.client({ token: async () => (asked++ === 0 ? 'stale' : cloud.token('ada')) })
+  test('rejected token is refreshed once for concurrent requests', async () => {
+    let tokenCalls = 0
+    const aptix = cloud.client({ token: async () => (tokenCalls++ === 0 ? 'stale' : cloud.token('ada')) })
     const answers = await Promise.all([1, 2, 3].map((n) => aptix.session().send(`[[script: say "${n}"]]`).final()))
     assert.deepEqual(answers.map(({ text }) => text), ['1', '2', '3'])
-    assert.equal(asked, 2)
+    assert.equal(tokenCalls, 2)
   })
 
-  test('that stays refused is an error', async () => {
-    let asked = 0
-    const aptix = cloud.client({ token: () => `stale ${asked++}`.replace(' ', '') })
-    await assert.rejects(aptix.session().send('Hello').final(), coded('Unauthenticated'))
-    assert.equal(asked, 2)
-    await assert.rejects(cloud.client({ token: 'stale' }).session().read(), coded('Unauthenticated'))
+  test('token rejected twice is an error', async () => {
+    let tokenCalls = 0
+    const aptix = cloud.client({ token: () => `stale ${tokenCalls++}`.replace(' ', '') })
+    await assert.rejects(aptix.session().send('Hello').final(), hasCode('Unauthenticated'))
+    assert.equal(tokenCalls, 2)
+    await assert.rejects(cloud.client({ token: 'stale' }).session().read(), hasCode('Unauthenticated'))
   })
 
-  test('goes nowhere but to the API', async () => {
+  test('token is sent only to the API', async () => {
     await assert.rejects(cloud.client().open('https://elsewhere.example/x'), TypeError)
     await assert.rejects(cloud.client().open('//elsewhere.example/x'), TypeError)
   })
 })
 
-const noKills = skip || (process.platform !== 'linux' && 'processes are found by /proc')
+const noKills = skip || (process.platform !== 'linux' && 'requires /proc')
 
-suite('a function that is killed', { skip: noKills }, () => {
+suite('killed function', { skip: noKills }, () => {
   before(async () => (cloud = await Cloud.start('--lease-seconds', '3')))
   after(() => cloud.end())
 
-  test('is replaced: every turn is answered as it is stored, and each call is run once', async () => {
+  test('turns survive with stored answers and calls run once', async () => {
     const words = Array.from({ length: 30 }, (_, n) => `word${n + 1}`).join(' ')
     /** @type {Map<string, number>} */
     const ran = new Map()
@@ -419,7 +419,7 @@ suite('a function that is killed', { skip: noKills }, () => {
       const round = n % 2 ? 'pace 10ms; words 10; call workspace_read_file {"path":"a"}; then; ' : ''
       const session = cloud.client().session()
       const turn = session.send(`[[script: ${round}pace 10ms; words 30]]`, { tools })
-      const { text, types } = await shown(turn)
+      const { text, types } = await collect(turn)
       assert.equal(text, words)
       assert.equal(await (await session.payload(turn.id, 'answer')).text(), words)
       return types.filter((type) => type === 'retry').length
@@ -432,15 +432,15 @@ suite('a function that is killed', { skip: noKills }, () => {
     assert.deepEqual([...ran.values()].filter((times) => times !== 1), [])
   })
 
-  test('is replaced for a page that was reloaded, too', async () => {
-    const keep = new Memory()
+  test('resumed turn survives', async () => {
+    const resumeStore = new MemoryStore()
     const controller = new AbortController()
-    const turn = cloud.client({ keep }).session('left').send('[[script: pace 20ms; words 100]]', { signal: controller.signal })
-    await until(turn, 'delta')
+    const turn = cloud.client({ resumeStore }).session('left').send('[[script: pace 20ms; words 100]]', { signal: controller.signal })
+    await waitForEvent(turn, 'delta')
     controller.abort()
     await assert.rejects(turn.final(), { name: 'AbortError' })
     assert.ok(cloud.kill() > 0)
-    const { text } = await shown(cloud.client({ keep }).session('left').resume())
+    const { text } = await collect(cloud.client({ resumeStore }).session('left').resume())
     assert.ok(text.startsWith('word1 ') && text.endsWith(' word100'))
   })
 })

@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 
 /**
- * Numbers between 0 and 1, the same for a seed each time (mulberry32).
+ * Returns a seeded random number generator (mulberry32).
  * @param {number} seed
  */
 export function seeded(seed) {
@@ -21,42 +21,42 @@ export function seeded(seed) {
 }
 
 /**
- * @param {string} target where it leads
- * @param {() => number | undefined} cut after how many bytes, of either direction, the next connection breaks
+ * @param {string} target URL to forward to
+ * @param {() => number | undefined} cut returns the number of bytes, in both directions, after which the next connection breaks
  */
 export async function proxy(target, cut) {
   const { hostname, port } = new URL(target)
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set()
   let cuts = 0
-  const server = createServer((near) => {
-    const far = connect(Number(port), hostname)
-    let left = cut() ?? Infinity
-    const pair = [near, far]
-    /** @param {boolean} broken */
-    const end = (broken) => {
+  const server = createServer((client) => {
+    const upstream = connect(Number(port), hostname)
+    let remaining = cut() ?? Infinity
+    const pair = [client, upstream]
+    /** @param {boolean} isReset */
+    const end = (isReset) => {
       for (const socket of pair) {
         sockets.delete(socket)
-        if (broken) socket.resetAndDestroy()
+        if (isReset) socket.resetAndDestroy()
         else socket.destroy()
       }
     }
-    const pass = (/** @type {import('node:net').Socket} */ from, /** @type {import('node:net').Socket} */ to) => {
+    const forward = (/** @type {import('node:net').Socket} */ from, /** @type {import('node:net').Socket} */ to) => {
       sockets.add(from)
       from.on('data', (bytes) => {
-        to.write(bytes.subarray(0, left))
-        left -= bytes.length
-        if (left > 0) return
+        to.write(bytes.subarray(0, remaining))
+        remaining -= bytes.length
+        if (remaining > 0) return
         cuts += 1
-        // What was written is to arrive before the connection breaks.
+        // Let the written bytes arrive before the connection breaks.
         from.pause()
         setTimeout(() => end(true), 1)
       })
       from.on('error', () => end(true))
       from.on('close', () => end(false))
     }
-    pass(near, far)
-    pass(far, near)
+    forward(client, upstream)
+    forward(upstream, client)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -66,7 +66,7 @@ export async function proxy(target, cut) {
     get cuts() {
       return cuts
     },
-    /** Breaks every connection at once. */
+    /** Breaks all connections. */
     breakAll: () => sockets.forEach((socket) => socket.resetAndDestroy()),
     end: () => {
       server.close()

@@ -1,9 +1,9 @@
-/** What is promised, under connections that are cut wherever chance has it. */
+/** Guarantees of the SDK over randomly cut connections. */
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
-import { Cloud, shown, skip } from './cloud.js'
+import { Cloud, collect, skip } from './cloud.js'
 import { proxy, seeded } from './proxy.js'
 
 const SEEDS = Number(process.env.APTIX_SEEDS ?? 200)
@@ -17,7 +17,7 @@ before(async () => {
 after(() => cloud?.end())
 
 /**
- * A turn that chance makes: how often it calls for tools, what it says, how fast.
+ * Returns a random turn script: tool rounds, text and pace.
  * @param {() => number} random
  */
 function script(random) {
@@ -28,18 +28,18 @@ function script(random) {
   })
   const calls = rounds.join('').split('call ').length - 1
   const pace = random() < 0.5 ? 'pace 2ms; ' : ''
-  const said = `${pace}chunk ${1 + upTo(9)}; say "Ünï 🦀 "; words ${upTo(40)}`
-  return { text: `[[script: ${rounds.join('')}${said}]]`, calls, modelCalls: rounds.length + 1 }
+  const answer = `${pace}chunk ${1 + upTo(9)}; say "Ünï 🦀 "; words ${upTo(40)}`
+  return { text: `[[script: ${rounds.join('')}${answer}]]`, calls, modelCalls: rounds.length + 1 }
 }
 
 /** @param {number} seed */
 async function run(seed) {
   const random = seeded(seed)
-  let left = 1 + Math.floor(random() * 4)
-  const between = await proxy(cloud.api, () => (left-- > 0 ? Math.floor(random() * 2500) : undefined))
+  let cutsLeft = 1 + Math.floor(random() * 4)
+  const flakyProxy = await proxy(cloud.api, () => (cutsLeft-- > 0 ? Math.floor(random() * 2500) : undefined))
   try {
     const { text, calls, modelCalls } = script(random)
-    const session = cloud.client({ baseUrl: between.url }).session()
+    const session = cloud.client({ baseUrl: flakyProxy.url }).session()
     /** @type {string[]} */
     const ran = []
     const tools = {
@@ -49,38 +49,38 @@ async function run(seed) {
       },
     }
     const turn = session.send(text, { tools })
-    const { text: told, events } = await shown(turn)
+    const { text: collected, events } = await collect(turn)
     const answer = await turn.final()
     const stored = await (await session.payload(turn.id, 'answer')).text()
-    assert.equal(told, answer.text)
+    assert.equal(collected, answer.text)
     assert.equal(answer.text, stored)
-    assert.ok(!events.some((event) => event.type === 'reset' && event.reason === 'mended'), 'the stream itself was whole')
+    assert.ok(!events.some((event) => event.type === 'reset' && event.reason === 'corrected'), 'the stream itself was complete')
     assert.equal(new Set(ran).size, ran.length, 'no call is run twice')
     assert.equal(ran.length, calls)
-    const told_ = events.flatMap((event) => (event.type === 'tool-result' ? [event.call.id] : []))
-    assert.deepEqual(told_, ran)
-    return { cuts: between.cuts, modelCalls }
+    const reported = events.flatMap((event) => (event.type === 'tool-result' ? [event.call.id] : []))
+    assert.deepEqual(reported, ran)
+    return { cuts: flakyProxy.cuts, modelCalls }
   } catch (error) {
     throw new Error(`seed ${seed}`, { cause: error })
   } finally {
-    between.end()
+    flakyProxy.end()
   }
 }
 
-test(`${SEEDS} turns over cut connections show what is stored, and run each call once`, { skip }, async (t) => {
+test(`${SEEDS} turns over cut connections show stored answer and run calls once`, { skip }, async (t) => {
   const seeds = Array.from({ length: SEEDS }, (_, seed) => seed)
   let [cuts, modelCalls] = [0, 0]
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
       for (let seed; (seed = seeds.shift()) !== undefined; ) {
-        const came = await run(seed)
-        cuts += came.cuts
-        modelCalls += came.modelCalls
+        const outcome = await run(seed)
+        cuts += outcome.cuts
+        modelCalls += outcome.modelCalls
       }
     }),
   )
   const { count } = await (await fetch(`${cloud.model}/scripted/requests`)).json()
-  assert.equal(count, modelCalls, 'what is asked again is not asked of the model again')
+  assert.equal(count, modelCalls, 'retries do not call the model again')
   assert.ok(cuts > SEEDS / 2, 'connections were cut')
   t.diagnostic(`${cuts} connections cut, ${modelCalls} model calls`)
 })

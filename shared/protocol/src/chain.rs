@@ -35,8 +35,8 @@ pub struct InvalidPolicy;
 impl FromStr for ConversationStatePolicy {
     type Err = InvalidPolicy;
 
-    fn from_str(word: &str) -> Result<Self, InvalidPolicy> {
-        match word {
+    fn from_str(text: &str) -> Result<Self, InvalidPolicy> {
+        match text {
             "auto" => Ok(Self::Auto),
             "provider" => Ok(Self::Provider),
             "local" => Ok(Self::Local),
@@ -69,8 +69,8 @@ const NAME_SEPARATOR: char = '@';
 
 /// True if a chain recorded for `recorded` is stored at `provider`. A chain from before providers were recorded
 /// belongs to the unnamed provider, which was the only one then.
-fn is_same_provider(keeper: Option<&str>, provider: &str) -> bool {
-    keeper.map_or_else(|| !provider.contains(NAME_SEPARATOR), |keeper| keeper == provider)
+fn is_same_provider(recorded: Option<&str>, provider: &str) -> bool {
+    recorded.map_or_else(|| !provider.contains(NAME_SEPARATOR), |recorded| recorded == provider)
 }
 
 /// The model and provider that a turn's contexts ask for, with this process's knowledge of the provider.
@@ -91,19 +91,19 @@ impl Target {
     /// another.
     #[must_use]
     pub fn upstream_for(&self, session: &Session) -> Upstream {
-        let learned = session.stateless_provider.as_ref() == Some(&self.provider);
-        Self { is_stateless: self.is_stateless || learned, ..self.clone() }.upstream()
+        let is_stateless = self.is_stateless || session.stateless_provider.as_ref() == Some(&self.provider);
+        Self { is_stateless, ..self.clone() }.upstream()
     }
 
     /// Resolves the upstream without a session's knowledge of its provider.
     #[must_use]
     pub fn upstream(self) -> Upstream {
-        let keeper = match self.policy {
+        let history_owner = match self.policy {
             ConversationStatePolicy::Auto if self.is_stateless => HistoryOwner::Local,
             ConversationStatePolicy::Auto | ConversationStatePolicy::Provider => HistoryOwner::Provider,
             ConversationStatePolicy::Local => HistoryOwner::Local,
         };
-        Upstream { model: self.model, provider: self.provider, history_owner: keeper }
+        Upstream { model: self.model, provider: self.provider, history_owner }
     }
 }
 
@@ -153,15 +153,17 @@ pub enum ChainStart {
 /// Returns the starting point of a turn that goes to `upstream` and whose parent left `chain` with its provider.
 #[must_use]
 pub fn start(
-    after: &ParentRef,
+    parent: &ParentRef,
     chain: Option<&ChainHead>,
     upstream: &Upstream,
     now: Timestamp,
 ) -> ChainStart {
     match chain {
-        _ if after.is_none() => ChainStart::First,
+        _ if parent.is_none() => ChainStart::First,
         None => ChainStart::Replay(ReplayReason::NotStored),
-        Some(_) if upstream.history_owner == HistoryOwner::Local => ChainStart::Replay(ReplayReason::NotStored),
+        Some(_) if upstream.history_owner == HistoryOwner::Local => {
+            ChainStart::Replay(ReplayReason::NotStored)
+        }
         Some(head) if !is_same_provider(head.provider.as_deref(), &upstream.provider) => {
             ChainStart::Replay(ReplayReason::ProviderChanged)
         }
@@ -174,17 +176,19 @@ pub fn start(
 /// Returns the starting point after the takeover of a turn whose attempt died before a reply came. It stays as it
 /// was, unless edited contexts now name another model or provider or turn storage off.
 #[must_use]
-pub fn after_takeover(began: &ChainStart, with: &Upstream, now: &Upstream) -> ChainStart {
-    match began {
-        ChainStart::First | ChainStart::Replay(_) => began.clone(),
+pub fn after_takeover(start: &ChainStart, before: &Upstream, now: &Upstream) -> ChainStart {
+    match start {
+        ChainStart::First | ChainStart::Replay(_) => start.clone(),
         ChainStart::Continue(_) if now.history_owner == HistoryOwner::Local => {
             ChainStart::Replay(ReplayReason::NotStored)
         }
-        ChainStart::Continue(_) if !is_same_provider(recorded_provider(&with.provider), &now.provider) => {
+        ChainStart::Continue(_) if !is_same_provider(recorded_provider(&before.provider), &now.provider) => {
             ChainStart::Replay(ReplayReason::ProviderChanged)
         }
-        ChainStart::Continue(_) if now.model != with.model => ChainStart::Replay(ReplayReason::ModelChanged),
-        ChainStart::Continue(_) => began.clone(),
+        ChainStart::Continue(_) if now.model != before.model => {
+            ChainStart::Replay(ReplayReason::ModelChanged)
+        }
+        ChainStart::Continue(_) => start.clone(),
     }
 }
 
@@ -207,7 +211,7 @@ impl ChainStart {
     #[must_use]
     pub fn replay_reason(&self) -> Option<ReplayReason> {
         match self {
-            Self::Replay(why) => Some(*why),
+            Self::Replay(reason) => Some(*reason),
             Self::First | Self::Continue(_) => None,
         }
     }
@@ -249,25 +253,25 @@ impl ReplayReason {
 mod tests {
     use super::*;
 
-    fn upstream(model: &str, provider: &str, keeper: HistoryOwner) -> Upstream {
-        Upstream { model: model.to_owned(), provider: provider.to_owned(), history_owner: keeper }
+    fn upstream(model: &str, provider: &str, history_owner: HistoryOwner) -> Upstream {
+        Upstream { model: model.to_owned(), provider: provider.to_owned(), history_owner }
     }
 
-    fn began() -> Upstream {
+    fn original() -> Upstream {
         upstream("a", "p", HistoryOwner::Provider)
     }
 
-    fn goes_on() -> ChainStart {
+    fn continues() -> ChainStart {
         ChainStart::Continue("resp_1".to_owned())
     }
 
     #[test]
-    fn a_takeover_with_the_contexts_as_they_were_goes_on_as_the_turn_began() {
-        assert_eq!(after_takeover(&goes_on(), &began(), &began()), goes_on());
+    fn takeover_with_same_contexts_keeps_chain_start() {
+        assert_eq!(after_takeover(&continues(), &original(), &original()), continues());
     }
 
     #[test]
-    fn a_turn_that_began_without_a_response_to_go_on_from_is_taken_over_as_it_began_whatever_was_edited() {
+    fn takeover_without_chained_response_ignores_context_edits() {
         let rebuilds = [
             ReplayReason::NotStored,
             ReplayReason::Expired,
@@ -280,65 +284,65 @@ mod tests {
         .map(ChainStart::Replay);
         for start in [ChainStart::First].into_iter().chain(rebuilds) {
             for now in [
-                began(),
+                original(),
                 upstream("b", "p", HistoryOwner::Provider),
                 upstream("a", "q", HistoryOwner::Provider),
                 upstream("a", "p", HistoryOwner::Local),
             ] {
-                assert_eq!(after_takeover(&start, &began(), &now), start, "{now:?}");
+                assert_eq!(after_takeover(&start, &original(), &now), start, "{now:?}");
             }
         }
     }
 
     #[test]
-    fn a_takeover_by_another_model_tells_the_earlier_turns() {
+    fn takeover_with_other_model_replays_history() {
         let now = upstream("b", "p", HistoryOwner::Provider);
         assert_eq!(
-            after_takeover(&goes_on(), &began(), &now),
+            after_takeover(&continues(), &original(), &now),
             ChainStart::Replay(ReplayReason::ModelChanged)
         );
     }
 
     #[test]
-    fn a_takeover_by_another_provider_tells_the_earlier_turns_whichever_model_it_has() {
+    fn takeover_with_other_provider_replays_history() {
         for model in ["a", "b"] {
             let now = upstream(model, "q", HistoryOwner::Provider);
             assert_eq!(
-                after_takeover(&goes_on(), &began(), &now),
+                after_takeover(&continues(), &original(), &now),
                 ChainStart::Replay(ReplayReason::ProviderChanged)
             );
         }
     }
 
     #[test]
-    fn a_takeover_that_leaves_nothing_behind_tells_the_earlier_turns_wherever_it_goes() {
+    fn takeover_with_local_history_replays_it() {
         for (model, provider) in [("a", "p"), ("b", "p"), ("a", "q"), ("b", "q")] {
             let now = upstream(model, provider, HistoryOwner::Local);
             assert_eq!(
-                after_takeover(&goes_on(), &began(), &now),
+                after_takeover(&continues(), &original(), &now),
                 ChainStart::Replay(ReplayReason::NotStored)
             );
         }
     }
 
     #[test]
-    fn a_takeover_of_a_turn_whose_provider_was_not_recorded_yet_goes_on_as_it_began() {
+    fn takeover_without_recorded_provider_keeps_chain_start() {
         let with = upstream("a", "", HistoryOwner::Provider);
-        assert_eq!(after_takeover(&goes_on(), &with, &began()), goes_on());
+        assert_eq!(after_takeover(&continues(), &with, &original()), continues());
         let named = upstream("a", &provider_id(Some("n"), "p"), HistoryOwner::Provider);
         assert_eq!(
-            after_takeover(&goes_on(), &with, &named),
+            after_takeover(&continues(), &with, &named),
             ChainStart::Replay(ReplayReason::ProviderChanged)
         );
     }
 
     #[test]
-    fn a_provider_is_its_name_and_its_host() {
+    fn provider_id_distinguishes_name_and_host() {
         let ids = [(None, "p"), (Some("n"), "p"), (Some("m"), "p"), (Some("n"), "q")]
             .map(|(name, host)| provider_id(name, host));
-        for (keeper, id) in ids.iter().enumerate() {
+        for (recorded, id) in ids.iter().enumerate() {
             for (provider, other) in ids.iter().enumerate() {
-                assert_eq!(is_same_provider(Some(id), other), keeper == provider, "{id} and {other}");
+                assert_eq!(is_same_provider(Some(id), other), recorded == provider, "{id} and {other}");
             }
         }
         assert!(

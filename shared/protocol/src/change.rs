@@ -93,11 +93,8 @@ impl Condition {
 impl TurnChange {
     /// Adds the partial work of a turn that is ended from outside.
     #[must_use]
-    pub fn with_partial_work(
-        self,
-        PartialWork { last_step: recorded, checkpoint: shown }: PartialWork,
-    ) -> Self {
-        Self { after: Turn { last_step: recorded, checkpoint: shown, ..self.after }, ..self }
+    pub fn with_partial_work(self, PartialWork { last_step, checkpoint }: PartialWork) -> Self {
+        Self { after: Turn { last_step, checkpoint, ..self.after }, ..self }
     }
 
     /// Records the user who ended the turn.
@@ -119,10 +116,10 @@ impl TurnChange {
             // A fresh owner proves the write that introduced it, whatever happened since. A renewal introduces no
             // owner: only a lease that lasts at least as long proves it, on a turn that still runs.
             State::Running { lease_ends, .. } => {
-                let lasts =
+                let lease_lasts =
                     matches!(&stored.state, State::Running { lease_ends: ends, .. } if ends >= lease_ends);
                 stored.attempt == self.after.attempt
-                    && (lasts || self.condition.introduces(&self.after.attempt))
+                    && (lease_lasts || self.condition.introduces(&self.after.attempt))
             }
             // Our suspension was answered meanwhile.
             State::AwaitingTools { .. } => stored

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_visible_ascii_of_one_to_128_characters() {
+    fn correlation_id_is_visible_ascii_up_to_128_characters() {
         for right in ["a", "!", "~", "joined-1", "1-67891233-abcdef012345678912345678", &"x".repeat(128)] {
             assert_eq!(right.parse::<CorrelationId>().unwrap().as_str(), right);
         }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_string_on_the_wire_and_held_to_its_rules() {
+    fn correlation_id_serializes_as_validated_string() {
         let id = CorrelationId::new("joined-1").unwrap();
         assert_eq!(serde_json::to_string(&id).unwrap(), r#""joined-1""#);
         assert_eq!(serde_json::from_str::<CorrelationId>(r#""joined-1""#).unwrap(), id);

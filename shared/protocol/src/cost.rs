@@ -136,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_amount_survives_writing(micros: u64) {
+        fn amount_round_trips_through_text(micros: u64) {
             prop_assert_eq!(Amount(micros).to_string().parse(), Ok(Amount(micros)));
         }
     }

@@ -30,6 +30,7 @@ pub struct RequestDetail {
     pub upstream: Upstream,
     /// An excerpt of the instruction.
     pub instruction_summary: String,
+    /// True if the excerpt is shorter than the instruction. False for turns from before this was recorded.
     pub instruction_summary_truncated: bool,
     /// The files that came with it.
     pub active_file_refs: Vec<AgentSessionActiveFileRef>,
@@ -53,6 +54,7 @@ pub struct Report {
     /// An excerpt of the answer. Set for completed turns only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_summary: Option<String>,
+    /// True if the excerpt is shorter than the answer. False for turns from before this was recorded.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub answer_summary_truncated: bool,
     /// An excerpt of the partial answer. Set only for turns that did not complete.
@@ -183,9 +185,9 @@ impl FallbackReason {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::RateLimited => "overload",
-            Self::Unavailable => "outage",
-            Self::ContextOverflow => "overflow",
+            Self::RateLimited => "rate_limited",
+            Self::Unavailable => "unavailable",
+            Self::ContextOverflow => "context_overflow",
         }
     }
 }
@@ -243,11 +245,11 @@ impl FromStr for ModeChangePosition {
 
     fn from_str(text: &str) -> Result<Self, InvalidModeChangePosition> {
         let (sequence, number) = text.split_once('-').ok_or(InvalidModeChangePosition)?;
-        let place = Self {
+        let position = Self {
             sequence: sequence.parse().map_err(|_| InvalidModeChangePosition)?,
             number: number.parse().map_err(|_| InvalidModeChangePosition)?,
         };
-        Some(place).filter(|place| place.to_string() == text).ok_or(InvalidModeChangePosition)
+        Some(position).filter(|position| position.to_string() == text).ok_or(InvalidModeChangePosition)
     }
 }
 

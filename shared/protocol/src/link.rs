@@ -35,7 +35,7 @@ mod tests {
     use crate::id::SessionKey;
 
     #[test]
-    fn a_link_resolves_against_any_base_of_the_api() {
+    fn link_resolves_against_any_api_base() {
         let session =
             SessionKey { org: "acme".parse().unwrap(), session: "s:1".replace(':', "~").parse().unwrap() };
         let key = session.turn("t1".parse().unwrap());

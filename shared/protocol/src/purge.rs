@@ -22,7 +22,7 @@ const PROVIDER_BATCH: usize = 16;
 const MAX_PROVIDER_ROUNDS: u32 = 12;
 
 /// The maximum number of attempts to delete a session from the session index.
-const MAX_INDEX_ROUNDS: u32 = 12;
+const MAX_INDEX_ATTEMPTS: u32 = 12;
 
 /// The maximum number of unremoved responses that the report lists. Further ones are only counted.
 const MAX_LISTED_RESPONSES: usize = 100;
@@ -127,7 +127,7 @@ pub struct IndexRemoval {
     pub removed: bool,
     /// The number of failed attempts.
     #[serde(skip_serializing_if = "is_zero")]
-    pub rounds: u32,
+    pub attempts: u32,
 }
 
 /// The outcome of deleting a session from the session index.
@@ -160,12 +160,12 @@ pub struct PurgeEntry {
 
 impl PurgeReport {
     /// Adds an entry to the report.
-    fn add(&mut self, piece: &PurgeEntry, is_item: bool) {
+    fn add(&mut self, entry: &PurgeEntry, is_item: bool) {
         let kinds = if is_item { &mut self.items } else { &mut self.objects };
-        *kinds.entry(piece.kind.to_owned()).or_default() += 1;
-        self.bytes = self.bytes.saturating_add(piece.bytes);
+        *kinds.entry(entry.kind.to_owned()).or_default() += 1;
+        self.bytes = self.bytes.saturating_add(entry.bytes);
         let before = self.manifest.map(|hash| hash.to_string()).unwrap_or_default();
-        self.manifest = Some(Fingerprint::hash_bytes(format!("{before}\n{}", piece.sort_key).as_bytes()));
+        self.manifest = Some(Fingerprint::hash_bytes(format!("{before}\n{}", entry.sort_key).as_bytes()));
     }
 }
 
@@ -193,18 +193,20 @@ impl Purge {
     #[must_use]
     pub fn with_items(&self, items: &[PurgeEntry]) -> Self {
         let mut after = self.clone();
-        let to = after.item_cursor.clone();
-        for piece in items.iter().filter(|piece| to.as_ref().is_none_or(|to| piece.sort_key > *to)) {
-            after.report.add(piece, true);
-            after.item_cursor = Some(piece.sort_key.clone());
+        let cursor = after.item_cursor.clone();
+        for entry in
+            items.iter().filter(|entry| cursor.as_ref().is_none_or(|cursor| entry.sort_key > *cursor))
+        {
+            after.report.add(entry, true);
+            after.item_cursor = Some(entry.sort_key.clone());
         }
         after
     }
 
     /// Returns the object versions that are not counted yet.
     pub fn uncounted<'a>(&self, objects: &'a [PurgeEntry]) -> impl Iterator<Item = &'a PurgeEntry> {
-        let to = self.object_cursor.clone();
-        objects.iter().filter(move |piece| to.as_ref().is_none_or(|to| piece.sort_key > *to))
+        let cursor = self.object_cursor.clone();
+        objects.iter().filter(move |entry| cursor.as_ref().is_none_or(|cursor| entry.sort_key > *cursor))
     }
 
     /// Returns the record after counting these object versions and adding the provider responses that they refer to.
@@ -212,14 +214,14 @@ impl Purge {
     pub fn with_objects(
         &self,
         objects: &[PurgeEntry],
-        upstream: impl IntoIterator<Item = ProviderResponseRef>,
+        responses: impl IntoIterator<Item = ProviderResponseRef>,
     ) -> Self {
         let mut after = self.clone();
-        for piece in self.uncounted(objects) {
-            after.report.add(piece, false);
-            after.object_cursor = Some(piece.sort_key.clone());
+        for entry in self.uncounted(objects) {
+            after.report.add(entry, false);
+            after.object_cursor = Some(entry.sort_key.clone());
         }
-        after.provider_responses.pending.extend(upstream);
+        after.provider_responses.pending.extend(responses);
         after.provider_responses.pending.sort();
         after.provider_responses.pending.dedup();
         after
@@ -235,18 +237,18 @@ impl Purge {
     /// Returns the record after an attempt to delete the session from the index. The flag is true if another attempt
     /// is due.
     #[must_use]
-    pub fn with_index_outcome(&self, forgot: DeleteOutcome) -> (Self, bool) {
+    pub fn with_index_outcome(&self, outcome: DeleteOutcome) -> (Self, bool) {
         let mut after = self.clone();
-        let rounds = after.report.index_removal.map_or(0, |index| index.rounds);
-        match forgot {
+        let attempts = after.report.index_removal.map_or(0, |index| index.attempts);
+        match outcome {
             DeleteOutcome::NoIndex => return (after, false),
             DeleteOutcome::Deleted => {
-                after.report.index_removal = Some(IndexRemoval { removed: true, rounds: 0 })
+                after.report.index_removal = Some(IndexRemoval { removed: true, attempts: 0 })
             }
             DeleteOutcome::Retained => {
-                let rounds = rounds.saturating_add(1);
-                after.report.index_removal = Some(IndexRemoval { removed: false, rounds });
-                return (after, rounds < MAX_INDEX_ROUNDS);
+                let attempts = attempts.saturating_add(1);
+                after.report.index_removal = Some(IndexRemoval { removed: false, attempts });
+                return (after, attempts < MAX_INDEX_ATTEMPTS);
             }
         }
         (after, false)
@@ -261,35 +263,35 @@ impl Purge {
     /// Returns the responses to remove in this step.
     #[must_use]
     pub fn provider_batch(&self) -> &[ProviderResponseRef] {
-        let step = self.provider_responses.pending.len().min(PROVIDER_BATCH);
-        self.provider_responses.pending.get(..step).unwrap_or_default()
+        let end = self.provider_responses.pending.len().min(PROVIDER_BATCH);
+        self.provider_responses.pending.get(..end).unwrap_or_default()
     }
 
     /// Returns the record after a step that left `remaining` of its batch. At the end of a round that left any, the
     /// record is due again at `later`. After the last round, the report lists them.
     #[must_use]
-    pub fn with_batch_result(&self, still: Vec<ProviderResponseRef>, later: Timestamp) -> Self {
-        let asked = self.provider_batch().len();
-        let removed = asked.saturating_sub(still.len()) as u64;
+    pub fn with_batch_result(&self, remaining: Vec<ProviderResponseRef>, later: Timestamp) -> Self {
+        let attempted = self.provider_batch().len();
+        let removed = attempted.saturating_sub(remaining.len()) as u64;
         let mut after = self.clone();
         after.report.provider_responses_removed =
             after.report.provider_responses_removed.saturating_add(removed);
-        after.provider_responses.pending.drain(..asked);
-        after.provider_responses.remaining.extend(still);
+        after.provider_responses.pending.drain(..attempted);
+        after.provider_responses.remaining.extend(remaining);
         if !after.provider_responses.pending.is_empty() || after.provider_responses.remaining.is_empty() {
             return after;
         }
-        let ProviderResponses { remaining: still, rounds, .. } =
-            std::mem::take(&mut after.provider_responses);
+        let ProviderResponses { remaining, rounds, .. } = std::mem::take(&mut after.provider_responses);
         let rounds = rounds.saturating_add(1);
         if rounds < MAX_PROVIDER_ROUNDS {
-            after.provider_responses = ProviderResponses { pending: still, remaining: Vec::new(), rounds };
+            after.provider_responses =
+                ProviderResponses { pending: remaining, remaining: Vec::new(), rounds };
             after.due = Some(later);
         } else {
             after.report.provider_responses_remaining =
-                after.report.provider_responses_remaining.saturating_add(still.len() as u64);
-            let room = MAX_LISTED_RESPONSES.saturating_sub(after.report.remaining_responses.len());
-            after.report.remaining_responses.extend(still.into_iter().take(room));
+                after.report.provider_responses_remaining.saturating_add(remaining.len() as u64);
+            let free_slots = MAX_LISTED_RESPONSES.saturating_sub(after.report.remaining_responses.len());
+            after.report.remaining_responses.extend(remaining.into_iter().take(free_slots));
         }
         after
     }

@@ -53,16 +53,16 @@ pub enum FinalizeMessage {
 /// Reads a correlation id, and maps any invalid value to `None`. The id only serves the logs, so an invalid one must
 /// not keep a turn from being finalized.
 fn deserialize_optional_correlation<'de, D: Deserializer<'de>>(
-    given: D,
+    deserializer: D,
 ) -> Result<Option<CorrelationId>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Given {
+    enum Value {
         Text(String),
         Other(IgnoredAny),
     }
-    Ok(match Given::deserialize(given)? {
-        Given::Text(text) => CorrelationId::new(text).ok(),
-        Given::Other(_) => None,
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Text(text) => CorrelationId::new(text).ok(),
+        Value::Other(_) => None,
     })
 }

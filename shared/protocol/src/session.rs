@@ -85,24 +85,24 @@ impl Session {
     /// Returns the depth of the first turn that started without the purged session, or 0 without a cutoff.
     #[must_use]
     pub fn cutoff_depth(&self) -> u64 {
-        self.cutoff.as_ref().map_or(0, |cut| self.base_depth().saturating_add(cut.sequence))
+        self.cutoff.as_ref().map_or(0, |cutoff| self.base_depth().saturating_add(cutoff.sequence))
     }
 
     /// Returns the session without anything that depends on the purged session: its response chain, and a solution
     /// context stored in or before the purged session. `remaining_ancestors` are the sessions that its ancestry still
     /// includes.
     #[must_use]
-    pub fn with_cutoff(&self, purged: &SessionId, reached: &[SessionId]) -> Self {
-        let is_there = |solution: &SolutionContext| {
+    pub fn with_cutoff(&self, purged: &SessionId, remaining_ancestors: &[SessionId]) -> Self {
+        let still_exists = |solution: &SolutionContext| {
             solution
                 .session
                 .as_ref()
-                .is_none_or(|session| *session == self.key.session || reached.contains(session))
+                .is_none_or(|session| *session == self.key.session || remaining_ancestors.contains(session))
         };
         Self {
             cutoff: Some(Cutoff { session: purged.clone(), sequence: self.turn_count.saturating_add(1) }),
             chain: None,
-            solution: self.solution.clone().filter(is_there),
+            solution: self.solution.clone().filter(still_exists),
             ..self.clone()
         }
     }
@@ -244,12 +244,12 @@ pub struct Hints {
 impl Session {
     /// True if a caller with this role may see the session. For everybody else the session does not exist.
     #[must_use]
-    pub fn is_visible_to(&self, caller: &Caller, part: SessionRole) -> bool {
+    pub fn is_visible_to(&self, caller: &Caller, role: SessionRole) -> bool {
         if self.is_purged() {
             return false;
         }
         let open_to_all = self.visibility == Visibility::Org && self.deleted.is_none();
-        open_to_all || caller.operator || part != SessionRole::None
+        open_to_all || caller.operator || role != SessionRole::None
     }
 
     /// True from the start of the session's purge on.
@@ -298,8 +298,8 @@ impl Session {
     /// Returns the time of the last change.
     #[must_use]
     pub fn last_updated(&self) -> Timestamp {
-        let turned = self.last_turn.as_ref().map_or(self.created, |last| last.at);
-        turned.max(self.last_activity).max(self.edited.unwrap_or(self.created))
+        let last_turn_at = self.last_turn.as_ref().map_or(self.created, |last| last.at);
+        last_turn_at.max(self.last_activity).max(self.edited.unwrap_or(self.created))
     }
 }
 
@@ -307,8 +307,8 @@ impl Contexts {
     /// True if a turn with these contexts may join a session whose contexts are `fixed`.
     #[must_use]
     pub fn agree_with(&self, fixed: &Self) -> bool {
-        let agrees = |asked: Option<&str>, fixed: Option<&str>| {
-            asked.is_none_or(|asked| asked == fixed.unwrap_or(id::BUILT_IN_CONTEXT))
+        let agrees = |requested: Option<&str>, fixed: Option<&str>| {
+            requested.is_none_or(|requested| requested == fixed.unwrap_or(id::BUILT_IN_CONTEXT))
         };
         agrees(
             self.agent.as_ref().map(AgentContextId::as_str),
@@ -337,8 +337,8 @@ impl Hints {
 #[must_use]
 pub fn add_cost(mut costs: Vec<Cost>, cost: Option<&Cost>) -> Vec<Cost> {
     let Some(cost) = cost else { return costs };
-    if let Some(known) = costs.iter_mut().find(|known| known.currency == cost.currency) {
-        known.amount = known.amount.plus(cost.amount);
+    if let Some(total) = costs.iter_mut().find(|total| total.currency == cost.currency) {
+        total.amount = total.amount.plus(cost.amount);
     } else if costs.len() < MAX_CURRENCIES {
         costs.push(cost.clone());
     }

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_found_again_from_its_id_and_later_places_have_greater_ids() {
+    fn position_round_trips_through_event_id_in_order() {
         let first = Segment::new(0, 0);
         let places = [
             StreamPosition::start(first),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn only_text_can_be_taken_back() {
+    fn only_text_positions_have_text() {
         assert!(!StreamPosition::start(Segment::new(0, 0)).has_text());
         assert!(StreamPosition { segment: Segment::new(0, 0), offset: 3 }.has_text());
         assert!(!StreamPosition::result(0).has_text());

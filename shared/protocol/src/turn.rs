@@ -157,7 +157,7 @@ pub struct AcceptedResults {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StepRef {
     /// The attempt that recorded it.
-    pub by: AttemptId,
+    pub attempt: AttemptId,
     /// The number of the step.
     pub step: u32,
 }
@@ -271,8 +271,10 @@ impl Turn {
         if let Some(writer) = self.settlement().and_then(|settlement| settlement.verdict.writer()) {
             return Some(EvidenceSource::Outcome(writer));
         }
-        let results =
-            self.accepted_results.as_ref().filter(|of| Some(&of.suspended_by) == self.suspended_by.as_ref());
+        let results = self
+            .accepted_results
+            .as_ref()
+            .filter(|results| Some(&results.suspended_by) == self.suspended_by.as_ref());
         let step = self.last_step.as_ref().map(EvidenceSource::Step);
         step.or(results.map(EvidenceSource::Results))
             .or(self.suspended_by.as_ref().map(EvidenceSource::Outcome))
@@ -290,12 +292,12 @@ impl Turn {
     pub fn resolved_parent(&self) -> Option<ResolvedParent> {
         let ParentRef { session, sequence } = self.parent.clone();
         let own = &self.key.session;
-        let (session, place) = match session {
+        let (session, depth) = match session {
             None => (own.clone(), self.base_depth.saturating_add(sequence)),
             // A turn's parent in another session is always the turn that the session was forked from.
             Some(session) => (SessionKey { org: own.org.clone(), session }, self.base_depth),
         };
-        (sequence > 0).then_some(ResolvedParent { session, sequence, depth: place })
+        (sequence > 0).then_some(ResolvedParent { session, sequence, depth })
     }
 
     /// Returns the object that holds the answer, if the turn has one.
@@ -337,10 +339,11 @@ impl Turn {
 
     /// True if the head mentions this attempt anywhere.
     fn mentions(&self, attempt: &AttemptId) -> bool {
-        let accepted = self.accepted_results.as_ref().map(|of| [&of.suspended_by, &of.resumed_by]);
-        let recorded = self.last_step.as_ref().map(|step| &step.by);
-        let named = [Some(&self.attempt), self.suspended_by.as_ref(), self.outcome_writer(), recorded];
-        named.into_iter().flatten().chain(accepted.into_iter().flatten()).any(|named| named == attempt)
+        let results =
+            self.accepted_results.as_ref().map(|results| [&results.suspended_by, &results.resumed_by]);
+        let step = self.last_step.as_ref().map(|step| &step.attempt);
+        let ids = [Some(&self.attempt), self.suspended_by.as_ref(), self.outcome_writer(), step];
+        ids.into_iter().flatten().chain(results.into_iter().flatten()).any(|id| id == attempt)
     }
 
     /// Returns the status that readers see. A settled turn shows its outcome, since nothing can change it.

@@ -1,11 +1,11 @@
-//! The queue message's shape, reviewed.
+//! Snapshots of the queue messages' JSON.
 
-// The helpers are test code too, which clippy knows of functions marked as tests only.
+// Clippy doesn't recognize the helpers as test code.
 #![allow(clippy::unwrap_used)]
 
 use protocol::queue_message::FinalizeMessage;
 
-/// What is written reads back as the same.
+/// Returns the message's JSON, and asserts that it reads back as the same message.
 fn shape(message: &FinalizeMessage) -> String {
     let text = serde_json::to_string_pretty(message).unwrap();
     assert_eq!(&serde_json::from_str::<FinalizeMessage>(&text).unwrap(), message);
@@ -28,7 +28,7 @@ fn queue_messages() {
 }
 
 #[test]
-fn a_correlation_id_that_is_none_is_dropped_and_the_message_is_read() {
+fn invalid_correlation_id_is_dropped_from_message() {
     let read = |correlation: &str| {
         let text = format!(r#"{{"Kind":"turn_settled","Org":"o","Session":"s","Turn":"t"{correlation}}}"#);
         match serde_json::from_str(&text).unwrap() {

@@ -130,7 +130,7 @@ fn purge_completes_and_counts_once_after_any_fault() {
         (2, 0),
         "{expected:?}"
     );
-    assert_eq!(expected.index_removal, Some(IndexRemoval { removed: true, rounds: 0 }), "{expected:?}");
+    assert_eq!(expected.index_removal, Some(IndexRemoval { removed: true, attempts: 0 }), "{expected:?}");
     for at in 0..effects {
         for fault in Fault::ALL {
             let mut deployment = deployment();

@@ -63,7 +63,7 @@ async fn refusals_are_worded_and_laid_out_as_the_provider_does() {
 }
 
 #[tokio::test]
-async fn an_input_without_room_is_refused_in_the_providers_words_or_cut_in_silence() {
+async fn oversized_input_is_refused_or_truncated_as_the_provider_does() {
     for provider in Provider::all() {
         let server = Server::playing(provider);
         let long = asking(

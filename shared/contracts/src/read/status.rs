@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Status of a turn: `pending` until it ends, then `completed` or `failed` for good.
 ///
-/// On its own it is written as its id, `"pending"`. Within a turn it is an [`EntityHeader`](super::EntityHeader),
+/// On its own it is written as its id, `"pending"`. Within a turn it is an entity header,
 /// `{"Id":"pending","Text":"Pending"}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

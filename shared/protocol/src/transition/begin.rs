@@ -132,8 +132,8 @@ impl Snapshot {
     pub fn turn_for(&self, submission: &Submission) -> Option<&Turn> {
         // The two reads are not atomic: the session may already name the turn as open, while the read of the turn
         // itself came too early to see it.
-        let open_is_this = self.open.as_ref().filter(|open| open.key == submission.key);
-        self.turn.as_ref().or(open_is_this)
+        let same_open = self.open.as_ref().filter(|open| open.key == submission.key);
+        self.turn.as_ref().or(same_open)
     }
 }
 
@@ -178,51 +178,51 @@ pub enum Decision {
 /// use protocol::{
 ///     caller::User,
 ///     chain::Target,
-///     detail::Summary,
+///     detail::Excerpt,
 ///     id::{AttemptId, SessionKey},
 ///     session::{Contexts, Hints, SolutionChange},
 ///     timing::Timing,
-///     transition::begin::{Decision, Seen, Setup, Submission, begin, decide},
+///     transition::begin::{Decision, Setup, Snapshot, Submission, begin, decide},
 /// };
 ///
 /// let session = SessionKey { org: "acme".parse()?, session: "s1".parse()? };
 /// let submission = Submission {
 ///     key: session.turn("t1".parse()?),
-///     by: User { id: "ada".parse()?, name: "Ada".to_owned() },
+///     requested_by: User { id: "ada".parse()?, name: "Ada".to_owned() },
 ///     fingerprint: Fingerprint::hash_bytes(b"the request"),
 ///     id: None,
 ///     contexts: Contexts::default(),
 ///     hints: Hints::default(),
 ///     session_name: "What is a lease?".to_owned(),
-///     instruction_summary: Summary { text: "What is a lease?".to_owned(), is_cut: false },
-///     solution: SolutionChange::Stays,
+///     instruction_summary: Excerpt { text: "What is a lease?".to_owned(), is_truncated: false },
+///     solution: SolutionChange::Unchanged,
 ///     streamed: false,
 /// };
 /// let (now, timing) = (Timestamp::from_millis(0), Timing::default());
-/// assert_eq!(decide(&Seen::default(), &submission, now, &timing), Decision::Begin);
+/// assert_eq!(decide(&Snapshot::default(), &submission, now, &timing), Decision::Begin);
 ///
 /// let setup = Setup {
 ///     contexts: Contexts::default(),
 ///     visibility: Visibility::Org,
-///     first_mode: "general".to_owned(),
+///     initial_mode: "general".to_owned(),
 ///     target: Target::default(),
 ///     files: Vec::new(),
 ///     rerun: None,
-///     cut: None,
+///     purged_ancestor: None,
 /// };
 /// let attempt = AttemptId::new("a fresh random id".to_owned());
 /// let commit = begin(None, None, &submission, &setup, attempt, true, now, &timing);
 /// let stored = commit.turns.into_iter().next().map(|change| change.after);
-/// let seen = Seen { session: Some(commit.session.after), turn: stored, open: None };
-/// assert!(matches!(decide(&seen, &submission, now, &timing), Decision::Wait(_)));
+/// let snapshot = Snapshot { session: Some(commit.session.after), turn: stored, open: None };
+/// assert!(matches!(decide(&snapshot, &submission, now, &timing), Decision::Wait(_)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn decide(seen: &Snapshot, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
-    if let Some(turn) = seen.turn_for(submission) {
+pub fn decide(snapshot: &Snapshot, submission: &Submission, now: Timestamp, timing: &Timing) -> Decision {
+    if let Some(turn) = snapshot.turn_for(submission) {
         return decide_existing(turn, submission, now, timing);
     }
-    let Some(session) = &seen.session else {
+    let Some(session) = &snapshot.session else {
         return Decision::Begin;
     };
     if session.deleted.is_some() {
@@ -231,7 +231,7 @@ pub fn decide(seen: &Snapshot, submission: &Submission, now: Timestamp, timing: 
     if !submission.contexts.agree_with(&session.contexts) {
         return Decision::ContextMismatch;
     }
-    let Some(open) = &seen.open else {
+    let Some(open) = &snapshot.open else {
         return Decision::Begin;
     };
     match &open.state {
@@ -280,19 +280,19 @@ impl Closing {
     pub fn new(
         session: &Session,
         open: &Turn,
-        found: Option<&OutcomeSummary>,
+        outcome: Option<&OutcomeSummary>,
         now: Timestamp,
         timing: &Timing,
     ) -> Result<Self, super::IllegalTransition> {
         match &open.state {
             State::AwaitingTools { .. } => {
                 let ended = settle::end(open, EndReason::Superseded, now, timing)?;
-                let mut finalized = finalize::finalize(session, &ended.after, found)?;
+                let mut finalized = finalize::finalize(session, &ended.after, outcome)?;
                 finalized.turn.condition = ended.condition;
                 Ok(Self { finalized, superseded: true })
             }
             State::Running { .. } | State::Settled(_) | State::Finalized(_) => {
-                Ok(Self { finalized: finalize::finalize(session, open, found)?, superseded: false })
+                Ok(Self { finalized: finalize::finalize(session, open, outcome)?, superseded: false })
             }
         }
     }
@@ -321,7 +321,7 @@ pub fn begin(
     submission: &Submission,
     setup: &Setup,
     attempt: AttemptId,
-    newcomer: bool,
+    is_new_participant: bool,
     now: Timestamp,
     timing: &Timing,
 ) -> Commit {
@@ -336,7 +336,7 @@ pub fn begin(
     };
     let sequence = before.turn_count.saturating_add(1);
     let next = before.next_parent();
-    let basis =
+    let parent =
         setup.rerun.as_ref().map_or_else(|| ParentState::from_session(&before), |rerun| rerun.parent.clone());
     let after = Session {
         rev: session.map_or(0, |session| session.rev).saturating_add(1),
@@ -344,7 +344,7 @@ pub fn begin(
         open_turn: Some(submission.key.turn.clone()),
         last_turn: Some(LastTurn { id: submission.key.turn.clone(), status: TurnStatus::Pending, at: now }),
         // Until a turn with another parent is completed, the next turn keeps the earlier parent.
-        tip: (basis.turn != next).then_some(next),
+        tip: (parent.turn != next).then_some(next),
         hints: submission.hints.clone().latched_over(&before.hints),
         solution: submission.solution.apply_to(before.solution.as_ref()),
         ..before
@@ -358,12 +358,12 @@ pub fn begin(
         submission_id: submission.id.clone(),
         requested_by: submission.requested_by.id.clone(),
         created: now,
-        mode: basis.mode,
+        mode: parent.mode,
         chain: match &setup.purged_ancestor {
             Some(_) => ChainStart::Replay(ReplayReason::Purged),
-            None => chain::start(&basis.turn, basis.chain.as_ref(), &upstream, now),
+            None => chain::start(&parent.turn, parent.chain.as_ref(), &upstream, now),
         },
-        parent: basis.turn,
+        parent: parent.turn,
         base_depth: after.base_depth(),
         attempt: attempt.clone(),
         due: Some(take_over::abandoned_at(lease_ends, timing)),
@@ -379,7 +379,7 @@ pub fn begin(
     let mut commit = Commit::new(SessionChange { condition: session.map(|session| session.rev), after });
     commit.turns.push(TurnChange { condition: Condition::Absent, after: turn });
     commit.request = Some(request_detail(submission, setup, upstream));
-    commit.participant = newcomer.then(|| Participant {
+    commit.participant = is_new_participant.then(|| Participant {
         session: submission.key.session.clone(),
         user: submission.requested_by.id.clone(),
         name: Some(submission.requested_by.name.clone()),

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The reason recorded for a mode change that no tool made.
-const RERUN_IN_MODE: &str = "A turn was run again in this mode.";
+const RERUN_MODE_REASON: &str = "A turn was run again in this mode.";
 
 /// A finalization: the turn that becomes terminal and the session that shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Finalization {
 pub fn finalize(
     session: &Session,
     turn: &Turn,
-    found: Option<&OutcomeSummary>,
+    outcome: Option<&OutcomeSummary>,
 ) -> Result<Finalization, IllegalTransition> {
     let State::Settled(settlement) = &turn.state else {
         return Err(IllegalTransition { from: turn.state.phase() });
@@ -44,13 +44,13 @@ pub fn finalize(
         return Err(IllegalTransition { from: turn.state.phase() });
     }
     Ok(Finalization {
-        session: roll_up(session, turn, settlement, found),
+        session: roll_up(session, turn, settlement, outcome),
         turn: TurnChange {
             condition: Condition::same_owner(turn),
             after: Turn { due: None, state: State::Finalized(settlement.clone()), ..turn.clone() },
         },
-        result: ResultDetail { key: turn.key.clone(), report: report(&settlement.verdict, found) },
-        mode_changes: mode_changes(session, turn, settlement, found),
+        result: ResultDetail { key: turn.key.clone(), report: report(&settlement.verdict, outcome) },
+        mode_changes: mode_changes(session, turn, settlement, outcome),
     })
 }
 
@@ -69,10 +69,10 @@ impl Finalization {
 /// Returns the report of a settled turn for the table. Readers use the same before it is finalized. A turn that was
 /// ended from outside keeps the report of its last suspension without the parts that belong to an answer.
 #[must_use]
-pub fn report(verdict: &Verdict, found: Option<&OutcomeSummary>) -> Report {
+pub fn report(verdict: &Verdict, outcome: Option<&OutcomeSummary>) -> Report {
     match verdict {
         Verdict::Completed { .. } | Verdict::Failed { .. } => {
-            found.map(|found| found.report.clone()).unwrap_or_default()
+            outcome.map(|outcome| outcome.report.clone()).unwrap_or_default()
         }
         Verdict::Ended(reason) => Report {
             errors: vec![reason.error().message],
@@ -80,7 +80,7 @@ pub fn report(verdict: &Verdict, found: Option<&OutcomeSummary>) -> Report {
             answer_summary_truncated: false,
             chain_expires: None,
             last_raw_payload: None,
-            ..found.map(|found| found.report.clone()).unwrap_or_default()
+            ..outcome.map(|outcome| outcome.report.clone()).unwrap_or_default()
         },
     }
 }
@@ -107,7 +107,7 @@ fn roll_up(
     session: &Session,
     turn: &Turn,
     settlement: &Settlement,
-    found: Option<&OutcomeSummary>,
+    outcome: Option<&OutcomeSummary>,
 ) -> Session {
     let mut after = with_settlement(session, turn, settlement);
     after.rev = session.rev.saturating_add(1);
@@ -115,18 +115,18 @@ fn roll_up(
     if session.open_turn.as_ref() == Some(&turn.key.turn) {
         after.open_turn = None;
     }
-    if let Some(found) = found {
-        after.usage = session.usage.saturating_add(found.report.usage.unwrap_or_default());
-        after.costs = add_cost(after.costs, found.report.cost.as_ref());
+    if let Some(outcome) = outcome {
+        after.usage = session.usage.saturating_add(outcome.report.usage.unwrap_or_default());
+        after.costs = add_cost(after.costs, outcome.report.cost.as_ref());
         // A failed turn's knowledge of the provider is valid, too.
-        after.stateless_provider = found.report.stateless_provider.clone().or(after.stateless_provider);
+        after.stateless_provider = outcome.report.stateless_provider.clone().or(after.stateless_provider);
     }
-    if let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) {
+    if let (Verdict::Completed { .. }, Some(outcome)) = (&settlement.verdict, outcome) {
         // A turn that stored nothing at the provider ends the chain: earlier responses lack the turn.
-        after.chain = chain_head(&found.report);
+        after.chain = chain_head(&outcome.report);
         // The completed turn becomes the parent of the next one. After a rerun, the session continues from the rerun.
         after.tip = None;
-        after.mode.clone_from(found.modes.last().map_or(&turn.mode, |staged| &staged.mode));
+        after.mode.clone_from(outcome.modes.last().map_or(&turn.mode, |staged| &staged.mode));
     }
     after
 }
@@ -148,19 +148,19 @@ fn mode_changes(
     session: &Session,
     turn: &Turn,
     settlement: &Settlement,
-    found: Option<&OutcomeSummary>,
+    outcome: Option<&OutcomeSummary>,
 ) -> Vec<ModeChange> {
-    let (Verdict::Completed { .. }, Some(found)) = (&settlement.verdict, found) else {
+    let (Verdict::Completed { .. }, Some(outcome)) = (&settlement.verdict, outcome) else {
         return Vec::new();
     };
     // A rerun starts in a mode of its own, which becomes the session's mode unless a tool changes it.
-    let begun = [StagedMode {
+    let initial = [StagedMode {
         mode: turn.mode.clone(),
-        reason: RERUN_IN_MODE.to_owned(),
+        reason: RERUN_MODE_REASON.to_owned(),
         branch: false,
         at: turn.created,
     }];
-    let staged = if found.modes.is_empty() { begun.as_slice() } else { &found.modes };
+    let staged = if outcome.modes.is_empty() { initial.as_slice() } else { &outcome.modes };
     let before = std::iter::once(&session.mode).chain(staged.iter().map(|staged| &staged.mode));
     // A change to the current mode is not a change.
     let changes = before.zip(staged).filter(|(before, staged)| **before != staged.mode);

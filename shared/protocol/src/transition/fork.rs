@@ -35,14 +35,14 @@ pub fn fork(
     turn: &Turn,
     report: &Report,
     mode: String,
-    forking: ForkRequest,
+    request: ForkRequest,
     now: Timestamp,
 ) -> Result<Commit, IllegalTransition> {
     let verdict = turn.settlement().map(|settlement| &settlement.verdict);
     if !matches!(verdict, Some(Verdict::Completed { .. })) {
         return Err(IllegalTransition { from: turn.state.phase() });
     }
-    let ForkRequest { key, by, name } = forking;
+    let ForkRequest { key, by, name } = request;
     let origin = ForkOrigin {
         session: turn.key.session.session.clone(),
         turn: turn.key.turn.clone(),

@@ -33,50 +33,51 @@ pub enum Action {
 /// Decides on the next step from the stored state.
 #[must_use]
 pub fn action(
-    there: Option<&Session>,
+    stored: Option<&Session>,
     purge: Option<&Purge>,
-    wanted: &Session,
+    imported: &Session,
     by: &UserId,
     now: Timestamp,
 ) -> Action {
-    match there {
-        Some(there) if !there.is_purged() => {
-            let same = Session { rev: there.rev, ..wanted.clone() } == *there;
-            if same { Action::AlreadyImported } else { Action::Conflict }
+    match stored {
+        Some(stored) if !stored.is_purged() => {
+            let is_same = Session { rev: stored.rev, ..imported.clone() } == *stored;
+            if is_same { Action::AlreadyImported } else { Action::Conflict }
         }
-        Some(there) if purge.is_some_and(|purge| is_occupied(there, purge, wanted, now)) => Action::Wait,
-        there => Action::Reserve(Box::new(reserve(there, wanted, by, now))),
+        Some(stored) if purge.is_some_and(|purge| is_occupied(stored, purge, imported, now)) => Action::Wait,
+        stored => Action::Reserve(Box::new(reserve(stored, imported, by, now))),
     }
 }
 
 /// True if data of another session may still exist under the key: it is being purged, or the import of another
 /// document was interrupted. An import of this very document continues.
-fn is_occupied(there: &Session, purge: &Purge, wanted: &Session, now: Timestamp) -> bool {
-    let place = Session { rev: there.rev, deleted: there.deleted.clone(), ..wanted.clone() }.tombstone();
+fn is_occupied(stored: &Session, purge: &Purge, imported: &Session, now: Timestamp) -> bool {
+    let tombstone =
+        Session { rev: stored.rev, deleted: stored.deleted.clone(), ..imported.clone() }.tombstone();
     match purge.stage {
         Stage::Done => false,
         Stage::Waiting | Stage::Removing | Stage::Rechecking => {
-            purge.started_at.is_some() || purge.due.is_none_or(|due| due <= now) || place != *there
+            purge.started_at.is_some() || purge.due.is_none_or(|due| due <= now) || tombstone != *stored
         }
     }
 }
 
-fn reserve(there: Option<&Session>, wanted: &Session, by: &UserId, now: Timestamp) -> Commit {
+fn reserve(stored: Option<&Session>, imported: &Session, by: &UserId, now: Timestamp) -> Commit {
     let deletion = Deletion { at: now, by: by.clone(), retained_until: now, purged: true };
-    let rev = there.map_or(0, |there| there.rev).max(wanted.rev).saturating_add(1);
-    let after = Session { rev, deleted: Some(deletion), ..wanted.clone() }.tombstone();
+    let rev = stored.map_or(0, |stored| stored.rev).max(imported.rev).saturating_add(1);
+    let after = Session { rev, deleted: Some(deletion), ..imported.clone() }.tombstone();
     let purge =
         Purge { stage: Stage::Removing, due: Some(now.after(IMPORT_TTL)), ..Purge::scheduled(&after, now) };
     Commit {
         purge: Some(purge),
-        ..Commit::new(SessionChange { condition: there.map(|there| there.rev), after })
+        ..Commit::new(SessionChange { condition: stored.map(|stored| stored.rev), after })
     }
 }
 
 /// Replaces the tombstone with the session.
 #[must_use]
-pub fn publish(reserved: &Session, wanted: &Session, now: Timestamp) -> Commit {
-    let after = Session { rev: reserved.rev.saturating_add(1), ..wanted.clone() };
+pub fn publish(reserved: &Session, imported: &Session, now: Timestamp) -> Commit {
+    let after = Session { rev: reserved.rev.saturating_add(1), ..imported.clone() };
     let purge = match &after.deleted {
         Some(deletion) => Purge::scheduled(&after, deletion.retained_until),
         None => Purge { stage: Stage::Done, due: None, ..Purge::scheduled(&after, now) },
@@ -96,51 +97,52 @@ mod tests {
         UserId::new("op").unwrap()
     }
 
-    fn wanted() -> Session {
+    fn imported() -> Session {
         let (session, _) = running();
         Session { open_turn: None, ..session }
     }
 
-    fn reserved(there: Option<&Session>, purge: Option<&Purge>, now: Timestamp) -> Commit {
-        match action(there, purge, &wanted(), &by(), now) {
+    fn reserved(stored: Option<&Session>, purge: Option<&Purge>, now: Timestamp) -> Commit {
+        match action(stored, purge, &imported(), &by(), now) {
             Action::Reserve(commit) => *commit,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn a_session_comes_back_above_every_revision_that_anybody_has_read() {
+    fn imported_session_has_greater_revision_than_any_reader_saw() {
         let commit = reserved(None, None, at(9));
         let tombstone = &commit.session.after;
         assert!(commit.session.condition.is_none() && tombstone.is_purged() && tombstone.name.is_empty());
-        let published = publish(tombstone, &wanted(), at(10));
+        let published = publish(tombstone, &imported(), at(10));
         assert_eq!(published.session.condition, Some(tombstone.rev));
         let back = &published.session.after;
-        assert!(back.rev > tombstone.rev && tombstone.rev > wanted().rev);
-        assert_eq!(Session { rev: 0, ..back.clone() }, Session { rev: 0, ..wanted() });
-        assert_eq!(published.purge.unwrap().due, None, "nothing purges it");
+        assert!(back.rev > tombstone.rev && tombstone.rev > imported().rev);
+        assert_eq!(Session { rev: 0, ..back.clone() }, Session { rev: 0, ..imported() });
+        assert_eq!(published.purge.unwrap().due, None, "no purge is due");
         // The revision of a later tombstone is exceeded, too.
         let later = Session { rev: 1_000, ..tombstone.clone() };
         assert_eq!(reserved(Some(&later), None, at(11)).session.after.rev, 1_001);
     }
 
     #[test]
-    fn what_is_there_is_left_alone_and_a_purge_is_waited_for() {
-        let decided =
-            |there: &Session, purge: Option<&Purge>, now| action(Some(there), purge, &wanted(), &by(), now);
-        assert_eq!(decided(&Session { rev: 77, ..wanted() }, None, at(9)), Action::AlreadyImported);
-        let other = Session { name: "Other".to_owned(), ..wanted() };
+    fn import_keeps_existing_session_and_waits_for_purge() {
+        let decided = |stored: &Session, purge: Option<&Purge>, now| {
+            action(Some(stored), purge, &imported(), &by(), now)
+        };
+        assert_eq!(decided(&Session { rev: 77, ..imported() }, None, at(9)), Action::AlreadyImported);
+        let other = Session { name: "Other".to_owned(), ..imported() };
         assert_eq!(decided(&other, None, at(9)), Action::Conflict);
 
         let begun = reserved(None, None, at(9));
         let (tombstone, record) = (begun.session.after, begun.purge.unwrap());
         let broke_off = decided(&tombstone, Some(&record), at(60));
-        assert!(matches!(broke_off, Action::Reserve(_)), "the same import again goes on");
-        let longer = Session { turn_count: wanted().turn_count + 1, ..wanted() };
+        assert!(matches!(broke_off, Action::Reserve(_)), "the same import continues");
+        let longer = Session { turn_count: imported().turn_count + 1, ..imported() };
         let of_another = action(Some(&tombstone), Some(&record), &longer, &by(), at(60));
-        assert_eq!(of_another, Action::Wait, "what another document left is purged first");
+        assert_eq!(of_another, Action::Wait, "data of another document is purged first");
         let late = at(9).after(IMPORT_TTL);
-        assert_eq!(decided(&tombstone, Some(&record), late), Action::Wait, "it is being purged by then");
+        assert_eq!(decided(&tombstone, Some(&record), late), Action::Wait, "the purge has started by then");
         for stage in [Stage::Removing, Stage::Rechecking] {
             let purge = Purge { stage, started_at: Some(at(1)), ..record.clone() };
             assert_eq!(decided(&tombstone, Some(&purge), at(9)), Action::Wait);

@@ -92,18 +92,18 @@ pub fn action(session: Option<&Session>, purge: &Purge, now: Timestamp, timing: 
 /// Returns the record after a pass that found no data: it rechecks once no earlier function can be running, then it
 /// is done. While the session may still be in the session index, the stage stays.
 #[must_use]
-pub fn after_empty_pass(purge: &Purge, forgot: DeleteOutcome, now: Timestamp, timing: &Timing) -> Purge {
-    let (purge, again) = purge.with_index_outcome(forgot);
-    if again {
+pub fn after_empty_pass(purge: &Purge, outcome: DeleteOutcome, now: Timestamp, timing: &Timing) -> Purge {
+    let (purge, retry_index) = purge.with_index_outcome(outcome);
+    if retry_index {
         return Purge { due: Some(now.after(timing.purge_recheck)), ..purge };
     }
     match purge.stage {
         Stage::Waiting | Stage::Removing => {
-            let again = purge.started_at.unwrap_or(now).after(timing.purge_recheck).max(now);
+            let recheck_at = purge.started_at.unwrap_or(now).after(timing.purge_recheck).max(now);
             // Removed data can't be counted again, since it no longer exists.
             Purge {
                 stage: Stage::Rechecking,
-                due: Some(again),
+                due: Some(recheck_at),
                 item_cursor: None,
                 object_cursor: None,
                 ..purge
@@ -119,9 +119,9 @@ pub fn after_empty_pass(purge: &Purge, forgot: DeleteOutcome, now: Timestamp, ti
 #[must_use]
 pub fn after_provider_batch(
     purge: &Purge,
-    still: Vec<ProviderResponseRef>,
+    remaining: Vec<ProviderResponseRef>,
     now: Timestamp,
     timing: &Timing,
 ) -> Purge {
-    purge.with_batch_result(still, now.after(timing.purge_recheck))
+    purge.with_batch_result(remaining, now.after(timing.purge_recheck))
 }

@@ -93,14 +93,14 @@ mod tests {
     use super::*;
     use crate::{transition::tests::running, turn::Verdict};
 
-    const KEPT: Duration = Duration::from_secs(60);
+    const RETENTION: Duration = Duration::from_secs(60);
 
     fn at(seconds: u64) -> Timestamp {
         Timestamp::from_millis(0).after(Duration::from_secs(seconds))
     }
 
     #[test]
-    fn an_edit_changes_what_it_names_and_raises_the_rev() {
+    fn edit_changes_given_fields_and_increments_rev() {
         let (session, _) = running();
         let named = Edit { name: Some("Leases".to_owned()), ..Edit::default() };
         let commit = edit(&session, &named, at(9)).unwrap().unwrap();
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(commit.session.condition, Some(session.rev));
         assert_eq!((after.name.as_str(), after.rev, after.edited), ("Leases", session.rev + 1, Some(at(9))));
         assert_eq!((&after.description, after.visibility), (&session.description, session.visibility));
-        assert_eq!(edit(&after, &named, at(10)), Ok(None), "it is called so already");
+        assert_eq!(edit(&after, &named, at(10)), Ok(None), "it has that name already");
 
         let about = |text: &str| Edit { description: Some(text.to_owned()), ..Edit::default() };
         let described = edit(&after, &about("Why"), at(11)).unwrap().unwrap().session.after;
@@ -118,31 +118,35 @@ mod tests {
     }
 
     #[test]
-    fn a_delete_ends_the_open_turn_by_its_user_and_is_taken_back_by_a_restore() {
+    fn delete_ends_open_turn_and_restore_undoes_it() {
         let (session, turn) = running();
         let (by, timing) = (UserId::new("bob").unwrap(), Timing::default());
-        let commit = delete(&session, Some(&turn), &by, KEPT, at(9), &timing).unwrap();
+        let commit = delete(&session, Some(&turn), &by, RETENTION, at(9), &timing).unwrap();
         let deleted = commit.session.after;
         let expected =
-            Deletion { at: at(9), by: by.clone(), retained_until: at(9).after(KEPT), purged: false };
+            Deletion { at: at(9), by: by.clone(), retained_until: at(9).after(RETENTION), purged: false };
         assert_eq!((&deleted.deleted, deleted.rev), (&Some(expected), session.rev + 1));
-        let [ended] = &commit.turns[..] else { panic!("one turn was open") };
+        let [ended] = &commit.turns[..] else { panic!("exactly one turn was open") };
         let settlement = ended.after.settlement().unwrap();
         assert_eq!(settlement.verdict, Verdict::Ended(EndReason::Cancelled));
         assert_eq!(ended.after.ended_by.as_ref(), Some(&by));
 
-        assert_eq!(delete(&deleted, Some(&ended.after), &by, KEPT, at(10), &timing), None, "it is deleted");
+        assert_eq!(
+            delete(&deleted, Some(&ended.after), &by, RETENTION, at(10), &timing),
+            None,
+            "already deleted"
+        );
         assert_eq!(edit(&deleted, &Edit::default(), at(10)), Err(SessionDeleted));
         let restored = restore(&deleted, at(11)).unwrap().session;
         assert_eq!((restored.condition, restored.after.deleted), (Some(deleted.rev), None));
-        assert_eq!(restore(&session, at(12)), None, "it was not deleted");
+        assert_eq!(restore(&session, at(12)), None, "not deleted");
     }
 
     #[test]
-    fn a_turn_that_is_settled_keeps_its_outcome_when_its_session_is_deleted() {
+    fn settled_turn_keeps_outcome_when_session_is_deleted() {
         let (session, turn) = running();
         let (by, timing) = (UserId::new("bob").unwrap(), Timing::default());
         let settled = settle::end(&turn, EndReason::Abandoned, at(5), &timing).unwrap().after;
-        assert!(delete(&session, Some(&settled), &by, KEPT, at(9), &timing).unwrap().turns.is_empty());
+        assert!(delete(&session, Some(&settled), &by, RETENTION, at(9), &timing).unwrap().turns.is_empty());
     }
 }

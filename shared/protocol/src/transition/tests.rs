@@ -1,4 +1,4 @@
-//! The transitions, on values alone.
+//! Tests of the transitions, on values alone.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ fn completed(writer: &str) -> Verdict {
 }
 
 #[test]
-fn a_first_turn_creates_the_session_with_sequence_one_and_its_owner_as_participant() {
+fn first_turn_creates_session_and_participant() {
     let commit = begin::begin(
         None,
         None,
@@ -109,42 +109,45 @@ fn a_first_turn_creates_the_session_with_sequence_one_and_its_owner_as_participa
 }
 
 #[test]
-fn the_same_request_replays_waits_or_takes_over_by_the_state_of_its_turn() {
+fn same_request_waits_takes_over_or_replays_by_turn_state() {
     let timing = Timing::default();
     let (session, turn) = running();
-    let seen =
+    let snapshot =
         |turn: &Turn| Snapshot { session: Some(session.clone()), turn: Some(turn.clone()), open: None };
     let request = submission("t1", "one");
-    assert!(matches!(begin::decide(&seen(&turn), &request, at(31), &timing), Decision::Wait(_)));
-    assert!(matches!(begin::decide(&seen(&turn), &request, at(32), &timing), Decision::TakeOver(_)));
+    assert!(matches!(begin::decide(&snapshot(&turn), &request, at(31), &timing), Decision::Wait(_)));
+    assert!(matches!(begin::decide(&snapshot(&turn), &request, at(32), &timing), Decision::TakeOver(_)));
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
-    assert!(matches!(begin::decide(&seen(&waiting), &request, at(32), &timing), Decision::Replay(_)));
+    assert!(matches!(begin::decide(&snapshot(&waiting), &request, at(32), &timing), Decision::Replay(_)));
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
-    assert!(matches!(begin::decide(&seen(&settled), &request, at(4), &timing), Decision::Replay(_)));
+    assert!(matches!(begin::decide(&snapshot(&settled), &request, at(4), &timing), Decision::Replay(_)));
 }
 
 #[test]
-fn another_request_or_another_user_under_the_same_id_is_a_conflict() {
+fn same_turn_id_with_other_request_or_user_conflicts() {
     let (session, turn) = running();
-    let seen = Snapshot { session: Some(session), turn: Some(turn), open: None };
-    assert_eq!(begin::decide(&seen, &submission("t1", "two"), at(1), &Timing::default()), Decision::Conflict);
+    let snapshot = Snapshot { session: Some(session), turn: Some(turn), open: None };
+    assert_eq!(
+        begin::decide(&snapshot, &submission("t1", "two"), at(1), &Timing::default()),
+        Decision::Conflict
+    );
     let mut stranger = submission("t1", "one");
     stranger.requested_by.id = UserId::new("bob").unwrap();
-    assert_eq!(begin::decide(&seen, &stranger, at(1), &Timing::default()), Decision::Conflict);
+    assert_eq!(begin::decide(&snapshot, &stranger, at(1), &Timing::default()), Decision::Conflict);
 }
 
 #[test]
-fn a_turn_that_only_the_session_names_yet_is_the_requests_own() {
+fn turn_seen_only_through_session_belongs_to_request() {
     let (session, turn) = running();
-    let seen = Snapshot { session: Some(session), turn: None, open: Some(turn) };
+    let snapshot = Snapshot { session: Some(session), turn: None, open: Some(turn) };
     assert!(matches!(
-        begin::decide(&seen, &submission("t1", "one"), at(1), &Timing::default()),
+        begin::decide(&snapshot, &submission("t1", "one"), at(1), &Timing::default()),
         Decision::Wait(_)
     ));
 }
 
 #[test]
-fn the_sessions_open_turn_is_busy_salvaged_superseded_or_folded_by_its_state() {
+fn open_turn_is_busy_salvaged_superseded_or_folded_by_state() {
     let timing = Timing::default();
     let (session, turn) = running();
     let next = submission("t2", "two");
@@ -165,7 +168,7 @@ fn the_sessions_open_turn_is_busy_salvaged_superseded_or_folded_by_its_state() {
 }
 
 #[test]
-fn a_start_folds_a_settled_turn_and_chains_from_its_response() {
+fn start_folds_settled_turn_and_chains_from_it() {
     let timing = Timing::default();
     let (session, turn) = running();
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &timing).unwrap().after;
@@ -190,13 +193,13 @@ fn a_start_folds_a_settled_turn_and_chains_from_its_response() {
 }
 
 #[test]
-fn a_start_supersedes_a_waiting_turn_within_its_own_transaction_and_chains_from_before_it() {
+fn start_supersedes_waiting_turn_in_one_transaction() {
     let timing = Timing::default();
     let (session, turn) = running();
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
     let spent = answer("resp_1");
     let closing = Closing::new(&session, &waiting, Some(&spent), at(5), &timing).unwrap();
-    assert!(closing.result_before_commit().is_none(), "until the transaction it may still go another way");
+    assert!(closing.result_before_commit().is_none(), "it may still end differently before the transaction");
     let commit = begin::begin(
         Some(&session),
         Some(closing),
@@ -210,13 +213,13 @@ fn a_start_supersedes_a_waiting_turn_within_its_own_transaction_and_chains_from_
     let superseded = &commit.turns[1];
     assert_eq!(superseded.condition, Condition::same_owner(&waiting));
     assert_eq!(superseded.after.settlement().unwrap().verdict, Verdict::Ended(EndReason::Superseded));
-    assert_eq!(commit.result.unwrap().report.usage, spent.report.usage, "what it used is not lost");
+    assert_eq!(commit.result.unwrap().report.usage, spent.report.usage, "usage is kept");
     assert_eq!(commit.session.after.usage.total_tokens, 5);
     assert_eq!(commit.turns[0].after.chain, ChainStart::Replay(ReplayReason::NotStored));
 }
 
 #[test]
-fn a_turn_ended_from_outside_is_told_by_its_last_suspension() {
+fn outcome_writer_of_ended_turn_is_its_last_suspension() {
     let timing = Timing::default();
     let (_, turn) = running();
     assert_eq!(turn.outcome_writer(), None);
@@ -226,24 +229,24 @@ fn a_turn_ended_from_outside_is_told_by_its_last_suspension() {
     let results = Fingerprint::hash_bytes(b"results");
     let resumed = resume::resume(&waiting, attempt("b"), results, at(10), &timing).unwrap().after;
     let cancelled = settle::end(&resumed, EndReason::Cancelled, at(11), &timing).unwrap().after;
-    assert_eq!(cancelled.outcome_writer(), Some(&attempt("a")), "not by the attempt that was cut off");
+    assert_eq!(cancelled.outcome_writer(), Some(&attempt("a")), "not the attempt that was interrupted");
     let answered = settle::settle(&resumed, completed("b"), at(12), at(12), &timing).unwrap().after;
     assert_eq!(answered.outcome_writer(), Some(&attempt("b")));
 }
 
-/// The session after its first turn came to this.
-fn after(found: &OutcomeSummary) -> Session {
+/// The session after its first turn had this outcome.
+fn after(outcome: &OutcomeSummary) -> Session {
     let (session, turn) = running();
     let settled = settle::settle(&turn, completed("a"), at(3), at(3), &Timing::default()).unwrap().after;
-    finalize::finalize(&session, &settled, Some(found)).unwrap().session
+    finalize::finalize(&session, &settled, Some(outcome)).unwrap().session
 }
 
 #[test]
-fn a_chain_is_used_by_the_model_and_provider_that_wrote_it_and_only_while_it_lasts() {
+fn chain_continues_only_for_its_model_and_provider_until_expiry() {
     let mut first = answer("resp_1");
     first.report.provider = Some("p".to_owned());
     let session = after(&first);
-    let begun = |session: &Session, target: Target, now| {
+    let start = |session: &Session, target: Target, now| {
         let setup = Setup { target, ..setup() };
         let next = submission("t2", "two");
         let commit =
@@ -252,35 +255,39 @@ fn a_chain_is_used_by_the_model_and_provider_that_wrote_it_and_only_while_it_las
         (turn.chain.previous_response_id().map(str::to_owned), turn.chain.replay_reason())
     };
     let chained = (Some("resp_1".to_owned()), None);
-    assert_eq!(begun(&session, target("m", "p"), at(999)), chained);
-    assert_eq!(begun(&session, target("m", "p"), at(1_000)), (None, Some(ReplayReason::Expired)));
-    assert_eq!(begun(&session, target("n", "p"), at(5)), (None, Some(ReplayReason::ModelChanged)));
-    assert_eq!(begun(&session, target("m", "q"), at(5)), (None, Some(ReplayReason::ProviderChanged)));
+    assert_eq!(start(&session, target("m", "p"), at(999)), chained);
+    assert_eq!(start(&session, target("m", "p"), at(1_000)), (None, Some(ReplayReason::Expired)));
+    assert_eq!(start(&session, target("n", "p"), at(5)), (None, Some(ReplayReason::ModelChanged)));
+    assert_eq!(start(&session, target("m", "q"), at(5)), (None, Some(ReplayReason::ProviderChanged)));
     let local = Target { policy: ConversationStatePolicy::Local, ..target("m", "p") };
-    assert_eq!(begun(&session, local, at(5)), (None, Some(ReplayReason::NotStored)));
+    assert_eq!(start(&session, local, at(5)), (None, Some(ReplayReason::NotStored)));
 
     let recorded = session.chain.clone().unwrap();
     let unrecorded = Session { chain: Some(ChainHead { provider: None, ..recorded }), ..session };
-    assert_eq!(begun(&unrecorded, target("m", "q"), at(5)), chained, "older sessions keep their chain");
+    assert_eq!(start(&unrecorded, target("m", "q"), at(5)), chained, "older sessions keep their chain");
     first.report.chain_expires = None;
-    let unkept = (None, Some(ReplayReason::NotStored));
-    assert_eq!(begun(&after(&first), target("m", "p"), at(5)), unkept, "nothing was left upstream");
+    let not_stored = (None, Some(ReplayReason::NotStored));
+    assert_eq!(
+        start(&after(&first), target("m", "p"), at(5)),
+        not_stored,
+        "nothing was stored at the provider"
+    );
 }
 
 #[test]
-fn a_provider_that_keeps_no_chains_is_not_asked_to_unless_an_operator_insists() {
-    let mut found_out = answer("resp_1");
-    found_out.report.stateless_provider = Some("p".to_owned());
-    let session = after(&found_out);
+fn stateless_provider_gets_history_unless_policy_forces_it() {
+    let mut stateless = answer("resp_1");
+    stateless.report.stateless_provider = Some("p".to_owned());
+    let session = after(&stateless);
     assert_eq!(session.stateless_provider.as_deref(), Some("p"), "the session remembers it");
-    let keeper = |target: Target| target.upstream_for(&session).history_owner;
+    let history_owner = |target: Target| target.upstream_for(&session).history_owner;
     let policy = |policy| Target { policy, ..target("m", "p") };
-    assert_eq!(keeper(policy(ConversationStatePolicy::Auto)), HistoryOwner::Local);
-    assert_eq!(keeper(policy(ConversationStatePolicy::Provider)), HistoryOwner::Provider);
-    assert_eq!(keeper(policy(ConversationStatePolicy::Local)), HistoryOwner::Local);
-    assert_eq!(keeper(target("m", "q")), HistoryOwner::Provider, "another provider may keep them");
+    assert_eq!(history_owner(policy(ConversationStatePolicy::Auto)), HistoryOwner::Local);
+    assert_eq!(history_owner(policy(ConversationStatePolicy::Provider)), HistoryOwner::Provider);
+    assert_eq!(history_owner(policy(ConversationStatePolicy::Local)), HistoryOwner::Local);
+    assert_eq!(history_owner(target("m", "q")), HistoryOwner::Provider, "another provider may store them");
     assert_eq!(
-        keeper(Target { is_stateless: true, ..target("m", "q") }),
+        history_owner(Target { is_stateless: true, ..target("m", "q") }),
         HistoryOwner::Local,
         "the process knows"
     );
@@ -298,26 +305,26 @@ fn a_provider_that_keeps_no_chains_is_not_asked_to_unless_an_operator_insists() 
 }
 
 #[test]
-fn a_first_turn_tells_nothing() {
+fn first_turn_starts_without_history() {
     let (_, turn) = running();
     assert_eq!(turn.chain, ChainStart::First);
 }
 
 #[test]
-fn a_solution_context_stays_until_it_is_replaced_or_removed() {
-    let brought = |turn: &str, text: &str| SolutionContext {
+fn solution_context_stays_until_replaced_or_removed() {
+    let context = |turn: &str, text: &str| SolutionContext {
         session: None,
         turn: TurnId::new(turn).unwrap(),
         request: Fingerprint::hash_bytes(turn.as_bytes()),
         submission_id: None,
         text: Fingerprint::hash_bytes(text.as_bytes()),
     };
-    let replaced = |turn: &str, text: &str| SolutionChange::Replaced(brought(turn, text));
+    let replaced = |turn: &str, text: &str| SolutionChange::Replaced(context(turn, text));
     let first = Submission { solution: replaced("t1", "rust"), ..submission("t1", "one") };
     let session = begin::begin(None, None, &first, &setup(), attempt("a"), true, at(0), &Timing::default())
         .session
         .after;
-    assert_eq!(session.solution, Some(brought("t1", "rust")), "it counts for the turn that brings it");
+    assert_eq!(session.solution, Some(context("t1", "rust")), "it applies to the turn that sets it");
     let latched = |solution: SolutionChange| {
         let next = Submission { solution, ..submission("t2", "two") };
         let commit = begin::begin(
@@ -332,14 +339,14 @@ fn a_solution_context_stays_until_it_is_replaced_or_removed() {
         );
         commit.session.after.solution
     };
-    assert_eq!(latched(SolutionChange::Unchanged), Some(brought("t1", "rust")));
-    assert_eq!(latched(replaced("t2", "go")), Some(brought("t2", "go")));
-    assert_eq!(latched(replaced("t2", "rust")), Some(brought("t1", "rust")), "the same text changes nothing");
+    assert_eq!(latched(SolutionChange::Unchanged), Some(context("t1", "rust")));
+    assert_eq!(latched(replaced("t2", "go")), Some(context("t2", "go")));
+    assert_eq!(latched(replaced("t2", "rust")), Some(context("t1", "rust")), "the same text changes nothing");
     assert_eq!(latched(SolutionChange::Removed), None);
 }
 
 #[test]
-fn what_turns_cost_adds_up_per_currency() {
+fn turn_costs_add_up_per_currency() {
     let cost =
         |micros, currency: &str| Cost { amount: Amount::from_micros(micros), currency: currency.to_owned() };
     let mut costly = answer("resp_1");
@@ -353,7 +360,7 @@ fn what_turns_cost_adds_up_per_currency() {
 }
 
 #[test]
-fn contexts_are_fixed_by_the_first_turn_and_hints_stay_until_replaced() {
+fn first_turn_fixes_contexts_and_hints_stay_until_replaced() {
     let timing = Timing::default();
     let hints = |repo: &str| Hints { repo: Some(repo.to_owned()), ..Hints::default() };
     let first = Submission { hints: hints("one"), ..submission("t1", "one") };
@@ -372,16 +379,16 @@ fn contexts_are_fixed_by_the_first_turn_and_hints_stay_until_replaced() {
     assert_eq!(latched(hints("two")), "two");
     let agent = Some(contracts::id::AgentContextId::new("other").unwrap());
     let other = Submission { contexts: Contexts { agent, conversation: None }, ..submission("t2", "two") };
-    let seen = Snapshot { session: Some(session), ..Snapshot::default() };
-    assert_eq!(begin::decide(&seen, &other, at(1), &timing), Decision::ContextMismatch);
+    let snapshot = Snapshot { session: Some(session), ..Snapshot::default() };
+    assert_eq!(begin::decide(&snapshot, &other, at(1), &timing), Decision::ContextMismatch);
 }
 
 #[test]
-fn a_lease_is_taken_late_by_at_most_three_attempts_and_then_only_salvaged() {
+fn expired_lease_allows_three_attempts_then_only_salvage() {
     let timing = Timing::default();
     let (_, mut turn) = running();
-    let alive = take_over::take_over(&turn, attempt("b"), take_over::Purpose::Retry, at(31), &timing);
-    assert_eq!(alive, Err(take_over::TakeOverError::LeaseActive { takeover_after: at(32) }));
+    let early = take_over::take_over(&turn, attempt("b"), take_over::Purpose::Retry, at(31), &timing);
+    assert_eq!(early, Err(take_over::TakeOverError::LeaseActive { takeover_after: at(32) }));
     let mut now = 32;
     for name in ["b", "c"] {
         let change =
@@ -395,12 +402,12 @@ fn a_lease_is_taken_late_by_at_most_three_attempts_and_then_only_salvaged() {
     let salvaged = take_over::take_over(&turn, attempt("d"), take_over::Purpose::Salvage, at(now), &timing)
         .unwrap()
         .after;
-    let State::Running { stage, .. } = &salvaged.state else { panic!("it still runs") };
+    let State::Running { stage, .. } = &salvaged.state else { panic!("the turn must still run") };
     assert_eq!(stage.attempts, [attempt("a"), attempt("b"), attempt("c")]);
 }
 
 #[test]
-fn the_attempts_before_a_suspension_count_after_it() {
+fn attempts_before_suspension_count_after_it() {
     let timing = Timing::default();
     let (_, turn) = running();
     let taken =
@@ -411,14 +418,14 @@ fn the_attempts_before_a_suspension_count_after_it() {
     let taken = take_over::take_over(&resumed, attempt("d"), take_over::Purpose::Retry, at(72), &timing)
         .unwrap()
         .after;
-    let State::Running { stage, .. } = &taken.state else { panic!("it runs") };
-    assert_eq!(stage.attempts, [attempt("c"), attempt("d")], "of this stage alone");
+    let State::Running { stage, .. } = &taken.state else { panic!("the turn must run") };
+    assert_eq!(stage.attempts, [attempt("c"), attempt("d")], "only of this stage");
     let again = take_over::take_over(&taken, attempt("e"), take_over::Purpose::Retry, at(104), &timing);
-    assert_eq!(again, Err(take_over::TakeOverError::NoAttemptLeft), "it was taken over twice");
+    assert_eq!(again, Err(take_over::TakeOverError::NoAttemptLeft), "taken over twice already");
 }
 
 #[test]
-fn results_that_come_at_the_deadline_are_too_late_and_end_the_turn_as_the_sweep_does() {
+fn results_at_the_deadline_end_the_turn_like_the_sweep() {
     let timing = Timing::default();
     let (_, turn) = running();
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
@@ -435,44 +442,44 @@ fn results_that_come_at_the_deadline_are_too_late_and_end_the_turn_as_the_sweep_
         None,
         "a running turn has no such deadline"
     );
-    // One that ran keeps its place in the index; one that waited for days had none that is near.
+    // A turn that ran keeps its index entry. One that waited for days has no due time that is near.
     let cancelled = settle::end(&turn, EndReason::Cancelled, at(7), &timing).unwrap();
     assert_eq!(cancelled.after.due, turn.due);
     assert_eq!(ended.after.due, Some(at(500).after(timing.settled_grace)));
 }
 
 #[test]
-fn a_turn_ended_from_outside_keeps_what_its_suspension_knew() {
+fn ended_turn_keeps_report_of_its_suspension() {
     let timing = Timing::default();
     let (session, turn) = running();
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
-    let mut knew = answer("resp_1").report;
-    knew.provider = Some("p".to_owned());
-    knew.received_at = Some(at(2));
-    knew.client_tool_ms = Some(7);
-    knew.server_tool_ms = Some(3);
-    knew.tool_rounds = Some(2);
-    knew.last_raw_payload = Some(1);
-    knew.warnings = vec!["Careful.".to_owned()];
-    let found = OutcomeSummary { report: knew.clone(), modes: Vec::new() };
+    let mut suspended_report = answer("resp_1").report;
+    suspended_report.provider = Some("p".to_owned());
+    suspended_report.received_at = Some(at(2));
+    suspended_report.client_tool_ms = Some(7);
+    suspended_report.server_tool_ms = Some(3);
+    suspended_report.tool_rounds = Some(2);
+    suspended_report.last_raw_payload = Some(1);
+    suspended_report.warnings = vec!["Careful.".to_owned()];
+    let outcome = OutcomeSummary { report: suspended_report.clone(), modes: Vec::new() };
     for reason in [EndReason::Cancelled, EndReason::Superseded, EndReason::ToolDeadline, EndReason::Abandoned]
     {
         let ended = settle::end(&waiting, reason, at(6), &timing).unwrap().after;
-        let done = finalize::finalize(&session, &ended, Some(&found)).unwrap();
+        let finalized = finalize::finalize(&session, &ended, Some(&outcome)).unwrap();
         let expected = Report {
             errors: vec![reason.error().message],
             answer_summary: None,
             chain_expires: None,
             last_raw_payload: None,
-            ..knew.clone()
+            ..suspended_report.clone()
         };
-        assert_eq!(done.result.report, expected);
-        assert_eq!(done.session.chain, None, "nobody goes on from it");
+        assert_eq!(finalized.result.report, expected);
+        assert_eq!(finalized.session.chain, None, "nothing continues from it");
     }
 }
 
 #[test]
-fn results_open_a_new_stage_and_are_remembered() {
+fn tool_results_start_new_stage_and_are_recorded() {
     let timing = Timing::default();
     let (_, turn) = running();
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
@@ -481,24 +488,30 @@ fn results_open_a_new_stage_and_are_remembered() {
     let resumed = resume::resume(&waiting, attempt("b"), results, at(10), &timing).unwrap().after;
     let accepted = resumed.accepted_results.clone().unwrap();
     assert_eq!((accepted.round, accepted.results, accepted.suspended_by), (1, results, attempt("a")));
-    let State::Running { stage, .. } = &resumed.state else { panic!("it runs") };
+    let State::Running { stage, .. } = &resumed.state else { panic!("the turn must run") };
     assert_eq!((stage.round, stage.attempts.as_slice()), (1, [attempt("b")].as_slice()));
     assert!(resume::resume(&resumed, attempt("c"), results, at(11), &timing).is_err());
 }
 
 #[test]
-fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
+fn finalize_rolls_up_once_and_failure_keeps_chain_and_mode() {
     let timing = Timing::default();
     let (session, turn) = running();
-    let mut found = answer("resp_1");
+    let mut outcome = answer("resp_1");
     let staged =
         |mode: &str| StagedMode { mode: mode.to_owned(), reason: "why".to_owned(), branch: false, at: at(2) };
-    found.modes = ["workflow_authoring", "workflow_authoring", "ddr_authoring"].map(staged).to_vec();
+    outcome.modes = ["workflow_authoring", "workflow_authoring", "ddr_authoring"].map(staged).to_vec();
     let settled = settle::settle(&turn, completed("a"), at(3), at(4), &timing).unwrap().after;
-    let done = finalize::finalize(&session, &settled, Some(&found)).unwrap();
-    assert_eq!((done.session.open_turn.clone(), done.session.mode.as_str()), (None, "ddr_authoring"));
-    assert_eq!((done.session.last_activity, done.session.last_turn.clone().unwrap().at), (at(3), at(3)));
-    let changes: Vec<_> = done
+    let finalized = finalize::finalize(&session, &settled, Some(&outcome)).unwrap();
+    assert_eq!(
+        (finalized.session.open_turn.clone(), finalized.session.mode.as_str()),
+        (None, "ddr_authoring")
+    );
+    assert_eq!(
+        (finalized.session.last_activity, finalized.session.last_turn.clone().unwrap().at),
+        (at(3), at(3))
+    );
+    let changes: Vec<_> = finalized
         .mode_changes
         .iter()
         .map(|change| (change.previous.as_str(), change.new.as_str(), change.position.to_string()))
@@ -507,31 +520,31 @@ fn finalize_rolls_up_once_and_a_failed_turn_changes_neither_chain_nor_mode() {
         ("general", "workflow_authoring", "1-0".to_owned()),
         ("workflow_authoring", "ddr_authoring", "1-1".to_owned()),
     ];
-    assert_eq!(changes, expected, "every change in order, and none that changes nothing");
-    assert_eq!(done.turn.after.due, None);
-    found.modes = vec![staged("general")];
-    let unchanged = finalize::finalize(&session, &settled, Some(&found)).unwrap();
-    assert_eq!(unchanged.mode_changes, [], "a change to the mode that is there already is none");
-    assert!(finalize::finalize(&done.session, &done.turn.after, Some(&found)).is_err());
+    assert_eq!(changes, expected, "every effective change, in order");
+    assert_eq!(finalized.turn.after.due, None);
+    outcome.modes = vec![staged("general")];
+    let unchanged = finalize::finalize(&session, &settled, Some(&outcome)).unwrap();
+    assert_eq!(unchanged.mode_changes, [], "no change to the same mode");
+    assert!(finalize::finalize(&finalized.session, &finalized.turn.after, Some(&outcome)).is_err());
 
     let failed = settle::end(&turn, EndReason::Cancelled, at(4), &timing).unwrap().after;
-    let done = finalize::finalize(&session, &failed, None).unwrap();
-    assert_eq!((done.session.chain, done.session.mode.as_str()), (None, "general"));
+    let finalized = finalize::finalize(&session, &failed, None).unwrap();
+    assert_eq!((finalized.session.chain, finalized.session.mode.as_str()), (None, "general"));
     assert_eq!(
-        (done.session.last_turn.clone().unwrap().status, done.result.report.errors.len()),
+        (finalized.session.last_turn.clone().unwrap().status, finalized.result.report.errors.len()),
         (TurnStatus::Failed, 1)
     );
 }
 
 #[test]
-fn the_sweep_acts_on_the_head_as_read_and_not_on_the_index() {
+fn sweep_acts_on_head_and_not_on_index() {
     let timing = Timing::default();
     let (_, turn) = running();
     assert_eq!(sweep::action(&turn, at(151), &timing), sweep::Action::Skip);
     assert_eq!(sweep::action(&turn, at(152), &timing), sweep::Action::Salvage);
     let renewed = renew::renew(&turn, at(170)).unwrap().after;
     let sweep::Action::Reschedule(moved) = sweep::action(&renewed, at(152), &timing) else {
-        panic!("it lives")
+        panic!("the turn must be early")
     };
     assert_eq!((moved.condition.clone(), moved.after.due), (Condition::same_lease(&renewed), Some(at(292))));
     let waiting = suspend::suspend(&turn, attempt("a"), at(500)).unwrap().after;
@@ -542,7 +555,7 @@ fn the_sweep_acts_on_the_head_as_read_and_not_on_the_index() {
 }
 
 #[test]
-fn a_lost_renewal_is_not_proved_by_a_head_that_someone_else_settled() {
+fn lost_renewal_is_not_proved_by_foreign_settlement() {
     let timing = Timing::default();
     let (_, turn) = running();
     let renewal = renew::renew(&turn, at(60)).unwrap();
@@ -550,5 +563,5 @@ fn a_lost_renewal_is_not_proved_by_a_head_that_someone_else_settled() {
     assert!(!renewal.was_applied(&cancelled));
     assert!(renewal.was_applied(&renew::renew(&turn, at(70)).unwrap().after), "a later renewal of ours");
     let start = crate::change::TurnChange { condition: Condition::Absent, after: turn.clone() };
-    assert!(start.was_applied(&cancelled), "a start is proved by its attempt, whatever came after");
+    assert!(start.was_applied(&cancelled), "its attempt proves a start");
 }

@@ -26,8 +26,8 @@ pub fn estimate_wait(turn: &Turn, now: Timestamp, timing: &Timing) -> Duration {
         // The time of the resume is not stored. The last renewal, at most a third of a lease ago, stands in for it.
         _ => timing.lease.saturating_sub(now.until(*lease_ends)),
     };
-    let takeable = now.until(takeover_after(*lease_ends, timing));
-    age.min(takeable).clamp(MIN_WAIT, MAX_WAIT)
+    let until_takeover = now.until(takeover_after(*lease_ends, timing));
+    age.min(until_takeover).clamp(MIN_WAIT, MAX_WAIT)
 }
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
     use crate::turn::Stage;
 
     #[test]
-    fn a_client_waits_as_long_as_the_turn_has_lasted_and_no_longer_than_its_lease() {
+    fn wait_equals_turn_age_and_ends_with_the_lease() {
         let (_, begun) = tests::running();
         let wait = |round: u32, age: u64, lease_ends: u64| {
             let stage = Stage { round, attempts: vec![begun.attempt.clone()] };
@@ -58,6 +58,6 @@ mod tests {
         for (age, lease_ends, seconds) in cases {
             assert_eq!(wait(0, age, lease_ends), seconds, "{age} s old, its lease ends at {lease_ends} s");
         }
-        assert_eq!(wait(1, 86_400, 86_427), 3, "it was resumed, and renewed 3 s ago");
+        assert_eq!(wait(1, 86_400, 86_427), 3, "renewed 3 s ago");
     }
 }

@@ -1,16 +1,16 @@
-//! Running the checker, and telling what it found in figures.
+//! Runs the checker and prints its figures.
 
 use std::time::Instant;
 
 use stateright::{Checker, Model};
 
-use crate::{model::Lifecycle, scene::Scene};
+use crate::{config::Config, model::Lifecycle};
 
-/// Looks at every reachable state of a scene: every property holds in each, and everything that must
-/// happen somewhere does.
-pub(crate) fn exhausts(scene: Scene) {
-    let (name, began) = (scene.name, Instant::now());
-    let checker = Lifecycle::of(scene).checker().threads(2).spawn_bfs().join();
+/// Checks every reachable state of a configuration: every property holds in each state, and every expected event
+/// happens in some.
+pub(crate) fn check_exhaustively(config: Config) {
+    let (name, began) = (config.name, Instant::now());
+    let checker = Lifecycle::new(config).checker().threads(2).spawn_bfs().join();
     println!(
         "{name}: {} states, depth {}, {:.1} s",
         checker.unique_state_count(),
@@ -30,27 +30,27 @@ pub(crate) fn exhausts(scene: Scene) {
     for property in checker.model().properties() {
         let vacuous =
             property.expectation == stateright::Expectation::Sometimes
-                && !checker.model().scene.shows.iter().any(|event| {
+                && !checker.model().config.expected_events.iter().any(|event| {
                     event.property().name == property.name && checker.model().coverage.has(*event)
                 });
-        assert!(!vacuous, "{name}: never happens: {}", property.name);
+        assert!(!vacuous, "{name}: expected event never happens: {}", property.name);
     }
 }
 
-/// Looks for a state of a scene in which `property` does not hold, and tells the shortest way there.
-pub(crate) fn violates(scene: Scene, property: &'static str) {
-    let (name, out) = (scene.name, scene.out.clone());
-    // The search notes the last counterexample of a batch; one bounded in depth finds the shortest.
+/// Searches a configuration for a state that violates `property`, and prints the shortest path to it.
+pub(crate) fn assert_violated(config: Config, property: &'static str) {
+    let (name, disabled) = (config.name, config.disabled_rules.clone());
+    // The search records the last counterexample of a batch, so only a bounded depth finds the shortest one.
     let mut states = 0;
     let path = (1..100).find_map(|depth| {
-        let checker = Lifecycle::of(scene.clone()).checker().target_max_depth(depth).spawn_bfs().join();
+        let checker = Lifecycle::new(config.clone()).checker().target_max_depth(depth).spawn_bfs().join();
         let grown = std::mem::replace(&mut states, checker.unique_state_count());
         assert!(
             states > grown || depth < 3,
-            "{name} without {out:?}: \"{property}\" holds in {states} states"
+            "{name} without {disabled:?}: \"{property}\" holds in {states} states"
         );
         checker.discovery(property)
     });
-    let actions = path.expect("a world of less than a hundred steps").into_actions();
-    println!("{name} without {out:?}: \"{property}\" fails after {} steps: {actions:?}", actions.len());
+    let actions = path.expect("no counterexample within 99 steps").into_actions();
+    println!("{name} without {disabled:?}: \"{property}\" fails after {} steps: {actions:?}", actions.len());
 }

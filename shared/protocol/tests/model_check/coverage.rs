@@ -1,7 +1,7 @@
-//! What must have happened somewhere in the state space, so that nothing holds for want of an occasion.
+//! Coverage: the events that must happen somewhere in the state space, so that no property holds vacuously.
 //!
-//! Most of these are steps, not states. They are noted beside the state, which would otherwise have to
-//! remember them and be many times as large; a `sometimes` property reads the note.
+//! Most events are steps, not states. They are recorded outside of the state, which would otherwise grow many times
+//! by remembering them. A `sometimes` property reads the record.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,13 +9,14 @@ use stateright::Property;
 
 use crate::model::Lifecycle;
 
-/// What has happened so far, on any path.
+/// The events that have happened so far, on any path.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage(AtomicU64);
 
 impl Coverage {
     pub(crate) fn note(&self, event: Event) {
-        // Almost always it is noted already, and reading shares the line between the checker's threads.
+        // The event is almost always recorded already, and reading shares the cache line between the checker's
+        // threads.
         if !self.has(event) {
             self.0.fetch_or(1 << event as u32, Ordering::Relaxed);
         }
@@ -48,7 +49,7 @@ macro_rules! events {
 }
 
 events! {
-    /// A retry took a turn over and went on with it.
+    /// A retry took a turn over and continued its work.
     TakenOver = "an attempt is taken over and the work goes on",
     /// A takeover or a salvage settled from an outcome that a dead attempt had stored.
     Salvaged = "a dead attempt's outcome settles the turn",
@@ -56,7 +57,7 @@ events! {
     Abandoned = "a turn is abandoned",
     /// Every attempt was used up and a retry could only salvage.
     AttemptsUsedUp = "every attempt is used up",
-    /// An attempt lost its settle and answered with what stood.
+    /// An attempt lost its settle and answered from the stored head.
     LostSettle = "an attempt loses its settle",
     /// A slow attempt stored its outcome after it was fenced.
     LateOutcome = "an outcome is stored after its writer was fenced",
@@ -66,23 +67,23 @@ events! {
     Superseded = "a start supersedes a turn that awaits tool results",
     /// A start salvaged a turn whose lease was over, without the sweep.
     StartSalvaged = "a start salvages a dead turn",
-    /// A start met a running turn.
+    /// A start found a running turn.
     Busy = "a start meets a running turn",
-    /// A start's transaction was refused and decided anew.
+    /// A start's transaction was refused, and the start decided again.
     StartLost = "a start loses its condition",
     /// A cancel came first.
     CancelWon = "a cancel decides the turn",
     /// A cancel came too late.
     CancelLost = "a cancel comes too late",
-    /// A write was applied, its reply was lost, and reading back told.
+    /// A write was applied, its reply was lost, and reading back resolved it.
     LostReplyApplied = "a lost reply is resolved as applied",
-    /// A write was applied, its reply was lost, and somebody else moved on before it was read back.
+    /// A write was applied, its reply was lost, and another process moved on before it was read back.
     LostReplyOvertaken = "a lost reply is read back after somebody else moved on",
     /// A write was not applied, its reply was lost, and the same write was sent again.
     LostReplySentAgain = "a write that was not applied is sent again",
     /// A second delivery found nothing to do.
     DuplicateHarmless = "a second delivery finds nothing to do",
-    /// A finalization lost its condition, since somebody else had done it.
+    /// A finalization lost its condition, since another process had done it.
     FinalizedElsewhere = "a finalization finds that somebody else did it",
     /// The sweep finalized a turn whose message was lost.
     SweepFinalized = "the sweep finalizes what nobody announced",
@@ -102,9 +103,9 @@ events! {
     OtherResults = "other results for an answered round are refused",
     /// A renewal kept the lease.
     Renewed = "a renewal keeps the lease",
-    /// A renewal found that the turn was somebody else's.
+    /// A renewal found that another attempt owned the turn.
     RenewalLost = "a renewal finds the lease lost",
-    /// The same request was answered from what was stored.
+    /// The same request was answered from the store.
     Replayed = "the same request is answered from what is stored",
     /// Another request under the same ids was refused.
     Conflict = "another request under the same ids is refused",
@@ -118,19 +119,19 @@ events! {
     Chained = "a turn continues from the turn before",
     /// A delete ended the session's open turn.
     DeleteEnded = "a delete ends the open turn",
-    /// A delete lost its condition, and looked again.
+    /// A delete lost its condition, and read again.
     DeleteLost = "a delete finds the session changed",
-    /// A deletion was taken back.
+    /// A deletion was undone by a restore.
     Restored = "a deletion is taken back",
     /// A new turn was refused, since its session was deleted.
     RefusedAsDeleted = "a deleted session refuses a turn",
-    /// A turn ran another one again.
+    /// A turn reran an earlier one.
     Rerun = "a turn is run again",
     /// A purge ended the session's open turn.
     PurgeEnded = "a purge ends the open turn",
     /// A purge was done.
     Purged = "a purge is done",
-    /// A purge that looked again found what somebody had stored meanwhile.
+    /// A purge's recheck found data that was stored meanwhile.
     PurgedLate = "a purge that looks again finds something",
     /// A request was refused, since its session was purged.
     RefusedAsPurged = "a purged session refuses a request",

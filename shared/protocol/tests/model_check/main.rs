@@ -1,15 +1,15 @@
-//! The life of a turn, model-checked over the same transition code that runs in production.
+//! A model check of a turn's life, over the same transition code that runs in production.
 //!
-//! The model keeps what the table, the bucket and the queue hold, and for every process a small program
-//! counter; each step is one effect of a flow. What a step decides comes from `protocol::transition`, under
-//! which condition a write counts from `protocol::change`: no rule is written down twice. Between any two
-//! effects a process may crash, a reply may be lost, a lease may run out under a live holder.
+//! The model holds the contents of the table, the bucket and the queue, and a small program counter for every
+//! process. Each step is one effect of a flow. A step's decision comes from `protocol::transition` and the condition
+//! of its write from `protocol::change`, so no rule is written down twice. Between any two effects a process may
+//! crash, a reply may be lost, or a lease may expire under a live holder.
 //!
-//! [`holds`] exhausts the configurations and finds nothing; [`rules_out`] takes the rules of the protocol
-//! out one at a time and each time finds a counterexample, so that none of them is there for nothing.
+//! [`passing`] checks its configurations exhaustively and finds no violation. [`mutations`] disables the rules of the
+//! protocol one at a time and finds a counterexample each time, which proves that every rule is needed.
 //!
-//! Deliberately absent: HTTP, serialization and the ports' own behaviour (other tests hold those), and real
-//! durations; a lease is one tick long.
+//! Deliberately absent: HTTP, serialization and the behaviour of the ports, which other tests cover, and real
+//! durations. A lease is one tick long.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,16 +17,16 @@
     clippy::indexing_slicing,
     clippy::print_stdout
 )]
-// The test fails loudly on a broken assumption of its own, and it is run to read its figures.
+// The test panics on a broken assumption of its own, and its printed figures are part of its purpose.
 
-mod cast;
 mod check;
+mod config;
 mod coverage;
-mod holds;
+mod fixtures;
 mod model;
+mod mutations;
+mod passing;
 mod properties;
 mod rules;
-mod rules_out;
-mod scene;
 mod state;
 mod step;

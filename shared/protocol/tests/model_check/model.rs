@@ -1,4 +1,4 @@
-//! The state space: which steps are possible, and what each leads to.
+//! The state space: the possible steps, and the state that each leads to.
 
 use protocol::{
     purge::Stage,
@@ -7,53 +7,53 @@ use protocol::{
 use stateright::{Model, Property};
 
 use crate::{
-    cast::{CALM, END, at, timing},
+    config::{Config, Role},
     coverage::{Coverage, Event},
+    fixtures::{END, QUIESCENCE, at, timing},
     properties,
     rules::Rule,
-    scene::{Role, Scene},
-    state::{Answer, At, Faults, Process, Said, State},
+    state::{Answer, Faults, OutcomeKind, Process, ProcessState, State},
     step::Step,
 };
 
-/// A turn's life in one scene.
+/// The life of turns in one configuration.
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
-    pub(crate) scene: Scene,
+    pub(crate) config: Config,
     pub(crate) coverage: Coverage,
 }
 
-/// Something happens.
+/// A transition of the state space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// A lease's length passes.
+    /// The length of a lease passes.
     Tick,
-    /// Everything rests until every time limit has passed.
+    /// Time passes until every time limit is over, with no process at work.
     Pass,
-    /// A process has its next effect.
-    Step(u8, How),
+    /// A process performs its next effect.
+    Step(u8, Choice),
     /// A process dies.
     Crash(u8),
     /// A process dies just after its write was applied.
     CrashApplied(u8),
     /// A process dies while its write is on its way.
     CrashSending(u8),
-    /// That write arrives.
+    /// The write in flight arrives.
     Arrive,
-    /// That write never arrives.
+    /// The write in flight never arrives.
     Vanish,
     /// The queue loses a message.
     LoseMessage(u8),
 }
 
-/// How a step goes.
+/// The nondeterministic choice in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
-    /// As it should.
-    Go,
+pub(crate) enum Choice {
+    /// The effect succeeds.
+    Proceed,
     /// The client calls.
     Call,
-    /// A message about the turn is delivered; it stays in the queue if it is delivered `again` later.
+    /// A message about the turn is delivered. It stays in the queue if it is delivered `again` later.
     Deliver { turn: u8, again: bool },
     /// The index nominates the turn.
     Nominate(u8),
@@ -61,37 +61,37 @@ pub(crate) enum How {
     ReadSession,
     /// The turn is read first, or next.
     ReadTurn,
-    /// What is left of a purged session is looked for, and the first piece of it removed.
+    /// The next entry of a purged session is removed.
     Remove,
     /// The model replies.
-    Reply(Said),
-    /// The holder renews its lease beside its work.
+    Reply(OutcomeKind),
+    /// The holder renews its lease during its work.
     Renew,
-    /// The object can't be stored, however often it is tried.
+    /// The object can't be stored, despite retries.
     Fail,
-    /// The waiting takes too long.
+    /// The wait times out.
     GiveUp,
     /// The write is applied, its reply is lost.
     ReplyLost,
-    /// The write is not applied, and nobody says so.
+    /// The write is not applied, and its sender doesn't know.
     Unsent,
 }
 
 impl Lifecycle {
-    pub(crate) fn of(scene: Scene) -> Self {
-        Self { scene, coverage: Coverage::default() }
+    pub(crate) fn new(config: Config) -> Self {
+        Self { config, coverage: Coverage::default() }
     }
 
-    pub(crate) fn is_out(&self, rule: Rule) -> bool {
-        self.scene.out.contains(&rule)
+    pub(crate) fn is_disabled(&self, rule: Rule) -> bool {
+        self.config.disabled_rules.contains(&rule)
     }
 
-    /// Which turn this one runs again.
+    /// Returns the turn that this one reruns.
     pub(crate) fn rerun_of(&self, turn: u8) -> Option<u8> {
-        self.scene.reruns.iter().find(|(again, _)| *again == turn).map(|(_, original)| *original)
+        self.config.reruns.iter().find(|(again, _)| *again == turn).map(|(_, original)| *original)
     }
 
-    /// Whether nothing can happen any more.
+    /// True if no further action is possible.
     pub(crate) fn is_over(&self, state: &State) -> bool {
         let over = state.now == END && state.is_quiet();
         over && {
@@ -101,142 +101,146 @@ impl Lifecycle {
         }
     }
 
-    /// Whether the process's client was answered for the turn it asked for last.
+    /// True if the process's client got an answer to its last request.
     pub(crate) fn is_answered(&self, state: &State, role: &Role) -> bool {
         let Role::Executor { requests, .. } = role else { return true };
         requests.last().is_none_or(|(turn, _)| {
-            state.told.iter().any(|told| told.turn == *turn && !matches!(told.answer, Answer::Calls(_)))
+            state
+                .client_answers
+                .iter()
+                .any(|given| given.turn == *turn && !matches!(given.answer, Answer::Calls(_)))
         })
     }
 
-    /// Levels what can't matter any more, so that states that differ in nothing else are one.
-    fn forget_the_past(&self, state: &mut State) {
-        for (role, process) in self.scene.roles.iter().zip(&mut state.processes) {
-            if process.at == At::Rest {
+    /// Normalizes parts of the state that no longer matter, so that states which differ only in those are merged.
+    fn normalize(&self, state: &mut State) {
+        for (role, process) in self.config.roles.iter().zip(&mut state.processes) {
+            if process.state == ProcessState::Idle {
                 process.renewals = 0;
-                let insists = matches!(role, Role::Executor { insists: true, .. });
+                let is_persistent = matches!(role, Role::Executor { persistent: true, .. });
                 let serves = matches!(role, Role::Finalizer | Role::Sweep | Role::Purger);
-                if !insists && !serves && usize::from(process.calls) == role.calls() {
+                if !is_persistent && !serves && usize::from(process.calls) == role.max_calls() {
                     process.crashed = true;
                 }
             }
         }
     }
 
-    fn steps(&self, state: &State, role: &Role, process: &Process, push: &mut impl FnMut(How)) {
-        match &process.at {
-            At::Rest => self.calls(state, role, process, push),
-            At::Looking { session, turn } if self.scene.fine && matches!(role, Role::Executor { .. }) => {
+    fn steps(&self, state: &State, role: &Role, process: &Process, push: &mut impl FnMut(Choice)) {
+        match &process.state {
+            ProcessState::Idle => self.wake_ups(state, role, process, push),
+            ProcessState::ReadingSnapshot { session, turn }
+                if self.config.fine_grained && matches!(role, Role::Executor { .. }) =>
+            {
                 if session.is_none() {
-                    push(How::ReadSession);
+                    push(Choice::ReadSession);
                 }
                 if turn.is_none() {
-                    push(How::ReadTurn);
+                    push(Choice::ReadTurn);
                 }
                 if session.is_some() && turn.is_some() {
-                    push(How::Go);
+                    push(Choice::Proceed);
                 }
             }
-            At::Sending { .. } => {
-                push(How::Go);
+            ProcessState::Sending { .. } => {
+                push(Choice::Proceed);
                 if state.faults.replies > 0 {
-                    push(How::ReplyLost);
-                    push(How::Unsent);
+                    push(Choice::ReplyLost);
+                    push(Choice::Unsent);
                 }
             }
-            At::Thinking { turn } => {
+            ProcessState::CallingModel { turn } => {
                 let round = Step::round(turn);
-                for said in (self.scene.replies)(crate::cast::number(&turn.key.turn), round) {
-                    push(How::Reply(*said));
+                for kind in (self.config.model_replies)(crate::fixtures::number(&turn.key.turn), round) {
+                    push(Choice::Reply(*kind));
                 }
-                if process.renewals < self.scene.renewals {
-                    push(How::Renew);
-                }
-            }
-            At::Storing { .. } => {
-                push(How::Go);
-                if self.scene.unstorable {
-                    push(How::Fail);
-                }
-                if process.renewals < self.scene.renewals {
-                    push(How::Renew);
+                if process.renewals < self.config.renewals {
+                    push(Choice::Renew);
                 }
             }
-            At::Waiting { turn } => {
+            ProcessState::Storing { .. } => {
+                push(Choice::Proceed);
+                if self.config.unstorable {
+                    push(Choice::Fail);
+                }
+                if process.renewals < self.config.renewals {
+                    push(Choice::Renew);
+                }
+            }
+            ProcessState::Waiting { turn } => {
                 let ready = state.turn(*turn).is_none_or(|turn| !Step::is_held(turn, state.now));
-                push(if ready { How::Go } else { How::GiveUp });
+                push(if ready { Choice::Proceed } else { Choice::GiveUp });
             }
-            At::Looking { .. }
-            | At::Publishing { .. }
-            | At::ReadingBack { .. }
-            | At::Fenced { .. }
-            | At::StoringResults { .. }
-            | At::Finalizing { .. }
-            | At::Keeping { .. } => push(How::Go),
+            ProcessState::ReadingSnapshot { .. }
+            | ProcessState::Publishing { .. }
+            | ProcessState::ReadingBack { .. }
+            | ProcessState::Fenced { .. }
+            | ProcessState::StoringResults { .. }
+            | ProcessState::Finalizing { .. }
+            | ProcessState::ReadingOpenTurn { .. } => push(Choice::Proceed),
         }
     }
 
-    /// What wakes a process that rests.
-    fn calls(&self, state: &State, role: &Role, process: &Process, push: &mut impl FnMut(How)) {
-        let has_calls = usize::from(process.calls) < role.calls() && state.now < CALM;
+    /// Pushes the choices that wake an idle process.
+    fn wake_ups(&self, state: &State, role: &Role, process: &Process, push: &mut impl FnMut(Choice)) {
+        let has_calls = usize::from(process.calls) < role.max_calls() && state.now < QUIESCENCE;
         match role {
-            Role::Executor { insists, .. } => {
+            Role::Executor { persistent, .. } => {
                 let times = if state.now == END { 4 } else { 2 };
-                let insisting = *insists
-                    && state.now >= CALM
-                    && process.insisted < times
+                let calls_again = *persistent
+                    && state.now >= QUIESCENCE
+                    && process.final_calls < times
                     && !self.is_answered(state, role);
-                if has_calls || insisting {
-                    push(How::Call);
+                if has_calls || calls_again {
+                    push(Choice::Call);
                 }
             }
             Role::Tools { turn, .. } => {
                 let called = state
-                    .told
+                    .client_answers
                     .iter()
-                    .any(|told| told.turn == *turn && matches!(told.answer, Answer::Calls(_)));
+                    .any(|given| given.turn == *turn && matches!(given.answer, Answer::Calls(_)));
                 if has_calls && called {
-                    push(How::Call);
+                    push(Choice::Call);
                 }
             }
             Role::Canceller { turn } => {
                 if has_calls && state.turn(*turn).is_some() {
-                    push(How::Call);
+                    push(Choice::Call);
                 }
             }
-            Role::Keeper { .. } => {
+            Role::Admin { .. } => {
                 if has_calls && state.session.is_some() {
-                    push(How::Call);
+                    push(Choice::Call);
                 }
             }
             Role::Finalizer => {
                 for (turn, messages) in (0..).zip(&state.queue) {
                     if *messages > 0 {
-                        push(How::Deliver { turn, again: false });
+                        push(Choice::Deliver { turn, again: false });
                         if state.faults.duplicates > 0 {
-                            push(How::Deliver { turn, again: true });
+                            push(Choice::Deliver { turn, again: true });
                         }
                     }
                 }
             }
             Role::Purger => {
                 let Some(purge) = &state.purge else { return };
-                // No function that was at work when it began is still, once it looks again: that takes longer than
-                // any runs.
-                let at_work = state.processes.iter().any(|process| process.at != At::Rest);
-                let waits = purge.stage == Stage::Rechecking && (at_work || state.on_its_way.is_some());
+                // The recheck starts after any function that was running at the purge's start has ended.
+                let at_work = state.processes.iter().any(|process| process.state != ProcessState::Idle);
+                let waits = purge.stage == Stage::Rechecking && (at_work || state.in_flight.is_some());
                 let action = purging::action(state.session.as_deref(), purge, at(state.now), &timing());
                 if action == purging::Action::Remove && !waits {
-                    push(How::Remove);
+                    push(Choice::Remove);
                 }
             }
             Role::Sweep => {
                 for (number, turn) in (0..).zip(&state.turns) {
                     let due = |turn: &protocol::turn::Turn| turn.due.is_some_and(|due| due <= at(state.now));
                     let Some(turn) = turn.as_ref().filter(|turn| due(turn)) else { continue };
-                    let trusted = self.is_out(Rule::IndexProvesNothing);
+                    let trusted = self.is_disabled(Rule::IndexProvesNothing);
                     if trusted || sweep::action(turn, at(state.now), &timing()) != sweep::Action::Skip {
-                        push(How::Nominate(number));
+                        push(Choice::Nominate(number));
                     }
                 }
             }
@@ -250,7 +254,7 @@ impl Model for Lifecycle {
 
     fn init_states(&self) -> Vec<State> {
         let turns = self
-            .scene
+            .config
             .roles
             .iter()
             .flat_map(|role| match role {
@@ -260,7 +264,8 @@ impl Model for Lifecycle {
             .max()
             .unwrap_or(0);
         let turns = usize::from(turns);
-        let process = Process { at: At::Rest, calls: 0, insisted: 0, renewals: 0, crashed: false };
+        let process =
+            Process { state: ProcessState::Idle, calls: 0, final_calls: 0, renewals: 0, crashed: false };
         vec![State {
             now: 0,
             session: None,
@@ -271,39 +276,42 @@ impl Model for Lifecycle {
             instructions: Vec::new(),
             results: Vec::new(),
             queue: vec![0; turns],
-            processes: vec![process; self.scene.roles.len()],
-            on_its_way: None,
+            processes: vec![process; self.config.roles.len()],
+            in_flight: None,
             faults: Faults {
-                replies: self.scene.lost_replies,
-                messages: self.scene.lost_messages,
-                duplicates: self.scene.duplicates,
+                replies: self.config.lost_replies,
+                messages: self.config.lost_messages,
+                duplicates: self.config.duplicates,
             },
-            told: Vec::new(),
+            client_answers: Vec::new(),
             model_calls: vec![0; turns],
-            broken: Vec::new(),
+            violations: Vec::new(),
         }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
-        for (me, (role, process)) in (0..).zip(self.scene.roles.iter().zip(&state.processes)) {
-            self.steps(state, role, process, &mut |how| actions.push(Action::Step(me, how)));
-            let may_crash = state.now < CALM && !process.crashed && self.scene.crashes.contains(&me);
-            // Who only looks or waits has done nothing that a crash could leave half done.
-            let idle = matches!(process.at, At::Rest | At::Looking { .. } | At::Waiting { .. });
+        for (me, (role, process)) in (0..).zip(self.config.roles.iter().zip(&state.processes)) {
+            self.steps(state, role, process, &mut |choice| actions.push(Action::Step(me, choice)));
+            let may_crash = state.now < QUIESCENCE && !process.crashed && self.config.crashes.contains(&me);
+            // A process that only reads or waits has no half-done work to leave behind.
+            let idle = matches!(
+                process.state,
+                ProcessState::Idle | ProcessState::ReadingSnapshot { .. } | ProcessState::Waiting { .. }
+            );
             if may_crash && !idle {
                 actions.push(Action::Crash(me));
-                if matches!(process.at, At::Sending { .. }) {
+                if matches!(process.state, ProcessState::Sending { .. }) {
                     actions.push(Action::CrashApplied(me));
-                    if self.scene.late_writes && state.on_its_way.is_none() {
+                    if self.config.late_writes && state.in_flight.is_none() {
                         actions.push(Action::CrashSending(me));
                     }
                 }
             }
         }
-        if state.now < self.scene.ticks {
+        if state.now < self.config.ticks {
             actions.push(Action::Tick);
         }
-        if state.on_its_way.is_some() {
+        if state.in_flight.is_some() {
             actions.push(Action::Arrive);
             actions.push(Action::Vanish);
         }
@@ -315,8 +323,8 @@ impl Model for Lifecycle {
                     .map(|(turn, _)| Action::LoseMessage(turn)),
             );
         }
-        // In the calm, whoever has something to do gets to do it before time goes on.
-        let done = state.now == self.scene.ticks || (state.now == CALM && actions.is_empty());
+        // During the quiescence, every possible step comes before time passes.
+        let done = state.now == self.config.ticks || (state.now == QUIESCENCE && actions.is_empty());
         if done && state.is_quiet() {
             actions.push(Action::Pass);
         }
@@ -326,11 +334,13 @@ impl Model for Lifecycle {
         let mut next = last.clone();
         match action {
             Action::Tick => next.now += 1,
-            Action::Pass => next.now = if last.now < CALM { CALM } else { END },
-            Action::Step(me, how) => Step { model: self, state: &mut next, me }.run(how),
+            Action::Pass => next.now = if last.now < QUIESCENCE { QUIESCENCE } else { END },
+            Action::Step(me, choice) => Step { model: self, state: &mut next, me }.run(choice),
             Action::Crash(me) => Step { model: self, state: &mut next, me }.crash(),
             Action::CrashApplied(me) => {
-                let At::Sending { write, .. } = &last.processes[usize::from(me)].at else { return None };
+                let ProcessState::Sending { write, .. } = &last.processes[usize::from(me)].state else {
+                    return None;
+                };
                 let mut step = Step { model: self, state: &mut next, me };
                 if !step.apply(write) {
                     return None;
@@ -338,30 +348,30 @@ impl Model for Lifecycle {
                 step.crash();
             }
             Action::CrashSending(me) => {
-                if let At::Sending { write, .. } = &last.processes[usize::from(me)].at {
-                    next.on_its_way = Some(write.clone());
+                if let ProcessState::Sending { write, .. } = &last.processes[usize::from(me)].state {
+                    next.in_flight = Some(write.clone());
                 }
                 Step { model: self, state: &mut next, me }.crash();
             }
             Action::Arrive => {
-                let write = next.on_its_way.take()?;
+                let write = next.in_flight.take()?;
                 if (Step { model: self, state: &mut next, me: 0 }).apply(&write) {
                     self.coverage.note(Event::LateWrite);
                 }
             }
-            Action::Vanish => next.on_its_way = None,
+            Action::Vanish => next.in_flight = None,
             Action::LoseMessage(turn) => {
                 next.queue[usize::from(turn)] -= 1;
                 next.faults.messages -= 1;
             }
         }
-        self.forget_the_past(&mut next);
+        self.normalize(&mut next);
         Some(next)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
         let mut all = properties::always();
-        all.extend(self.scene.shows.iter().map(|event| event.property()));
+        all.extend(self.config.expected_events.iter().map(|event| event.property()));
         all
     }
 }

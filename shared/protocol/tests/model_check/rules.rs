@@ -1,55 +1,56 @@
-//! The rules that can be taken out.
+//! The rules that can be disabled.
 //!
-//! Each is followed by the glue of the model, in the place where a flow follows it; the transitions
-//! themselves stay as they are.
+//! The model's glue code follows each rule at the point where a flow does. The transitions themselves stay as they
+//! are.
 
-/// A rule of the turn's life, as the page of the law numbers them.
+/// A rule of a turn's life, numbered as in docs/internals/lifecycle.md. Each comment ends with the behaviour if the
+/// rule is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// 1: an attempt's payloads lie under its own id. Out: under the turn.
+    /// 1: an attempt's payloads are stored under its own id. Disabled: under the turn.
     PayloadsCarryTheirWriter,
-    /// 2: the instruction's key carries the request's fingerprint. Out: the turn alone.
+    /// 2: the instruction's key carries the request's fingerprint. Disabled: only the turn.
     InstructionCarriesFingerprint,
-    /// 3: the fence is a fresh random id. Out: the attempt's number.
+    /// 3: the fence is a fresh random id. Disabled: the attempt's number.
     FreshAttemptId,
-    /// 4: the session's `Rev` is the condition. Out: its sequence number.
+    /// 4: the session's `Rev` is the condition. Disabled: its sequence number.
     SessionRev,
-    /// 5: salvage fences, then looks. Out: it looks, then fences.
+    /// 5: salvage fences, then looks for an outcome. Disabled: it looks first.
     FenceThenLook,
-    /// 6: whoever loses a settle or a suspend answers with what is stored. Out: with its own text.
-    LoserAnswersWithWhatStands,
-    /// 7: a replay decides on the turn's head. Out: it answers with whatever outcome lies there.
+    /// 6: the loser of a settle or suspend answers from the stored head. Disabled: with its own text.
+    LoserAnswersFromHead,
+    /// 7: a replay decides on the turn's head. Disabled: it answers from any stored outcome.
     ReplayDecidesOnHead,
-    /// 8: a mode change is staged. Out: the tool writes the session's mode at once.
+    /// 8: a mode change is staged. Disabled: the tool writes the session's mode at once.
     ModeIsStaged,
-    /// 9: a taking is conditioned on owner and lease end as read. Out: on the phase alone.
+    /// 9: a takeover requires owner and lease end as read. Disabled: only the phase.
     TakeAsRead,
-    /// 9: the index nominates, it proves nothing. Out: what it nominates counts as dead.
+    /// 9: the index only nominates. Disabled: a nominated turn counts as dead.
     IndexProvesNothing,
-    /// 10: a start that meets a dead turn salvages it. Out: it waits for the sweep.
+    /// 10: a start that finds a dead turn salvages it. Disabled: it waits for the sweep.
     StartSalvages,
-    /// 11: supersede happens inside the start transaction. Out: by a write of its own before it.
+    /// 11: a supersede is part of the start transaction. Disabled: a separate write before it.
     SupersedeInStart,
-    /// 11: finalize clears the session's open turn only if it names this turn. Out: always.
+    /// 11: finalize clears the session's open turn only if it names this turn. Disabled: always.
     ClearOwnOpenTurn,
-    /// 12: a delete raises the session's `Rev`. Out: it leaves it.
+    /// 12: a delete increments the session's `Rev`. Disabled: it does not.
     DeleteRaisesRev,
-    /// 12: a delete ends the open turn in its own transaction. Out: it leaves the turn as it is.
+    /// 12: a delete ends the open turn in its own transaction. Disabled: it leaves the turn as it is.
     DeleteEndsOpenTurn,
-    /// 12: a purge raises the session's `Rev`. Out: it leaves it.
+    /// 12: a purge increments the session's `Rev`. Disabled: it does not.
     PurgeRaisesRev,
-    /// 12: a purge ends the open turn in its own transaction. Out: it leaves the turn as it is.
+    /// 12: a purge ends the open turn in its own transaction. Disabled: it leaves the turn as it is.
     PurgeEndsOpenTurn,
-    /// 12: what is purged is not finalized. Out: it is.
+    /// 12: turns of a purged session are not finalized. Disabled: they are.
     PurgeEndsFinalizing,
-    /// 12: a purge leaves a tombstone. Out: it removes the session too.
+    /// 12: a purge leaves a tombstone. Disabled: it removes the session, too.
     PurgeLeavesTombstone,
-    /// 12: a purge looks once more when nobody is at work any longer. Out: it looks once.
+    /// 12: a purge rechecks when no earlier function can be running. Disabled: it removes data only once.
     PurgeLooksAgain,
-    /// I5: the outcome is durable before the turn is settled by it. Out: it is stored afterwards, never.
+    /// I5: the outcome is durable before it settles the turn. Disabled: it is never stored.
     OutcomeBeforeSettle,
-    /// I9: a takeover uses the outcome it finds. Out: it calls the model again.
+    /// I9: a takeover uses the outcome that it finds. Disabled: it calls the model again.
     TakeoverUsesOutcome,
-    /// I6: results are taken when they match exactly. Out: whatever comes.
+    /// I6: results are accepted only if they match exactly. Disabled: any results.
     ResultsMatchExactly,
 }

@@ -1,4 +1,4 @@
-//! What is stored, who stands where, and what was witnessed.
+//! The state: stored data, the processes and the violations.
 
 use std::{
     hash::{Hash, Hasher},
@@ -11,21 +11,21 @@ use protocol::{
     purge::{Purge, Stage},
     session::Session,
     transition::take_over::Purpose,
-    turn::{EndReason, State as Standing, Turn},
+    turn::{EndReason, State as TurnState, Turn},
 };
 
-/// One state of the world.
+/// One state of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     /// The clock.
     pub(crate) now: u8,
     /// The table: the session.
     pub(crate) session: Option<Arc<Session>>,
-    /// The table: the record of the session's purge, from its beginning on.
+    /// The table: the record of the session's purge, from its start on.
     pub(crate) purge: Option<Arc<Purge>>,
     /// The table: the turns' heads.
     pub(crate) turns: Vec<Option<Arc<Turn>>>,
-    /// The table: what came of a turn, written before its terminal head.
+    /// The table: a turn's result, written before its terminal head.
     pub(crate) details: Vec<Option<Answer>>,
     /// The bucket: outcome objects, in the order of their keys.
     pub(crate) objects: Vec<Object>,
@@ -35,18 +35,18 @@ pub(crate) struct State {
     pub(crate) results: Vec<Results>,
     /// The queue: messages by turn.
     pub(crate) queue: Vec<u8>,
-    /// Who acts.
+    /// The processes.
     pub(crate) processes: Vec<Process>,
-    /// A write that its dead sender left on its way.
-    pub(crate) on_its_way: Option<Arc<Write>>,
+    /// A write in flight whose sender died.
+    pub(crate) in_flight: Option<Arc<Write>>,
     /// Faults that may still happen.
     pub(crate) faults: Faults,
-    /// What clients were told.
-    pub(crate) told: Vec<Told>,
+    /// The answers that clients got.
+    pub(crate) client_answers: Vec<ClientAnswer>,
     /// Model calls by turn.
     pub(crate) model_calls: Vec<u8>,
-    /// What a step did that no step may do; empty as long as the protocol holds.
-    pub(crate) broken: Vec<Broken>,
+    /// The violations. Empty as long as the protocol holds.
+    pub(crate) violations: Vec<Violation>,
 }
 
 /// Faults that may still happen.
@@ -60,9 +60,9 @@ pub(crate) struct Faults {
     pub(crate) duplicates: u8,
 }
 
-/// What an outcome object says.
+/// The kind of an outcome object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Said {
+pub(crate) enum OutcomeKind {
     /// An answer.
     Answer,
     /// Errors.
@@ -76,15 +76,15 @@ pub(crate) enum Said {
 pub(crate) struct Object {
     /// The turn it belongs to.
     pub(crate) turn: u8,
-    /// Whose attempt id its key carries.
+    /// The attempt id in its key.
     pub(crate) key: AttemptId,
-    /// Who wrote it.
+    /// The attempt that wrote it.
     pub(crate) writer: AttemptId,
-    /// Which model call's text it holds, from 1 in each turn.
+    /// The model call whose text it holds, from 1 in each turn.
     pub(crate) text: u8,
-    /// What it says.
-    pub(crate) said: Said,
-    /// Whether the writer owned the running turn when it was stored.
+    /// Its kind.
+    pub(crate) kind: OutcomeKind,
+    /// True if the writer owned the running turn when it was stored.
     pub(crate) by_owner: bool,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Instruction {
     pub(crate) turn: u8,
     /// The fingerprint in its key.
     pub(crate) key: Option<u8>,
-    /// Which request's text it holds.
+    /// The request whose text it holds.
     pub(crate) body: u8,
 }
 
@@ -104,15 +104,15 @@ pub(crate) struct Instruction {
 pub(crate) struct Results {
     /// The turn they belong to.
     pub(crate) turn: u8,
-    /// Whose attempt id their key carries.
+    /// The attempt id in their key.
     pub(crate) attempt: AttemptId,
-    /// Which text's calls they answer.
+    /// The text whose calls they answer.
     pub(crate) calls: u8,
-    /// What they say.
-    pub(crate) says: u8,
+    /// Their content.
+    pub(crate) content: u8,
 }
 
-/// What a client can be told about a turn.
+/// An answer about a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Answer {
     /// The answer of this model call.
@@ -140,136 +140,137 @@ pub(crate) enum End {
     StorageUnavailable,
 }
 
-/// Something a client was told.
+/// An answer that a client got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Told {
-    /// About which turn.
+pub(crate) struct ClientAnswer {
+    /// The turn.
     pub(crate) turn: u8,
-    /// What.
+    /// The answer.
     pub(crate) answer: Answer,
 }
 
 /// A process: a client and what runs for it, or a consumer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
-    /// What its next effect is.
-    pub(crate) at: At,
-    /// How many calls its client made.
+    /// The state, which determines the next effect.
+    pub(crate) state: ProcessState,
+    /// The number of calls of its client.
     pub(crate) calls: u8,
-    /// How often it was called again at the end of time.
-    pub(crate) insisted: u8,
-    /// How many renewals its attempt made.
+    /// The number of repeated calls during the quiescence.
+    pub(crate) final_calls: u8,
+    /// The number of renewals by its attempt.
     pub(crate) renewals: u8,
-    /// Whether it crashed once already.
+    /// True if it crashed once already.
     pub(crate) crashed: bool,
 }
 
-/// A read that may not have happened yet.
-pub(crate) type Read<T> = Option<T>;
+/// The result of a read, or `None` before the read.
+pub(crate) type ReadResult<T> = Option<T>;
 
-/// Where a process stands.
+/// The state of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum At {
+pub(crate) enum ProcessState {
     /// Nothing runs.
-    Rest,
+    Idle,
     /// Reads session and turn, in either order, then the session's open turn.
-    Looking { session: Read<Option<Arc<Session>>>, turn: Read<Option<Arc<Turn>>> },
-    /// Writes what came of a settled turn, before the transaction that makes it count.
-    Publishing { turn: Arc<Turn>, write: Arc<Write>, then: Then },
+    ReadingSnapshot { session: ReadResult<Option<Arc<Session>>>, turn: ReadResult<Option<Arc<Turn>>> },
+    /// Writes the result of a settled turn, before the transaction that makes it count.
+    Publishing { turn: Arc<Turn>, write: Arc<Write>, continuation: Continuation },
     /// Sends a write.
-    Sending { write: Arc<Write>, then: Then },
-    /// Reads back what a write came to: its condition failed, or its reply was lost.
-    ReadingBack { write: Arc<Write>, then: Then, applied: Option<bool> },
+    Sending { write: Arc<Write>, continuation: Continuation },
+    /// Reads back after a write whose condition failed or whose reply was lost.
+    ReadingBack { write: Arc<Write>, continuation: Continuation, applied: Option<bool> },
     /// Owns a turn, and looks for an earlier attempt's outcome.
     Fenced { turn: Arc<Turn>, purpose: Purpose },
-    /// Owns a turn, and asks the model.
-    Thinking { turn: Arc<Turn> },
+    /// Owns a turn, and calls the model.
+    CallingModel { turn: Arc<Turn> },
     /// Owns a turn, and stores its outcome.
-    Storing { turn: Arc<Turn>, said: Said, text: u8 },
+    Storing { turn: Arc<Turn>, kind: OutcomeKind, text: u8 },
     /// Stores tool results before it resumes a turn with them.
     StoringResults { results: Results, write: Arc<Write> },
-    /// Waits for a turn that somebody else works on.
+    /// Waits for a turn that another attempt works on.
     Waiting { turn: u8 },
-    /// Has read the session that is to be deleted, and reads its open turn.
-    Keeping { session: Arc<Session> },
-    /// Has read the session, and reads the turn that is to be finalized.
-    Finalizing { turn: u8, session: Read<Option<Arc<Session>>> },
+    /// Has read the session to delete or purge, and reads its open turn.
+    ReadingOpenTurn { session: Arc<Session> },
+    /// Has read the session, and reads the turn to finalize.
+    Finalizing { turn: u8, session: ReadResult<Option<Arc<Session>>> },
 }
 
-/// What a write was for.
+/// The purpose of a write, which determines what follows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Then {
+pub(crate) enum Continuation {
     /// Start a turn.
-    Begun,
-    /// End a turn that awaits results, so as to start another afterwards (rule 11 taken out).
-    SupersededFirst { session: Arc<Session> },
-    /// Fence a dead turn. With rule 5 taken out, what was found before fencing goes with it.
-    Fenced { purpose: Purpose, looked: Option<Option<AttemptId>> },
-    /// Settle or suspend from one's own outcome.
-    Decided { answer: Answer },
-    /// Settle or suspend what was taken.
-    DecidedTaken,
-    /// Keep the lease; the work goes on here.
-    Renewed { work: Box<At> },
+    Begin,
+    /// End a turn that awaits results, to start another one afterwards (rule 11 disabled).
+    SupersedeFirst { session: Arc<Session> },
+    /// Fence a dead turn. With rule 5 disabled, the outcome found before fencing goes with it.
+    Fence { purpose: Purpose, prefetched: Option<Option<AttemptId>> },
+    /// Settle or suspend from the process's own outcome.
+    Decide { answer: Answer },
+    /// Settle or suspend a turn that was taken over.
+    DecideTaken,
+    /// Renew the lease, then continue this work.
+    Renew { work: Box<ProcessState> },
     /// Move the due time.
-    MovedDue,
+    MoveDue,
     /// End a turn whose tool results did not come.
-    EndedOverdue,
-    /// The same, by results that came too late.
-    EndedLate,
+    EndOverdue,
+    /// End a turn whose tool results came too late.
+    EndLate,
     /// Make a turn terminal.
-    Finalized,
+    Finalize,
     /// Cancel a turn.
-    Cancelled,
-    /// Go on with tool results.
-    Resumed,
-    /// Delete or restore the session.
-    Kept,
+    Cancel,
+    /// Resume with tool results.
+    Resume,
+    /// Delete, restore or purge the session.
+    EditSession,
 }
 
-/// A conditional write or a transaction. Always shared, never moved about: its size does not matter.
+/// A conditional write or a transaction. It is always shared and never moved, so its size does not matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Write {
-    /// On one head; `take` when it takes a lease that is over.
+    /// A write of one head. `take` is true if it takes over an expired lease.
     Turn { change: TurnChange, take: bool },
-    /// On the session and heads.
+    /// A write of the session and heads.
     Commit(Commit),
 }
 
-/// What no step may do.
+/// A violation of the protocol by a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Broken {
+pub(crate) enum Violation {
     /// A decision changed (I1).
     DecisionChanged,
     /// A terminal head changed (I2).
     TerminalChanged,
-    /// What is fixed at a turn's start changed.
+    /// A fact that is fixed at a turn's start changed.
     IdentityChanged,
-    /// A turn was created with a number that is not the next (I3).
+    /// A turn was created with a sequence number that is not the next (I3).
     OutOfOrder,
-    /// A lease that was not over was taken.
+    /// An active lease was taken over.
     LiveLeaseTaken,
-    /// The model was called although the owner's predecessor had a durable outcome (I9).
-    PaidTwice,
-    /// Something was answered that is not what is stored (I5).
-    AnsweredOther,
+    /// The model was called although an earlier owner had a durable outcome (I9).
+    DuplicateModelCall,
+    /// An answer differed from the stored one (I5).
+    WrongAnswer,
     /// A request was answered with another request's turn (I9).
-    AnsweredForeign,
-    /// Committed metadata named an object that is not there (I10).
-    Missing,
+    ForeignAnswer,
+    /// Committed metadata named an object that does not exist (I10).
+    MissingObject,
     /// A write counted as applied although its condition still held (I11).
-    AppliedInThought,
-    /// A cancel was confirmed on a turn that is not decided.
-    CancelUnfounded,
-    /// A deletion was undone by a write that knows nothing of it (rule 12).
-    Undeleted,
-    /// A purge was undone, or a turn began in a purged session (rule 12).
-    CameBack,
+    FalselyApplied,
+    /// A cancel was confirmed for a turn that is not decided.
+    UnfoundedCancel,
+    /// A deletion was undone by a write from before it (rule 12).
+    DeletionUndone,
+    /// A purge was undone, or a turn started in a purged session (rule 12).
+    PurgeUndone,
 }
 
 impl Write {
-    /// The head that tells whether the write was applied; of a write on the session alone that one tells.
+    /// Returns the head that proves whether the write was applied. `None` for a write of the session alone, which the
+    /// session itself proves.
     pub(crate) fn witness(&self) -> Option<&TurnChange> {
         match self {
             Self::Turn { change, .. } => Some(change),
@@ -277,14 +278,14 @@ impl Write {
         }
     }
 
-    /// The turn whose head tells.
+    /// Returns the turn of that head.
     pub(crate) fn turn(&self) -> Option<u8> {
-        self.witness().map(|change| crate::cast::number(&change.after.key.turn))
+        self.witness().map(|change| crate::fixtures::number(&change.after.key.turn))
     }
 }
 
 impl Hash for Write {
-    /// The heads and the session it leaves and their conditions: all that its meaning depends on.
+    /// Hashes the resulting heads and session and their conditions, on which the write's meaning depends.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let turn = |change: &TurnChange, state: &mut H| {
             change.after.hash(state);
@@ -324,32 +325,32 @@ impl From<EndReason> for End {
 }
 
 impl State {
-    /// The head of a turn.
+    /// Returns the head of a turn.
     pub(crate) fn turn(&self, turn: u8) -> Option<&Arc<Turn>> {
         self.turns[usize::from(turn)].as_ref()
     }
 
-    /// Whether nothing runs.
+    /// True if all processes are idle and no write is in flight.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.on_its_way.is_none() && self.processes.iter().all(|process| process.at == At::Rest)
+        self.in_flight.is_none() && self.processes.iter().all(|process| process.state == ProcessState::Idle)
     }
 
-    /// Whether the session is being purged, or was.
+    /// True from the start of the session's purge on.
     pub(crate) fn is_purged(&self) -> bool {
         self.purge.is_some()
     }
 
-    /// Whether its purge is done.
+    /// True if its purge is done.
     pub(crate) fn is_purge_done(&self) -> bool {
         self.purge.as_ref().is_some_and(|purge| purge.stage == Stage::Done)
     }
 
-    /// Whether nothing is left of the session but itself, in no store and no queue.
+    /// True if stores and queue hold nothing of the session but itself.
     pub(crate) fn is_empty(&self) -> bool {
         self.is_empty_but_for_messages() && self.queue.iter().all(|messages| *messages == 0)
     }
 
-    /// The same, where messages may still be on their way.
+    /// True if the stores hold nothing of the session but itself, while messages may be in the queue.
     pub(crate) fn is_empty_but_for_messages(&self) -> bool {
         self.turns.iter().all(Option::is_none)
             && self.details.iter().all(Option::is_none)
@@ -358,30 +359,30 @@ impl State {
             && self.results.is_empty()
     }
 
-    /// Whether an attempt id is known to anybody.
+    /// True if the state mentions this attempt id anywhere.
     pub(crate) fn mentions(&self, attempt: &AttemptId) -> bool {
         let heads = self.turns.iter().flatten().any(|turn| in_turn(turn, attempt));
         let objects = self.objects.iter().any(|object| object.writer == *attempt);
         let results = self.results.iter().any(|results| results.attempt == *attempt);
-        let on_its_way = self.on_its_way.as_ref().is_some_and(|write| in_write(write, attempt));
+        let in_flight = self.in_flight.as_ref().is_some_and(|write| in_write(write, attempt));
         heads
             || objects
             || results
-            || on_its_way
-            || self.processes.iter().any(|process| in_place(&process.at, attempt))
+            || in_flight
+            || self.processes.iter().any(|process| in_process_state(&process.state, attempt))
     }
 
-    /// Notes something that no step may do.
-    pub(crate) fn breaks(&mut self, broken: Broken) {
-        insert(&mut self.broken, broken);
+    /// Records a violation.
+    pub(crate) fn record_violation(&mut self, violations: Violation) {
+        insert(&mut self.violations, violations);
     }
 }
 
 fn in_turn(turn: &Turn, attempt: &AttemptId) -> bool {
     let state = match &turn.state {
-        Standing::Running { stage, .. } => stage.attempts.contains(attempt),
-        Standing::AwaitingTools { .. } => false,
-        Standing::Settled(settlement) | Standing::Finalized(settlement) => {
+        TurnState::Running { stage, .. } => stage.attempts.contains(attempt),
+        TurnState::AwaitingTools { .. } => false,
+        TurnState::Settled(settlement) | TurnState::Finalized(settlement) => {
             settlement.verdict.writer() == Some(attempt)
         }
     };
@@ -403,25 +404,37 @@ fn in_write(write: &Write, attempt: &AttemptId) -> bool {
     }
 }
 
-fn in_place(place: &At, attempt: &AttemptId) -> bool {
+fn in_process_state(place: &ProcessState, attempt: &AttemptId) -> bool {
     match place {
-        At::Rest | At::Waiting { .. } | At::Finalizing { .. } | At::Keeping { .. } => false,
-        At::Looking { turn, .. } => turn.iter().flatten().any(|turn| in_turn(turn, attempt)),
-        At::Publishing { turn, write, .. } => in_turn(turn, attempt) || in_write(write, attempt),
-        At::Sending { write, then } | At::ReadingBack { write, then, .. } => {
-            let then = match then {
-                Then::Renewed { work } => in_place(work, attempt),
-                Then::Fenced { looked, .. } => looked.iter().flatten().any(|found| found == attempt),
+        ProcessState::Idle
+        | ProcessState::Waiting { .. }
+        | ProcessState::Finalizing { .. }
+        | ProcessState::ReadingOpenTurn { .. } => false,
+        ProcessState::ReadingSnapshot { turn, .. } => {
+            turn.iter().flatten().any(|turn| in_turn(turn, attempt))
+        }
+        ProcessState::Publishing { turn, write, .. } => in_turn(turn, attempt) || in_write(write, attempt),
+        ProcessState::Sending { write, continuation }
+        | ProcessState::ReadingBack { write, continuation, .. } => {
+            let continuation = match continuation {
+                Continuation::Renew { work } => in_process_state(work, attempt),
+                Continuation::Fence { prefetched, .. } => {
+                    prefetched.iter().flatten().any(|found| found == attempt)
+                }
                 _ => false,
             };
-            then || in_write(write, attempt)
+            continuation || in_write(write, attempt)
         }
-        At::Fenced { turn, .. } | At::Thinking { turn } | At::Storing { turn, .. } => in_turn(turn, attempt),
-        At::StoringResults { results, write } => results.attempt == *attempt || in_write(write, attempt),
+        ProcessState::Fenced { turn, .. }
+        | ProcessState::CallingModel { turn }
+        | ProcessState::Storing { turn, .. } => in_turn(turn, attempt),
+        ProcessState::StoringResults { results, write } => {
+            results.attempt == *attempt || in_write(write, attempt)
+        }
     }
 }
 
-/// Adds to a sorted list without repeats.
+/// Adds an item to a sorted list without duplicates.
 pub(crate) fn insert<T: Ord>(list: &mut Vec<T>, item: T) {
     if let Err(place) = list.binary_search(&item) {
         list.insert(place, item);

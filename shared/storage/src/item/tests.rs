@@ -61,7 +61,7 @@ fn turn(state: State) -> Turn {
             resumed_by: attempt("b"),
         }),
         ended_by: Some(UserId::new("auth0|bob").unwrap()),
-        last_step: Some(StepRef { by: attempt("b"), step: 4 }),
+        last_step: Some(StepRef { attempt: attempt("b"), step: 4 }),
         checkpoint: Some(protocol::stream_position::StreamPosition {
             segment: protocol::stream_position::Segment::first(1, 0),
             offset: 7,
@@ -206,7 +206,7 @@ fn newer_version_is_rejected_and_unknown_attributes_ignored() {
     item.insert("V".to_owned(), AttributeValue::N("2".to_owned()));
     let refused = decode::<TurnItem>(item).unwrap_err();
     assert!(matches!(refused, Unreadable::Newer(newer) if newer.found == 2));
-    assert!(causes(&refused).to_string().ends_with("it has version 2, this code reads up to 1"));
+    assert!(causes(&refused).to_string().ends_with("unsupported version 2: this code reads versions up to 1"));
 }
 
 #[test]

@@ -172,7 +172,7 @@ impl From<&Turn> for TurnItem {
             takeovers: Some(turn.takeovers).filter(|takeovers| *takeovers > 0),
             suspended_by: turn.suspended_by.clone(),
             accepted_results: turn.accepted_results.clone().map(AcceptedResultsAttribute::from),
-            last_step: turn.last_step.clone().map(|StepRef { by, step }| StepAttribute { by, step }),
+            last_step: turn.last_step.clone().map(|StepRef { attempt: by, step }| StepAttribute { by, step }),
             checkpoint: turn.checkpoint.map(StreamPosition::event_id),
             ended_by: turn.ended_by.clone(),
         };
@@ -269,7 +269,7 @@ impl TurnItem {
             suspended_by: self.suspended_by,
             accepted_results: self.accepted_results.map(AcceptedResults::from),
             ended_by: self.ended_by,
-            last_step: self.last_step.map(|StepAttribute { by, step }| StepRef { by, step }),
+            last_step: self.last_step.map(|StepAttribute { by, step }| StepRef { attempt: by, step }),
             checkpoint: self.checkpoint.map(StreamPosition::from),
         })
     }

@@ -109,7 +109,7 @@ impl RunRecord<'_> {
                 Some(RecoveryPoint { state, ..step }.outcome_summary())
             }
             EvidenceSource::Step(recorded) => {
-                let step = self.object(&turn.key, Kind::Step(recorded.by.clone(), recorded.step))?;
+                let step = self.object(&turn.key, Kind::Step(recorded.attempt.clone(), recorded.step))?;
                 serde_json::from_slice(step).ok().map(|step: RecoveryPoint| step.outcome_summary())
             }
         }

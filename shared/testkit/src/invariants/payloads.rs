@@ -58,7 +58,7 @@ fn named_by(turn: &Turn) -> Vec<Kind> {
     kinds.extend(turn.accepted_results.iter().flat_map(|accepted| {
         [Kind::Outcome(accepted.suspended_by.clone()), Kind::ToolResults(accepted.resumed_by.clone())]
     }));
-    kinds.extend(turn.last_step.iter().map(|step| Kind::Step(step.by.clone(), step.step)));
+    kinds.extend(turn.last_step.iter().map(|step| Kind::Step(step.attempt.clone(), step.step)));
     match &turn.state {
         State::Running { .. } => {}
         State::AwaitingTools { .. } => kinds.push(Kind::Outcome(turn.attempt.clone())),

@@ -45,9 +45,9 @@ pub(super) async fn audit_write(
 }
 
 /// Logs a read by an operator or by a caller without a role. Reads by the session's own participants aren't logged.
-pub(super) fn audit_read(caller: &Caller, part: SessionRole) {
-    if caller.operator || part == SessionRole::None {
-        audit("read", caller, Some(part));
+pub(super) fn audit_read(caller: &Caller, role: SessionRole) {
+    if caller.operator || role == SessionRole::None {
+        audit("read", caller, Some(role));
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn audit_session(action: &'static str, caller: &Caller, session: &Ses
     tracing::info!(action, operator = caller.operator, session = session.as_str(), "audit");
 }
 
-fn audit(action: &'static str, caller: &Caller, part: Option<SessionRole>) {
-    let participant = part.map(|part| part != SessionRole::None);
+fn audit(action: &'static str, caller: &Caller, role: Option<SessionRole>) {
+    let participant = role.map(|role| role != SessionRole::None);
     tracing::info!(action, operator = caller.operator, participant, "audit");
 }

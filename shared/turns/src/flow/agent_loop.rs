@@ -50,7 +50,7 @@ pub(super) struct AttemptStart<'a> {
     /// The user's request, if the attempt starts with it.
     pub(super) request: Option<&'a UserTurn>,
     /// The resolved settings, and the progress of earlier attempts.
-    pub(super) step: RecoveryPoint,
+    pub(super) recovery_point: RecoveryPoint,
 }
 
 /// The reason why an attempt ended without an outcome of its own.
@@ -79,54 +79,54 @@ impl<D: AgentDeps> Executor<D> {
     pub(super) async fn run_agent_loop(
         &self,
         owned: &OwnedTurn,
-        work: AttemptStart<'_>,
+        start: AttemptStart<'_>,
         stream: &Writer,
     ) -> Result<Answer, Interruption> {
-        let (turn, RecoveryPoint { mut spec, mut state }) = (&owned.turn, work.step);
+        let (turn, RecoveryPoint { mut spec, mut state }) = (&owned.turn, start.recovery_point);
         let (config, host) = (self.deps.config(), self.deps.host());
-        let mut conversation = self.new_conversation(turn, &spec, &state, work.request.cloned());
-        let (began, mut raw) = (state.recovery_points(), Vec::new());
+        let mut conversation = self.new_conversation(turn, &spec, &state, start.request.cloned());
+        let (already_recorded, mut raw) = (state.recovery_points(), Vec::new());
         let mut long = long_values(turn, &state);
         loop {
             let round = state.rounds.saturating_add(1);
             if conversation.missing_data(&spec, &state).history.is_some() {
                 stream.status(turn, round, Phase::RebuildingHistory);
             }
-            let (composed, of_summary) =
+            let (composed, compaction_raw) =
                 self.compose_with_compaction(owned, &spec, &mut state, &mut conversation).await?;
             let ComposedRequest { request, chain_solution, compaction: _ } = composed;
-            raw.extend(of_summary);
+            raw.extend(compaction_raw);
             // Don't pay for a model call if the turn has a new owner or is settled.
             watch::ensure_owned(&self.deps, owned).await?;
             stream.status(turn, round, Phase::Thinking);
-            let (asked, asked_at) = (host.monotonic(), host.now());
-            let (mut first_text, mut wrote) = (None, String::new());
-            let mut deltas = |piece: &str| {
-                first_text.get_or_insert_with(|| host.monotonic().saturating_sub(asked));
-                if wrote.len() < MAX_PARTIAL_BYTES {
-                    wrote.push_str(piece);
+            let (started, requested_at) = (host.monotonic(), host.now());
+            let (mut first_text, mut written) = (None, String::new());
+            let mut on_text = |delta: &str| {
+                first_text.get_or_insert_with(|| host.monotonic().saturating_sub(started));
+                if written.len() < MAX_PARTIAL_BYTES {
+                    written.push_str(delta);
                 }
-                stream.push_text(&turn.key, piece);
+                stream.push_text(&turn.key, delta);
             };
-            let mut pauses = |pause: Option<Duration>| match pause {
+            let mut on_pause = |pause: Option<Duration>| match pause {
                 Some(pause) => stream.retrying(turn, round, pause),
                 None => stream.status(turn, round, Phase::Thinking),
             };
-            let mut observer = Observer::new(&mut deltas)
-                .with_pauses(&mut pauses)
+            let mut observer = Observer::new(&mut on_text)
+                .with_pauses(&mut on_pause)
                 .with_raw_payloads(spec.store_raw_payloads);
             let reply = self.deps.model().reply(&request, self.time_left(owned), &mut observer);
-            let recorded = self.record_step(owned, &spec, &state, began);
-            let timed = async { (reply.await, host.monotonic().saturating_sub(asked)) };
+            let recording = self.record_step(owned, &spec, &state, already_recorded);
+            let reply_timed = async { (reply.await, host.monotonic().saturating_sub(started)) };
             raw.append(&mut long);
-            let (reply, took) = join3(timed, recorded, self.store_best_effort(&raw)).await.0;
+            let (reply, elapsed) = join3(reply_timed, recording, self.store_best_effort(&raw)).await.0;
             state.model_calls += 1;
             state.add_usage(observer.usage);
             let model_call = ModelCallInfo {
                 attempt_id: turn.attempt.clone(),
                 attempt_number: turn.takeovers.saturating_add(1),
-                requested_at: asked_at,
-                duration_ms: millis(took),
+                requested_at,
+                duration_ms: millis(elapsed),
                 usage: observer.usage,
                 number: state.model_calls,
                 has_raw_payloads: spec.store_raw_payloads,
@@ -136,7 +136,7 @@ impl<D: AgentDeps> Executor<D> {
             let (has_output, failed_id) = (observer.has_output, observer.failed_response_id);
             raw =
                 observer.raw.map_or_else(Vec::new, |raw| answer::raw_payloads(turn, state.model_calls, raw));
-            state.add_model_time(took, first_text);
+            state.add_model_time(elapsed, first_text);
             let reply = match reply {
                 Ok(reply) if conversation.lost_context(&spec, &request, &reply) => Err(Error::ChainLost),
                 other => other,
@@ -153,7 +153,7 @@ impl<D: AgentDeps> Executor<D> {
                     tracing::warn!(%error, "the model call failed");
                     state.response_id = failed_id.or(state.response_id);
                     state.final_model_call = Some(model_call);
-                    let partial = guard_text(turn, &wrote).await;
+                    let partial = guard_text(turn, &written).await;
                     let failed = answer::failed(answer::client_error(&error), state, &spec, host.now());
                     return Ok(failed.with_partial_answer(&turn.key, partial).with_optional_files(raw));
                 }
@@ -221,9 +221,9 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Records the turn's progress, if it is further than at the start of the attempt. This runs concurrently with
     /// the model call and adds no latency. If it fails, a takeover repeats the step.
-    async fn record_step(&self, owned: &OwnedTurn, spec: &TurnSpec, state: &AttemptState, began: u32) {
+    async fn record_step(&self, owned: &OwnedTurn, spec: &TurnSpec, state: &AttemptState, already_recorded: u32) {
         let (turn, number) = (&owned.turn, state.recovery_points());
-        if number == began {
+        if number == already_recorded {
             return;
         }
         let recovery_point = RecoveryPoint { spec: spec.clone(), state: state.clone() };
@@ -231,7 +231,7 @@ impl<D: AgentDeps> Executor<D> {
         let body = Bytes::from(serde_json::to_vec(&recovery_point).unwrap_or_default());
         let payload = Payload { turn: turn.key.clone(), kind };
         match self.deps.payloads().put(&payload, body).await {
-            Ok(()) => owned.set_recorded(Some(StepRef { by: turn.attempt.clone(), step: number })),
+            Ok(()) => owned.set_recorded(Some(StepRef { attempt: turn.attempt.clone(), step: number })),
             Err(error) => tracing::warn!(error = %causes(&error), "a step could not be recorded"),
         }
     }
@@ -250,32 +250,32 @@ impl<D: AgentDeps> Executor<D> {
         let (turn, config, host) = (&owned.turn, self.deps.config(), self.deps.host());
         let limits = Limits::default().capped_at(self.time_left(owned));
         let calls: Vec<FunctionCall> = state.calls.iter().map(ToolCallRecord::to_call).collect();
-        let by = tool::route_calls(&spec.tools, &calls, &limits);
-        let is_ours = |(call, by)| (by == &ExecutedBy::Server).then_some(call);
-        let ours: Vec<FunctionCall> = calls.iter().zip(&by).filter_map(is_ours).cloned().collect();
+        let routes = tool::route_calls(&spec.tools, &calls, &limits);
+        let is_server = |(call, routes)| (routes == &ExecutedBy::Server).then_some(call);
+        let server_calls: Vec<FunctionCall> = calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
         let facts = config.facts(state.mode(turn));
-        ours.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds, call));
-        let running = tool::run_calls(&config.tools, &spec.tools, &ours, &facts, &limits, host);
-        let seen = async {
-            match ours.is_empty() {
+        server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds, call));
+        let running = tool::run_calls(&config.tools, &spec.tools, &server_calls, &facts, &limits, host);
+        let ownership = async {
+            match server_calls.is_empty() {
                 true => Ok(()),
                 false => watch::check_briefly(&self.deps, owned).await,
             }
         };
-        let (executed, seen) = join(running, seen).await;
-        seen?;
+        let (executed, ownership) = join(running, ownership).await;
+        ownership?;
         let before = state.mode_changes();
-        let (mut performed, mut searches) = (Vec::new(), 0);
+        let (mut finished, mut searches) = (Vec::new(), 0);
         for executed in executed {
             searches += usize::from(executed.has_search());
             if executed.has_search() && searches > tool::MAX_SEARCHES {
-                performed.push(executed.into_failed(&tool::search_limit_message()));
+                finished.push(executed.into_failed(&tool::search_limit_message()));
                 continue;
             }
             if !executed.effects.is_empty() {
                 watch::ensure_owned(&self.deps, owned).await?;
             }
-            performed.push(self.apply_effects(owned, spec, executed, &mut state).await);
+            finished.push(self.apply_effects(owned, spec, executed, &mut state).await);
         }
         if state.mode_changes() > before
             && let Some(last) = state.staged_mode.clone()
@@ -287,17 +287,17 @@ impl<D: AgentDeps> Executor<D> {
             }
             state.warnings.extend(tool::branch_suggestion(&last));
         }
-        state.tool_results.extend(performed.iter().map(ExecutedCall::result));
-        let took = performed.iter().map(|executed| executed.execution_ms);
-        state.server_tool_ms = took.fold(state.server_tool_ms, u64::saturating_add);
-        for (call, by) in state.calls.iter_mut().zip(&by) {
-            call.ran_by = Some(match by {
+        state.tool_results.extend(finished.iter().map(ExecutedCall::result));
+        let durations = finished.iter().map(|executed| executed.execution_ms);
+        state.server_tool_ms = durations.fold(state.server_tool_ms, u64::saturating_add);
+        for (call, routes) in state.calls.iter_mut().zip(&routes) {
+            call.ran_by = Some(match routes {
                 ExecutedBy::Server => RanBy::Server,
                 ExecutedBy::Client => RanBy::Client,
             });
         }
-        let places = state.calls.iter_mut().zip(by).filter(|(_, by)| *by == ExecutedBy::Server);
-        for ((call, _), executed) in places.zip(performed) {
+        let server_records = state.calls.iter_mut().zip(routes).filter(|(_, routes)| *routes == ExecutedBy::Server);
+        for ((call, _), executed) in server_records.zip(finished) {
             (call.outcome, call.execution_ms) = (Some(executed.outcome), Some(executed.execution_ms));
         }
         Ok(state)
@@ -314,12 +314,12 @@ impl<D: AgentDeps> Executor<D> {
         let turn = &owned.turn;
         for effect in std::mem::take(&mut executed.effects) {
             match effect {
-                Effect::SearchSources(words) => {
-                    let left = self.time_left(owned);
-                    match Box::pin(self.search_for_model(turn, spec.sources.as_ref(), &words, left)).await {
-                        Ok(found) => {
-                            state.add_chunks(found.refs);
-                            executed = executed.with_result(&found.result);
+                Effect::SearchSources(query) => {
+                    let time_left = self.time_left(owned);
+                    match Box::pin(self.search_for_model(turn, spec.sources.as_ref(), &query, time_left)).await {
+                        Ok(result) => {
+                            state.add_chunks(result.refs);
+                            executed = executed.with_result(&result.result);
                         }
                         Err(RetrievalSkipped) => {
                             state.warn(SEARCH_SKIPPED);

@@ -30,7 +30,7 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<Response, Refusal> {
         tracing::Span::current().record("attempt", owned.turn.attempt.as_str());
         stream.begin(&owned.turn);
-        let done = {
+        let result = {
             let work = pin!(async {
                 let answer = {
                     // Ownership is watched until the work has an outcome. From then on, the conditional write
@@ -60,7 +60,7 @@ impl<D: AgentDeps> Executor<D> {
                 Either::Left(_) => Err(Interruption::OwnershipLost),
             }
         };
-        match done {
+        match result {
             Ok(answer) => answer,
             // Nothing was decided: the turn stays as it is, and the same request continues it.
             Err(Interruption::Unavailable(error)) => Err(error.into()),

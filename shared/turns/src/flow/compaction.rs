@@ -41,13 +41,13 @@ impl<D: AgentDeps> Executor<D> {
         conversation: &mut Conversation,
     ) -> Result<(ComposedRequest, Vec<File>), Interruption> {
         let composed = self.compose(&owned.turn, spec, state, conversation).await?;
-        let Some(due) = composed.compaction else { return Ok((composed, Vec::new())) };
+        let Some(range) = composed.compaction else { return Ok((composed, Vec::new())) };
         // Boxed: few requests leave anything out. The part to compact ends before the first turn that the request
         // includes.
-        let told = conversation.history.iter().flat_map(|history| &history.exchanges);
-        let first = told.into_iter().find(|exchange| exchange.depth >= due.until);
-        let from = first.map_or_else(|| owned.turn.resolved_parent(), |exchange| exchange.parent.clone());
-        let raw = Box::pin(self.compact(owned, spec, (due, from), state)).await?;
+        let included = conversation.history.iter().flat_map(|history| &history.exchanges);
+        let first_included = included.into_iter().find(|exchange| exchange.depth >= range.until);
+        let from = first_included.map_or_else(|| owned.turn.resolved_parent(), |exchange| exchange.parent.clone());
+        let raw = Box::pin(self.compact(owned, spec, (range, from), state)).await?;
         Ok((self.compose(&owned.turn, spec, state, conversation).await?, raw))
     }
 
@@ -55,10 +55,10 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         owned: &OwnedTurn,
         spec: &TurnSpec,
-        (due, from): (CompactionRange, Option<ResolvedParent>),
+        (range, from): (CompactionRange, Option<ResolvedParent>),
         state: &mut AttemptState,
     ) -> Result<Vec<File>, OwnershipLost> {
-        let (turn, CompactionRange { first, until, token_budget }) = (&owned.turn, due);
+        let (turn, CompactionRange { first, until, token_budget }) = (&owned.turn, range);
         let left_out =
             self.walk_history(&turn.key.session, from, AncestryWalk::back_to(first, token_budget)).await;
         if left_out.exchanges.is_empty() {
@@ -69,18 +69,18 @@ impl<D: AgentDeps> Executor<D> {
             }
             return Ok(Vec::new());
         }
-        let before = state.history_window.as_ref().and_then(|window| window.summary.as_ref());
-        let request = compaction::request(turn, spec, before, &left_out.exchanges, token_budget);
+        let previous = state.history_window.as_ref().and_then(|window| window.summary.as_ref());
+        let request = compaction::request(turn, spec, previous, &left_out.exchanges, token_budget);
         watch::ensure_owned(&self.deps, owned).await?;
-        let patience = MAX_WAIT.min(self.time_left(owned) / 4);
-        let (host, mut unseen) = (self.deps.host(), |_: &str| {});
-        let asked = host.monotonic();
-        let mut observer = Observer::new(&mut unseen).with_raw_payloads(spec.store_raw_payloads);
-        let reply = self.deps.model().reply(&request, patience, &mut observer).await;
+        let max_wait = MAX_WAIT.min(self.time_left(owned) / 4);
+        let (host, mut on_text) = (self.deps.host(), |_: &str| {});
+        let started = host.monotonic();
+        let mut observer = Observer::new(&mut on_text).with_raw_payloads(spec.store_raw_payloads);
+        let reply = self.deps.model().reply(&request, max_wait, &mut observer).await;
         state.model_calls += 1;
         state.add_usage(observer.usage);
-        state.add_model_time(host.monotonic().saturating_sub(asked), None);
-        let made = match reply {
+        state.add_model_time(host.monotonic().saturating_sub(started), None);
+        let summary = match reply {
             Ok(reply) => compaction::summary_from(reply),
             Err(error) => {
                 tracing::warn!(%error, "earlier turns could not be summed up");
@@ -88,7 +88,7 @@ impl<D: AgentDeps> Executor<D> {
             }
         };
         state.compaction_attempted = true;
-        state.record_compaction(until, made);
+        state.record_compaction(until, summary);
         Ok(observer.raw.map_or_else(Vec::new, |raw| answer::raw_payloads(turn, state.model_calls, raw)))
     }
 }

@@ -59,20 +59,20 @@ impl<D: AgentDeps> Executor<D> {
         walk: AncestryWalk,
         latched: Option<&SolutionContext>,
     ) -> LoadedHistory {
-        let mut earlier = self.walk_history(&turn.key.session, turn.resolved_parent(), walk).await;
+        let mut history = self.walk_history(&turn.key.session, turn.resolved_parent(), walk).await;
         // The turn that brought the solution context of the system message may lie before those turns.
-        let began_with = earlier.window.as_ref().and_then(|window| window.solution.clone());
-        let is_at_hand = |named: &SolutionContext| {
-            earlier.solution_texts.contains_key(&named.text)
+        let needed = history.window.as_ref().and_then(|window| window.solution.clone());
+        let is_loaded = |named: &SolutionContext| {
+            history.solution_texts.contains_key(&named.text)
                 || latched.is_some_and(|latched| latched.text == named.text)
         };
-        if let Some(named) = began_with.filter(|named| !is_at_hand(named)) {
+        if let Some(named) = needed.filter(|named| !is_loaded(named)) {
             let hash = named.text;
             let read = self.load_solution(turn, named).await;
             let text = ok_or_warn(read, "a solution context can't be read");
-            earlier.solution_texts.extend(text.map(|text| (hash, text)));
+            history.solution_texts.extend(text.map(|text| (hash, text)));
         }
-        earlier
+        history
     }
 
     /// Walks the ancestry from this turn back, and collects the completed turns.
@@ -131,8 +131,8 @@ impl<D: AgentDeps> Executor<D> {
         else {
             return Ok(None);
         };
-        let written = outcomes::load(self.deps.payloads(), &turn.key, writer);
-        let asked = async {
+        let outcome_read = outcomes::load(self.deps.payloads(), &turn.key, writer);
+        let inputs = async {
             let request = self.load_request(turn).await?;
             let detail = match request.input_artifacts.is_empty() {
                 true => None,
@@ -140,7 +140,7 @@ impl<D: AgentDeps> Executor<D> {
             };
             Ok((request, detail.map(|detail| detail.active_file_refs).unwrap_or_default()))
         };
-        let ((request, files), outcome) = try_join(asked, written).await?;
+        let ((request, files), outcome) = try_join(inputs, outcome_read).await?;
         Ok(Exchange::new(turn, &request, &files, &outcome))
     }
 
@@ -154,7 +154,7 @@ impl<D: AgentDeps> Executor<D> {
         };
         let payload = Payload { turn: session.turn(named.turn), kind };
         let text = self.read_request(&payload).await?.solution_context_text;
-        text.ok_or_else(|| Unavailable { what: "the solution context", source: "it is not there".into() })
+        text.ok_or_else(|| Unavailable { what: "the solution context", source: "it is missing".into() })
     }
 
     /// Loads the request that started a turn, as stored.
@@ -166,7 +166,7 @@ impl<D: AgentDeps> Executor<D> {
     async fn read_request(&self, payload: &Payload) -> Result<UserTurn, Unavailable> {
         let missing = |source| Unavailable { what: "a stored request", source };
         let stored =
-            self.deps.payloads().get(payload).await?.ok_or_else(|| missing("it is not there".into()))?;
+            self.deps.payloads().get(payload).await?.ok_or_else(|| missing("it is missing".into()))?;
         UserTurn::from_canonical(&stored).map_err(|_| missing("it can't be read".into()))
     }
 }

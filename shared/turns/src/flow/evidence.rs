@@ -23,7 +23,7 @@ pub(super) struct Evidence {
     /// The source that shows its work.
     pub(super) source: Option<WorkRecord>,
     /// The partial answer, if the turn was ended from outside.
-    pub(super) partial: Option<String>,
+    pub(super) partial_answer: Option<String>,
 }
 
 /// The object that shows a turn's progress, as its head names it.
@@ -36,13 +36,13 @@ pub(super) enum WorkRecord {
 
 impl Evidence {
     /// Returns the summary that a finalization needs.
-    pub(super) fn findings(&self) -> OutcomeSummary {
+    pub(super) fn outcome_summary(&self) -> OutcomeSummary {
         let found = match &self.source {
             Some(WorkRecord::Outcome(outcome)) => outcome.outcome_summary(),
             Some(WorkRecord::RecoveryPoint(step)) => step.outcome_summary(),
             None => OutcomeSummary::default(),
         };
-        match self.partial.as_deref().map(excerpt_of) {
+        match self.partial_answer.as_deref().map(excerpt_of) {
             Some(partial) => {
                 OutcomeSummary { report: Report { partial_answer: Some(partial), ..found.report }, ..found }
             }
@@ -66,17 +66,17 @@ pub(super) async fn load(
     payloads: &impl PayloadReads,
     turn: &Turn,
 ) -> Result<Option<Evidence>, Unavailable> {
-    let (by, partial) =
+    let (source, partial) =
         try_join(load_source(payloads, turn), partial_answer::load_text(store, payloads, turn)).await?;
     // Text that accompanies tool calls is part of the recorded step.
-    let is_told = |text: &String| matches!(&by, Some(WorkRecord::RecoveryPoint(step)) if step.state.has_reply_starting_with(text));
-    let partial = partial.filter(|text| !is_told(text));
-    Ok((by.is_some() || partial.is_some()).then_some(Evidence { source: by, partial }))
+    let is_included = |text: &String| matches!(&source, Some(WorkRecord::RecoveryPoint(step)) if step.state.has_reply_starting_with(text));
+    let partial = partial.filter(|text| !is_included(text));
+    Ok((source.is_some() || partial.is_some()).then_some(Evidence { source, partial_answer: partial }))
 }
 
 async fn load_source(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<WorkRecord>, Unavailable> {
-    let Some(by) = turn.evidence_source() else { return Ok(None) };
-    Ok(match by {
+    let Some(source) = turn.evidence_source() else { return Ok(None) };
+    Ok(match source {
         EvidenceSource::Outcome(writer) => {
             let outcome = outcomes::load(payloads, &turn.key, writer).await?;
             Some(WorkRecord::Outcome(Box::new(outcome)))
@@ -85,7 +85,7 @@ async fn load_source(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option
             .await?
             .map(|step| WorkRecord::RecoveryPoint(Box::new(step))),
         EvidenceSource::Step(recorded) => {
-            let step = recorded_step(payloads, turn, &recorded.by, recorded.step).await?;
+            let step = recorded_step(payloads, turn, &recorded.attempt, recorded.step).await?;
             step.map(|step| WorkRecord::RecoveryPoint(Box::new(step)))
         }
     })
@@ -106,9 +106,9 @@ pub(super) async fn partial_work(
     payloads: &impl PayloadReads,
     turn: &Turn,
 ) -> PartialWork {
-    let (recorded, shown) =
+    let (last_step, checkpoint) =
         join(last_recorded(payloads, turn), partial_answer::end_of_text(store, turn)).await;
-    PartialWork { last_step: recorded, checkpoint: shown }
+    PartialWork { last_step, checkpoint }
 }
 
 async fn last_recorded(payloads: &impl PayloadReads, turn: &Turn) -> Option<StepRef> {
@@ -129,13 +129,13 @@ pub(super) async fn latest_step(
     turn: &Turn,
 ) -> Result<Option<LatestStep>, Unavailable> {
     let State::Running { stage, .. } = &turn.state else { return Ok(None) };
-    let begun = match &turn.accepted_results {
+    let resumed = match &turn.accepted_results {
         Some(accepted) => step_with_results(payloads, turn, accepted).await?,
         None => None,
     };
-    let began = begun.as_ref().map_or(0, |step| step.state.recovery_points());
-    let found = furthest_recorded(payloads, turn, stage, began).await?;
-    Ok(found.or(begun.map(|step| LatestStep { recorded: None, step })))
+    let already_done = resumed.as_ref().map_or(0, |step| step.state.recovery_points());
+    let recorded = furthest_recorded(payloads, turn, stage, already_done).await?;
+    Ok(recorded.or(resumed.map(|step| LatestStep { recorded: None, step })))
 }
 
 /// Finds the furthest step of the newest attempt that recorded any.
@@ -143,23 +143,23 @@ async fn furthest_recorded(
     payloads: &impl PayloadReads,
     turn: &Turn,
     stage: &Stage,
-    began: u32,
+    already_done: u32,
 ) -> Result<Option<LatestStep>, Unavailable> {
     for writer in stage.attempts.iter().rev() {
         let mut last = None;
-        let mut from = began + 1;
+        let mut from = already_done + 1;
         loop {
             let steps =
                 (from..from + STEPS_BATCH).map(|number| recorded_step(payloads, turn, writer, number));
-            let found = try_join_all(steps).await?.into_iter().flatten().last();
-            if found.is_none() {
+            let newest = try_join_all(steps).await?.into_iter().flatten().last();
+            if newest.is_none() {
                 break;
             }
-            last = found;
+            last = newest;
             from += STEPS_BATCH;
         }
         if let Some(step) = last {
-            let recorded = StepRef { by: writer.clone(), step: step.state.recovery_points() };
+            let recorded = StepRef { attempt: writer.clone(), step: step.state.recovery_points() };
             return Ok(Some(LatestStep { recorded: Some(recorded), step }));
         }
     }
@@ -213,7 +213,7 @@ async fn tool_results(
 ) -> Result<Vec<ToolResult>, Unavailable> {
     let payload = Payload { turn: turn.key.clone(), kind: Kind::ToolResults(resumed_by.clone()) };
     let missing = |source| Unavailable { what: "the tool results", source };
-    let stored = payloads.get(&payload).await?.ok_or_else(|| missing("they are not there".into()))?;
+    let stored = payloads.get(&payload).await?.ok_or_else(|| missing("they are missing".into()))?;
     let results =
         ToolContinuation::from_canonical(&stored).map_err(|_| missing("they can't be read".into()))?;
     Ok(results.tool_results.into_vec())

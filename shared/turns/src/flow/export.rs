@@ -53,7 +53,7 @@ pub enum PayloadMode {
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The client disconnected.
-    #[error("nobody reads it any more")]
+    #[error("the client disconnected")]
     Disconnected,
     /// A read failed or was refused.
     #[error(transparent)]
@@ -247,10 +247,10 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         out.text(",\"Feedback\":[").await?;
         let (mut list, mut after) = (out.list(), None::<UserId>);
         loop {
-            let said = self.store.feedback(&record.turn.key, after.as_ref(), PAGE_SIZE).await?;
-            after = said.last().map(|last| last.by.id.clone());
-            for said in said {
-                list.item(&view::feedback(said)).await?;
+            let feedback = self.store.feedback(&record.turn.key, after.as_ref(), PAGE_SIZE).await?;
+            after = feedback.last().map(|last| last.by.id.clone());
+            for feedback in feedback {
+                list.item(&view::feedback(feedback)).await?;
             }
             if after.is_none() {
                 break;
@@ -266,11 +266,11 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
             for placed in page.items {
                 let raw = report.last_raw_payload.filter(|_| caller.operator);
                 let url = url_of(record, &placed.payload.kind, raw);
-                let wanted = match values {
+                let is_included = match values {
                     PayloadMode::Inline if caller.operator => record.turn.references(&placed.payload.kind),
                     PayloadMode::Inline | PayloadMode::Links => url.is_some(),
                 };
-                if wanted && let Some(payload) = self.export_payload(placed, url, values).await? {
+                if is_included && let Some(payload) = self.export_payload(placed, url, values).await? {
                     list.item(&payload).await?;
                 }
             }
@@ -326,45 +326,45 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
     pub async fn export_all(
         &self,
         caller: &Caller,
-        wanted: &SessionFilter,
+        filter: &SessionFilter,
         values: PayloadMode,
-        place: Option<&str>,
+        token: Option<&str>,
         (timer, budget): (&impl Timer, Duration),
         out: &mut ExportWriter,
     ) -> Result<ExportPage, ExportError> {
-        let ExportCursor(mut list, mut done) = match place {
-            Some(place) => serde_json::from_str(place).map_err(|_| Refusal::InvalidContinuationToken)?,
+        let ExportCursor(mut list, mut last_written) = match token {
+            Some(token) => serde_json::from_str(token).map_err(|_| Refusal::InvalidContinuationToken)?,
             None => ExportCursor::default(),
         };
         let ends = timer.monotonic().saturating_add(budget);
         let mut exported = ExportPage { sessions: 0, next_token: None };
         loop {
-            let user = wanted.user.as_ref();
-            let page = self.store.sessions(&caller.org, user, &wanted.active, PAGE_SIZE, list.clone()).await;
+            let user = filter.user.as_ref();
+            let page = self.store.sessions(&caller.org, user, &filter.active, PAGE_SIZE, list.clone()).await;
             let page = page.map_err(Refusal::from)?;
-            let done_by_now = done.take();
-            let at = page.items.iter().position(|one| Some(&one.key.session) == done_by_now.as_ref());
-            for session in page.items.iter().skip(at.map_or(0, |at| at + 1)) {
+            let resume_after = last_written.take();
+            let resume_at = page.items.iter().position(|one| Some(&one.key.session) == resume_after.as_ref());
+            for session in page.items.iter().skip(resume_at.map_or(0, |resume_at| resume_at + 1)) {
                 let id = &session.key.session;
-                let is_over = out.written >= MAX_BYTES || timer.monotonic() >= ends;
-                if is_over && exported.sessions > 0 {
-                    exported.next_token = serde_json::to_string(&ExportCursor(list, done)).ok();
+                let is_full = out.written >= MAX_BYTES || timer.monotonic() >= ends;
+                if is_full && exported.sessions > 0 {
+                    exported.next_token = serde_json::to_string(&ExportCursor(list, last_written)).ok();
                     return Ok(exported);
                 }
-                if wanted.matches(session) {
+                if filter.matches(session) {
                     match self.begin_export(caller, id.clone()).await {
                         // Purged since the list was read.
                         Err(Refusal::SessionNotFound) => {}
-                        shown => {
-                            self.export(caller, &shown?, values, out).await?;
+                        opened => {
+                            self.export(caller, &opened?, values, out).await?;
                             out.text("\n").await?;
                             exported.sessions += 1;
                         }
                     }
                 }
-                done = Some(id.clone());
+                last_written = Some(id.clone());
             }
-            (list, done) = (page.next, None);
+            (list, last_written) = (page.next, None);
             if list.is_none() {
                 return Ok(exported);
             }

@@ -103,12 +103,12 @@ impl<D: AgentDeps> Executor<D> {
 
     fn current_target(&self, spec: &TurnSpec) -> Target {
         let provider = self.provider_id(spec);
-        let keeps_none = self.capabilities.is_stateless(&provider);
+        let is_stateless = self.capabilities.is_stateless(&provider);
         Target {
             model: spec.model.clone(),
             provider,
             policy: spec.conversation_state,
-            is_stateless: keeps_none,
+            is_stateless,
         }
     }
 }

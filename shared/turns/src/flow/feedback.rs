@@ -31,7 +31,7 @@ impl<D: AgentDeps> Executor<D> {
         caller: &Caller,
         session: SessionId,
         turn: TurnId,
-        asked: FeedbackRequest,
+        request: FeedbackRequest,
     ) -> Result<TurnFeedback, Refusal> {
         let turn = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let head = self.turn_for(caller, &turn).await?;
@@ -40,11 +40,11 @@ impl<D: AgentDeps> Executor<D> {
             let retry_after = wait::estimate_wait(&head, now, self.deps.timing());
             return Err(Refusal::SessionBusy { turn: turn.turn, retry_after });
         }
-        let (by, FeedbackRequest { rating, label, note, .. }) = (caller.user.clone(), asked);
-        let said = Feedback { turn, by, rating, label, note, created: now, at: now };
+        let (by, FeedbackRequest { rating, label, note, .. }) = (caller.user.clone(), request);
+        let feedback = Feedback { turn, by, rating, label, note, created: now, at: now };
         for _ in 0..MAX_TRIES {
-            match self.deps.store().put_feedback(&said).await {
-                Ok(kept) => return kept.map(view::feedback).ok_or(Refusal::TurnNotFound),
+            match self.deps.store().put_feedback(&feedback).await {
+                Ok(stored) => return stored.map(view::feedback).ok_or(Refusal::TurnNotFound),
                 // Its session was written concurrently.
                 Err(WriteError::ConditionFailed | WriteError::Contended) => {
                     let host = self.deps.host();
@@ -70,17 +70,17 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         session: SessionId,
         turn: TurnId,
         page_size: u32,
-        place: Option<&str>,
+        token: Option<&str>,
     ) -> Result<ListResponse<TurnFeedback>, Refusal> {
-        let after = place.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
+        let after = token.map(str::parse).transpose().map_err(|_| Refusal::InvalidContinuationToken)?;
         let turn = SessionKey { org: caller.org.clone(), session }.turn(turn);
         let (session, head) = self.store.session_and_turn(&turn).await?;
         self.visible(caller, session).await?.and(head).ok_or(Refusal::TurnNotFound)?;
-        let most = usize::try_from(page_size).unwrap_or(usize::MAX);
+        let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
         // One item more than the page shows if another page follows.
-        let mut found = self.store.feedback(&turn, after.as_ref(), most.saturating_add(1)).await?;
-        let more = found.len() > most;
-        found.truncate(most);
+        let mut found = self.store.feedback(&turn, after.as_ref(), limit.saturating_add(1)).await?;
+        let more = found.len() > limit;
+        found.truncate(limit);
         let next = found.last().filter(|_| more).map(|last| last.by.id.to_string());
         Ok(ListResponse::new(found.into_iter().map(view::feedback).collect(), page_size, next))
     }

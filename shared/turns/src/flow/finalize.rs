@@ -57,16 +57,16 @@ impl<D: Deps> Finalizer<D> {
 
     /// Tries once: writes the details, then the transaction that makes the turn terminal.
     async fn try_finalize(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
-        let known = evidence::load(self.deps.store(), self.deps.payloads(), turn).await?;
-        let found = known.as_ref().map(Evidence::findings);
-        let Ok(finalized) = finalize(session, turn, found.as_ref()) else {
+        let evidence = evidence::load(self.deps.store(), self.deps.payloads(), turn).await?;
+        let summary = evidence.as_ref().map(Evidence::outcome_summary);
+        let Ok(finalized) = finalize(session, turn, summary.as_ref()) else {
             return Ok(false);
         };
-        publish_details(&self.deps, turn, known.as_ref(), &finalized.result).await?;
+        publish_details(&self.deps, turn, evidence.as_ref(), &finalized.result).await?;
         let written = write::commit(&self.deps, &finalized.clone().commit(session)).await?;
         let applied = matches!(written, WriteOutcome::Applied);
         if applied {
-            turn_event::log_terminal(&finalized, known.as_ref().and_then(Evidence::outcome));
+            turn_event::log_terminal(&finalized, evidence.as_ref().and_then(Evidence::outcome));
         }
         Ok(applied)
     }
@@ -77,12 +77,12 @@ impl<D: Deps> Finalizer<D> {
 pub(super) async fn publish_details(
     deps: &impl Deps,
     turn: &Turn,
-    known: Option<&Evidence>,
+    evidence: Option<&Evidence>,
     result: &ResultDetail,
 ) -> Result<(), Unavailable> {
     let result = deps.store().put_result_detail(result);
     let partial =
-        partial_answer::store(deps.payloads(), turn, known.and_then(|known| known.partial.as_deref()));
+        partial_answer::store(deps.payloads(), turn, evidence.and_then(|evidence| evidence.partial_answer.as_deref()));
     try_join3(result, partial, touch_participant(deps, turn)).await.map(|_| ())
 }
 

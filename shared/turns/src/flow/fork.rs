@@ -26,47 +26,47 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         caller: &Caller,
         session: SessionId,
-        asked: &request::ForkRequest,
+        request: &request::ForkRequest,
     ) -> Result<(), Refusal> {
         let store = self.deps.store();
         let source = SessionKey { org: caller.org.clone(), session };
-        let key = SessionKey { org: caller.org.clone(), session: asked.session_id.clone() };
-        let turn = source.turn(asked.turn_id.clone());
-        let (found, head, there) =
+        let key = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
+        let turn = source.turn(request.turn_id.clone());
+        let (original, source_turn, existing) =
             try_join3(store.session(&source), store.turn(&turn), store.session(&key)).await?;
-        let found = found.ok_or(Refusal::SessionNotFound)?;
-        if !access::can_see(store, caller, &found).await? {
+        let original = original.ok_or(Refusal::SessionNotFound)?;
+        if !access::can_see(store, caller, &original).await? {
             return Err(Refusal::SessionNotFound);
         }
-        let head = head.ok_or(Refusal::TurnNotFound)?;
-        if let Some(there) = there {
-            return ensure_same_fork(&there, &turn, caller);
+        let source_turn = source_turn.ok_or(Refusal::TurnNotFound)?;
+        if let Some(existing) = existing {
+            return ensure_same_fork(&existing, &turn, caller);
         }
-        if found.deleted.is_some() {
+        if original.deleted.is_some() {
             return Err(Refusal::SessionDeleted);
         }
-        if !matches!(head.state, State::Settled(_) | State::Finalized(_)) {
+        if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
             return Err(Refusal::TurnNotCompleted);
         }
-        let known = evidence::load(store, self.deps.payloads(), &head).await?;
-        let found_out = known.as_ref().map(Evidence::findings).unwrap_or_default();
-        let mode = found_out.modes.last().map_or(&head.mode, |staged| &staged.mode).clone();
-        let forking = ForkRequest { key: key.clone(), by: caller.user.clone(), name: asked.name.clone() };
-        let commit = fork::fork(&found, &head, &found_out.report, mode, forking, self.deps.host().now())
+        let evidence = evidence::load(store, self.deps.payloads(), &source_turn).await?;
+        let summary = evidence.as_ref().map(Evidence::outcome_summary).unwrap_or_default();
+        let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
+        let fork_request = ForkRequest { key: key.clone(), by: caller.user.clone(), name: request.name.clone() };
+        let commit = fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
             .map_err(|_| Refusal::TurnNotCompleted)?;
-        let (made, ()) = join(store.commit(&commit), self.notify_index(&key)).await;
-        let Err(error) = made else { return Ok(()) };
+        let (written, ()) = join(store.commit(&commit), self.notify_index(&key)).await;
+        let Err(error) = written else { return Ok(()) };
         // I11: the stored session tells if this write, another one, or none was applied.
         match store.session(&key).await? {
-            Some(there) => ensure_same_fork(&there, &turn, caller),
+            Some(existing) => ensure_same_fork(&existing, &turn, caller),
             None => Err(Unavailable { what: "the table", source: error.into() }.into()),
         }
     }
 }
 
-fn ensure_same_fork(there: &Session, of: &TurnKey, caller: &Caller) -> Result<(), Refusal> {
-    let origin = there.forked_from.as_ref();
+fn ensure_same_fork(existing: &Session, source: &TurnKey, caller: &Caller) -> Result<(), Refusal> {
+    let origin = existing.forked_from.as_ref();
     let same =
-        origin.is_some_and(|origin| (&origin.session, &origin.turn) == (&of.session.session, &of.turn));
-    (same && there.owner.id == caller.user.id).then_some(()).ok_or(Refusal::SessionIdConflict)
+        origin.is_some_and(|origin| (&origin.session, &origin.turn) == (&source.session.session, &source.turn));
+    (same && existing.owner.id == caller.user.id).then_some(()).ok_or(Refusal::SessionIdConflict)
 }

@@ -72,11 +72,11 @@ impl<D: AgentDeps + Deps<Store: Archive, Payloads: PayloadArchive>> Executor<D> 
         ids: IdPolicy,
     ) -> Result<SessionImport, Refusal> {
         require_operator(caller)?;
-        let renamed = id_map(caller, &exports, ids);
+        let id_map = id_map(caller, &exports, ids);
         let mut prepared = Vec::with_capacity(exports.len());
         for (number, export) in exports.into_iter().enumerate() {
             let read =
-                ExportReader { store: self.deps.store(), payloads: self.deps.payloads(), id_map: &renamed };
+                ExportReader { store: self.deps.store(), payloads: self.deps.payloads(), id_map: &id_map };
             let one = read.prepare(caller, export);
             prepared.push(one.map_err(|Fault { at, rule }| Refusal::InvalidExport {
                 at: format!("[{number}].{at}"),
@@ -123,15 +123,15 @@ impl<D: AgentDeps + Deps<Store: Archive, Payloads: PayloadArchive>> Executor<D> 
     }
 
     /// Returns the commit that reserves the session's id; none if the session is imported already.
-    async fn reservation(&self, caller: &Caller, wanted: &Session) -> Result<Option<Commit>, Refusal> {
+    async fn reservation(&self, caller: &Caller, session: &Session) -> Result<Option<Commit>, Refusal> {
         let store = self.deps.store();
-        let (there, purge) = try_join(store.session(&wanted.key), store.purge(&wanted.key)).await?;
+        let (existing, purge) = try_join(store.session(&session.key), store.purge(&session.key)).await?;
         let now = self.deps.host().now();
-        match import::action(there.as_ref(), purge.as_ref(), wanted, &caller.user.id, now) {
+        match import::action(existing.as_ref(), purge.as_ref(), session, &caller.user.id, now) {
             Action::Reserve(commit) => Ok(Some(*commit)),
             Action::AlreadyImported => Ok(None),
-            Action::Conflict => Err(Refusal::SessionExists(wanted.key.session.clone())),
-            Action::Wait => Err(Refusal::SessionBeingPurged(wanted.key.session.clone())),
+            Action::Conflict => Err(Refusal::SessionExists(session.key.session.clone())),
+            Action::Wait => Err(Refusal::SessionBeingPurged(session.key.session.clone())),
         }
     }
 }
@@ -187,13 +187,13 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
                 part => parts.push(part),
             }
         }
-        let session = session.ok_or_else(|| fault("Stored", "has no item of the session itself"))?;
+        let session = session.ok_or_else(|| fault("Stored", "lacks the item of the session"))?;
         let heads = checked_heads(&session, &parts)?;
         let mut files = Vec::new();
         for (number, turn) in export.turns.into_iter().enumerate() {
             let at = |rest: String| format!("Turns[{number}].{rest}");
             let head = heads.get(&turn.turn.id).ok_or_else(|| {
-                fault(at("Turn".to_owned()), "is no turn that Stored has: export the session again")
+                fault(at("Turn".to_owned()), "is not a turn in Stored: export the session again")
             })?;
             for (number, payload) in turn.payloads.into_iter().enumerate() {
                 let file = self.file(head, payload, &exported_id);
@@ -201,9 +201,9 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
                     .push(file.map_err(|one| fault(at(format!("Payloads[{number}].{}", one.at)), one.rule))?);
             }
         }
-        let there: BTreeSet<&Payload> = files.iter().map(|file| &file.payload).collect();
+        let present: BTreeSet<&Payload> = files.iter().map(|file| &file.payload).collect();
         for head in heads.values() {
-            if let Some(missing) = required_payloads(head).find(|payload| !there.contains(payload)) {
+            if let Some(missing) = required_payloads(head).find(|payload| !present.contains(payload)) {
                 let rule = format!(
                     "lacks the {} of the turn {}: export the session again",
                     missing.kind.file_name(),
@@ -217,12 +217,12 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
 
     fn file(&self, head: &Turn, payload: ExportedPayload, exported: &SessionId) -> Result<File, Fault> {
         let ExportedPayload { object, size_bytes, mime_type, sha256, text, base64, url, .. } = payload;
-        let place = self.payloads.at(&head.key, &object).filter(|payload| head.references(&payload.kind));
-        let payload = place.ok_or_else(|| fault("Object", "is no object of this turn"))?;
+        let object_payload = self.payloads.at(&head.key, &object).filter(|payload| head.references(&payload.kind));
+        let payload = object_payload.ok_or_else(|| fault("Object", "is not an object of this turn"))?;
         let bytes: Bytes = match (text, base64) {
             (Some(text), None) => text.into(),
             (None, Some(base64)) => {
-                STANDARD.decode(base64).map_err(|_| fault("Base64", "is no base64"))?.into()
+                STANDARD.decode(base64).map_err(|_| fault("Base64", "is not valid Base64"))?.into()
             }
             _ if url.is_some() => {
                 return Err(fault(
@@ -230,16 +230,16 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
                     "is a link, and links can't be imported: export with payloads=inline",
                 ));
             }
-            _ => return Err(fault("Text", "must be there, or Base64 in its place, and not both")),
+            _ => return Err(fault("Text", "or Base64 must be present, and not both")),
         };
         if bytes.len() as u64 != size_bytes {
-            return Err(fault("SizeBytes", format!("does not fit: there are {} bytes", bytes.len())));
+            return Err(fault("SizeBytes", format!("does not match: the contents have {} bytes", bytes.len())));
         }
         if sha256 != Some(FileAddress::hash_bytes(&bytes)) {
-            return Err(fault("Sha256", "is not the hash of what is there"));
+            return Err(fault("Sha256", "is not the hash of the contents"));
         }
         if matches!(&payload.kind, Kind::File { address, .. } if Some(*address) != sha256) {
-            return Err(fault("Object", "is the place of a file of another hash"));
+            return Err(fault("Object", "names a file with another hash"));
         }
         let own = mime_type.filter(|_| matches!(payload.kind, Kind::File { .. }));
         let media_type = own.unwrap_or_else(|| payload.kind.media_type().to_owned());
@@ -292,7 +292,7 @@ fn checked_heads<'a>(
     session: &Session,
     parts: &'a [ArchiveItem],
 ) -> Result<BTreeMap<TurnId, &'a Turn>, Fault> {
-    let (mut heads, mut asked, mut numbers) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut heads, mut requests, mut numbers) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     for part in parts {
         match part {
             ArchiveItem::Turn(head) => {
@@ -300,7 +300,7 @@ fn checked_heads<'a>(
                 heads.insert(head.key.turn.clone(), &**head);
             }
             ArchiveItem::Request(request) => {
-                asked.insert(&request.key.turn);
+                requests.insert(&request.key.turn);
             }
             _ => {}
         }
@@ -317,8 +317,8 @@ fn checked_heads<'a>(
             let rule = format!("has the turn {turn}, which is not over: export the session again once it is");
             return Err(fault("Stored", rule));
         }
-        if !asked.contains(turn) {
-            return Err(fault("Stored", format!("has not what was asked in the turn {turn}")));
+        if !requests.contains(turn) {
+            return Err(fault("Stored", format!("lacks the request of the turn {turn}")));
         }
     }
     Ok(heads)

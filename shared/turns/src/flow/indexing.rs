@@ -77,7 +77,7 @@ impl<R: Reads + Archive, I: SessionIndexWriter> Indexer<R, I> {
     pub async fn backfill(&self, org: &OrgId) -> Result<bool, Unavailable> {
         let from = match self.index.backfill(org).await? {
             Backfill::Complete => return Ok(true),
-            Backfill::UpTo(place) => Some(place),
+            Backfill::UpTo(token) => Some(token),
             Backfill::NotStarted => None,
         };
         let page = match self.sessions_page(org, from).await {

@@ -84,37 +84,37 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     pub async fn sessions(
         &self,
         caller: &Caller,
-        wanted: &SessionFilter,
+        filter: &SessionFilter,
         page_size: u32,
-        mut place: Option<String>,
+        mut token: Option<String>,
     ) -> Result<WithWarnings<ListResponse<AgentSessionSummary>>, Refusal> {
-        let most = usize::try_from(page_size).unwrap_or(usize::MAX);
+        let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
         let mut found: Vec<Session> = Vec::new();
         for _ in 0..MAX_PAGES {
-            let lacking = most - found.len();
-            let user = wanted.user.as_ref();
-            let page = self.store.sessions(&caller.org, user, &wanted.active, lacking, place).await?;
-            let sessions = self.project_all(page.items, wanted.mode.is_some()).await?.into_iter();
-            let held = sessions.filter(|session| wanted.matches(session));
-            let looked = stream::iter(held).map(|session| async move {
-                let seen = access::can_see(&self.store, caller, &session).await?;
-                Ok::<_, Unavailable>(seen.then_some(session))
+            let remaining = limit - found.len();
+            let user = filter.user.as_ref();
+            let page = self.store.sessions(&caller.org, user, &filter.active, remaining, token).await?;
+            let sessions = self.project_all(page.items, filter.mode.is_some()).await?.into_iter();
+            let matching = sessions.filter(|session| filter.matches(session));
+            let visible = stream::iter(matching).map(|session| async move {
+                let visible = access::can_see(&self.store, caller, &session).await?;
+                Ok::<_, Unavailable>(visible.then_some(session))
             });
-            let seen: Vec<Option<Session>> = looked.buffered(MAX_CONCURRENT_READS).try_collect().await?;
-            found.extend(seen.into_iter().flatten());
-            place = page.next;
-            if place.is_none() || found.len() == most {
+            let visible: Vec<Option<Session>> = visible.buffered(MAX_CONCURRENT_READS).try_collect().await?;
+            found.extend(visible.into_iter().flatten());
+            token = page.next;
+            if token.is_none() || found.len() == limit {
                 break;
             }
         }
-        if wanted.user.is_none() {
+        if filter.user.is_none() {
             // The table's index is ordered by finalized state, which may lag behind the projections.
             found.sort_by_key(|session| Reverse(session.last_activity));
         }
         let contexts = found.iter().map(|item| &item.contexts);
         let WithWarnings { result: names, warnings } = context_names(&self.store, caller, contexts).await;
         let items = found.iter().map(|session| view::session_summary(session, &names)).collect();
-        Ok(WithWarnings { result: ListResponse::new(items, page_size, place), warnings })
+        Ok(WithWarnings { result: ListResponse::new(items, page_size, token), warnings })
     }
 
     /// Lists summaries of a session's turns.
@@ -125,26 +125,26 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         &self,
         caller: &Caller,
         session: SessionId,
-        wanted: &TurnFilter,
+        filter: &TurnFilter,
         page_size: u32,
-        place: Option<&str>,
+        token: Option<&str>,
     ) -> Result<ListResponse<AgentSessionTurnSummary>, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session };
-        let mut after = parse_sequence(place)?;
+        let mut after = parse_sequence(token)?;
         let session = self.store.session(&key).await?;
         let session = self.visible(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
-        let most = usize::try_from(page_size).unwrap_or(usize::MAX);
-        let (mut found, mut is_over): (Vec<Record>, bool) = (Vec::new(), false);
+        let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
+        let (mut found, mut is_last): (Vec<Record>, bool) = (Vec::new(), false);
         for _ in 0..MAX_PAGES {
-            let records = self.store.records(&key, after, wanted.order, most - found.len()).await?;
+            let records = self.store.records(&key, after, filter.order, limit - found.len()).await?;
             let last = records.last().map(|record| record.turn.sequence);
-            is_over = last.is_none_or(|last| match wanted.order {
+            is_last = last.is_none_or(|last| match filter.order {
                 Order::OldestFirst => last >= session.turn_count,
                 Order::NewestFirst => last <= 1,
             });
             after = last.or(after);
-            found.extend(records.into_iter().filter(|record| wanted.matches(record)));
-            if is_over || found.len() == most {
+            found.extend(records.into_iter().filter(|record| filter.matches(record)));
+            if is_last || found.len() == limit {
                 break;
             }
         }
@@ -152,7 +152,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         for record in &found {
             items.push(view::turn_summary(record, &report_of(&self.store, &self.payloads, record).await?));
         }
-        let next = after.filter(|_| !is_over).map(|after| after.to_string());
+        let next = after.filter(|_| !is_last).map(|after| after.to_string());
         Ok(ListResponse::new(items, page_size, next))
     }
 

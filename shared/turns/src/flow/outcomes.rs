@@ -71,7 +71,7 @@ pub(crate) async fn load(
 ) -> Result<Outcome, Unavailable> {
     read(payloads, key, writer).await?.ok_or_else(|| Unavailable {
         what: "the outcome object",
-        source: "a committed turn names an outcome object that is not there".into(),
+        source: "a committed turn names an outcome object that is missing".into(),
     })
 }
 

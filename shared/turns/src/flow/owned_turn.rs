@@ -36,8 +36,8 @@ pub(super) struct OwnedTurn {
 
 impl OwnedTurn {
     /// Creates the owner's view of a turn after the write that acquired it.
-    pub(super) fn new(turn: Turn, lease: Lease, term: &RequestScope) -> Self {
-        Self { turn, lease, scope: term.clone(), recorded: Mutex::default() }
+    pub(super) fn new(turn: Turn, lease: Lease, scope: &RequestScope) -> Self {
+        Self { turn, lease, scope: scope.clone(), recorded: Mutex::default() }
     }
 
     /// Returns the last recorded step, by whichever attempt.
@@ -85,8 +85,8 @@ impl Lease {
     }
 
     /// Confirms ownership by a read or write that started at `began`.
-    pub(super) fn confirm(&self, began: Duration) {
-        self.confirmed.fetch_max(millis(began), Ordering::Relaxed);
+    pub(super) fn confirm(&self, started: Duration) {
+        self.confirmed.fetch_max(millis(started), Ordering::Relaxed);
     }
 
     fn extend(&self, requested: Duration, by: Duration) {
@@ -107,7 +107,7 @@ fn millis(instant: Duration) -> u64 {
 /// client yields after each chunk, and answers are filtered in steps. So the work can't starve it, dropping the
 /// attempt drops it, and simulations need no extra tasks.
 pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
-    let OwnedTurn { turn, lease, scope: term, .. } = owned;
+    let OwnedTurn { turn, lease, scope, .. } = owned;
     let (host, timing) = (deps.host(), deps.timing());
     loop {
         let left = lease.remaining(host);
@@ -116,7 +116,7 @@ pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
         }
         host.sleep(timing.renewal_interval().min(left)).await;
         let requested = host.monotonic();
-        let by = timing.lease.min(term.deadline.saturating_sub(requested));
+        let by = timing.lease.min(scope.deadline.saturating_sub(requested));
         if lease.remaining(host).is_zero() || by.is_zero() {
             return;
         }

@@ -38,8 +38,8 @@ pub(super) async fn load_text(
 ) -> Result<Option<String>, Unavailable> {
     let Some(ends) = turn.checkpoint else { return Ok(None) };
     if let State::Finalized(_) = turn.state {
-        let kept = payloads.get(&payload(turn)).await?;
-        return Ok(kept.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()));
+        let stored = payloads.get(&payload(turn)).await?;
+        return Ok(stored.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()));
     }
     let mut text = String::new();
     for checkpoint in store.segment(&turn.key, ends).await? {

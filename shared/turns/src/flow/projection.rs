@@ -60,8 +60,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
                 if !with_mode {
                     return Ok(project(&session, &turn));
                 }
-                let decided = self.project(&session, turn).await?;
-                Ok(decided.map_or(session, |decided| decided.session))
+                let projection = self.project(&session, turn).await?;
+                Ok(projection.map_or(session, |projection| projection.session))
             }
         });
         let shown: Vec<_> = shown.collect();
@@ -73,12 +73,12 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         match &turn.state {
             State::Running { .. } | State::AwaitingTools { .. } => Ok(None),
             State::Settled(_) => {
-                let known = evidence::load(&self.store, &self.payloads, &turn).await?;
-                let done = finalize(session, &turn, known.as_ref().map(Evidence::findings).as_ref());
-                Ok(done.ok().map(|done| Projection {
-                    session: done.session,
+                let evidence = evidence::load(&self.store, &self.payloads, &turn).await?;
+                let finalized = finalize(session, &turn, evidence.as_ref().map(Evidence::outcome_summary).as_ref());
+                Ok(finalized.ok().map(|finalized| Projection {
+                    session: finalized.session,
                     turn,
-                    mode_changes: done.mode_changes,
+                    mode_changes: finalized.mode_changes,
                 }))
             }
             // The turn was finalized after the session was read.

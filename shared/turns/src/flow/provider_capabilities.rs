@@ -26,30 +26,30 @@ struct Capabilities {
 impl CapabilityCache {
     /// True if the provider doesn't store responses, so that a request can't continue from one.
     pub(super) fn is_stateless(&self, provider: &str) -> bool {
-        self.with_entry(provider, |known| known.is_stateless)
+        self.with_entry(provider, |entry| entry.is_stateless)
     }
 
     /// True if the provider refuses requests that ask for a model's reasoning.
     pub(super) fn refuses_reasoning(&self, provider: &str) -> bool {
-        self.with_entry(provider, |known| known.refuses_reasoning)
+        self.with_entry(provider, |entry| entry.refuses_reasoning)
     }
 
     /// Records what a reply shows about the provider.
     pub(super) fn record(&self, provider: &str, capability: ObservedCapability) {
-        self.with_entry(provider, |known| match capability {
-            ObservedCapability::ContinuesResponses => known.refusals = 0,
-            ObservedCapability::StoresNothing => known.is_stateless = true,
-            ObservedCapability::RejectsReasoning => known.refuses_reasoning = true,
+        self.with_entry(provider, |entry| match capability {
+            ObservedCapability::ContinuesResponses => entry.refusals = 0,
+            ObservedCapability::StoresNothing => entry.is_stateless = true,
+            ObservedCapability::RejectsReasoning => entry.refuses_reasoning = true,
             ObservedCapability::RejectsContinuation => {
-                known.refusals = known.refusals.saturating_add(1);
-                known.is_stateless |= known.refusals >= STATELESS_AFTER_REFUSALS;
+                entry.refusals = entry.refusals.saturating_add(1);
+                entry.is_stateless |= entry.refusals >= STATELESS_AFTER_REFUSALS;
             }
         });
     }
 
-    fn with_entry<T>(&self, provider: &str, what: impl FnOnce(&mut Capabilities) -> T) -> T {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        what(known.entry(provider.to_owned()).or_default())
+    fn with_entry<T>(&self, provider: &str, access: impl FnOnce(&mut Capabilities) -> T) -> T {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        access(entries.entry(provider.to_owned()).or_default())
     }
 }
 
@@ -59,17 +59,17 @@ mod tests {
 
     #[test]
     fn stateless_provider_is_detected_by_notice_or_second_refusal() {
-        let learned = CapabilityCache::default();
-        learned.record("says", ObservedCapability::StoresNothing);
+        let cache = CapabilityCache::default();
+        cache.record("says", ObservedCapability::StoresNothing);
         for capability in [
             ObservedCapability::RejectsContinuation,
             ObservedCapability::ContinuesResponses,
             ObservedCapability::RejectsContinuation,
         ] {
-            learned.record("refuses", capability);
+            cache.record("refuses", capability);
         }
-        assert_eq!((learned.is_stateless("says"), learned.is_stateless("refuses")), (true, false));
-        learned.record("refuses", ObservedCapability::RejectsContinuation);
-        assert!(learned.is_stateless("refuses") && !learned.is_stateless("another"));
+        assert_eq!((cache.is_stateless("says"), cache.is_stateless("refuses")), (true, false));
+        cache.record("refuses", ObservedCapability::RejectsContinuation);
+        assert!(cache.is_stateless("refuses") && !cache.is_stateless("another"));
     }
 }

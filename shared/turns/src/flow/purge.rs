@@ -65,16 +65,16 @@ where
         while contended < MAX_TRIES {
             let (session, record) = try_join(store.session(key), store.purge(key)).await?;
             let Some(record) = record else { return Ok(false) };
-            let moved = match purging::action(session.as_ref(), &record, host.now(), timing) {
+            let progressed = match purging::action(session.as_ref(), &record, host.now(), timing) {
                 Action::Idle => return Ok(record.stage == Stage::Done),
                 Action::Reschedule(noted) => {
                     self.write_record(&noted).await?;
                     return Ok(false);
                 }
                 Action::Begin(commit) => {
-                    let begun = write::commit(&self.deps, &commit).await?;
-                    let begun = matches!(begun, WriteOutcome::Applied);
-                    if begun {
+                    let applied = write::commit(&self.deps, &commit).await?;
+                    let applied = matches!(applied, WriteOutcome::Applied);
+                    if applied {
                         tracing::info!(
                             org = key.org.as_str(),
                             session = key.session.as_str(),
@@ -83,11 +83,11 @@ where
                             "audit"
                         );
                     }
-                    begun
+                    applied
                 }
                 Action::Remove => self.remove_batch(&record).await?,
             };
-            contended = if moved { 0 } else { contended + 1 };
+            contended = if progressed { 0 } else { contended + 1 };
             if host.monotonic() >= stop_at {
                 return Ok(false);
             }
@@ -153,12 +153,12 @@ where
         if record.has_provider_responses() {
             return self.remove_provider_responses(record).await;
         }
-        let forgot = self.index.delete(&record.key).await.unwrap_or_else(|error| {
+        let index_deletion = self.index.delete(&record.key).await.unwrap_or_else(|error| {
             tracing::warn!(error = %causes(&error), "the index of sessions did not forget one");
             DeleteOutcome::Retained
         });
         let (now, timing) = (self.deps.host().now(), self.deps.timing());
-        self.write_record(&purging::after_empty_pass(record, forgot, now, timing)).await
+        self.write_record(&purging::after_empty_pass(record, index_deletion, now, timing)).await
     }
 
     /// Finds the provider responses that these objects refer to.
@@ -167,32 +167,32 @@ where
         record: &Purge,
         versions: &[PurgeEntry],
     ) -> Result<BTreeSet<ProviderResponseRef>, Unavailable> {
-        let telling = |payload: &&Payload| matches!(payload.kind, Kind::Outcome(_) | Kind::Step(..));
-        let objects = record.uncounted(versions).filter_map(|piece| piece.payload.as_ref()).filter(telling);
+        let may_refer = |payload: &&Payload| matches!(payload.kind, Kind::Outcome(_) | Kind::Step(..));
+        let objects = record.uncounted(versions).filter_map(|piece| piece.payload.as_ref()).filter(may_refer);
         let objects: BTreeSet<Payload> = objects.cloned().collect();
         let read = stream::iter(objects).map(|payload| async move {
             let object = self.deps.payloads().get(&payload).await?;
             Ok(object.and_then(|bytes| provider_response::find_in_object(&bytes)))
         });
-        let told: Vec<Option<ProviderResponseRef>> =
+        let responses: Vec<Option<ProviderResponseRef>> =
             read.buffer_unordered(MAX_CONCURRENT_READS).try_collect().await?;
-        Ok(told.into_iter().flatten().collect())
+        Ok(responses.into_iter().flatten().collect())
     }
 
     /// Asks providers to remove a batch of their stored responses.
     async fn remove_provider_responses(&self, record: &Purge) -> Result<bool, Unavailable> {
-        let asked = stream::iter(record.provider_batch().to_vec()).map(|response| async move {
+        let removals = stream::iter(record.provider_batch().to_vec()).map(|response| async move {
             let removed = self.upstream.remove(&response).await;
             removed.err().map(|error| {
                 tracing::warn!(error = %causes(&error), "a provider did not remove a response");
                 response
             })
         });
-        let still: Vec<Option<ProviderResponseRef>> =
-            asked.buffer_unordered(MAX_CONCURRENT_REMOVALS).collect().await;
+        let remaining: Vec<Option<ProviderResponseRef>> =
+            removals.buffer_unordered(MAX_CONCURRENT_REMOVALS).collect().await;
         let (now, timing) = (self.deps.host().now(), self.deps.timing());
-        let still = still.into_iter().flatten().collect();
-        self.write_record(&purging::after_provider_batch(record, still, now, timing)).await
+        let remaining = remaining.into_iter().flatten().collect();
+        self.write_record(&purging::after_provider_batch(record, remaining, now, timing)).await
     }
 
     /// Writes the counts to the record, unless it contains them already. Returns true if it does now.

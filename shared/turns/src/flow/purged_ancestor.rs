@@ -17,20 +17,20 @@ pub(super) async fn find(
     store: &impl Reads,
     session: &Session,
 ) -> Result<Option<PurgedAncestor>, Unavailable> {
-    let of = |session: &Session| session.forked_from.as_ref().map(|origin| origin.session.clone());
-    let known = session.cutoff.as_ref().map(|cut| &cut.session);
-    let mut reached: Vec<SessionId> = Vec::new();
-    let mut next = of(session);
-    while let Some(id) = next.take_if(|id| known != Some(&*id) && reached.len() < MAX_DEPTH) {
+    let parent = |session: &Session| session.forked_from.as_ref().map(|origin| origin.session.clone());
+    let known_cutoff = session.cutoff.as_ref().map(|cut| &cut.session);
+    let mut visited: Vec<SessionId> = Vec::new();
+    let mut next = parent(session);
+    while let Some(id) = next.take_if(|id| known_cutoff != Some(&*id) && visited.len() < MAX_DEPTH) {
         let key = SessionKey { org: session.key.org.clone(), session: id.clone() };
         match store.session(&key).await? {
             Some(origin) if origin.is_purged() => {
-                return Ok(Some(PurgedAncestor { session: id, remaining_ancestors: reached }));
+                return Ok(Some(PurgedAncestor { session: id, remaining_ancestors: visited }));
             }
-            Some(origin) => next = of(&origin),
+            Some(origin) => next = parent(&origin),
             None => {}
         }
-        reached.push(id);
+        visited.push(id);
     }
     Ok(None)
 }

@@ -126,8 +126,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         id: SessionId,
         page: TurnsPage<'_>,
     ) -> Result<WithWarnings<AgentSession>, Refusal> {
-        let (shown, part) = self.read_session(caller, id, page).await?;
-        access::audit_read(caller, part);
+        let (shown, role) = self.read_session(caller, id, page).await?;
+        access::audit_read(caller, role);
         Ok(shown)
     }
 
@@ -136,43 +136,43 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         &self,
         caller: &Caller,
         id: SessionId,
-        TurnsPage { order, size, token: place }: TurnsPage<'_>,
+        TurnsPage { order, size, token }: TurnsPage<'_>,
     ) -> Result<(WithWarnings<AgentSession>, SessionRole), Refusal> {
-        let after = parse_sequence(place)?;
-        let most = usize::try_from(size).unwrap_or(usize::MAX);
+        let after = parse_sequence(token)?;
+        let limit = usize::try_from(size).unwrap_or(usize::MAX);
         let key = SessionKey { org: caller.org.clone(), session: id };
         let (found, records, modes, participants) = try_join4(
             self.store.session(&key),
             // One item more than the page shows if another page follows.
-            self.store.records(&key, after, order, most.saturating_add(1)),
+            self.store.records(&key, after, order, limit.saturating_add(1)),
             self.mode_page(caller, &key, None, MODE_PAGE_SIZE, Vec::new()),
             self.store.participants(&key, MAX_PARTICIPANTS),
         )
         .await?;
         let found = found.ok_or(Refusal::SessionNotFound)?;
-        let part = access::role_of(&self.store, caller, &found).await?;
+        let role = access::role_of(&self.store, caller, &found).await?;
         let mut session = Some(found)
-            .filter(|session| session.is_visible_to(caller, part))
+            .filter(|session| session.is_visible_to(caller, role))
             .ok_or(Refusal::SessionNotFound)?;
         let (mut modes, mut participants) = (modes, participants);
-        if let Some(decided) = Box::pin(self.projection_of(&session)).await? {
-            modes = self.mode_page(caller, &key, None, MODE_PAGE_SIZE, decided.mode_changes).await?;
-            let turn = decided.turn;
+        if let Some(projection) = Box::pin(self.projection_of(&session)).await? {
+            modes = self.mode_page(caller, &key, None, MODE_PAGE_SIZE, projection.mode_changes).await?;
+            let turn = projection.turn;
             for part in participants.iter_mut().filter(|part| part.user == turn.requested_by) {
                 part.last_activity = part.last_activity.max(turn.created);
             }
-            session = decided.session;
+            session = projection.session;
         }
-        let more = records.len() > most;
-        let mut turns = Vec::with_capacity(records.len().min(most));
-        for record in records.iter().take(most) {
+        let more = records.len() > limit;
+        let mut turns = Vec::with_capacity(records.len().min(limit));
+        for record in records.iter().take(limit) {
             turns.push(self.turn_view(caller, record).await?);
         }
         let next = turns.last().filter(|_| more).map(|turn| turn.sequence_number.to_string());
         let WithWarnings { result: names, warnings } =
             context_names(&self.store, caller, [&session.contexts]).await;
         let shown = view::session(&session, &names, modes, &participants, turns, next);
-        Ok((WithWarnings { result: shown, warnings }, part))
+        Ok((WithWarnings { result: shown, warnings }, role))
     }
 
     /// Reads a session with its first page of turns.
@@ -205,42 +205,42 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
                 .await?;
         let session = self.visible(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
         Ok(match Box::pin(self.projection_of(&session)).await? {
-            Some(decided) => self.mode_page(caller, &key, before, page_size, decided.mode_changes).await?,
+            Some(projection) => self.mode_page(caller, &key, before, page_size, projection.mode_changes).await?,
             None => page,
         })
     }
 
     /// Reads a page of mode changes. The name of the user who made a change comes from the request of that turn.
-    /// `ahead` are changes that aren't stored yet.
+    /// `unstored` are changes that aren't stored yet.
     async fn mode_page(
         &self,
         caller: &Caller,
         session: &SessionKey,
         before: Option<ModeChangePosition>,
         page_size: u32,
-        ahead: Vec<StoredChange>,
+        unstored: Vec<StoredChange>,
     ) -> Result<ListResponse<ModeChange>, Unavailable> {
-        let most = usize::try_from(page_size).unwrap_or(usize::MAX);
+        let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
         // One item more than the page shows if another page follows.
-        let mut changes = self.store.mode_history(session, before, most.saturating_add(1)).await?;
+        let mut changes = self.store.mode_history(session, before, limit.saturating_add(1)).await?;
         // Changes of a turn that was finalized meanwhile are stored already.
         let is_of_page = |change: &StoredChange| {
             before.is_none_or(|before| change.position < before)
                 && changes.iter().all(|known| known.position != change.position)
         };
-        let ahead: Vec<_> = ahead.into_iter().rev().filter(is_of_page).collect();
-        changes.splice(..0, ahead);
-        let more = changes.len() > most;
-        changes.truncate(most);
+        let unstored: Vec<_> = unstored.into_iter().rev().filter(is_of_page).collect();
+        changes.splice(..0, unstored);
+        let more = changes.len() > limit;
+        changes.truncate(limit);
         let next = changes.last().filter(|_| more).map(|last| last.position.to_string());
         // The changes of one turn are adjacent.
         let mut turns: Vec<TurnKey> = changes.iter().map(|change| change.key.clone()).collect();
         turns.dedup();
-        let asked = stream::iter(turns).map(|turn| async move {
-            self.store.request_detail(&turn).await.map(|asked| asked.map(|asked| (turn, asked.requested_by)))
+        let requests = stream::iter(turns).map(|turn| async move {
+            self.store.request_detail(&turn).await.map(|detail| detail.map(|detail| (turn, detail.requested_by)))
         });
         let by: Vec<Option<(TurnKey, User)>> =
-            asked.buffer_unordered(MAX_CONCURRENT_READS).try_collect().await?;
+            requests.buffer_unordered(MAX_CONCURRENT_READS).try_collect().await?;
         let by: HashMap<TurnKey, User> = by.into_iter().flatten().collect();
         let names = Names { org: caller.org_name.clone(), ..Names::default() };
         let items = changes.into_iter().map(|change| {
@@ -359,9 +359,9 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     ) -> Result<Kind, Refusal> {
         if let Some(round) = round {
             // Boxed: only operators ask for this, and the history's future is large.
-            let told = Box::pin(turn_history::load(&self.store, &self.payloads, &record.turn)).await?;
-            let made = told.call_info(round).ok_or(Refusal::PayloadNotFound)?;
-            return Ok(kind(made.attempt_id.clone(), made.number));
+            let history = Box::pin(turn_history::load(&self.store, &self.payloads, &record.turn)).await?;
+            let model_call = history.call_info(round).ok_or(Refusal::PayloadNotFound)?;
+            return Ok(kind(model_call.attempt_id.clone(), model_call.number));
         }
         let call = report_of(&self.store, &self.payloads, record).await?.last_raw_payload;
         let settled = record.turn.settlement();
@@ -379,9 +379,9 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         turn: TurnId,
     ) -> Result<Record, Refusal> {
         let key: TurnKey = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        let (found, record) = try_join(self.store.session(&key.session), self.store.record(&key)).await?;
-        let seen = self.visible(caller, found).await?;
-        seen.and(record).ok_or(Refusal::TurnNotFound)
+        let (session, record) = try_join(self.store.session(&key.session), self.store.record(&key)).await?;
+        let visible = self.visible(caller, session).await?;
+        visible.and(record).ok_or(Refusal::TurnNotFound)
     }
 
     /// Returns the session if the caller may see it. Logs the read if the caller isn't a participant.
@@ -391,11 +391,11 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         found: Option<Session>,
     ) -> Result<Option<Session>, Unavailable> {
         let Some(session) = found else { return Ok(None) };
-        let part = access::role_of(&self.store, caller, &session).await?;
-        if !session.is_visible_to(caller, part) {
+        let role = access::role_of(&self.store, caller, &session).await?;
+        if !session.is_visible_to(caller, role) {
             return Ok(None);
         }
-        access::audit_read(caller, part);
+        access::audit_read(caller, role);
         Ok(Some(session))
     }
 
@@ -414,17 +414,17 @@ pub(super) async fn report_of(
     match (&record.turn.state, &record.result) {
         (State::Finalized(_), Some(result)) => Ok(result.report.clone()),
         (State::Settled(settlement) | State::Finalized(settlement), _) => {
-            let known = evidence::load(store, payloads, &record.turn).await?;
-            Ok(report(&settlement.verdict, known.as_ref().map(Evidence::findings).as_ref()))
+            let evidence = evidence::load(store, payloads, &record.turn).await?;
+            Ok(report(&settlement.verdict, evidence.as_ref().map(Evidence::outcome_summary).as_ref()))
         }
         (State::Running { .. } | State::AwaitingTools { .. }, _) => Ok(Report::default()),
     }
 }
 
 /// Parses a token of a session's turns: a sequence number.
-pub(super) fn parse_sequence(place: Option<&str>) -> Result<Option<u64>, Refusal> {
+pub(super) fn parse_sequence(token: Option<&str>) -> Result<Option<u64>, Refusal> {
     let number = |text: &str| text.parse().ok().filter(|number: &u64| number.to_string() == text);
-    place.map(|place| number(place).ok_or(Refusal::InvalidContinuationToken)).transpose()
+    token.map(|token| number(token).ok_or(Refusal::InvalidContinuationToken)).transpose()
 }
 
 /// The number of concurrent reads. A page refers to few contexts, and the store caches those that it read lately.
@@ -461,10 +461,10 @@ pub(super) async fn context_names(
     .await;
     let ((agents, all_agents), (conversations, all_conversations)) =
         (split_readable(agents), split_readable(conversations));
-    let nameless = Warning { message: NAMES_MISSING.to_owned(), error_code: None };
+    let warning = Warning { message: NAMES_MISSING.to_owned(), error_code: None };
     WithWarnings {
         result: Names { org: caller.org_name.clone(), agents, conversations },
-        warnings: (!all_agents || !all_conversations).then_some(nameless).into_iter().collect(),
+        warnings: (!all_agents || !all_conversations).then_some(warning).into_iter().collect(),
     }
 }
 

@@ -112,8 +112,8 @@ async fn response(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<Re
 
 /// Waits for a turn that another attempt owns, at most [`Timing::replay_wait`]. A client that asked for a stream gets
 /// the stored stream meanwhile, for up to [`Timing::max_stream_follow`].
-pub(super) async fn wait(deps: &impl Deps, seen: Turn, stream: &Writer) -> Result<WaitOutcome, Refusal> {
-    wait_with(deps.store(), deps.host(), deps.timing(), seen, stream).await
+pub(super) async fn wait(deps: &impl Deps, turn: Turn, stream: &Writer) -> Result<WaitOutcome, Refusal> {
+    wait_with(deps.store(), deps.host(), deps.timing(), turn, stream).await
 }
 
 async fn wait_with(
@@ -123,8 +123,8 @@ async fn wait_with(
     seen: Turn,
     stream: &Writer,
 ) -> Result<WaitOutcome, Refusal> {
-    let patience = if stream.is_streamed() { timing.max_stream_follow } else { timing.replay_wait };
-    let give_up = clock.monotonic().saturating_add(patience);
+    let max_wait = if stream.is_streamed() { timing.max_stream_follow } else { timing.replay_wait };
+    let give_up = clock.monotonic().saturating_add(max_wait);
     let mut pause = MIN_PAUSE;
     let mut turn = seen;
     loop {

@@ -35,7 +35,7 @@ impl<D: AgentDeps> Executor<D> {
         caller: &Caller,
         session: SessionId,
         turn: TurnId,
-        asked: &RerunRequest,
+        changes: &RerunRequest,
         invocation: &Invocation,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
@@ -46,11 +46,11 @@ impl<D: AgentDeps> Executor<D> {
             let retry_after = wait::estimate_wait(&original, self.deps.host().now(), self.deps.timing());
             return Err(Refusal::SessionBusy { turn: key.turn, retry_after });
         }
-        let request: UserTurn = self.load_request(&original).await?.with_rerun(asked);
-        let fingerprint = asked.fingerprint(&key.turn, &request);
+        let request: UserTurn = self.load_request(&original).await?.with_rerun(changes);
+        let fingerprint = changes.fingerprint(&key.turn, &request);
         let submission = submission(caller, &request, fingerprint, self.attempt_id());
-        let again = RerunSource { original, request: asked };
-        Box::pin(self.run(caller, submission, &request, Some(&again), invocation, stream)).await
+        let source = RerunSource { original, request: changes };
+        Box::pin(self.run(caller, submission, &request, Some(&source), invocation, stream)).await
     }
 
     /// Reads a turn that the caller may see.

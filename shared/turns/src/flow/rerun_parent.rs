@@ -37,23 +37,23 @@ impl<D: AgentDeps> Executor<D> {
     /// Resolves the parent, mode and model of a rerun. Also returns the parent's key.
     pub(super) async fn prepare_rerun(
         &self,
-        RerunSource { original, request: asked }: &RerunSource<'_>,
+        RerunSource { original, request }: &RerunSource<'_>,
         cutoff_depth: u64,
     ) -> Result<(Rerun, Option<TurnKey>), Refusal> {
         let catalog = &self.deps.config().catalog;
-        let mode = match &asked.mode {
+        let mode = match &request.mode {
             None => original.mode.clone(),
-            Some(mode) => {
+            Some(requested) => {
                 let offered = || catalog.modes().filter(|mode| mode.is_offered());
-                let known = offered().find(|known| known.key == *mode);
-                let none = || Refusal::ModeNotOffered(offered().map(|mode| mode.key.clone()).collect());
-                known.ok_or_else(none)?.key.clone()
+                let offered_mode = offered().find(|mode| mode.key == *requested);
+                let not_offered = || Refusal::ModeNotOffered(offered().map(|mode| mode.key.clone()).collect());
+                offered_mode.ok_or_else(not_offered)?.key.clone()
             }
         };
         let RerunParent { turn, chain } = self.parent_of(original, cutoff_depth).await?;
-        let repeats = RerunOf { turn: original.key.turn.clone(), model: asked.model.clone() };
-        let basis = ParentState { turn: original.parent.clone(), chain, mode };
-        Ok((Rerun { rerun_of: repeats, parent: basis }, turn))
+        let rerun_of = RerunOf { turn: original.key.turn.clone(), model: request.model.clone() };
+        let parent = ParentState { turn: original.parent.clone(), chain, mode };
+        Ok((Rerun { rerun_of, parent }, turn))
     }
 
     /// Finds the parent of a rerun, which differs from the session's latest turn. The provider response of a turn

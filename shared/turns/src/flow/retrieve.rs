@@ -66,13 +66,13 @@ impl RetrievalResult {
 /// Runs `work` while the question is being embedded.
 pub(super) async fn while_embedding<T>(question: Option<&Question<'_>>, work: impl Future<Output = T>) -> T {
     let vector = question.map(|question| question.vector.clone());
-    let under_way = pin!(async {
+    let embedding = pin!(async {
         if let Some(vector) = vector {
             let _ = vector.await;
         }
         std::future::pending::<Infallible>().await
     });
-    match select(pin!(work), under_way).await {
+    match select(pin!(work), embedding).await {
         Either::Left((done, _)) => done,
         Either::Right((never, _)) => match never {},
     }
@@ -101,10 +101,10 @@ impl<D: AgentDeps> Executor<D> {
     /// Starts the embedding of a request's question; none if there is no text or retrieval isn't configured.
     pub(super) fn question<'a>(&'a self, request: &'a UserTurn) -> Option<Question<'a>> {
         let model = &self.deps.config().retrieval.as_ref()?.embedding;
-        let words = question_text(request)?;
-        let ends = self.deps.host().monotonic().saturating_add(BUDGET);
-        let vector = self.embed(model, words, ends).boxed().shared();
-        Some(Question { text: words, scope: &request.rag_scope, model, vector, deadline: ends })
+        let text = question_text(request)?;
+        let deadline = self.deps.host().monotonic().saturating_add(BUDGET);
+        let vector = self.embed(model, text, deadline).boxed().shared();
+        Some(Question { text, scope: &request.rag_scope, model, vector, deadline })
     }
 
     /// Searches these sources for the question.
@@ -137,24 +137,24 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         turn: &Turn,
         sources: Option<&Sources>,
-        words: &str,
+        text: &str,
         left: Duration,
     ) -> Result<ToolSearchResult, RetrievalSkipped> {
         let sources = sources.ok_or(RetrievalSkipped)?;
-        let ends = self.deps.host().monotonic().saturating_add(BUDGET.min(left));
-        let words = truncate(words);
-        let asked = join(self.load_request(turn), self.embed(&sources.embedding, words, ends)).await;
-        let request = asked.0.map_err(|error| {
+        let deadline = self.deps.host().monotonic().saturating_add(BUDGET.min(left));
+        let text = truncate(text);
+        let inputs = join(self.load_request(turn), self.embed(&sources.embedding, text, deadline)).await;
+        let request = inputs.0.map_err(|error| {
             tracing::warn!(error = %causes(&error), "retrieval was skipped");
             RetrievalSkipped
         })?;
         let org = &turn.key.session.org;
-        let found = match asked.1 {
-            Ok(vector) => self.search(org, sources, (words, &request.rag_scope), &vector, ends).await,
+        let chunks = match inputs.1 {
+            Ok(vector) => self.search(org, sources, (text, &request.rag_scope), &vector, deadline).await,
             Err(error) => Err(error),
         };
-        let found = log_skipped(found)?;
-        Ok(tool_search_result(&found, sources.chunks, sources.tokens))
+        let chunks = log_skipped(chunks)?;
+        Ok(tool_search_result(&chunks, sources.chunks, sources.tokens))
     }
 
     async fn search(
@@ -163,20 +163,20 @@ impl<D: AgentDeps> Executor<D> {
         sources: &Sources,
         (question, scope): (&str, &[RagCondition]),
         vector: &[f32],
-        ends: Duration,
+        deadline: Duration,
     ) -> Result<Vec<Chunk>, Error> {
         let Sources { collection, chunks, hints, .. } = sources;
         let search = Search { org, collection, question, scope, hints, chunks: *chunks };
-        self.deps.retrieval().search(&search, vector, self.time_until(ends)?).await
+        self.deps.retrieval().search(&search, vector, self.time_until(deadline)?).await
     }
 
-    async fn embed(&self, model: &EmbeddingModel, words: &str, ends: Duration) -> Result<Arc<[f32]>, Error> {
-        let left = self.time_until(ends)?;
-        self.deps.retrieval().embed(model, words, left).await.map(Arc::from)
+    async fn embed(&self, model: &EmbeddingModel, text: &str, deadline: Duration) -> Result<Arc<[f32]>, Error> {
+        let timeout = self.time_until(deadline)?;
+        self.deps.retrieval().embed(model, text, timeout).await.map(Arc::from)
     }
 
-    fn time_until(&self, ends: Duration) -> Result<Duration, Error> {
-        let left = ends.saturating_sub(self.deps.host().monotonic());
+    fn time_until(&self, deadline: Duration) -> Result<Duration, Error> {
+        let left = deadline.saturating_sub(self.deps.host().monotonic());
         Some(left).filter(|left| !left.is_zero()).ok_or(Error::TimedOut)
     }
 }
@@ -191,11 +191,11 @@ fn log_skipped<T>(searched: Result<T, Error>) -> Result<T, RetrievalSkipped> {
 
 /// Returns the text to embed; none if the request consists of files alone.
 fn question_text(request: &UserTurn) -> Option<&str> {
-    Some(truncate(request.instruction.as_deref()?.trim())).filter(|words| !words.is_empty())
+    Some(truncate(request.instruction.as_deref()?.trim())).filter(|text| !text.is_empty())
 }
 
-fn truncate(words: &str) -> &str {
-    words.split_at(words.floor_char_boundary(MAX_QUESTION_BYTES)).0
+fn truncate(text: &str) -> &str {
+    text.split_at(text.floor_char_boundary(MAX_QUESTION_BYTES)).0
 }
 
 #[cfg(test)]
@@ -208,19 +208,19 @@ mod tests {
     use super::*;
 
     /// Becomes ready after this many polls.
-    async fn ready_after<T>(mut looks: u32, what: T) -> T {
+    async fn ready_after<T>(mut polls: u32, value: T) -> T {
         poll_fn(|context| {
             context.waker().wake_by_ref();
-            match looks.checked_sub(1) {
+            match polls.checked_sub(1) {
                 Some(left) => {
-                    looks = left;
+                    polls = left;
                     Poll::Pending
                 }
                 None => Poll::Ready(()),
             }
         })
         .await;
-        what
+        value
     }
 
     /// Returns the number of polls until a future is ready.

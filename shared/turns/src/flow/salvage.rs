@@ -65,7 +65,7 @@ impl<D: AgentDeps> Executor<D> {
     pub(super) async fn take_over(
         &self,
         dead: &Turn,
-        term: &RequestScope,
+        scope: &RequestScope,
     ) -> Result<Option<(OwnedTurn, Option<RecoveryPoint>)>, Refusal> {
         let (host, timing) = (self.deps.host(), self.deps.timing());
         let requested = host.monotonic();
@@ -73,7 +73,7 @@ impl<D: AgentDeps> Executor<D> {
             Ok(fence) => fence,
             Err(take_over::TakeOverError::NoAttemptLeft) => {
                 if let Some(turn) = salvage(&self.deps, dead).await? {
-                    self.announce(&turn, term.correlation.as_ref()).await;
+                    self.announce(&turn, scope.correlation.as_ref()).await;
                 }
                 return Ok(None);
             }
@@ -85,23 +85,23 @@ impl<D: AgentDeps> Executor<D> {
             return Ok(None);
         }
         let lease = Lease::starting_at(requested, timing);
-        let owned = OwnedTurn::new(fence.after, lease, term);
+        let owned = OwnedTurn::new(fence.after, lease, scope);
         let State::Running { stage, .. } = &owned.turn.state else {
             return Ok(None);
         };
-        let Some((writer, found)) = outcomes::find(self.deps.payloads(), &owned.turn.key, stage).await?
+        let Some((writer, outcome)) = outcomes::find(self.deps.payloads(), &owned.turn.key, stage).await?
         else {
-            let found = evidence::latest_step(self.deps.payloads(), &owned.turn).await?;
-            let step = found.map(|LatestStep { recorded, step }| {
+            let outcome = evidence::latest_step(self.deps.payloads(), &owned.turn).await?;
+            let step = outcome.map(|LatestStep { recorded, step }| {
                 owned.set_recorded(recorded);
                 step
             });
             return Ok(Some((owned, step)));
         };
         // I4, I9: a durable answer is used, not paid for again.
-        if let Ok(change) = transition_for(&self.deps, &owned.turn, writer, &found) {
+        if let Ok(change) = transition_for(&self.deps, &owned.turn, writer, &outcome) {
             write::turn(&self.deps, &change).await?;
-            self.announce(&owned.turn, term.correlation.as_ref()).await;
+            self.announce(&owned.turn, scope.correlation.as_ref()).await;
         }
         Ok(None)
     }

@@ -46,31 +46,31 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
         &self,
         caller: &Caller,
         words: &SearchTerms,
-        wanted: &SessionFilter,
+        filter: &SessionFilter,
         page_size: u32,
-        place: Option<&str>,
+        token: Option<&str>,
         index: &impl SessionIndex,
     ) -> Result<WithWarnings<ListResponse<FoundSession>>, Refusal> {
-        let most = usize::try_from(page_size).unwrap_or(usize::MAX);
+        let limit = usize::try_from(page_size).unwrap_or(usize::MAX);
         let mut found: Vec<(Session, Vec<SearchMatch>)> = Vec::new();
-        let place = place.map(SearchCursor::parse).transpose()?;
-        let (mut walk, mut begun, mut last_turn, mut warnings) =
-            self.start_walk(caller, words, wanted, place, index).await;
+        let token = token.map(SearchCursor::parse).transpose()?;
+        let (mut walk, mut resume_session, mut last_turn, mut warnings) =
+            self.start_walk(caller, words, filter, token, index).await;
         let (mut sessions, mut turns) = (0, 0);
         let next = 'search: loop {
-            let (looked_for, page) = self.load_page(caller, wanted, &mut walk).await?;
-            sessions += looked_for;
-            let items = self.project_all(page, wanted.mode.is_some()).await?;
-            let looked = self.first_pages(caller, wanted, items, begun.take(), last_turn.take()).await?;
-            for (session, first) in looked {
+            let (examined, page) = self.load_page(caller, filter, &mut walk).await?;
+            sessions += examined;
+            let items = self.project_all(page, filter.mode.is_some()).await?;
+            let candidates = self.first_pages(caller, filter, items, resume_session.take(), last_turn.take()).await?;
+            for (session, first) in candidates {
                 let id = session.key.session.clone();
-                let mut seen = SessionMatches::new(words, &session);
+                let mut session_matches = SessionMatches::new(words, &session);
                 let mut page = first;
-                let stopped = loop {
+                let stopped_after = loop {
                     turns += page.items.len();
                     for record in &page.items {
                         let report = report_of(&self.store, &self.payloads, record).await?;
-                        seen.add_turn(words, record, report.answer_summary.as_deref());
+                        session_matches.add_turn(words, record, report.answer_summary.as_deref());
                     }
                     let Some(after) = page.next.take() else { break None };
                     let after = TurnId::new(after).map_err(|_| Refusal::InvalidContinuationToken)?;
@@ -79,15 +79,15 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
                     }
                     page = self.store.walk(&session.key, Some(&after), TURNS_PAGE_SIZE).await?;
                 };
-                found.extend(seen.into_matches().map(|matches| (session, matches)));
-                if stopped.is_some() || found.len() == most {
-                    break 'search walk.cursor_after(&id, stopped);
+                found.extend(session_matches.into_matches().map(|matches| (session, matches)));
+                if stopped_after.is_some() || found.len() == limit {
+                    break 'search walk.cursor_after(&id, stopped_after);
                 }
             }
-            let behind = walk.cursor_after_page();
+            let next_cursor = walk.cursor_after_page();
             let is_enough = sessions >= MAX_SESSIONS || turns >= MAX_TURNS;
-            if behind.is_none() || is_enough || !walk.advance() {
-                break behind;
+            if next_cursor.is_none() || is_enough || !walk.advance() {
+                break next_cursor;
             }
         };
         let next = next.and_then(|next| next.encode());
@@ -112,27 +112,27 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
     async fn first_pages(
         &self,
         caller: &Caller,
-        wanted: &SessionFilter,
+        filter: &SessionFilter,
         mut sessions: Vec<Session>,
-        begun: Option<SessionId>,
+        resume_session: Option<SessionId>,
         last_turn: Option<TurnId>,
     ) -> Result<Vec<(Session, Page<Record>)>, Refusal> {
-        let at = begun.and_then(|begun| sessions.iter().position(|one| one.key.session == begun));
+        let at = resume_session.and_then(|resume_session| sessions.iter().position(|one| one.key.session == resume_session));
         let after = last_turn.filter(|_| at.is_some());
         if let Some(at) = at {
             sessions.drain(..at + usize::from(after.is_none()));
         }
         let after = &after;
-        let looked = sessions.into_iter().enumerate().map(|(number, session)| async move {
-            if !wanted.matches(&session) || !access::can_see(&self.store, caller, &session).await? {
+        let pages = sessions.into_iter().enumerate().map(|(number, session)| async move {
+            if !filter.matches(&session) || !access::can_see(&self.store, caller, &session).await? {
                 return Ok(None);
             }
             let after = after.as_ref().filter(|_| number == 0);
             let turns = self.store.walk(&session.key, after, TURNS_PAGE_SIZE).await?;
             Ok::<_, Unavailable>(Some((session, turns)))
         });
-        let looked: Vec<_> = stream::iter(looked).buffered(MAX_CONCURRENT_READS).try_collect().await?;
-        Ok(looked.into_iter().flatten().collect())
+        let pages: Vec<_> = stream::iter(pages).buffered(MAX_CONCURRENT_READS).try_collect().await?;
+        Ok(pages.into_iter().flatten().collect())
     }
 }
 
@@ -147,36 +147,36 @@ struct SessionMatches {
 
 impl SessionMatches {
     fn new(words: &SearchTerms, session: &Session) -> Self {
-        let mut seen =
+        let mut matches =
             Self { own: MatchedTerms::default(), all: false, texts: Vec::new(), turns: Vec::new() };
         let description = session.description.as_deref().map(|text| (MatchedIn::Description, text));
         for (matched_in, text) in [(MatchedIn::Name, session.name.as_str())].into_iter().chain(description) {
             let found = words.find_in(text);
-            seen.own = seen.own.or(found.matched);
-            seen.texts.extend(found.snippet(matched_in, text));
+            matches.own = matches.own.or(found.matched);
+            matches.texts.extend(found.snippet(matched_in, text));
         }
-        seen.all = words.matches_all(seen.own);
-        seen
+        matches.all = words.matches_all(matches.own);
+        matches
     }
 
     /// Adds a turn's matches. A turn matches if it contains at least one of the words, and all of them together with
     /// the session's own texts.
     fn add_turn(&mut self, words: &SearchTerms, record: &Record, answer: Option<&str>) {
         let instruction = (MatchedIn::Instruction, record.request.instruction_summary.as_str());
-        let mut held = MatchedTerms::default();
+        let mut matched = MatchedTerms::default();
         let mut matches = Vec::new();
         for (matched_in, text) in
             [instruction].into_iter().chain(answer.map(|answer| (MatchedIn::Answer, answer)))
         {
             let found = words.find_in(text);
-            held = held.or(found.matched);
+            matched = matched.or(found.matched);
             matches.extend(found.snippet(matched_in, text).map(|one| SearchMatch {
                 turn_id: Some(record.turn.key.turn.clone()),
                 sequence_number: Some(record.turn.sequence),
                 ..one
             }));
         }
-        if held.any() && words.matches_all(held.or(self.own)) {
+        if matched.any() && words.matches_all(matched.or(self.own)) {
             self.turns.extend(matches);
             // Turns come in any order, and the newest matches are kept.
             self.turns.sort_by_key(|one| std::cmp::Reverse(one.sequence_number));

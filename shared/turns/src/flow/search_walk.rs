@@ -69,11 +69,11 @@ pub(super) type StartedWalk = (SearchWalk, Option<SessionId>, Option<TurnId>, Ve
 
 impl SearchWalk {
     /// Creates a walk over these candidates that come after the cursor.
-    fn from_candidates(found: Candidates, place: Option<(Timestamp, Option<&SessionId>, bool)>) -> Self {
+    fn from_candidates(found: Candidates, cursor: Option<(Timestamp, Option<&SessionId>, bool)>) -> Self {
         let Candidates { mut sessions, is_complete } = found;
         sessions.sort_by(|one, other| other.cmp(one));
         let oldest = sessions.last().cloned();
-        if let Some((at, session, within)) = place {
+        if let Some((at, session, within)) = cursor {
             sessions.retain(|one| {
                 let is_older = one.last_activity < at;
                 let is_behind =
@@ -141,14 +141,14 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         &self,
         caller: &Caller,
         words: &SearchTerms,
-        wanted: &SessionFilter,
-        place: Option<SearchCursor>,
+        filter: &SessionFilter,
+        cursor: Option<SearchCursor>,
         index: &impl SessionIndex,
     ) -> StartedWalk {
-        let mut active = wanted.active;
-        let (at, begun, turn) = match place {
-            Some(SearchCursor::Listed(page, begun, turn)) => {
-                return (SearchWalk::Listed { active, page, next: None }, begun, turn, Vec::new());
+        let mut active = filter.active;
+        let (at, session, turn) = match cursor {
+            Some(SearchCursor::Listed(page, session, turn)) => {
+                return (SearchWalk::Listed { active, page, next: None }, session, turn, Vec::new());
             }
             Some(SearchCursor::Indexed { at, session, turn }) => (Some(at), session, turn),
             None => (None, None, None),
@@ -156,15 +156,15 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         active.to = active.to.into_iter().chain(at).min();
         let mut warnings = Vec::new();
         // The index knows a session's last activity, but not each user's.
-        if wanted.user.is_none() || wanted.active == TimeRange::default() {
+        if filter.user.is_none() || filter.active == TimeRange::default() {
             let terms = &words.terms();
-            let sought = IndexQuery { org: &caller.org, user: wanted.user.as_ref(), active, terms };
-            match index.candidates(&sought).await {
+            let query = IndexQuery { org: &caller.org, user: filter.user.as_ref(), active, terms };
+            match index.candidates(&query).await {
                 Ok(Some(found)) => {
-                    let place = at.map(|at| (at, begun.as_ref(), turn.is_some()));
+                    let cursor = at.map(|at| (at, session.as_ref(), turn.is_some()));
                     return (
-                        SearchWalk::from_candidates(found, place),
-                        begun.filter(|_| turn.is_some()),
+                        SearchWalk::from_candidates(found, cursor),
+                        session.filter(|_| turn.is_some()),
                         turn,
                         warnings,
                     );
@@ -176,19 +176,19 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
                 }
             }
         }
-        (SearchWalk::Listed { active, page: None, next: None }, begun, turn, warnings)
+        (SearchWalk::Listed { active, page: None, next: None }, session, turn, warnings)
     }
 
     /// Loads the walk's page of sessions. Also returns the number of sessions that it looked up.
     pub(super) async fn load_page(
         &self,
         caller: &Caller,
-        wanted: &SessionFilter,
+        filter: &SessionFilter,
         walk: &mut SearchWalk,
     ) -> Result<(usize, Vec<Session>), Refusal> {
         match walk {
             SearchWalk::Listed { active, page, next } => {
-                let user = wanted.user.as_ref();
+                let user = filter.user.as_ref();
                 let read =
                     self.store.sessions(&caller.org, user, active, SESSIONS_PAGE_SIZE, page.clone()).await?;
                 *next = read.next;
@@ -197,7 +197,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             SearchWalk::Indexed { page: now, rest: left, .. } => {
                 *now = left.drain(..left.len().min(SESSIONS_PAGE_SIZE)).collect();
                 let named: Vec<SessionId> = now.iter().map(|one| one.session.clone()).collect();
-                let read = named.into_iter().map(|session| self.load_candidate(caller, wanted, session));
+                let read = named.into_iter().map(|session| self.load_candidate(caller, filter, session));
                 let read: Vec<Option<Session>> =
                     stream::iter(read).buffered(MAX_CONCURRENT_READS).try_collect().await?;
                 Ok((now.len(), read.into_iter().flatten().collect()))
@@ -209,13 +209,13 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     async fn load_candidate(
         &self,
         caller: &Caller,
-        wanted: &SessionFilter,
+        filter: &SessionFilter,
         session: SessionId,
     ) -> Result<Option<Session>, Unavailable> {
         let key = SessionKey { org: caller.org.clone(), session };
         let found = self.store.session(&key).await?;
-        let found = found.filter(|one| !one.is_purged() && wanted.active.contains(one.last_activity));
-        let is_participant = match (&found, &wanted.user) {
+        let found = found.filter(|one| !one.is_purged() && filter.active.contains(one.last_activity));
+        let is_participant = match (&found, &filter.user) {
             (Some(_), Some(user)) => self.store.is_participant(&key, user).await?,
             _ => true,
         };

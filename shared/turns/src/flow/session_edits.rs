@@ -42,17 +42,17 @@ impl<D: AgentDeps> Executor<D> {
         for _ in 0..MAX_TRIES {
             let session = self.session_for(caller, &key).await?;
             if edit.visibility.is_some() {
-                ensure_governed(caller, &session)?;
+                ensure_administrator(caller, &session)?;
             }
             let commit = session_edits::edit(&session, &edit, self.deps.host().now());
             let Some(commit) = commit.map_err(|_| Refusal::SessionDeleted)? else { return Ok(()) };
             let renames = edit.name.is_some() || edit.description.is_some();
-            let told = async {
+            let index_notified = async {
                 if renames {
                     self.notify_index(&key).await;
                 }
             };
-            if let WriteOutcome::Applied = join(write::commit(&self.deps, &commit), told).await.0? {
+            if let WriteOutcome::Applied = join(write::commit(&self.deps, &commit), index_notified).await.0? {
                 return Ok(());
             }
         }
@@ -73,7 +73,7 @@ impl<D: AgentDeps> Executor<D> {
         let key = SessionKey { org: caller.org.clone(), session };
         for _ in 0..MAX_TRIES {
             let session = self.session_for(caller, &key).await?;
-            ensure_governed(caller, &session)?;
+            ensure_administrator(caller, &session)?;
             let open = self.open_turn(&session).await?;
             let retention = self.retention(&session).await?;
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
@@ -83,8 +83,8 @@ impl<D: AgentDeps> Executor<D> {
             let ended = open.filter(|_| !commit.turns.is_empty());
             if let Some(turn) = &ended {
                 let left = evidence::partial_work(self.deps.store(), self.deps.payloads(), turn).await;
-                let knowing = |change: TurnChange| change.with_partial_work(left.clone());
-                commit.turns = commit.turns.into_iter().map(knowing).collect();
+                let with_work = |change: TurnChange| change.with_partial_work(left.clone());
+                commit.turns = commit.turns.into_iter().map(with_work).collect();
             }
             if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
                 access::audit_write(self.deps.store(), "delete", caller, &session).await;
@@ -114,21 +114,21 @@ impl<D: AgentDeps> Executor<D> {
                 return Ok(());
             }
             let session = self.session_for(caller, &key).await?;
-            ensure_governed(caller, &session)?;
+            ensure_administrator(caller, &session)?;
             let open = self.open_turn(&session).await?;
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
-            let begun = purging::begin(&session, open.as_ref(), &caller.user.id, now, timing);
-            let Some(commit) = begun else { continue };
+            let commit = purging::begin(&session, open.as_ref(), &caller.user.id, now, timing);
+            let Some(commit) = commit else { continue };
             if let WriteOutcome::Applied = write::commit(&self.deps, &commit).await? {
                 access::audit_write(self.deps.store(), "purge", caller, &session).await;
-                let told = async {
+                let announced = async {
                     if let Err(error) = self.deps.queue().send(&message).await {
                         // The sweep finds the session anyway; only latency is lost.
                         tracing::warn!(error = %causes(&error), "the purge could not be announced");
                     }
                 };
                 let ended = open.filter(|_| !commit.turns.is_empty());
-                join(told, async {
+                join(announced, async {
                     if let Some(turn) = &ended {
                         self.wait_until_noticed(turn).await;
                     }
@@ -148,7 +148,7 @@ impl<D: AgentDeps> Executor<D> {
         let key = SessionKey { org: caller.org.clone(), session };
         for _ in 0..MAX_TRIES {
             let session = self.session_for(caller, &key).await?;
-            ensure_governed(caller, &session)?;
+            ensure_administrator(caller, &session)?;
             let Some(commit) = session_edits::restore(&session, self.deps.host().now()) else {
                 return Ok(());
             };
@@ -175,8 +175,8 @@ impl<D: AgentDeps> Executor<D> {
 
     async fn session_for(&self, caller: &Caller, key: &SessionKey) -> Result<Session, Refusal> {
         let session = self.deps.store().session(key).await?.ok_or(Refusal::SessionNotFound)?;
-        let seen = access::can_see(self.deps.store(), caller, &session).await?;
-        if seen { Ok(session) } else { Err(Refusal::SessionNotFound) }
+        let is_visible = access::can_see(self.deps.store(), caller, &session).await?;
+        if is_visible { Ok(session) } else { Err(Refusal::SessionNotFound) }
     }
 
     async fn open_turn(&self, session: &Session) -> Result<Option<Turn>, Refusal> {
@@ -187,6 +187,6 @@ impl<D: AgentDeps> Executor<D> {
     }
 }
 
-fn ensure_governed(caller: &Caller, session: &Session) -> Result<(), Refusal> {
+fn ensure_administrator(caller: &Caller, session: &Session) -> Result<(), Refusal> {
     if session.is_administered_by(caller) { Ok(()) } else { Err(Refusal::OwnerRequired) }
 }

@@ -61,7 +61,7 @@ impl<D: AgentDeps> Executor<D> {
         session: Option<&Session>,
         submission: &Submission,
         request: &UserTurn,
-        again: Option<&RerunSource<'_>>,
+        rerun_source: Option<&RerunSource<'_>>,
     ) -> Result<ResolvedTurn, Refusal> {
         let org = &submission.key.session.org;
         let contexts = match session {
@@ -75,17 +75,17 @@ impl<D: AgentDeps> Executor<D> {
         );
         let origin = async { Ok(origin.await.transpose()?.flatten()) };
         let (mut effective, cut) = try_join(self.effective_settings(org, &contexts), origin).await?;
-        let mut before = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
+        let mut previous = session.and_then(|session| Some(session.key.turn(session.last_turn.clone()?.id)));
         let mut rerun = None;
-        if let Some(again) = again {
-            let known = session.map_or(0, Session::cutoff_depth);
-            let cutoff_depth = if cut.is_some() { u64::MAX } else { known };
+        if let Some(rerun_source) = rerun_source {
+            let known_cutoff = session.map_or(0, Session::cutoff_depth);
+            let cutoff_depth = if cut.is_some() { u64::MAX } else { known_cutoff };
             // Boxed: few turns are reruns, and this future would enlarge that of every turn.
-            let (begins, gone_on_from) = Box::pin(self.prepare_rerun(again, cutoff_depth)).await?;
-            if let Some(model) = &begins.rerun_of.model {
+            let (rerun_setup, parent) = Box::pin(self.prepare_rerun(rerun_source, cutoff_depth)).await?;
+            if let Some(model) = &rerun_setup.rerun_of.model {
                 effective = rerun_parent::with_model(effective, model)?;
             }
-            (rerun, before) = (Some(begins), gone_on_from);
+            (rerun, previous) = (Some(rerun_setup), parent);
         }
         let config = self.deps.config();
         let first_mode = config.catalog.initial_mode(effective.initial_mode.as_deref()).key.clone();
@@ -100,7 +100,7 @@ impl<D: AgentDeps> Executor<D> {
             visibility: config.visibility.for_org(org),
             initial_mode: first_mode,
             target: self.target(&effective),
-            files: self.choose_files(before.as_ref(), request, &effective.budgets).await?,
+            files: self.choose_files(previous.as_ref(), request, &effective.budgets).await?,
             rerun,
             purged_ancestor: cut,
         };
@@ -117,30 +117,30 @@ impl<D: AgentDeps> Executor<D> {
         question: Option<&Question<'_>>,
     ) -> Result<RecoveryPoint, Refusal> {
         let session = session.ok_or(Refusal::SessionNotFound)?;
-        let (mut effective, began) =
+        let (mut effective, original) =
             try_join(self.effective_settings(&turn.key.session.org, &session.contexts), async {
                 Ok(self.deps.store().request_detail(&turn.key).await?)
             })
             .await?;
-        let (began, files, repeats) = match began {
-            Some(began) => (Some(began.upstream), began.active_file_refs, began.rerun_of),
+        let (original, files, rerun_of) = match original {
+            Some(original) => (Some(original.upstream), original.active_file_refs, original.rerun_of),
             None => (None, Vec::new(), None),
         };
         // If the context no longer offers the model of a rerun, the context's own model answers.
-        if let Some(model) = repeats.as_ref().and_then(|repeats| repeats.model.as_deref()) {
+        if let Some(model) = rerun_of.as_ref().and_then(|rerun_of| rerun_of.model.as_deref()) {
             effective = effective.clone().with_primary_model(model).unwrap_or(effective);
         }
-        let chain = match &repeats {
+        let chain = match &rerun_of {
             Some(_) => Box::pin(self.parent_of(turn, session.cutoff_depth())).await?.chain,
             None => session.chain.clone(),
         };
-        let now = self.target(&effective).upstream_for(session);
-        let with = began.unwrap_or_else(|| now.clone());
-        let start = chain::after_takeover(&turn.chain, &with, &now);
+        let current_target = self.target(&effective).upstream_for(session);
+        let with = original.unwrap_or_else(|| current_target.clone());
+        let start = chain::after_takeover(&turn.chain, &with, &current_target);
         let sources = self.deps.config().sources(&effective, &session.hints, &turn.mode);
-        let found = Box::pin(self.retrieve(question, &turn.key.session.org, sources.as_ref())).await;
-        let begins = InitialInputs { start, chain: chain.as_ref(), files };
-        Ok(found.apply_to(self.initial_step(turn, begins, session, &effective, request), sources))
+        let retrieval = Box::pin(self.retrieve(question, &turn.key.session.org, sources.as_ref())).await;
+        let inputs = InitialInputs { start, chain: chain.as_ref(), files };
+        Ok(retrieval.apply_to(self.initial_step(turn, inputs, session, &effective, request), sources))
     }
 
     /// Returns the model and provider of a turn with these settings.

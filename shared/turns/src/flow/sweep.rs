@@ -40,20 +40,20 @@ impl<D: Deps> Finalizer<D> {
     pub async fn sweep(&self, budget: Duration) -> Result<SweepSummary, Unavailable> {
         let (store, host) = (self.deps.store(), self.deps.host());
         let stop_at = host.monotonic().saturating_add(budget);
-        let mut swept = SweepSummary::default();
+        let mut summary = SweepSummary::default();
         for shard in 0..DUE_SHARDS {
             let mut after = None;
             loop {
                 if host.monotonic() >= stop_at {
-                    swept.timed_out = true;
-                    return Ok(swept);
+                    summary.timed_out = true;
+                    return Ok(summary);
                 }
                 let page = store.due(shard, host.now(), after).await?;
                 for key in &page.items {
-                    swept.examined += 1;
-                    if let Err(error) = self.sweep_turn(key, &mut swept).await {
+                    summary.examined += 1;
+                    if let Err(error) = self.sweep_turn(key, &mut summary).await {
                         tracing::error!(error = %causes(&error), "an overdue turn could not be handled");
-                        swept.failed += 1;
+                        summary.failed += 1;
                     }
                 }
                 after = page.next;
@@ -62,10 +62,10 @@ impl<D: Deps> Finalizer<D> {
                 }
             }
         }
-        Ok(swept)
+        Ok(summary)
     }
 
-    async fn sweep_turn(&self, key: &TurnKey, swept: &mut SweepSummary) -> Result<(), Unavailable> {
+    async fn sweep_turn(&self, key: &TurnKey, summary: &mut SweepSummary) -> Result<(), Unavailable> {
         let Some(turn) = self.deps.store().turn(key).await? else {
             return Ok(());
         };
@@ -73,21 +73,21 @@ impl<D: Deps> Finalizer<D> {
             sweep::Action::Skip => return Ok(()),
             sweep::Action::Reschedule(change) => {
                 write::turn(&self.deps, &change).await?;
-                swept.alive += 1;
+                summary.alive += 1;
                 return Ok(());
             }
             sweep::Action::Salvage => {
                 salvage::salvage(&self.deps, &turn).await?;
-                swept.salvaged += 1;
+                summary.salvaged += 1;
             }
             sweep::Action::End(change) => {
                 write::turn(&self.deps, &change).await?;
-                swept.ended += 1;
+                summary.ended += 1;
             }
-            sweep::Action::Finalize => swept.finalized += 1,
+            sweep::Action::Finalize => summary.finalized += 1,
         }
         if self.finalize(key).await? {
-            swept.sessions.insert(key.session.clone());
+            summary.sessions.insert(key.session.clone());
         }
         Ok(())
     }

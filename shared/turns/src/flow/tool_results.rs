@@ -48,7 +48,7 @@ impl<D: AgentDeps> Executor<D> {
         invocation: &Invocation,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
-        let term = invocation.scope(self.deps.host());
+        let scope = invocation.scope(self.deps.host());
         let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let key = session.turn(request.turn_id.clone());
         for _ in 0..MAX_TRIES {
@@ -62,7 +62,7 @@ impl<D: AgentDeps> Executor<D> {
                 return Err(Refusal::AnotherUsersTurn);
             }
             stream.inherit_streaming(&turn);
-            if let Some(response) = self.end_overdue(&turn, stream, &term).await? {
+            if let Some(response) = self.end_overdue(&turn, stream, &scope).await? {
                 return Ok(response);
             }
             let (owned, step) = match self.check_results(&turn, request).await? {
@@ -71,12 +71,12 @@ impl<D: AgentDeps> Executor<D> {
                     WaitOutcome::Running { retry_after } => {
                         return Err(Refusal::TurnInProgress { retry_after });
                     }
-                    WaitOutcome::Dead => match self.take_over(&turn, &term).await? {
+                    WaitOutcome::Dead => match self.take_over(&turn, &scope).await? {
                         Some((owned, Some(step))) => (owned, step),
                         _ => continue,
                     },
                 },
-                ResultsCheck::Matching(step) => match self.accept(&turn, request, *step, &term).await? {
+                ResultsCheck::Matching(step) => match self.accept(&turn, request, *step, &scope).await? {
                     Some(accepted) => accepted,
                     None => continue,
                 },
@@ -93,7 +93,7 @@ impl<D: AgentDeps> Executor<D> {
                 ResultsCheck::Unexpected => return Err(Refusal::NotAwaitingTools),
                 ResultsCheck::Mismatch(mismatch) => return Err(Refusal::ToolResultsMismatch(mismatch)),
             };
-            return self.run_attempt(&owned, AttemptStart { request: None, step }, stream).await;
+            return self.run_attempt(&owned, AttemptStart { request: None, recovery_point: step }, stream).await;
         }
         Err(Refusal::Contended)
     }
@@ -135,12 +135,12 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         turn: &Turn,
         stream: &Writer,
-        term: &RequestScope,
+        scope: &RequestScope,
     ) -> Result<Option<Response>, Refusal> {
         let Some(change) = settle::end_overdue(turn, self.deps.host().now(), self.deps.timing()) else {
             return Ok(None);
         };
-        let announced = self.announce(turn, term.correlation.as_ref());
+        let announced = self.announce(turn, scope.correlation.as_ref());
         let (written, ()) = join(write::turn(&self.deps, &change), announced).await;
         match written? {
             WriteOutcome::Applied => self.replay(&change.after, stream).await.map(Some),
@@ -154,7 +154,7 @@ impl<D: AgentDeps> Executor<D> {
         turn: &Turn,
         request: &ToolContinuation,
         step: RecoveryPoint,
-        term: &RequestScope,
+        scope: &RequestScope,
     ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
         let (payloads, host, timing) = (self.deps.payloads(), self.deps.host(), self.deps.timing());
         let (requested, attempt) = (host.monotonic(), host.attempt_id());
@@ -171,7 +171,7 @@ impl<D: AgentDeps> Executor<D> {
         let step =
             RecoveryPoint { state: step.state.with_tool_results(&request.tool_results, results), ..step };
         let lease = Lease::starting_at(requested, timing);
-        Ok(Some((OwnedTurn::new(change.after, lease, term), step)))
+        Ok(Some((OwnedTurn::new(change.after, lease, scope), step)))
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) async fn load(
     payloads: &impl PayloadReads,
     turn: &Turn,
 ) -> Result<TurnHistory, Unavailable> {
-    let (by, partial) = match &turn.state {
+    let (work, partial) = match &turn.state {
         State::Running { .. } => {
             let found = evidence::latest_step(payloads, turn).await?;
             (found.map(|found| WorkRecord::RecoveryPoint(Box::new(found.step))), None)
@@ -32,11 +32,11 @@ pub(super) async fn load(
             (Some(WorkRecord::Outcome(Box::new(suspended))), None)
         }
         State::Settled(_) | State::Finalized(_) => {
-            let known = evidence::load(store, payloads, turn).await?;
-            known.map_or((None, None), |known| (known.source, known.partial))
+            let evidence = evidence::load(store, payloads, turn).await?;
+            evidence.map_or((None, None), |evidence| (evidence.source, evidence.partial_answer))
         }
     };
-    let told = match by {
+    let history = match work {
         None => TurnHistory::default(),
         Some(WorkRecord::RecoveryPoint(step)) => from_step(turn, &step),
         Some(WorkRecord::Outcome(outcome)) => match &outcome.ending {
@@ -48,7 +48,7 @@ pub(super) async fn load(
     };
     let partial =
         partial.map(|text| FinalReply { kind: StepKind::PartialAnswer, text, model: None, model_call: None });
-    Ok(TurnHistory { last: partial.or(told.last), ..told })
+    Ok(TurnHistory { last: partial.or(history.last), ..history })
 }
 
 fn from_step(turn: &Turn, step: &RecoveryPoint) -> TurnHistory {
@@ -85,26 +85,26 @@ fn from_outcome(outcome: Outcome) -> TurnHistory {
 async fn with_full_values(
     payloads: &impl PayloadReads,
     turn: &Turn,
-    told: TurnHistory,
+    history: TurnHistory,
 ) -> Result<TurnHistory, Unavailable> {
-    let is_whole = usize::try_from(told.of).is_ok_and(|of| told.rounds.len() >= of);
-    let model_call = told.rounds.last().and_then(|round| round.model_call.as_ref());
+    let is_complete = usize::try_from(history.of).is_ok_and(|of| history.rounds.len() >= of);
+    let model_call = history.rounds.last().and_then(|round| round.model_call.as_ref());
     let Some(model_call) = model_call
-        .filter(|_| !is_whole || told.rounds.iter().any(agent::rounds::Round::has_truncated_values))
+        .filter(|_| !is_complete || history.rounds.iter().any(agent::rounds::Round::has_truncated_values))
     else {
-        return Ok(told);
+        return Ok(history);
     };
     // The last round's results may come from the client, and those have no recorded step of their own.
     let recorded =
         match evidence::recorded_step(payloads, turn, &model_call.attempt_id, model_call.recovery_point)
             .await?
         {
-            None => evidence::resumed_step(payloads, turn).await?.filter(|step| step.state.rounds == told.of),
+            None => evidence::resumed_step(payloads, turn).await?.filter(|step| step.state.rounds == history.of),
             recorded => recorded,
         };
     let rounds = recorded.map(|step| step.state.rounds_for_replay(step.state.mode(turn)));
     Ok(match rounds {
-        Some(rounds) => TurnHistory { rounds, ..told },
-        None => told,
+        Some(rounds) => TurnHistory { rounds, ..history },
+        None => history,
     })
 }

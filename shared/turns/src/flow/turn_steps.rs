@@ -27,11 +27,11 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         session: SessionId,
         turn: TurnId,
         page_size: u32,
-        place: Option<&str>,
+        token: Option<&str>,
     ) -> Result<ListResponse<TurnStep>, Refusal> {
-        let after = parse_sequence(place)?.unwrap_or_default();
+        let after = parse_sequence(token)?.unwrap_or_default();
         let turn = self.visible_record(caller, session, turn).await?.turn;
-        let told = turn_history::load(&self.store, &self.payloads, &turn).await?;
-        Ok(step_view::page(&turn.key, told, caller.operator, after, page_size))
+        let history = turn_history::load(&self.store, &self.payloads, &turn).await?;
+        Ok(step_view::page(&turn.key, history, caller.operator, after, page_size))
     }
 }

@@ -69,41 +69,41 @@ impl<D: AgentDeps> Executor<D> {
         caller: &Caller,
         submission: Submission,
         request: &UserTurn,
-        again: Option<&RerunSource<'_>>,
+        rerun: Option<&RerunSource<'_>>,
         invocation: &Invocation,
         stream: &Writer,
     ) -> Result<Response, Refusal> {
-        let term = invocation.scope(self.deps.host());
+        let scope = invocation.scope(self.deps.host());
         let question = self.question(request);
         // Boxed: `join` and `select` copy their futures, and this one is large.
-        let meeting = Box::pin(async {
-            let (seen, stored) =
+        let claiming = Box::pin(async {
+            let (snapshot, staged) =
                 join(self.load_snapshot(caller, &submission), self.stage_request(&submission, request)).await;
-            let mut stored = StagedRequest::Staged(stored);
-            let asked = StartRequest {
+            let mut staged = StagedRequest::Staged(staged);
+            let start = StartRequest {
                 caller,
                 submission: &submission,
                 request,
-                rerun: again,
+                rerun,
                 question: question.as_ref(),
             };
-            let met = match seen {
-                Ok(seen) => self.claim(seen, asked, &mut stored, &term, stream).await,
+            let claim = match snapshot {
+                Ok(snapshot) => self.claim(snapshot, start, &mut staged, &scope, stream).await,
                 Err(refusal) => Err(refusal),
             };
-            (met, stored)
+            (claim, staged)
         });
-        let (met, mut stored) = retrieve::while_embedding(question.as_ref(), meeting).await;
-        match met {
+        let (claim, mut staged) = retrieve::while_embedding(question.as_ref(), claiming).await;
+        match claim {
             Ok(Claim::Owned(owned, step)) => {
                 let request = Some(request).filter(|_| step.state.response_id.is_none());
-                self.run_attempt(&owned, AttemptStart { request, step: *step }, stream).await
+                self.run_attempt(&owned, AttemptStart { request, recovery_point: *step }, stream).await
             }
             Ok(Claim::Replayed(response)) => Ok(response),
             // If a store is unreachable, a turn that needs the request may have been started.
             Err(refusal @ Refusal::Unavailable(_)) => Err(refusal),
             Err(refusal) => {
-                self.discard(&submission, &mut stored).await;
+                self.discard(&submission, &mut staged).await;
                 Err(refusal)
             }
         }
@@ -113,29 +113,29 @@ impl<D: AgentDeps> Executor<D> {
     /// start the turn, take it over, wait for the attempt that owns it, replay its outcome, or refuse.
     async fn claim(
         &self,
-        mut seen: Snapshot,
-        asked: StartRequest<'_, '_>,
-        stored: &mut StagedRequest,
-        term: &RequestScope,
+        mut snapshot: Snapshot,
+        start: StartRequest<'_, '_>,
+        staged: &mut StagedRequest,
+        scope: &RequestScope,
         stream: &Writer,
     ) -> Result<Claim, Refusal> {
-        let StartRequest { caller, submission, request, rerun: _, question } = asked;
+        let StartRequest { caller, submission, request, rerun: _, question } = start;
         for _ in 0..MAX_TRIES {
-            let turn = seen.turn_for(submission);
+            let turn = snapshot.turn_for(submission);
             if turn.is_some_and(|turn| turn.stored_request() == submission.stored_request()) {
                 // This call started the turn, didn't learn of it, and lost it to a takeover since.
-                *stored = StagedRequest::Released;
+                *staged = StagedRequest::Released;
             }
             let (now, timing) = (self.deps.host().now(), self.deps.timing());
-            let begun = match begin::decide(&seen, submission, now, timing) {
+            let claimed = match begin::decide(&snapshot, submission, now, timing) {
                 Decision::Begin => {
                     // I10: the request is stored before the head that points at it.
-                    stored.ensure_stored()?;
-                    self.begin_turn(&seen, None, asked, term, stream).await?
+                    staged.ensure_stored()?;
+                    self.begin_turn(&snapshot, None, start, scope, stream).await?
                 }
                 Decision::BeginClosing(open) => {
-                    stored.ensure_stored()?;
-                    self.begin_turn(&seen, Some(open), asked, term, stream).await?
+                    staged.ensure_stored()?;
+                    self.begin_turn(&snapshot, Some(open), start, scope, stream).await?
                 }
                 Decision::SalvageFirst(open) => {
                     salvage::salvage(&self.deps, &open).await?;
@@ -143,12 +143,12 @@ impl<D: AgentDeps> Executor<D> {
                 }
                 // Another submission started the turn and stored its request.
                 Decision::Replay(turn) => {
-                    let forgotten = self.discard(submission, stored);
-                    return join(self.replay(&turn, stream), forgotten).await.0.map(Claim::Replayed);
+                    let discarded = self.discard(submission, staged);
+                    return join(self.replay(&turn, stream), discarded).await.0.map(Claim::Replayed);
                 }
                 Decision::Wait(turn) => {
-                    let forgotten = self.discard(submission, stored);
-                    match join(replay::wait(&self.deps, turn, stream), forgotten).await.0? {
+                    let discarded = self.discard(submission, staged);
+                    match join(replay::wait(&self.deps, turn, stream), discarded).await.0? {
                         WaitOutcome::Ready(turn) => {
                             return self.replay(&turn, stream).await.map(Claim::Replayed);
                         }
@@ -159,11 +159,11 @@ impl<D: AgentDeps> Executor<D> {
                     }
                 }
                 Decision::TakeOver(turn) => {
-                    let forgotten = self.discard(submission, stored);
-                    match join(self.take_over(&turn, term), forgotten).await.0? {
+                    let discarded = self.discard(submission, staged);
+                    match join(self.take_over(&turn, scope), discarded).await.0? {
                         Some((owned, Some(step))) => Some((owned, step)),
                         Some((owned, None)) => {
-                            let session = seen.session.as_ref();
+                            let session = snapshot.session.as_ref();
                             let step =
                                 self.resolve_after_takeover(&owned.turn, session, request, question).await?;
                             Some((owned, step))
@@ -178,10 +178,10 @@ impl<D: AgentDeps> Executor<D> {
                 Decision::Deleted => return Err(Refusal::SessionDeleted),
                 Decision::ContextMismatch => return Err(Refusal::ContextMismatch),
             };
-            if let Some((owned, step)) = begun {
+            if let Some((owned, step)) = claimed {
                 return Ok(Claim::Owned(Box::new(owned), Box::new(step)));
             }
-            seen = self.load_snapshot(caller, submission).await?;
+            snapshot = self.load_snapshot(caller, submission).await?;
         }
         Err(Refusal::Contended)
     }
@@ -210,8 +210,8 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Removes the request that this submission staged, because no turn will refer to it. It is stored under the
     /// submission's own id, so nothing else refers to it either.
-    async fn discard(&self, submission: &Submission, stored: &mut StagedRequest) {
-        if let StagedRequest::Staged(Ok(())) = std::mem::replace(stored, StagedRequest::Released)
+    async fn discard(&self, submission: &Submission, staged: &mut StagedRequest) {
+        if let StagedRequest::Staged(Ok(())) = std::mem::replace(staged, StagedRequest::Released)
             && let Err(error) = self.deps.payloads().remove(&request_payload(submission)).await
         {
             tracing::warn!(error = %causes(&error), "the request of a turn that was not begun stays stored");
@@ -263,24 +263,24 @@ impl<D: AgentDeps> Executor<D> {
     /// Starts the turn and retrieves excerpts for it; none if another writer changed the session first.
     async fn begin_turn(
         &self,
-        seen: &Snapshot,
+        snapshot: &Snapshot,
         open: Option<Turn>,
-        StartRequest { submission, request, rerun: again, question, .. }: StartRequest<'_, '_>,
-        term: &RequestScope,
+        StartRequest { submission, request, rerun, question, .. }: StartRequest<'_, '_>,
+        scope: &RequestScope,
         stream: &Writer,
     ) -> Result<Option<(OwnedTurn, RecoveryPoint)>, Refusal> {
-        let before = seen.session.as_ref();
-        let resolved = Box::pin(self.resolve(before, submission, request, again));
+        let before = snapshot.session.as_ref();
+        let resolved = Box::pin(self.resolve(before, submission, request, rerun));
         let ResolvedTurn { effective, setup, sources } = resolved.await?;
-        let found = Box::pin(self.retrieve(question, &submission.key.session.org, sources.as_ref()));
-        let begun = Box::pin(self.commit_begin(before, open, submission, &setup));
+        let retrieval = Box::pin(self.retrieve(question, &submission.key.session.org, sources.as_ref()));
+        let committed = Box::pin(self.commit_begin(before, open, submission, &setup));
         // Nothing is streamed before the turn exists, so a refusal until then keeps its HTTP status.
-        let searching = |(commit, _): &(Commit, Lease)| {
+        let on_search = |(commit, _): &(Commit, Lease)| {
             if let Some(change) = commit.turns.first() {
                 stream.status(&change.after, 1, Phase::Retrieving);
             }
         };
-        let Some(((commit, lease), found)) = retrieve::join_search(begun, found, searching).await? else {
+        let Some(((commit, lease), retrieval)) = retrieve::join_search(committed, retrieval, on_search).await? else {
             return Ok(None);
         };
         let session = commit.session.after;
@@ -290,9 +290,9 @@ impl<D: AgentDeps> Executor<D> {
                 Some(rerun) => rerun.parent.chain.as_ref(),
                 None => session.chain.as_ref(),
             };
-            let begins = InitialInputs { start: turn.chain.clone(), chain, files: setup.files };
-            let step = self.initial_step(&turn, begins, &session, &effective, request);
-            (OwnedTurn::new(turn, lease, term), found.apply_to(step, sources))
+            let inputs = InitialInputs { start: turn.chain.clone(), chain, files: setup.files };
+            let step = self.initial_step(&turn, inputs, &session, &effective, request);
+            (OwnedTurn::new(turn, lease, scope), retrieval.apply_to(step, sources))
         }))
     }
 
@@ -306,8 +306,8 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<Option<(Commit, Lease)>, Refusal> {
         let (closing, closed) = match (before, open) {
             (Some(session), Some(open)) => match self.prepare_closing(session, &open).await? {
-                Some((closing, known)) => {
-                    let closed = (closing.finalized().clone(), known);
+                Some((closing, evidence)) => {
+                    let closed = (closing.finalized().clone(), evidence);
                     (Some(closing), Some(closed))
                 }
                 None => return Ok(None),
@@ -321,8 +321,8 @@ impl<D: AgentDeps> Executor<D> {
         if let WriteOutcome::Superseded(_) = write::commit(&self.deps, &commit).await? {
             return Ok(None);
         }
-        if let Some((finalized, known)) = &closed {
-            turn_event::log_terminal(finalized, known.as_ref().and_then(Evidence::outcome));
+        if let Some((finalized, evidence)) = &closed {
+            turn_event::log_terminal(finalized, evidence.as_ref().and_then(Evidence::outcome));
         }
         Ok(Some((commit, Lease::starting_at(requested, timing))))
     }
@@ -334,15 +334,15 @@ impl<D: AgentDeps> Executor<D> {
         session: &Session,
         open: &Turn,
     ) -> Result<Option<(Closing, Option<Evidence>)>, Refusal> {
-        let known = evidence::load(self.deps.store(), self.deps.payloads(), open).await?;
-        let found = known.as_ref().map(Evidence::findings);
-        let closing = Closing::new(session, open, found.as_ref(), self.deps.host().now(), self.deps.timing());
+        let evidence = evidence::load(self.deps.store(), self.deps.payloads(), open).await?;
+        let summary = evidence.as_ref().map(Evidence::outcome_summary);
+        let closing = Closing::new(session, open, summary.as_ref(), self.deps.host().now(), self.deps.timing());
         let Ok(closing) = closing else { return Ok(None) };
         match closing.result_before_commit() {
-            Some(result) => finalize::publish_details(&self.deps, open, known.as_ref(), result).await?,
+            Some(result) => finalize::publish_details(&self.deps, open, evidence.as_ref(), result).await?,
             None => finalize::touch_participant(&self.deps, open).await?,
         }
-        Ok(Some((closing, known)))
+        Ok(Some((closing, evidence)))
     }
 
     async fn is_newcomer(&self, session: Option<&Session>, submission: &Submission) -> Result<bool, Refusal> {

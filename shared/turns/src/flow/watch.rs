@@ -36,10 +36,10 @@ pub(super) async fn ensure_owned(deps: &impl Deps, owned: &OwnedTurn) -> Result<
 
 /// Checks once, concurrently with other work. A table that doesn't respond in time isn't waited for.
 pub(super) async fn check_briefly(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), OwnershipLost> {
-    let looked = pin!(check_ownership(deps, owned));
-    let over = pin!(deps.host().sleep(deps.timing().ownership_check_ttl));
-    match select(looked, over).await {
-        Either::Left((seen, _)) => seen,
+    let check = pin!(check_ownership(deps, owned));
+    let timeout = pin!(deps.host().sleep(deps.timing().ownership_check_ttl));
+    match select(check, timeout).await {
+        Either::Left((result, _)) => result,
         Either::Right(((), _)) => Ok(()),
     }
 }
@@ -55,10 +55,10 @@ pub(super) async fn watch(deps: &impl Deps, owned: &OwnedTurn) -> OwnershipLost 
 }
 
 async fn check_ownership(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), OwnershipLost> {
-    let began = deps.host().monotonic();
+    let started = deps.host().monotonic();
     match deps.store().turn(&owned.turn.key).await {
         Ok(head) if Condition::same_owner(&owned.turn).holds(head.as_ref()) => {
-            owned.lease.confirm(began);
+            owned.lease.confirm(started);
             Ok(())
         }
         Ok(_) => Err(OwnershipLost),

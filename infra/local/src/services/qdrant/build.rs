@@ -56,7 +56,7 @@ fn cargo() -> Command {
 fn is_package_variable(variable: &str) -> bool {
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE", "OUT_DIR"]
         .iter()
-        .any(|variable| variable.starts_with(variable))
+        .any(|prefix| variable.starts_with(prefix))
 }
 
 #[cfg(test)]

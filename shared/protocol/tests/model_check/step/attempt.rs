@@ -1,4 +1,4 @@
-//! An attempt: ask the model, store the outcome, settle; keep the lease meanwhile.
+//! An attempt: calls the model, stores the outcome, settles, and renews the lease meanwhile.
 
 use std::sync::Arc;
 
@@ -6,72 +6,77 @@ use protocol::{
     change::TurnChange,
     id::AttemptId,
     transition::{renew::renew, settle::settle, suspend::suspend},
-    turn::{EndReason, State as Standing, Turn, Verdict},
+    turn::{EndReason, State as TurnState, Turn, Verdict},
 };
 
-use super::{Step, says};
+use super::{Step, outcome_answer};
 use crate::{
-    cast::{self, at, number, timing, tool_deadline},
     coverage::Event,
-    model::How,
+    fixtures::{self, at, number, timing, tool_deadline},
+    model::Choice,
     rules::Rule,
-    state::{Answer, At, Broken, End, Object, Said, Then, Write, insert},
+    state::{Answer, Continuation, End, Object, OutcomeKind, ProcessState, Violation, Write, insert},
 };
 
 impl Step<'_> {
-    /// Asks the model.
-    pub(super) fn think(&mut self, turn: Arc<Turn>, said: Said) {
+    /// Calls the model.
+    pub(super) fn call_model(&mut self, turn: Arc<Turn>, kind: OutcomeKind) {
         let number = number(&turn.key.turn);
-        if self.pays_twice(&turn) {
-            self.state.breaks(Broken::PaidTwice);
+        if self.is_duplicate_call(&turn) {
+            self.state.record_violation(Violation::DuplicateModelCall);
         }
         self.state.model_calls[usize::from(number)] += 1;
         let text = self.state.model_calls[usize::from(number)];
-        if self.is_out(Rule::ModeIsStaged)
-            && self.model.scene.stages_mode == Some(number)
+        if self.is_disabled(Rule::ModeIsStaged)
+            && self.model.config.stages_mode == Some(number)
             && let Some(session) = &mut self.state.session
         {
-            Arc::make_mut(session).mode = cast::mode_of(number);
+            Arc::make_mut(session).mode = fixtures::mode_of(number);
         }
-        if self.is_out(Rule::OutcomeBeforeSettle) {
+        if self.is_disabled(Rule::OutcomeBeforeSettle) {
             let object = Object {
                 turn: number,
                 key: turn.attempt.clone(),
                 writer: turn.attempt.clone(),
                 text,
-                said,
+                kind,
                 by_owner: true,
             };
-            return self.decide_by(&turn, &turn.attempt, &object, Then::Decided { answer: says(said, text) });
+            return self.settle_from(
+                &turn,
+                &turn.attempt,
+                &object,
+                Continuation::Decide { answer: outcome_answer(kind, text) },
+            );
         }
-        self.process().at = At::Storing { turn, said, text };
+        self.process().state = ProcessState::Storing { turn, kind, text };
     }
 
-    /// Whether the caller owns the turn, and an earlier owner of this stage stored an outcome while it was
-    /// the owner: that one was durable before the fence, so it was there to be found (I9).
-    fn pays_twice(&self, turn: &Turn) -> bool {
+    /// True if the caller owns the turn and an earlier owner of this stage stored an outcome while it was the owner.
+    /// That outcome was durable before the fence, so the caller could have found it (I9).
+    fn is_duplicate_call(&self, turn: &Turn) -> bool {
         let owns =
             self.state.turn(number(&turn.key.turn)).is_some_and(|stored| stored.attempt == turn.attempt);
-        let Standing::Running { stage, .. } = &turn.state else { return false };
+        let TurnState::Running { stage, .. } = &turn.state else { return false };
         owns && self.state.objects.iter().any(|object| {
             let earlier = object.writer != turn.attempt && stage.attempts.contains(&object.writer);
             object.turn == number(&turn.key.turn) && object.by_owner && earlier
         })
     }
 
-    /// Stores the outcome under the attempt's attempt id; an object that is there already counts as this one.
-    pub(super) fn store(&mut self, turn: &Arc<Turn>, said: Said, text: u8, how: How) {
+    /// Stores the outcome under the attempt's id. An object that already exists counts as this one.
+    pub(super) fn store(&mut self, turn: &Arc<Turn>, kind: OutcomeKind, text: u8, choice: Choice) {
         let key = number(&turn.key.turn);
-        if how == How::Fail {
+        if choice == Choice::Fail {
             self.note(Event::Unstorable);
             let now = at(self.state.now);
             let verdict = Verdict::Ended(EndReason::StorageUnavailable);
-            let change = settle(turn, verdict, now, now, &timing()).expect("it runs");
+            let change = settle(turn, verdict, now, now, &timing()).expect("the turn must run");
             let answer = Answer::Ended(End::StorageUnavailable);
-            return self.will_send(change, Then::Decided { answer });
+            return self.prepare_send(change, Continuation::Decide { answer });
         }
         let by_owner = self.state.turn(key).is_some_and(|stored| {
-            stored.attempt == turn.attempt && matches!(stored.state, Standing::Running { .. })
+            stored.attempt == turn.attempt && matches!(stored.state, TurnState::Running { .. })
         });
         if !by_owner {
             self.note(Event::LateOutcome);
@@ -81,35 +86,48 @@ impl Step<'_> {
             key: self.key_of(&turn.attempt),
             writer: turn.attempt.clone(),
             text,
-            said,
+            kind,
             by_owner,
         };
         if self.object(key, &turn.attempt).is_none() {
             insert(&mut self.state.objects, object.clone());
         }
-        self.decide_by(turn, &turn.attempt, &object, Then::Decided { answer: says(said, text) });
+        self.settle_from(
+            turn,
+            &turn.attempt,
+            &object,
+            Continuation::Decide { answer: outcome_answer(kind, text) },
+        );
     }
 
     /// Settles or suspends by an outcome object.
-    pub(super) fn decide_by(&mut self, turn: &Turn, writer: &AttemptId, object: &Object, then: Then) {
-        let change = match cast::verdict(object, writer.clone()) {
-            // When the model answered decides nothing, and one instant for all keeps the states few.
+    pub(super) fn settle_from(
+        &mut self,
+        turn: &Turn,
+        writer: &AttemptId,
+        object: &Object,
+        continuation: Continuation,
+    ) {
+        let change = match fixtures::verdict(object, writer.clone()) {
+            // The time of the model's answer decides nothing, and a single instant keeps the states few.
             Some(verdict) => settle(turn, verdict, at(0), at(self.state.now), &timing()),
             None => suspend(turn, writer.clone(), tool_deadline(self.state.now)),
         };
-        self.will_send(change.expect("it runs"), then);
+        self.prepare_send(change.expect("the turn must run"), continuation);
     }
 
-    pub(super) fn will_send(&mut self, change: TurnChange, then: Then) {
+    pub(super) fn prepare_send(&mut self, change: TurnChange, continuation: Continuation) {
         let write = Arc::new(Write::Turn { change, take: false });
-        self.process().at = At::Sending { write, then };
+        self.process().state = ProcessState::Sending { write, continuation };
     }
 
-    /// Renews the lease, and goes on with the work if it still holds it.
-    pub(super) fn renew(&mut self, work: At) {
-        let (At::Thinking { turn } | At::Storing { turn, .. }) = &work else { return };
-        let change = renew(turn, at(self.state.now + 1)).expect("it runs");
+    /// Renews the lease, and continues the work if it still holds the lease.
+    pub(super) fn renew(&mut self, work: ProcessState) {
+        let (ProcessState::CallingModel { turn } | ProcessState::Storing { turn, .. }) = &work else {
+            return;
+        };
+        let change = renew(turn, at(self.state.now + 1)).expect("the turn must run");
         self.process().renewals += 1;
-        self.will_send(change, Then::Renewed { work: Box::new(work) });
+        self.prepare_send(change, Continuation::Renew { work: Box::new(work) });
     }
 }

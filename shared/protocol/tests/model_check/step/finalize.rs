@@ -1,4 +1,4 @@
-//! Finalize and sweep: settled turns become terminal, whoever told of them.
+//! Finalize and sweep: make settled turns terminal, after a message or a nomination.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use protocol::{
     detail::OutcomeSummary,
     session::Session,
     transition::{finalize::finalize, sweep, take_over::Purpose},
-    turn::{State as Standing, Turn},
+    turn::{State as TurnState, Turn},
 };
 
 use super::Step;
 use crate::{
-    cast::{self, at, number, timing},
+    config::Role,
     coverage::Event,
+    fixtures::{self, at, number, timing},
     rules::Rule,
-    scene::Role,
-    state::{At, Broken, Then, Write},
+    state::{Continuation, ProcessState, Violation, Write},
 };
 
 impl Step<'_> {
@@ -29,18 +29,18 @@ impl Step<'_> {
         self.start_finalizing(turn);
     }
 
-    /// The index nominates a turn: the head decides (rule 9).
-    pub(super) fn nominated(&mut self, number: u8) {
+    /// Handles a turn that the index nominated. The head decides (rule 9).
+    pub(super) fn nominate(&mut self, number: u8) {
         let Some(turn) = self.state.turn(number).cloned() else { return };
-        let runs = matches!(turn.state, Standing::Running { .. });
-        if runs && self.is_out(Rule::IndexProvesNothing) {
+        let runs = matches!(turn.state, TurnState::Running { .. });
+        if runs && self.is_disabled(Rule::IndexProvesNothing) {
             return self.fence(&turn, Purpose::Salvage);
         }
         match sweep::action(&turn, at(self.state.now), &timing()) {
             sweep::Action::Skip => {}
-            sweep::Action::Reschedule(change) => self.will_send(change, Then::MovedDue),
+            sweep::Action::Reschedule(change) => self.prepare_send(change, Continuation::MoveDue),
             sweep::Action::Salvage => self.fence(&turn, Purpose::Salvage),
-            sweep::Action::End(change) => self.will_send(change, Then::EndedOverdue),
+            sweep::Action::End(change) => self.prepare_send(change, Continuation::EndOverdue),
             sweep::Action::Finalize => {
                 self.note(Event::SweepFinalized);
                 self.start_finalizing(number);
@@ -51,8 +51,8 @@ impl Step<'_> {
     /// Reads session and turn.
     pub(super) fn start_finalizing(&mut self, turn: u8) {
         let session = self.state.session.clone();
-        if self.model.scene.fine {
-            self.process().at = At::Finalizing { turn, session: Some(session) };
+        if self.model.config.fine_grained {
+            self.process().state = ProcessState::Finalizing { turn, session: Some(session) };
         } else {
             self.finalize(turn, session);
         }
@@ -61,59 +61,64 @@ impl Step<'_> {
     /// Prepares the transaction that makes a settled turn terminal.
     pub(super) fn finalize(&mut self, turn: u8, session: Option<Arc<Session>>) {
         let (Some(session), Some(turn)) = (session, self.state.turn(turn).cloned()) else { return };
-        if !matches!(turn.state, Standing::Settled(_)) {
-            if matches!(turn.state, Standing::Finalized(_)) && self.role() == &Role::Finalizer {
+        if !matches!(turn.state, TurnState::Settled(_)) {
+            if matches!(turn.state, TurnState::Finalized(_)) && self.role() == &Role::Finalizer {
                 self.note(Event::DuplicateHarmless);
             }
             return;
         }
         let outcome = self.load(&turn);
         let mut finalized = finalize(&session, &turn, outcome.as_ref());
-        if finalized.is_err() && self.is_out(Rule::PurgeEndsFinalizing) {
+        if finalized.is_err() && self.is_disabled(Rule::PurgeEndsFinalizing) {
             let unmarked = Session { deleted: None, ..session.as_ref().clone() };
             finalized = finalize(&unmarked, &turn, outcome.as_ref());
             if let Ok(finalized) = &mut finalized {
                 finalized.session.deleted.clone_from(&session.deleted);
             }
         }
-        // What is purged is not finalized.
+        // Turns of a purged session are not finalized.
         let Ok(finalized) = finalized else { return };
         let mut commit = finalized.commit(&session);
-        if self.is_out(Rule::ClearOwnOpenTurn) {
+        if self.is_disabled(Rule::ClearOwnOpenTurn) {
             commit.session.after.open_turn = None;
         }
-        self.publish_then_send(turn, Arc::new(Write::Commit(commit)), Then::Finalized);
+        self.publish_then_send(turn, Arc::new(Write::Commit(commit)), Continuation::Finalize);
     }
 
-    /// What the finalizing transaction makes count is written before it (I10).
-    pub(super) fn publish_then_send(&mut self, turn: Arc<Turn>, write: Arc<Write>, then: Then) {
-        if self.model.scene.fine {
-            self.process().at = At::Publishing { turn, write, then };
+    /// Writes the result before the transaction that makes it count (I10).
+    pub(super) fn publish_then_send(
+        &mut self,
+        turn: Arc<Turn>,
+        write: Arc<Write>,
+        continuation: Continuation,
+    ) {
+        if self.model.config.fine_grained {
+            self.process().state = ProcessState::Publishing { turn, write, continuation };
         } else {
             self.publish(&turn);
-            self.process().at = At::Sending { write, then };
+            self.process().state = ProcessState::Sending { write, continuation };
         }
     }
 
-    /// Writes what came of a settled turn: whoever writes it writes the same.
+    /// Writes the result of a settled turn. Every writer writes the same.
     pub(super) fn publish(&mut self, turn: &Turn) {
         let answer = self.answer_of(turn);
         let stored = &mut self.state.details[usize::from(number(&turn.key.turn))];
         let differs = stored.is_some() && *stored != answer;
         *stored = answer;
         if differs && !self.state.is_purged() {
-            self.state.breaks(Broken::DecisionChanged);
+            self.state.record_violation(Violation::DecisionChanged);
         }
     }
 
-    /// The outcome object that tells what came of a turn.
+    /// Loads the outcome object that describes a turn.
     pub(super) fn load(&mut self, turn: &Turn) -> Option<OutcomeSummary> {
         let writer = turn.outcome_writer()?;
         let found = self.object(number(&turn.key.turn), writer);
-        let outcome =
-            found.map(|object| cast::findings(object, self.model.scene.stages_mode == Some(object.turn)));
+        let outcome = found
+            .map(|object| fixtures::findings(object, self.model.config.stages_mode == Some(object.turn)));
         if outcome.is_none() && !self.state.is_purged() {
-            self.state.breaks(Broken::Missing);
+            self.state.record_violation(Violation::MissingObject);
         }
         outcome
     }

@@ -1,11 +1,11 @@
-//! One effect of one process. The files mirror the flows: what is read or written, and in which order.
+//! One effect of one process. The files mirror the flows: the same reads and writes in the same order.
 
 mod attempt;
 mod cancel;
 mod finalize;
-mod keep;
 mod purge;
 mod salvage;
+mod session_edits;
 mod start;
 mod tools;
 mod write;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 use protocol::{
     id::AttemptId,
     transition::take_over::takeover_after,
-    turn::{State as Standing, Turn, Verdict},
+    turn::{State as TurnState, Turn, Verdict},
 };
 
 use crate::{
-    cast::{self, at, number, timing},
+    config::Role,
     coverage::Event,
-    model::{How, Lifecycle},
+    fixtures::{self, at, number, timing},
+    model::{Choice, Lifecycle},
     rules::Rule,
-    scene::Role,
-    state::{Answer, At, Broken, Object, Process, Said, State, Told, insert},
+    state::{Answer, ClientAnswer, Object, OutcomeKind, Process, ProcessState, State, Violation, insert},
 };
 
-/// The process whose effect it is, and the world it changes.
+/// A step: the process that acts, and the state that it changes.
 pub(crate) struct Step<'a> {
     pub(crate) model: &'a Lifecycle,
     pub(crate) state: &'a mut State,
@@ -35,51 +35,57 @@ pub(crate) struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Has the next effect.
-    pub(crate) fn run(&mut self, how: How) {
-        // Almost every step moves the process on, so its old place is taken, not copied.
-        let place = std::mem::replace(&mut self.process().at, At::Rest);
-        match (place, how) {
-            (At::Rest, How::Call) => match self.role() {
+    /// Performs the next effect.
+    pub(crate) fn run(&mut self, choice: Choice) {
+        // Almost every step changes the process's state, so the old one is taken, not cloned.
+        let place = std::mem::replace(&mut self.process().state, ProcessState::Idle);
+        match (place, choice) {
+            (ProcessState::Idle, Choice::Call) => match self.role() {
                 Role::Canceller { turn } => self.cancel(*turn),
-                Role::Keeper { .. } => self.keep(),
+                Role::Admin { .. } => self.edit_session(),
                 _ => self.call(),
             },
-            (At::Rest, How::Deliver { turn, again }) => self.deliver(turn, again),
-            (At::Rest, How::Nominate(turn)) => self.nominated(turn),
-            (At::Rest, How::Remove) => self.remove_next(),
-            (At::Looking { session, turn }, how) => self.look(session, turn, how),
-            (At::Publishing { turn, write, then }, _) => {
+            (ProcessState::Idle, Choice::Deliver { turn, again }) => self.deliver(turn, again),
+            (ProcessState::Idle, Choice::Nominate(turn)) => self.nominate(turn),
+            (ProcessState::Idle, Choice::Remove) => self.remove_next(),
+            (ProcessState::ReadingSnapshot { session, turn }, choice) => {
+                self.read_snapshot(session, turn, choice)
+            }
+            (ProcessState::Publishing { turn, write, continuation }, _) => {
                 self.publish(&turn);
-                self.process().at = At::Sending { write, then };
+                self.process().state = ProcessState::Sending { write, continuation };
             }
-            (At::Sending { write, then }, how) => self.send(write, then, how),
-            (At::ReadingBack { write, then, applied }, _) => self.read_back(write, then, applied),
-            (At::Fenced { turn, purpose }, _) => {
-                let found = self.find(&turn);
-                self.found(&turn, purpose, found);
+            (ProcessState::Sending { write, continuation }, choice) => self.send(write, continuation, choice),
+            (ProcessState::ReadingBack { write, continuation, applied }, _) => {
+                self.read_back(write, continuation, applied)
             }
-            (work @ (At::Thinking { .. } | At::Storing { .. }), How::Renew) => self.renew(work),
-            (At::Thinking { turn }, How::Reply(said)) => self.think(turn, said),
-            (At::Storing { turn, said, text }, how) => self.store(&turn, said, text, how),
-            (At::StoringResults { results, write }, _) => self.store_results(results, write),
-            (At::Waiting { turn }, How::Go) => self.poll(turn),
-            (At::Keeping { session }, _) => self.keep_with_turn(&session),
-            (At::Finalizing { turn, session }, _) => self.finalize(turn, session.flatten()),
-            // Waiting was given up: the client is told to come again.
+            (ProcessState::Fenced { turn, purpose }, _) => {
+                let found = self.find_outcome(&turn);
+                self.after_fence(&turn, purpose, found);
+            }
+            (work @ (ProcessState::CallingModel { .. } | ProcessState::Storing { .. }), Choice::Renew) => {
+                self.renew(work)
+            }
+            (ProcessState::CallingModel { turn }, Choice::Reply(kind)) => self.call_model(turn, kind),
+            (ProcessState::Storing { turn, kind, text }, choice) => self.store(&turn, kind, text, choice),
+            (ProcessState::StoringResults { results, write }, _) => self.store_results(results, write),
+            (ProcessState::Waiting { turn }, Choice::Proceed) => self.poll(turn),
+            (ProcessState::ReadingOpenTurn { session }, _) => self.edit_with_turn(&session),
+            (ProcessState::Finalizing { turn, session }, _) => self.finalize(turn, session.flatten()),
+            // The wait timed out: the client is asked to come again.
             (_, _) => {}
         }
     }
 
-    /// Dies, with all it held in memory. A message it was working on comes back.
+    /// Crashes and loses the process's memory. A message that it handled returns to the queue.
     pub(crate) fn crash(&mut self) {
-        let place = std::mem::replace(&mut self.process().at, At::Rest);
+        let place = std::mem::replace(&mut self.process().state, ProcessState::Idle);
         self.process().crashed = true;
         if self.role() == &Role::Finalizer {
             let turn = match &place {
-                At::Finalizing { turn, .. } => Some(*turn),
-                At::Publishing { turn, .. } => Some(number(&turn.key.turn)),
-                At::Sending { write, .. } | At::ReadingBack { write, .. } => write.turn(),
+                ProcessState::Finalizing { turn, .. } => Some(*turn),
+                ProcessState::Publishing { turn, .. } => Some(number(&turn.key.turn)),
+                ProcessState::Sending { write, .. } | ProcessState::ReadingBack { write, .. } => write.turn(),
                 _ => None,
             };
             if let Some(turn) = turn {
@@ -93,72 +99,73 @@ impl Step<'_> {
     }
 
     pub(super) fn role(&self) -> &Role {
-        &self.model.scene.roles[usize::from(self.me)]
+        &self.model.config.roles[usize::from(self.me)]
     }
 
-    pub(super) fn is_out(&self, rule: Rule) -> bool {
-        self.model.is_out(rule)
+    pub(super) fn is_disabled(&self, rule: Rule) -> bool {
+        self.model.is_disabled(rule)
     }
 
     pub(super) fn note(&self, event: Event) {
         self.model.coverage.note(event);
     }
 
-    /// A fresh attempt id; with rule 3 taken out, the number of the attempt.
+    /// Returns a fresh attempt id, or the number of the attempt if rule 3 is disabled.
     pub(super) fn attempt_id(&self, attempt: usize) -> AttemptId {
-        if self.is_out(Rule::FreshAttemptId) {
+        if self.is_disabled(Rule::FreshAttemptId) {
             return AttemptId::new(attempt.to_string());
         }
-        // Attempt ids are names: one that nobody knows any more is as fresh as one that nobody ever knew, and
-        // the fewer names there are, the fewer states differ in names alone.
-        let fresh =
-            (0..).map(|count| cast::attempt(self.me, count)).find(|attempt| !self.state.mentions(attempt));
-        fresh.expect("there are more names than places")
+        // Attempt ids are only names: one that is no longer mentioned anywhere is as fresh as a new one, and reusing
+        // names keeps the number of states down.
+        let fresh = (0..)
+            .map(|count| fixtures::attempt(self.me, count))
+            .find(|attempt| !self.state.mentions(attempt));
+        fresh.expect("there must be an unused name")
     }
 
-    /// How often the running turn was suspended before.
+    /// Returns the number of earlier suspensions of a running turn.
     pub(crate) fn round(turn: &Turn) -> u32 {
         match &turn.state {
-            Standing::Running { stage, .. } => stage.round,
+            TurnState::Running { stage, .. } => stage.round,
             _ => 0,
         }
     }
 
-    /// Whether a lease lasts on the turn.
+    /// True if the turn has an active lease.
     pub(crate) fn is_held(turn: &Turn, now: u8) -> bool {
-        matches!(&turn.state, Standing::Running { lease_ends, .. } if at(now) < takeover_after(*lease_ends, &timing()))
+        matches!(&turn.state, TurnState::Running { lease_ends, .. } if at(now) < takeover_after(*lease_ends, &timing()))
     }
 
-    /// The attempt id under which an owner's objects lie.
+    /// Returns the attempt id under which an owner's objects are stored.
     pub(super) fn key_of(&self, attempt: &AttemptId) -> AttemptId {
-        match self.is_out(Rule::PayloadsCarryTheirWriter) {
+        match self.is_disabled(Rule::PayloadsCarryTheirWriter) {
             true => AttemptId::new(String::new()),
             false => attempt.clone(),
         }
     }
 
-    /// An owner's outcome object.
+    /// Returns an owner's outcome object.
     pub(super) fn object(&self, turn: u8, attempt: &AttemptId) -> Option<&Object> {
         let key = self.key_of(attempt);
         self.state.objects.iter().find(|object| object.turn == turn && object.key == key)
     }
 
-    /// What a turn answers that does not run, by its head alone (rule 7).
+    /// Returns the answer of a turn that does not run, from its head alone (rule 7).
     pub(super) fn answer_of(&mut self, turn: &Turn) -> Option<Answer> {
-        let (writer, said) = match &turn.state {
-            Standing::Running { .. } => return None,
-            Standing::AwaitingTools { .. } => (&turn.attempt, Said::Calls),
-            Standing::Settled(settlement) | Standing::Finalized(settlement) => match &settlement.verdict {
-                Verdict::Completed { writer } => (writer, Said::Answer),
-                Verdict::Failed { writer } => (writer, Said::Failure),
+        let (writer, kind) = match &turn.state {
+            TurnState::Running { .. } => return None,
+            TurnState::AwaitingTools { .. } => (&turn.attempt, OutcomeKind::Calls),
+            TurnState::Settled(settlement) | TurnState::Finalized(settlement) => match &settlement.verdict {
+                Verdict::Completed { writer } => (writer, OutcomeKind::Answer),
+                Verdict::Failed { writer } => (writer, OutcomeKind::Failure),
                 Verdict::Ended(reason) => return Some(Answer::Ended((*reason).into())),
             },
         };
         match self.object(number(&turn.key.turn), writer) {
-            Some(object) => Some(says(said, object.text)),
+            Some(object) => Some(outcome_answer(kind, object.text)),
             None => {
                 if !self.state.is_purged() {
-                    self.state.breaks(Broken::Missing);
+                    self.state.record_violation(Violation::MissingObject);
                 }
                 None
             }
@@ -166,12 +173,12 @@ impl Step<'_> {
     }
 
     /// Answers the client (I5).
-    pub(super) fn tell(&mut self, turn: u8, answer: Answer) {
+    pub(super) fn answer_client(&mut self, turn: u8, answer: Answer) {
         if let Some(head) = self.state.turn(turn).cloned().filter(|_| !self.state.is_purged()) {
             let stands = match answer {
                 Answer::Calls(text) => {
                     let suspended_by = match (&head.state, &head.accepted_results) {
-                        (Standing::AwaitingTools { .. }, _) => Some(&head.attempt),
+                        (TurnState::AwaitingTools { .. }, _) => Some(&head.attempt),
                         (_, Some(answered)) => Some(&answered.suspended_by),
                         (_, None) => None,
                     };
@@ -181,36 +188,36 @@ impl Step<'_> {
                 _ => self.answer_of(&head) == Some(answer),
             };
             if !stands {
-                self.state.breaks(Broken::AnsweredOther);
+                self.state.record_violation(Violation::WrongAnswer);
             }
-            if self.request().is_some_and(|(_, body)| cast::body(head.fingerprint) != body) {
-                self.state.breaks(Broken::AnsweredForeign);
+            if self.request().is_some_and(|(_, body)| fixtures::body(head.fingerprint) != body) {
+                self.state.record_violation(Violation::ForeignAnswer);
             }
         }
-        insert(&mut self.state.told, Told { turn, answer });
+        insert(&mut self.state.client_answers, ClientAnswer { turn, answer });
     }
 
-    /// Tells the finalizer. Whether the message is lost is the queue's business.
+    /// Sends a message to the finalizer. The queue may lose it.
     pub(super) fn announce(&mut self, turn: u8) {
-        if self.model.scene.roles.contains(&Role::Finalizer) {
+        if self.model.config.roles.contains(&Role::Finalizer) {
             self.state.queue[usize::from(turn)] += 1;
         }
     }
 
-    /// Answers with what somebody else made of the turn, as soon as there is something (rule 6).
-    pub(super) fn what_stands(&mut self, turn: &Arc<Turn>) {
+    /// Answers from the stored head, which another attempt may have written, as soon as it has an answer (rule 6).
+    pub(super) fn answer_from_head(&mut self, turn: &Arc<Turn>) {
         match self.answer_of(turn) {
-            Some(answer) => self.tell(number(&turn.key.turn), answer),
-            None => self.process().at = At::Waiting { turn: number(&turn.key.turn) },
+            Some(answer) => self.answer_client(number(&turn.key.turn), answer),
+            None => self.process().state = ProcessState::Waiting { turn: number(&turn.key.turn) },
         }
     }
 }
 
-/// What an object with this text answers.
-pub(super) fn says(said: Said, text: u8) -> Answer {
-    match said {
-        Said::Answer => Answer::Text(text),
-        Said::Failure => Answer::Failure(text),
-        Said::Calls => Answer::Calls(text),
+/// Returns the answer of an outcome object with this kind and text.
+pub(super) fn outcome_answer(kind: OutcomeKind, text: u8) -> Answer {
+    match kind {
+        OutcomeKind::Answer => Answer::Text(text),
+        OutcomeKind::Failure => Answer::Failure(text),
+        OutcomeKind::Calls => Answer::Calls(text),
     }
 }

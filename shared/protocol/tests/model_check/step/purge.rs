@@ -1,4 +1,4 @@
-//! Purge: what is left of a purged session is removed, a piece a step (rule 12).
+//! Purge: removes the data of a purged session, one entry per step (rule 12).
 
 use std::sync::Arc;
 
@@ -9,35 +9,35 @@ use protocol::{
 
 use super::Step;
 use crate::{
-    cast::{at, timing},
     coverage::Event,
+    fixtures::{at, timing},
     rules::Rule,
 };
 
 impl Step<'_> {
-    /// Removes the first piece that there is: items, then objects. Where nothing is left, the record says so. Whoever
-    /// does so may stop after any step: the next one looks anew.
+    /// Removes the first remaining entry: items first, then objects. If none is left, the record says so. The process
+    /// may stop after any step, since the next one reads anew.
     pub(super) fn remove_next(&mut self) {
         let Some(record) = self.state.purge.clone() else { return };
         let now = at(self.state.now);
         let action = purging::action(self.state.session.as_deref(), &record, now, &timing());
-        if action != Action::Remove || self.remove_piece() {
+        if action != Action::Remove || self.remove_entry() {
             return;
         }
-        let after = match self.is_out(Rule::PurgeLooksAgain) {
+        let after = match self.is_disabled(Rule::PurgeLooksAgain) {
             true => Purge { stage: Stage::Done, due: None, ..record.as_ref().clone() },
             false => purging::after_empty_pass(&record, DeleteOutcome::NoIndex, now, &timing()),
         };
         if after.stage == Stage::Done {
             self.note(Event::Purged);
-            if self.is_out(Rule::PurgeLeavesTombstone) {
+            if self.is_disabled(Rule::PurgeLeavesTombstone) {
                 self.state.session = None;
             }
         }
         self.state.purge = Some(Arc::new(after));
     }
 
-    fn remove_piece(&mut self) -> bool {
+    fn remove_entry(&mut self) -> bool {
         let again = self.state.purge.as_ref().is_some_and(|record| record.stage == Stage::Rechecking);
         let removed = if let Some(head) = self.state.turns.iter_mut().find(|head| head.is_some()) {
             *head = None;
@@ -63,7 +63,7 @@ impl Step<'_> {
         removed
     }
 
-    /// Whether the request is refused since there is no such session any more; what was stored of it goes.
+    /// True if the request is refused because the session is purged. The stored request is removed then.
     pub(super) fn is_refused_as_purged(&mut self) -> bool {
         let purged = self.state.session.as_ref().is_some_and(|session| session.is_purged());
         if purged {

@@ -1,4 +1,4 @@
-//! Salvage and takeover: fence, then look, then settle or go on (rule 5).
+//! Salvage and takeover: fence, then look for an outcome, then settle or continue (rule 5).
 
 use std::sync::Arc;
 
@@ -8,76 +8,80 @@ use protocol::{
         settle::settle,
         take_over::{Purpose, TakeOverError, take_over},
     },
-    turn::{EndReason, State as Standing, Turn, Verdict},
+    turn::{EndReason, State as TurnState, Turn, Verdict},
 };
 
 use super::Step;
 use crate::{
-    cast::{at, number, timing},
+    config::Role,
     coverage::Event,
+    fixtures::{at, number, timing},
     rules::Rule,
-    scene::Role,
-    state::{At, Then, Write},
+    state::{Continuation, ProcessState, Write},
 };
 
 impl Step<'_> {
-    /// Prepares to take a turn whose lease is over.
+    /// Prepares the takeover of a turn whose lease has expired.
     pub(super) fn fence(&mut self, dead: &Turn, purpose: Purpose) {
-        let Standing::Running { lease_ends, stage } = &dead.state else { return };
+        let TurnState::Running { lease_ends, stage } = &dead.state else { return };
         let attempt = self.attempt_id(stage.attempts.len() + 1);
-        let trusts = self.role() == &Role::Sweep && self.is_out(Rule::IndexProvesNothing);
+        let trusts = self.role() == &Role::Sweep && self.is_disabled(Rule::IndexProvesNothing);
         let now = if trusts { at(self.state.now).max(*lease_ends) } else { at(self.state.now) };
         match take_over(dead, attempt, purpose, now, &timing()) {
             Ok(change) => {
-                let looked = self.is_out(Rule::FenceThenLook).then(|| self.find(dead));
+                let prefetched = self.is_disabled(Rule::FenceThenLook).then(|| self.find_outcome(dead));
                 let write = Arc::new(Write::Turn { change, take: true });
-                self.process().at = At::Sending { write, then: Then::Fenced { purpose, looked } };
+                self.process().state = ProcessState::Sending {
+                    write,
+                    continuation: Continuation::Fence { purpose, prefetched },
+                };
             }
             Err(TakeOverError::NoAttemptLeft) => {
                 self.note(Event::AttemptsUsedUp);
                 self.fence(dead, Purpose::Salvage);
             }
             Err(TakeOverError::LeaseActive { .. } | TakeOverError::IllegalTransition(_)) => {
-                unreachable!("the decision looked at the lease")
+                unreachable!("the decision checked the lease")
             }
         }
     }
 
-    /// The newest attempt of this stage that stored an outcome.
-    pub(super) fn find(&self, turn: &Turn) -> Option<AttemptId> {
-        let Standing::Running { stage, .. } = &turn.state else { return None };
+    /// Returns the newest attempt of this stage that stored an outcome.
+    pub(super) fn find_outcome(&self, turn: &Turn) -> Option<AttemptId> {
+        let TurnState::Running { stage, .. } = &turn.state else { return None };
         let number = number(&turn.key.turn);
         stage.attempts.iter().rev().find(|writer| self.object(number, writer).is_some()).cloned()
     }
 
-    /// Settles from what was found, or goes on, or gives up.
-    pub(super) fn found(&mut self, turn: &Arc<Turn>, purpose: Purpose, found: Option<AttemptId>) {
+    /// Settles from the outcome that was found, or continues the work, or gives up.
+    pub(super) fn after_fence(&mut self, turn: &Arc<Turn>, purpose: Purpose, found: Option<AttemptId>) {
         let number = number(&turn.key.turn);
-        let found = found.filter(|_| purpose == Purpose::Salvage || !self.is_out(Rule::TakeoverUsesOutcome));
+        let found =
+            found.filter(|_| purpose == Purpose::Salvage || !self.is_disabled(Rule::TakeoverUsesOutcome));
         let object = found.and_then(|writer| Some((self.object(number, &writer)?.clone(), writer)));
         match (object, purpose) {
             (Some((object, writer)), _) => {
                 self.note(Event::Salvaged);
-                self.decide_by(turn, &writer, &object, Then::DecidedTaken);
+                self.settle_from(turn, &writer, &object, Continuation::DecideTaken);
             }
             (None, Purpose::Retry) => {
                 self.note(Event::TakenOver);
-                self.process().at = At::Thinking { turn: turn.clone() };
+                self.process().state = ProcessState::CallingModel { turn: turn.clone() };
             }
             (None, Purpose::Salvage) => {
                 self.note(Event::Abandoned);
                 let now = at(self.state.now);
                 let change = settle(turn, Verdict::Ended(EndReason::Abandoned), now, now, &timing());
-                self.will_send(change.expect("it runs"), Then::DecidedTaken);
+                self.prepare_send(change.expect("the turn must run"), Continuation::DecideTaken);
             }
         }
     }
 
-    /// Whatever became of the salvage: a client's function looks again, the sweep finalizes.
-    pub(super) fn go_on_after_salvage(&mut self, turn: u8) {
+    /// Continues after a salvage, whatever its result: a client's function reads again, the sweep finalizes.
+    pub(super) fn continue_after_salvage(&mut self, turn: u8) {
         match self.role() {
             Role::Sweep => self.start_finalizing(turn),
-            _ => self.look_again(),
+            _ => self.restart_read(),
         }
     }
 }

@@ -1,175 +1,182 @@
-//! Writes: sent, perhaps applied, and read back when nobody knows (I11).
+//! Writes: sent, perhaps applied, and read back if the result is unknown (I11).
 
 use std::sync::Arc;
 
 use protocol::{
     change::{Commit, Condition, TurnChange},
     purge::Stage,
-    turn::{Phase, State as Standing, Turn},
+    turn::{Phase, State as TurnState, Turn},
 };
 
 use super::Step;
 use crate::{
-    cast::number,
+    config::Role,
     coverage::Event,
-    model::How,
+    fixtures::number,
+    model::Choice,
     rules::Rule,
-    scene::Role,
-    state::{At, Broken, Then, Write},
+    state::{Continuation, ProcessState, Violation, Write},
 };
 
 impl Step<'_> {
     /// Sends a write.
-    pub(super) fn send(&mut self, write: Arc<Write>, then: Then, how: How) {
-        let applied = match how {
-            How::Unsent => Some(false),
+    pub(super) fn send(&mut self, write: Arc<Write>, continuation: Continuation, choice: Choice) {
+        let applied = match choice {
+            Choice::Unsent => Some(false),
             _ if !self.apply(&write) => None,
-            How::ReplyLost => Some(true),
-            _ => return self.resolved(&write, then, Ok(())),
+            Choice::ReplyLost => Some(true),
+            _ => return self.resolved(&write, continuation, Ok(())),
         };
-        if matches!(how, How::Unsent | How::ReplyLost) {
+        if matches!(choice, Choice::Unsent | Choice::ReplyLost) {
             self.state.faults.replies -= 1;
         }
-        if applied.is_none() && !self.model.scene.fine {
-            self.read_back(write, then, applied);
+        if applied.is_none() && !self.model.config.fine_grained {
+            self.read_back(write, continuation, applied);
         } else {
-            self.process().at = At::ReadingBack { write, then, applied };
+            self.process().state = ProcessState::ReadingBack { write, continuation, applied };
         }
     }
 
-    /// Finds out what a write came to. `applied` is what nobody knows, for the figures alone; none when
-    /// its condition failed.
-    pub(super) fn read_back(&mut self, write: Arc<Write>, then: Then, applied: Option<bool>) {
-        let Some(witness) = write.witness() else { return self.read_session_back(write, then, applied) };
+    /// Determines the result of a write. `applied` is unknown to the process and serves the coverage only. `None` if
+    /// the condition failed.
+    pub(super) fn read_back(&mut self, write: Arc<Write>, continuation: Continuation, applied: Option<bool>) {
+        let Some(witness) = write.witness() else {
+            return self.read_session_back(write, continuation, applied);
+        };
         let stored = self.state.turn(number(&witness.after.key.turn)).cloned();
-        let shows = stored.as_deref().is_some_and(|stored| witness.was_applied(stored));
-        if shows {
+        let expected_events = stored.as_deref().is_some_and(|stored| witness.was_applied(stored));
+        if expected_events {
             let held = witness.condition.holds(stored.as_deref());
             let moved =
                 stored.as_deref().is_some_and(|stored| stored.state.phase() == witness.after.state.phase());
             if applied == Some(false) && held && !moved {
-                self.state.breaks(Broken::AppliedInThought);
+                self.state.record_violation(Violation::FalselyApplied);
             }
             if applied == Some(true) {
                 self.note(Event::LostReplyApplied);
             }
-            if applied.is_none() && then == Then::Finalized {
+            if applied.is_none() && continuation == Continuation::Finalize {
                 self.note(Event::FinalizedElsewhere);
             }
-            self.resolved(&write, then, Ok(()));
+            self.resolved(&write, continuation, Ok(()));
         } else if applied.is_none() || !witness.condition.holds(stored.as_deref()) {
             if applied == Some(true) {
                 self.note(Event::LostReplyOvertaken);
             }
-            self.resolved(&write, then, Err(stored));
+            self.resolved(&write, continuation, Err(stored));
         } else {
             self.note(Event::LostReplySentAgain);
-            self.process().at = At::Sending { write, then };
+            self.process().state = ProcessState::Sending { write, continuation };
         }
     }
 
-    /// The same of a write on the session alone: it tells for itself.
-    fn read_session_back(&mut self, write: Arc<Write>, then: Then, applied: Option<bool>) {
+    /// Reads back a write of the session alone, which the session itself proves.
+    fn read_session_back(&mut self, write: Arc<Write>, continuation: Continuation, applied: Option<bool>) {
         let Write::Commit(commit) = write.as_ref() else { return };
         let stored = self.state.session.as_deref();
         if stored == Some(&commit.session.after) {
-            self.resolved(&write, then, Ok(()));
+            self.resolved(&write, continuation, Ok(()));
         } else if applied.is_none() || stored.map(|stored| stored.rev) != commit.session.condition {
-            self.resolved(&write, then, Err(None));
+            self.resolved(&write, continuation, Err(None));
         } else {
-            self.process().at = At::Sending { write, then };
+            self.process().state = ProcessState::Sending { write, continuation };
         }
     }
 
-    /// Goes on, knowing.
-    fn resolved(&mut self, write: &Arc<Write>, then: Then, result: Result<(), Option<Arc<Turn>>>) {
+    /// Continues after the result of a write is known.
+    fn resolved(
+        &mut self,
+        write: &Arc<Write>,
+        continuation: Continuation,
+        result: Result<(), Option<Arc<Turn>>>,
+    ) {
         let Some(TurnChange { after, .. }) = write.witness() else {
             return match result {
-                Ok(()) => self.kept(write),
-                Err(_) => self.decide_keep(),
+                Ok(()) => self.after_edit(write),
+                Err(_) => self.decide_edit(),
             };
         };
         let turn = number(&after.key.turn);
-        match (then, result) {
-            (Then::Kept, Ok(())) => self.kept(write),
-            (Then::Kept, Err(_)) => {
+        match (continuation, result) {
+            (Continuation::EditSession, Ok(())) => self.after_edit(write),
+            (Continuation::EditSession, Err(_)) => {
                 self.note(Event::DeleteLost);
-                self.decide_keep();
+                self.decide_edit();
             }
-            (then @ (Then::Begun | Then::Resumed), Ok(())) => {
-                if then == Then::Resumed {
+            (continuation @ (Continuation::Begin | Continuation::Resume), Ok(())) => {
+                if continuation == Continuation::Resume {
                     self.note(Event::Resumed);
                 }
-                self.process().at = At::Thinking { turn: Arc::new(after.clone()) };
+                self.process().state = ProcessState::CallingModel { turn: Arc::new(after.clone()) };
             }
-            (Then::SupersededFirst { session }, Ok(())) => self.begin(Some(session), None),
-            (Then::Begun, Err(_)) => {
+            (Continuation::SupersedeFirst { session }, Ok(())) => self.begin(Some(session), None),
+            (Continuation::Begin, Err(_)) => {
                 self.note(Event::StartLost);
-                self.look_again();
+                self.restart_read();
             }
-            (Then::Resumed | Then::SupersededFirst { .. }, Err(_)) => self.look_again(),
-            (Then::Fenced { purpose, looked: None }, Ok(())) => {
-                self.process().at = At::Fenced { turn: Arc::new(after.clone()), purpose };
+            (Continuation::Resume | Continuation::SupersedeFirst { .. }, Err(_)) => self.restart_read(),
+            (Continuation::Fence { purpose, prefetched: None }, Ok(())) => {
+                self.process().state = ProcessState::Fenced { turn: Arc::new(after.clone()), purpose };
             }
-            (Then::Fenced { purpose, looked: Some(found) }, Ok(())) => {
-                self.found(&Arc::new(after.clone()), purpose, found);
+            (Continuation::Fence { purpose, prefetched: Some(found) }, Ok(())) => {
+                self.after_fence(&Arc::new(after.clone()), purpose, found);
             }
-            (Then::Fenced { .. }, Err(_)) => self.go_on_after_salvage(turn),
-            (Then::Decided { answer }, Ok(())) => {
+            (Continuation::Fence { .. }, Err(_)) => self.continue_after_salvage(turn),
+            (Continuation::Decide { answer }, Ok(())) => {
                 self.announce(turn);
-                self.tell(turn, answer);
+                self.answer_client(turn, answer);
             }
-            (Then::Decided { answer }, Err(stored)) => {
+            (Continuation::Decide { answer }, Err(stored)) => {
                 self.note(Event::LostSettle);
                 match stored {
-                    _ if self.is_out(Rule::LoserAnswersWithWhatStands) => self.tell(turn, answer),
-                    Some(stored) => self.what_stands(&stored),
+                    _ if self.is_disabled(Rule::LoserAnswersFromHead) => self.answer_client(turn, answer),
+                    Some(stored) => self.answer_from_head(&stored),
                     None => {}
                 }
             }
-            (Then::DecidedTaken, result) => {
-                // A start that salvaged another turn folds it at once: nobody needs to be told.
-                let own = self.request().is_none_or(|(asked, _)| asked == turn);
+            (Continuation::DecideTaken, result) => {
+                // A start that salvaged another turn folds it at once, so no message is needed.
+                let own = self.request().is_none_or(|(requested, _)| requested == turn);
                 if own && result.is_ok() && self.role() != &Role::Sweep {
                     self.announce(turn);
                 }
-                self.go_on_after_salvage(turn);
+                self.continue_after_salvage(turn);
             }
-            (Then::Renewed { work }, Ok(())) => {
+            (Continuation::Renew { work }, Ok(())) => {
                 self.note(Event::Renewed);
-                self.process().at = *work;
+                self.process().state = *work;
             }
-            (Then::Renewed { .. }, Err(stored)) => {
+            (Continuation::Renew { .. }, Err(stored)) => {
                 self.note(Event::RenewalLost);
                 if let Some(stored) = stored {
-                    self.what_stands(&stored);
+                    self.answer_from_head(&stored);
                 }
             }
-            (Then::MovedDue, result) => {
+            (Continuation::MoveDue, result) => {
                 if result.is_ok() {
                     self.note(Event::DueMoved);
                 }
             }
-            (Then::EndedOverdue, result) => {
+            (Continuation::EndOverdue, result) => {
                 if result.is_ok() {
                     self.note(Event::ToolDeadline);
                 }
                 self.start_finalizing(turn);
             }
-            (Then::EndedLate, Ok(())) => {
+            (Continuation::EndLate, Ok(())) => {
                 self.note(Event::TooLate);
                 self.announce(turn);
-                self.what_stands(&Arc::new(after.clone()));
+                self.answer_from_head(&Arc::new(after.clone()));
             }
-            (Then::EndedLate, Err(_)) => self.look_at_results(),
-            (Then::Finalized, Ok(())) => {}
-            (Then::Finalized, Err(_)) => self.start_finalizing(turn),
-            (Then::Cancelled, Ok(())) => {
+            (Continuation::EndLate, Err(_)) => self.decide_results(),
+            (Continuation::Finalize, Ok(())) => {}
+            (Continuation::Finalize, Err(_)) => self.start_finalizing(turn),
+            (Continuation::Cancel, Ok(())) => {
                 self.note(Event::CancelWon);
                 self.announce(turn);
                 self.confirm_cancel(turn);
             }
-            (Then::Cancelled, Err(_)) => self.decide_cancel(turn),
+            (Continuation::Cancel, Err(_)) => self.decide_cancel(turn),
         }
     }
 
@@ -178,7 +185,7 @@ impl Step<'_> {
         match write {
             Write::Turn { change, take } => {
                 let stored = self.state.turn(number(&change.after.key.turn)).cloned();
-                let holds = if *take && self.is_out(Rule::TakeAsRead) {
+                let holds = if *take && self.is_disabled(Rule::TakeAsRead) {
                     stored.as_ref().is_some_and(|stored| stored.state.phase() == Phase::Running)
                 } else {
                     change.condition.holds(stored.as_deref())
@@ -187,7 +194,7 @@ impl Step<'_> {
                     return false;
                 }
                 if *take && stored.is_some_and(|stored| Self::is_held(&stored, self.state.now)) {
-                    self.state.breaks(Broken::LiveLeaseTaken);
+                    self.state.record_violation(Violation::LiveLeaseTaken);
                 }
                 self.put_head(change);
             }
@@ -195,21 +202,21 @@ impl Step<'_> {
                 let holds = |change: &TurnChange| {
                     change.condition.holds(self.state.turn(number(&change.after.key.turn)).map(Arc::as_ref))
                 };
-                if !self.session_stands(commit) || !commit.turns.iter().all(holds) {
+                if !self.session_condition_holds(commit) || !commit.turns.iter().all(holds) {
                     return false;
                 }
                 self.note_commit(commit);
                 let begins = commit.turns.iter().any(|change| change.condition == Condition::Absent);
                 if self.state.is_purged() && (begins || !commit.session.after.is_purged()) {
-                    self.state.breaks(Broken::CameBack);
+                    self.state.record_violation(Violation::PurgeUndone);
                 }
-                // A record that waits is left out: it changes nothing until the retention is over.
+                // A waiting record is left out: it changes nothing until the retention ends.
                 if let Some(purge) = commit.purge.as_ref().filter(|purge| purge.stage != Stage::Waiting) {
                     self.state.purge = Some(Arc::new(purge.clone()));
                 }
                 let deleted = self.state.session.as_ref().is_some_and(|session| session.deleted.is_some());
                 if deleted && commit.session.after.deleted.is_none() && !commit.turns.is_empty() {
-                    self.state.breaks(Broken::Undeleted);
+                    self.state.record_violation(Violation::DeletionUndone);
                 }
                 for change in &commit.turns {
                     self.put_head(change);
@@ -225,11 +232,11 @@ impl Step<'_> {
         true
     }
 
-    /// Rule 4, or what is left of it.
-    fn session_stands(&self, commit: &Commit) -> bool {
+    /// Checks rule 4, or its replacement if the rule is disabled.
+    fn session_condition_holds(&self, commit: &Commit) -> bool {
         match (&self.state.session, commit.session.condition) {
             (None, None) => true,
-            (Some(stored), Some(_)) if self.is_out(Rule::SessionRev) => {
+            (Some(stored), Some(_)) if self.is_disabled(Rule::SessionRev) => {
                 stored.turn_count == commit.session.after.turn_count - u64::from(commit.request.is_some())
             }
             (Some(stored), Some(rev)) => stored.rev == rev,
@@ -249,27 +256,27 @@ impl Step<'_> {
         }
     }
 
-    /// Writes a head, and holds the change against what no change may do.
+    /// Writes a head, and checks the change for violations.
     fn put_head(&mut self, change: &TurnChange) {
         let after = &change.after;
         let turn = number(&after.key.turn);
         match self.state.turn(turn).cloned() {
             None => {
-                let there = self.state.turns.iter().flatten().count() as u64;
-                if after.sequence != there + 1 {
-                    self.state.breaks(Broken::OutOfOrder);
+                let stored = self.state.turns.iter().flatten().count() as u64;
+                if after.sequence != stored + 1 {
+                    self.state.record_violation(Violation::OutOfOrder);
                 }
             }
             Some(before) => {
                 let fixed = |turn: &Turn| (turn.sequence, turn.fingerprint, turn.created, turn.chain.clone());
                 if fixed(&before) != fixed(after) {
-                    self.state.breaks(Broken::IdentityChanged);
+                    self.state.record_violation(Violation::IdentityChanged);
                 }
-                if matches!(before.state, Standing::Finalized(_)) {
-                    self.state.breaks(Broken::TerminalChanged);
+                if matches!(before.state, TurnState::Finalized(_)) {
+                    self.state.record_violation(Violation::TerminalChanged);
                 }
                 if before.settlement().is_some() && before.settlement() != after.settlement() {
-                    self.state.breaks(Broken::DecisionChanged);
+                    self.state.record_violation(Violation::DecisionChanged);
                 }
             }
         }

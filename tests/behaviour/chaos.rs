@@ -108,7 +108,7 @@ async fn a_thousand_identical_requests_are_one_turn_one_model_call_and_one_body(
 }
 
 #[tokio::test]
-async fn two_hundred_turns_while_functions_are_killed_at_random_all_end_and_no_session_is_stuck() {
+async fn two_hundred_turns_end_under_random_kills_and_none_is_stuck() {
     const SESSIONS: usize = 20;
     const TURNS: usize = 10;
     let sweep = Duration::from_secs(2);

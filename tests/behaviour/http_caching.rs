@@ -12,7 +12,7 @@ async fn having(client: &Client, path: &str, tags: &str) -> Answer {
 const FOR_EVER: &str = "private, max-age=31536000, immutable";
 
 #[tokio::test]
-async fn a_turn_that_is_over_is_kept_for_ever_and_its_tag_says_whether_it_is_had() {
+async fn finished_turn_is_immutable_and_revalidates_by_etag() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");

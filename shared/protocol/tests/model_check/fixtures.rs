@@ -1,4 +1,4 @@
-//! Who and what takes part: ids, requests, instants and outcomes, named by small numbers.
+//! Fixtures: ids, requests, instants and outcomes, named by small numbers.
 
 use std::sync::LazyLock;
 
@@ -18,15 +18,16 @@ use protocol::{
     turn::Verdict,
 };
 
-use crate::state::{Object, Said};
+use crate::state::{Object, OutcomeKind};
 
-/// The most turns a configuration has; one more is submitted in thought, to see whether it could begin.
+/// The maximum number of turns in a configuration. One more is submitted hypothetically, to check that it could
+/// begin.
 pub(crate) const TURNS: u8 = 3;
 
-/// From here on nothing fails and nobody comes new, and everything that had a time limit before is overdue.
-pub(crate) const CALM: u8 = 100;
+/// From this instant on nothing fails and no new call is made, and every earlier time limit is overdue.
+pub(crate) const QUIESCENCE: u8 = 100;
 
-/// Everything that got a time limit in the calm is overdue too.
+/// At this instant every time limit that was set during the quiescence is overdue, too.
 pub(crate) const END: u8 = 200;
 
 /// The model that answers.
@@ -43,8 +44,7 @@ pub(crate) fn at(tick: u8) -> Timestamp {
     Timestamp::from_millis(i64::from(tick))
 }
 
-/// The waits, in ticks: everything that is a margin in production is left out, since a margin is no
-/// protection against a process that stands still.
+/// The waits, in ticks. Margins are left out, since they don't protect against a process that stands still.
 pub(crate) fn timing() -> Timing {
     let ticks = std::time::Duration::from_millis;
     Timing {
@@ -66,42 +66,44 @@ pub(crate) fn timing() -> Timing {
     }
 }
 
-/// How long the client may take for its tools.
+/// Returns the deadline of the client's tools.
 pub(crate) fn tool_deadline(now: u8) -> Timestamp {
     at(now.saturating_add(1))
 }
 
-/// The request that names this turn and has this body.
+/// Returns the request for this turn with this body.
 pub(crate) fn submission(turn: u8, body: u8) -> &'static Submission {
     &SUBMISSIONS[usize::from(turn)][usize::from(body)]
 }
 
-/// The turn's key.
+/// Returns the turn's key.
 pub(crate) fn key(turn: u8) -> &'static TurnKey {
     &submission(turn, 0).key
 }
 
-/// Which turn an id names.
+/// Returns the number of the turn with this id.
 pub(crate) fn number(id: &TurnId) -> u8 {
-    (0..=TURNS).find(|turn| key(*turn).turn == *id).expect("a turn of the cast")
+    (0..=TURNS).find(|turn| key(*turn).turn == *id).expect("the id must be a fixture turn")
 }
 
-/// Which body a fingerprint belongs to.
+/// Returns the body that a fingerprint belongs to.
 pub(crate) fn body(fingerprint: Fingerprint) -> u8 {
-    (0..2).find(|body| submission(0, *body).fingerprint == fingerprint).expect("a body of the cast")
+    (0..2)
+        .find(|body| submission(0, *body).fingerprint == fingerprint)
+        .expect("the fingerprint must be a fixture body")
 }
 
-/// The fingerprint of tool results: which calls they answer and what they say.
-pub(crate) fn results_fingerprint(calls: u8, says: u8) -> Fingerprint {
-    Fingerprint::hash_bytes(&[calls, says])
+/// Returns the fingerprint of tool results, from the calls that they answer and their content.
+pub(crate) fn results_fingerprint(calls: u8, content: u8) -> Fingerprint {
+    Fingerprint::hash_bytes(&[calls, content])
 }
 
-/// The provider's id of a reply.
+/// Returns the provider's id of a reply.
 pub(crate) fn response_id(turn: u8, text: u8) -> String {
     format!("r{turn}.{text}")
 }
 
-/// The mode that a turn stages.
+/// Returns the mode that a turn stages.
 pub(crate) fn mode_of(turn: u8) -> String {
     format!("m{turn}")
 }
@@ -111,16 +113,16 @@ pub(crate) fn attempt(process: u8, count: u8) -> AttemptId {
     AttemptId::new(format!("{}{count}", char::from(b'a' + process)))
 }
 
-/// What an outcome object holds, as the transitions read it.
+/// Returns the content of an outcome object, as the transitions read it.
 pub(crate) fn findings(object: &Object, stages_mode: bool) -> OutcomeSummary {
     let report = Report {
-        response_id: (object.said == Said::Answer).then(|| response_id(object.turn, object.text)),
+        response_id: (object.kind == OutcomeKind::Answer).then(|| response_id(object.turn, object.text)),
         model: Some(MODEL.to_owned()),
         chain_expires: Some(Timestamp::from_millis(i64::MAX)),
         usage: Some(Usage { prompt_tokens: 1, ..Usage::default() }),
         ..Report::default()
     };
-    let staged = (stages_mode && object.said == Said::Answer).then(|| StagedMode {
+    let staged = (stages_mode && object.kind == OutcomeKind::Answer).then(|| StagedMode {
         mode: mode_of(object.turn),
         reason: String::new(),
         branch: false,
@@ -129,21 +131,23 @@ pub(crate) fn findings(object: &Object, stages_mode: bool) -> OutcomeSummary {
     OutcomeSummary { report, modes: staged.into_iter().collect() }
 }
 
-/// The verdict that an outcome object stands for; none for a suspension.
+/// Returns the verdict that an outcome object stands for, or `None` for a suspension.
 pub(crate) fn verdict(object: &Object, writer: AttemptId) -> Option<Verdict> {
-    match object.said {
-        Said::Answer => Some(Verdict::Completed { writer }),
-        Said::Failure => Some(Verdict::Failed { writer }),
-        Said::Calls => None,
+    match object.kind {
+        OutcomeKind::Answer => Some(Verdict::Completed { writer }),
+        OutcomeKind::Failure => Some(Verdict::Failed { writer }),
+        OutcomeKind::Calls => None,
     }
 }
 
 fn make_submission(turn: u8, body: u8) -> Submission {
-    let session =
-        SessionKey { org: OrgId::new("o").expect("an id"), session: SessionId::new("s").expect("an id") };
+    let session = SessionKey {
+        org: OrgId::new("o").expect("valid id"),
+        session: SessionId::new("s").expect("valid id"),
+    };
     Submission {
-        key: session.turn(TurnId::new(format!("t{turn}")).expect("an id")),
-        requested_by: User { id: UserId::new("u").expect("an id"), name: "u".to_owned() },
+        key: session.turn(TurnId::new(format!("t{turn}")).expect("valid id")),
+        requested_by: User { id: UserId::new("u").expect("valid id"), name: "u".to_owned() },
         fingerprint: Fingerprint::hash_bytes(&[body]),
         id: None,
         contexts: Contexts::default(),
@@ -155,7 +159,7 @@ fn make_submission(turn: u8, body: u8) -> Submission {
     }
 }
 
-/// What every turn is begun with.
+/// Returns the setup of every turn.
 pub(crate) fn setup() -> &'static Setup {
     static SETUP: LazyLock<Setup> = LazyLock::new(|| Setup {
         contexts: Contexts::default(),

@@ -59,7 +59,7 @@ fn paths(refs: &Value) -> String {
 }
 
 #[tokio::test]
-async fn what_is_nearest_is_told_to_the_letter_and_listed_with_path_lines_score_and_hash() {
+async fn nearest_chunks_are_verbatim_and_listed_with_metadata() {
     let system = system(&[]).await;
     let ada = system.client("acme", "ada");
     let request = turn("Where?");
@@ -179,7 +179,7 @@ async fn each_turn_of_a_session_is_told_what_is_near_to_its_own_instruction() {
 }
 
 #[tokio::test]
-async fn a_collection_of_other_dimensions_or_none_is_one_warning_an_empty_block_and_a_turn_all_the_same() {
+async fn missing_or_mismatched_collection_warns_once_and_turn_completes() {
     let cases = [("sources", "other dimensions"), ("missing", "no such collection")];
     for (collection, why) in cases {
         let settings = set(embedding(options(), &embeddings().await), &[("QDRANT_COLLECTION", collection)]);

@@ -36,7 +36,7 @@ async fn listed(client: &Client, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_session_is_named_and_described_by_whoever_sees_it_and_shown_so_everywhere() {
+async fn viewer_can_rename_and_describe_session_everywhere() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let request = turn("first words");
@@ -88,7 +88,7 @@ async fn a_change_that_breaks_a_rule_is_refused_by_name_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn who_sees_a_session_is_for_its_owner_and_operators_to_say_and_so_is_its_deletion() {
+async fn only_owner_and_operators_change_visibility_or_delete() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let request = turn("first words");
@@ -111,7 +111,7 @@ async fn who_sees_a_session_is_for_its_owner_and_operators_to_say_and_so_is_its_
 }
 
 #[tokio::test]
-async fn a_deleted_session_refuses_turns_and_results_is_left_out_of_lists_and_answers_to_those_who_took_part()
+async fn deleted_session_refuses_turns_and_is_read_by_participants_only()
 {
     let system = System::start().await;
     let (ada, bob, eve) =
@@ -182,7 +182,7 @@ async fn deleting_a_session_ends_its_running_turn_and_says_whose_word_it_was() {
 }
 
 #[tokio::test]
-async fn deleting_a_session_ends_a_turn_that_awaits_results_and_refuses_them_by_name() {
+async fn delete_ends_turn_awaiting_results_and_refuses_them() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(ASKS);

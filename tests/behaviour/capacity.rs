@@ -82,7 +82,7 @@ impl Meter {
 }
 
 #[tokio::test]
-async fn an_ordinary_turn_costs_at_most_20_write_units_and_4_read_units_finalization_included() {
+async fn ordinary_turn_costs_at_most_20_write_and_4_read_units() {
     let (meter, system) = Meter::system().await;
     let ada = system.client("acme", "ada");
 

@@ -1,31 +1,32 @@
 /**
- * What a text has that another had not, line by line.
+ * Line diff of two texts.
  *
  * @module
  */
 
 import { el } from './dom.js'
 
-/** A larger table of lines against lines is not filled in: then all between the same ends counts as changed. */
-const MOST_CELLS = 4_000_000
+/** Size limit of the comparison table. Above it, everything between the common ends counts as changed. */
+const MAX_CELLS = 4_000_000
 
-/** @typedef {{ kind: 'same' | 'new' | 'gone', text: string }} Line */
+/** @typedef {{ kind: 'same' | 'added' | 'removed', text: string }} Line */
 
 /**
+ * Compares two texts line by line.
  * @param {string} before
  * @param {string} after
  * @returns {Line[]}
  */
-export function compare(before, after) {
+export function diffLines(before, after) {
   const old = before.split('\n')
   const now = after.split('\n')
   let head = 0
   while (head < Math.min(old.length, now.length) && old[head] === now[head]) head += 1
   let tail = 0
-  const most = Math.min(old.length, now.length) - head
-  while (tail < most && old[old.length - 1 - tail] === now[now.length - 1 - tail]) tail += 1
+  const limit = Math.min(old.length, now.length) - head
+  while (tail < limit && old[old.length - 1 - tail] === now[now.length - 1 - tail]) tail += 1
   const same = (/** @type {string[]} */ lines) => lines.map((text) => ({ kind: /** @type {const} */ ('same'), text }))
-  const middle = between(old.slice(head, old.length - tail), now.slice(head, now.length - tail))
+  const middle = diffMiddle(old.slice(head, old.length - tail), now.slice(head, now.length - tail))
   return [...same(now.slice(0, head)), ...middle, ...same(now.slice(now.length - tail))]
 }
 
@@ -34,11 +35,11 @@ export function compare(before, after) {
  * @param {string[]} now
  * @returns {Line[]}
  */
-function between(old, now) {
-  const gone = (/** @type {string} */ text) => ({ kind: /** @type {const} */ ('gone'), text })
-  const added = (/** @type {string} */ text) => ({ kind: /** @type {const} */ ('new'), text })
-  if (old.length * now.length > MOST_CELLS) return [...old.map(gone), ...now.map(added)]
-  // The length of the longest common part of what is left of both, from each pair of lines on.
+function diffMiddle(old, now) {
+  const removed = (/** @type {string} */ text) => ({ kind: /** @type {const} */ ('removed'), text })
+  const added = (/** @type {string} */ text) => ({ kind: /** @type {const} */ ('added'), text })
+  if (old.length * now.length > MAX_CELLS) return [...old.map(removed), ...now.map(added)]
+  // Length of the longest common subsequence of the rest of both texts, for each pair of lines.
   const width = now.length + 1
   const longest = new Uint32Array((old.length + 1) * width)
   const cell = (/** @type {number} */ i, /** @type {number} */ j) => longest[i * width + j] ?? 0
@@ -54,24 +55,24 @@ function between(old, now) {
     if (i < old.length && j < now.length && old[i] === now[j]) {
       lines.push({ kind: 'same', text: now[j++] ?? '' })
       i += 1
-    } else if (j === now.length || (i < old.length && cell(i + 1, j) >= cell(i, j + 1))) lines.push(gone(old[i++] ?? ''))
+    } else if (j === now.length || (i < old.length && cell(i + 1, j) >= cell(i, j + 1))) lines.push(removed(old[i++] ?? ''))
     else lines.push(added(now[j++] ?? ''))
   }
   return lines
 }
 
 /**
- * A text, with what differs from the one before marked.
+ * Shows a text, with its differences from another one if that is given.
  * @param {string} text
  * @param {string | undefined} before
  * @param {string} label
  */
-export function compared(text, before, label) {
+export function diffView(text, before, label) {
   const attributes = { tabindex: 0, role: 'group', 'aria-label': label, class: 'payload' }
   if (before === undefined) return el('pre', attributes, text)
-  const lines = compare(before, text).map(({ kind, text }) => {
+  const lines = diffLines(before, text).map(({ kind, text }) => {
     if (kind === 'same') return `  ${text}\n`
-    return el(kind === 'new' ? 'ins' : 'del', {}, `${kind === 'new' ? '+' : '-'} ${text}\n`)
+    return el(kind === 'added' ? 'ins' : 'del', {}, `${kind === 'added' ? '+' : '-'} ${text}\n`)
   })
   return el('pre', attributes, lines)
 }
