@@ -43,7 +43,7 @@ export function sessions(connection) {
   let isDisposed = false
 
   async function search() {
-    const current = ++searchNumber
+    const currentSearch = ++searchNumber
     const values = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(form)))
     const user = 'mine' in values ? String((await connection.claims()).sub ?? '') : undefined
     const words = values.text?.trim() ?? ''
@@ -62,14 +62,14 @@ export function sessions(connection) {
     const next = async () => {
       fill(more)
       const page = await readPage(results)
-      if (current !== searchNumber || isDisposed) return
+      if (currentSearch !== searchNumber || isDisposed) return
       const rows = page.items.map(({ Session, Matches }) => row(Session, Matches))
       body.append(...rows.map(({ node }) => node))
       if (!body.children.length) fill(more, el('p', { class: 'muted' }, 'No sessions match.'))
       if (!page.done) more.append(button('Load more', () => next().catch(showError)))
       announce(`${body.children.length} sessions shown.`)
       for (const { cost } of rows) {
-        if (current !== searchNumber || isDisposed) return
+        if (currentSearch !== searchNumber || isDisposed) return
         await cost().catch(() => {})
       }
     }

@@ -82,7 +82,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     const last = `[...document.querySelectorAll('.step')].at(-1)`
     await page.until(`${last}?.textContent.includes('Round 2')`)
     const text = await page.run(`document.querySelector('main').innerText.toLowerCase()`)
-    for (const part of ['turn 2', 'completed', 'usd', 'answer']) assert.ok(text.includes(part), part)
+    for (const part of ['turn 2', 'completed', 'usd', 'tool calls', 'answer']) assert.ok(text.includes(part), part)
     const step = (/** @type {number} */ round) => `document.querySelectorAll('.step')[${round - 1}]`
     assert.equal(await page.run(`document.querySelectorAll('.step').length`), 2, 'both rounds of the turn')
     await page.run(`document.querySelectorAll('.step details').forEach((element) => (element.open = true))`)
@@ -250,7 +250,7 @@ suite('console pages', { skip: noCloud || noBrowser }, () => {
     const { page } = ui
     const session = cloud.client().session(undefined, { agent: 'tracer' })
     const all =
-      '# A title\n\n- element\n- two\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n`code` and [link](https://example.com)\n\n```rust\nfn main() {}\n```\n\n```rust\nlet a;\n```'
+      '# A title\n\n- one\n- two\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n`code` and [link](https://example.com)\n\n```rust\nfn main() {}\n```\n\n```rust\nlet a;\n```'
     const turn = session.send(script().say(all))
     await turn.final()
     await session

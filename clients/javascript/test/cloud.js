@@ -83,7 +83,7 @@ export class Cloud {
     const env = { ...process.env, APTIX_TOKEN: token }
     const child = spawn(program, ['console', '--api-url', this.api, '--port', '0'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     for await (const line of createInterface({ input: child.stdout })) {
-      const [, url] = /is at (http\S+)\./.exec(line) ?? []
+      const [, url] = /is running at (http\S+)\./.exec(line) ?? []
       if (url) return { url, end: () => child.kill('SIGTERM') }
     }
     throw new Error('the console did not start')

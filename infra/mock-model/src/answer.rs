@@ -11,7 +11,7 @@ use crate::memory::Memory;
 use crate::plan::{self, Emission, Plan};
 use crate::play::SILENCE;
 use crate::provider::{Chain, Key, Profile};
-use crate::quirk::Quirk;
+use crate::deviations::Quirk;
 use crate::refusal::Refusal;
 use crate::reply::{End, Reply, Status, Step};
 use crate::request::Asked;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::quirk::Quirk;
+use crate::deviations::Quirk;
 
 /// What one request is answered with.
 #[derive(Debug, Clone, Default, PartialEq)]

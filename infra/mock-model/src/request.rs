@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::id::{Issued, encrypted};
 use crate::provider::{Chain, Profile};
 use crate::refusal::Refusal;
-use crate::{published, validate};
+use crate::{schema, validate};
 
 /// A request that the API would take.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// Checks the body as the provider does.
     pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<Self, Refusal> {
-        published::check(body).map_err(Refusal::of_the_unfit)?;
+        schema::check(body).map_err(Refusal::of_the_unfit)?;
         let Some(body) = body.as_object() else {
             let message = "The body has to be a JSON object.";
             return Err(Refusal::invalid("invalid_type", "body", message).of_the_unfit());

@@ -8,7 +8,7 @@ use super::events::Events;
 
 use crate::echo;
 use crate::id::{Issued, encrypted};
-use crate::quirk::Quirk;
+use crate::deviations::Quirk;
 use crate::reply::{End, Reply, Step};
 use crate::request::Asked;
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::id::Issued;
 use crate::provider::Echo;
-use crate::quirk::Quirk;
+use crate::deviations::Quirk;
 use crate::reply::{End, Reply, Step, Usage};
 use crate::request::Asked;
 use events::Events;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::quirk::Quirk;
+use crate::deviations::Quirk;
 use crate::reply::{Cut, Drops, End, Reply, Status, Step, Unit, Usage};
 
 const OPENING: &str = "[[script:";
