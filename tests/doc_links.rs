@@ -12,9 +12,9 @@ use std::{
     process::Command,
 };
 
-/// Where every clause has a row and every ruling a heading.
+/// The page with a row for every clause and a heading for every ruling.
 const SPECIFICATION: &str = "docs/specification.md";
-/// Where every rule and every invariant has a heading.
+/// The page with a heading for every rule and every invariant.
 const RULES: &str = "docs/internals/lifecycle.md";
 /// The documents whose every path and every test is looked up.
 const DOCUMENTS: [&str; 6] = [
@@ -25,11 +25,11 @@ const DOCUMENTS: [&str; 6] = [
     "docs/internals/architecture.md",
     "CONTRIBUTING.md",
 ];
-/// How the names of records begin.
+/// Prefixes of record names.
 const RECORDS: [&str; 4] = ["AGN-", "DD-", "IDX-", "TUL-"];
 /// An example of what a user may say, which names a record that there is not.
 const NO_CITATION: (&str, &str) = ("shared/agent/data/modes.json", concat!("AGN", "-040"));
-/// What a name in backticks ends in that is a path, even if the first folder of it is misspelled.
+/// Endings that make a name in backticks a path, even if its first folder is misspelled.
 const ENDINGS: [&str; 8] = [".rs", ".md", ".json", ".yaml", ".toml", ".mjs", ".py", ".html"];
 
 #[test]
@@ -171,7 +171,7 @@ struct Repository {
 }
 
 impl Repository {
-    /// What git tracks, and what it would if it were added.
+    /// Reads the tracked files, and the untracked ones that are not ignored.
     fn read() -> Self {
         let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let listed = Command::new("git")
@@ -202,7 +202,7 @@ impl Repository {
         self.files.contains_key(path) || self.folders.contains(path)
     }
 
-    /// Whether what stands in backticks is there; none for what is neither a path nor a test.
+    /// True if the file or test named in backticks exists; none for other text.
     fn has_code(&self, code: &str) -> Option<bool> {
         let (path, test) = code.split_once("::").map_or((code, None), |(path, test)| (path, Some(test)));
         let path = path.strip_suffix('/').unwrap_or(path);
@@ -220,7 +220,7 @@ impl Repository {
         is_path.then(|| self.has(path) && test.is_none_or(|test| self.has_test(path, test)))
     }
 
-    /// Whether a file, or one below a folder, has a test of this name; modules may stand before it.
+    /// True if a file, or one below a folder, has a test of this name. Module names may precede it.
     fn has_test(&self, path: &str, test: &str) -> bool {
         let below = format!("{path}/");
         let mut words: Vec<String> = test.split("::").map(|module| format!("mod {module}")).collect();
@@ -238,7 +238,7 @@ impl Repository {
             .any(|(_, text)| words.iter().all(|word| has(text, word)))
     }
 
-    /// Whether a link of a document leads to something; none for one that leads out of the repository.
+    /// True if the target of a link exists; none for a link out of the repository.
     fn has_link(&self, document: &str, link: &str) -> Option<bool> {
         let target = link.split('#').next().unwrap_or_default();
         if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
@@ -326,12 +326,12 @@ fn sections(text: &str) -> Vec<String> {
     found
 }
 
-/// What follows the word between two numbers of a list.
+/// Skips the word between two numbers of a list.
 fn beyond_word(text: &str) -> Option<&str> {
     [", and ", ", ", " and ", " to "].iter().find_map(|word| text.strip_prefix(word))
 }
 
-/// What follows blanks, line ends, and what begins the next line of a comment or a string.
+/// Skips blanks, line ends, and comment markers at the beginning of a line.
 fn beyond_gap(text: &str) -> &str {
     let mut rest = text.trim_start_matches(' ');
     loop {
@@ -388,7 +388,7 @@ fn comments(path: &str, text: &str) -> Vec<(usize, String)> {
     (1..).zip(text.lines()).filter_map(|(number, line)| Some((number, of_line(line)?))).collect()
 }
 
-/// What a page names.
+/// A name on a page.
 #[derive(Clone, Copy)]
 enum Name<'a> {
     /// In backticks.

@@ -91,7 +91,7 @@ function callView(aptix, call) {
     {},
     el('p', {}, el('code', {}, Name), el('span', { class: 'muted' }, ` ${details}`)),
     value('Arguments', ArgumentsJson, call.FullArgumentsJsonUrl),
-    ...(ErrorMessage === undefined ? [] : value('Result', ErrorMessage, call.FullErrorMessageUrl, 'failure')),
+    ...(ErrorMessage === undefined ? [] : value('Result', ErrorMessage, call.FullErrorMessageUrl, 'error')),
     ...(ResultJson === undefined ? [] : value('Result', ResultJson, call.FullResultJsonUrl)),
   )
 }

@@ -74,7 +74,7 @@ fn checked(read: Result<UserTurn, Vec<Error>>) {
     }
 }
 
-/// What is stored is read back as the same turn, with the same fingerprint (I9).
+/// A stored request is read back as the same turn, with the same fingerprint (I9).
 fn comes_back(turn: &UserTurn) {
     let canonical = turn.canonical_json();
     let again = UserTurn::from_canonical(&canonical).expect("the canonical form is valid");

@@ -36,7 +36,7 @@ fn decoded(stream: &[u8], size: usize) -> (Vec<Event>, bool) {
     (events, ended.is_ok())
 }
 
-/// What was handed on, and how the reading ended.
+/// The emitted events, and the end of the stream.
 fn read(stream: &[u8], size: usize) -> (String, String) {
     let mut reader = Reader::new(LIMITS, StateOptions::default(), 7);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What a turn costs in the table, by the service's own count.
+//! Read and write units of a turn, as the service counts them.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, System, options, turn, turn_in, turn_path};
 
-/// What the meter calls the writes of checkpoints.
+/// The meter's name for writes of checkpoints.
 const CHECKPOINT: &str = "Checkpoint";
 
 /// Stands between the functions and the table, asks for every call's consumed capacity, and adds it up.
@@ -32,7 +32,7 @@ impl Meter {
         (meter, url)
     }
 
-    /// What was used since the last time: write units and read units.
+    /// Returns the write units and read units used since the last call.
     pub fn take(&self) -> (f64, f64, BTreeMap<String, f64>) {
         let units = std::mem::take(&mut *self.units.lock().unwrap());
         let is_read = |name: &str| ["GetItem", "Query", "BatchGetItem"].contains(&name);

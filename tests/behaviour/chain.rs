@@ -1,13 +1,13 @@
-//! A chain never dies: what the provider can't be asked to remember is told again.
+//! Chains of provider responses: continued where possible, else replayed from our records.
 
 use local::Function;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, System, history, is_chained, items, options, playing, turn, turn_in, turn_path, user_message,
+    Client, System, history, is_chained, items, mock_profile, options, turn, turn_in, turn_path, user_message,
 };
 
-/// Takes turns of one session, whose answers are `One.`, `Two.` and so on.
+/// Runs turns of one session, whose answers are `One.`, `Two.` and so on.
 async fn talk(client: &Client, session: &str, turns: &[&str]) -> Vec<Value> {
     let mut answers = Vec::new();
     for instruction in turns {
@@ -211,14 +211,14 @@ async fn failed_turns_are_not_told_and_a_first_turn_is_not_warned() {
     assert!(history(&system.last_call()).is_empty());
 }
 
-/// Whether a model call leaves nothing with the provider.
+/// True if a model call stores nothing with the provider.
 fn is_local(call: &Value) -> bool {
     !is_chained(call) && call["store"] == false
 }
 
 #[tokio::test]
 async fn stateless_provider_is_detected_once_per_process() {
-    let system = System::with(playing("vllm")).await;
+    let system = System::with(mock_profile("vllm")).await;
     let ada = system.client("acme", "ada");
     let answers = talk(&ada, "s", &[ONE, TWO, "Third [[script: say \"Three.\"]]"]).await;
     assert_eq!(answers[1]["PrimaryOutputText"], "Two.", "told again in the same call");
@@ -251,7 +251,7 @@ async fn stateless_provider_is_detected_once_per_process() {
 
 #[tokio::test]
 async fn a_tool_round_of_a_first_turn_finds_out_too_and_its_user_is_not_warned() {
-    let system = System::with(playing("llamacpp")).await;
+    let system = System::with(mock_profile("llamacpp")).await;
     let ada = system.client("acme", "ada");
     let tools = "First [[script: call agent_list_modes {}; then; say \"One.\"]]";
     let answers = talk(&ada, "s", &[tools, TWO]).await;
@@ -264,7 +264,7 @@ async fn a_tool_round_of_a_first_turn_finds_out_too_and_its_user_is_not_warned()
 #[tokio::test]
 async fn provider_that_reports_no_storage_costs_no_extra_call() {
     for provider in ["ollama", "openrouter", "openai-zdr"] {
-        let system = System::with(playing(provider)).await;
+        let system = System::with(mock_profile(provider)).await;
         let ada = system.client("acme", "ada");
         let answers = talk(&ada, "s", &[ONE, TWO, "Third"]).await;
         assert!(answers.iter().all(|answer| answer.get("UserWarnings").is_none()), "{provider}: {answers:?}");
@@ -282,7 +282,7 @@ async fn an_answer_that_was_written_without_what_came_before_is_nobodys_answer()
     let folder = tempfile::tempdir().unwrap();
     let with = |provider| {
         let data = local::Data::Folder(folder.path().to_owned());
-        local::Options { data, ..playing(provider) }
+        local::Options { data, ..mock_profile(provider) }
     };
     let system = System::with(with("openai")).await;
     talk(&system.client("acme", "ada"), "s", &[ONE, TWO]).await;

@@ -1,4 +1,4 @@
-//! Many at once, and processes that die all the time.
+//! Many concurrent turns while processes are killed at random.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::support::{Answer, Client, LEASE, System, id, options, turn, turn_in, turn_path};
 
-/// What a client is told to send again, unchanged.
+/// Statuses and codes after which a client sends the same request again.
 const LATER: [&str; 6] = [
     "TooManyRequests",
     "FunctionFailed",
@@ -29,7 +29,7 @@ const LATER: [&str; 6] = [
     "SessionBusy",
 ];
 
-/// As a patient client does: what broke off, or says "later", is sent again.
+/// Sends a request again until it is answered, as a client with retries does.
 async fn insist(client: &Client, request: &Value, give_up: Instant) -> Answer {
     let json = [("content-type", "application/json")];
     loop {
@@ -43,10 +43,10 @@ async fn insist(client: &Client, request: &Value, give_up: Instant) -> Answer {
     }
 }
 
-/// How long a beat of the watch takes at least.
+/// The shortest time between two observations.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// When each turn was accepted and when it was terminal, in beats: a beat is a read of the whole table and a
+/// The observation at which each turn was accepted and became terminal. One observation is a read of the whole table and a
 /// read through a function, so a machine that is busy with other work slows the watch as it slows the service.
 #[derive(Default)]
 struct Watch {
@@ -71,7 +71,7 @@ impl Watch {
         }
     }
 
-    /// How many turns are open.
+    /// Returns the number of open turns.
     async fn look(&mut self, system: &System) -> usize {
         let scan = system.cloud.dynamodb().scan().table_name(system.cloud.table()).consistent_read(true);
         let scan = scan.projection_expression("PK, SK, Phase");

@@ -1,4 +1,4 @@
-//! What a page of the console may ask beside the API. The pages themselves are tried in a browser (`clients/console/test`).
+//! Routes of the console beside the API. Browser tests of the pages are in `clients/console/test`.
 
 use local::Function;
 use reqwest::Method;

@@ -330,7 +330,7 @@ fn documented(word: &str) -> Vec<Value> {
     of_word.map(|json| serde_json::from_str(json).expect("JSON")).collect()
 }
 
-/// What a table holds of contexts: keys, version, and the context as it is read.
+/// Returns the context items of a table: keys, version, and the parsed context.
 async fn kept(system: &System) -> Vec<(String, String, String, agent::context::Document)> {
     let text = |item: &std::collections::HashMap<String, AttributeValue>, name: &str| match &item[name] {
         AttributeValue::S(text) | AttributeValue::N(text) => text.clone(),
@@ -434,7 +434,7 @@ async fn forced_tool_missing_from_mode_is_dropped_and_logged() {
     let request = turn_in(first["SessionId"].as_str().unwrap(), "hello");
     ada.execute(&request).await.result();
     assert_eq!(system.model_calls()[2].get("tool_choice"), None);
-    let warning = "the tool that the context forces is not offered";
+    let warning = "forced tool not offered";
     let of_turn = |line: &Value| line["turn"] == request["TurnId"];
     let lines = system.logged(Function::Execute, warning, of_turn).await;
     let warned = line(&lines, warning);

@@ -1,4 +1,4 @@
-//! What turns cost, and what of a model call is kept for operators.
+//! Costs of turns, and raw model payloads for operators.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn request(instruction: &str) -> Value {
     turn
 }
 
-/// The session once what its turns used is in its totals.
+/// Waits until the session's totals include its turns, and returns it.
 async fn rolled_up(client: &Client, request: &Value, tokens: impl Fn(u64) -> bool) -> Value {
     let total = |answer: &Answer| answer.json()["Result"]["TotalUsage"]["TotalTokens"].as_u64();
     let wanted = |answer: &Answer| total(answer).is_some_and(&tokens);

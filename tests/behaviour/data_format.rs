@@ -10,6 +10,7 @@ use crate::support::{System, options};
 /// Starts `aptix` on a data folder that it has to refuse.
 async fn refusal(data: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
+    command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL");
     command.args(["up", "--data", data, "--port", "0"]).stdin(Stdio::null()).kill_on_drop(true);
     let Output { status, stdout, stderr } = command.output().await.unwrap();
     assert_eq!((status.code(), stdout), (Some(1), Vec::new()));

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{results, submit},
-    support::{Client, System, id, session_path, turn, turn_in, turn_path},
     session_edits::{delete, edit, session_of},
+    support::{Client, System, id, session_path, turn, turn_in, turn_path},
 };
 
 pub fn operator(system: &System, org: &str) -> Client {

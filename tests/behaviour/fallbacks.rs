@@ -4,7 +4,8 @@ use local::{Function, Options};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Beside, Client, LEASE, System, declaring, history, is_chained, items, session_path, turn_in, turn_path,
+    Client, LEASE, NamedProvider, System, declaring, history, is_chained, items, session_path, turn_in,
+    turn_path,
 };
 
 /// A turn of this session, on the context `c`.
@@ -54,7 +55,7 @@ async fn fallback_answers_on_overload_outage_or_overflow_and_replays_free() {
         assert_eq!(ada.execute(&request).await.text, first.text, "a replay");
     }
     assert_eq!(system.model_calls().len(), 8);
-    let said = "another model is asked in the place of one that has no answer";
+    let said = "falling back to another model";
     let lines = system.logged(Function::Execute, said, |line| line["message"] == said).await;
     let whys: Vec<&Value> = lines.iter().map(|line| &line["why"]).collect();
     assert_eq!(whys, ["rate_limited", "unavailable", "unavailable", "context_overflow"]);
@@ -63,11 +64,11 @@ async fn fallback_answers_on_overload_outage_or_overflow_and_replays_free() {
 
 #[tokio::test]
 async fn unreachable_or_open_breaker_provider_falls_back_at_once() {
-    let beside = Beside::playing("ollama").await;
+    let provider = NamedProvider::with_profile("ollama").await;
     // Nothing listens there.
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut options = declaring(&json!([
-        {"Name": "gone", "BaseUrl": format!("http://{gone}/v1")}, {"Name": "here", "BaseUrl": beside.base},
+        {"Name": "gone", "BaseUrl": format!("http://{gone}/v1")}, {"Name": "here", "BaseUrl": provider.base},
     ]));
     options.concurrency = 1;
     options.environment.insert("OPENAI_BREAKER_FAILURES".to_owned(), "1".to_owned());
@@ -77,18 +78,18 @@ async fn unreachable_or_open_breaker_provider_falls_back_at_once() {
     let ada = system.client("acme", "ada");
     for number in 1..=2 {
         assert_eq!(says(&ada, &of("s", "Hello [[script: say \"Here.\"]]")).await, "Here.");
-        assert_eq!(beside.calls().len(), number);
+        assert_eq!(provider.calls().len(), number);
     }
     let failed = system.log(Function::Execute);
-    let reached = failed.iter().filter(|line| line["message"] == "the model provider can't be reached");
+    let reached = failed.iter().filter(|line| line["message"] == "model provider unreachable");
     assert_eq!(reached.count(), 1, "the breaker of this provider alone is open");
 }
 
 #[tokio::test]
 async fn history_is_replayed_to_the_fallback_and_then_to_the_primary() {
-    let beside = Beside::playing("azure").await;
+    let provider = NamedProvider::with_profile("azure").await;
     let system = System::with(declaring(
-        &json!([{"Name": "backup", "BaseUrl": beside.base, "KeySetting": "OPENAI_API_KEY"}]),
+        &json!([{"Name": "backup", "BaseUrl": provider.base, "KeySetting": "OPENAI_API_KEY"}]),
     ))
     .await;
     system.put_context(json!({"Fallbacks": [{"Provider": "backup"}]})).await;
@@ -108,7 +109,7 @@ async fn history_is_replayed_to_the_fallback_and_then_to_the_primary() {
             .flat_map(|(asked, said)| [format!("user: {asked}"), format!("assistant: {said}")])
             .collect()
     };
-    let elsewhere = beside.calls();
+    let elsewhere = provider.calls();
     assert_eq!((elsewhere.len(), is_chained(&elsewhere[0])), (1, false), "no id of the first provider");
     assert_eq!(history(&elsewhere[0]), told(&[(turns[0], "One.")]));
     let calls = system.model_calls();
@@ -175,7 +176,8 @@ async fn mid_turn_fallback_keeps_rounds_and_prices_each_model() {
     let total =
         |answer: &crate::support::Answer| answer.json()["Result"]["TotalUsage"]["TotalTokens"] == 3_000;
     ada.until(&session_path(&request), crate::support::PATIENCE, total).await;
-    let ended = system.until_item(|item| item.contains_key("Fallbacks") && item.contains_key("ModelCalls")).await;
+    let ended =
+        system.until_item(|item| item.contains_key("Fallbacks") && item.contains_key("ModelCalls")).await;
     let fell_back = format!("{:?}", ended["Fallbacks"]);
     assert!(
         fell_back.contains("big") && fell_back.contains("unavailable") && fell_back.contains("127.0.0.1"),

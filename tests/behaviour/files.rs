@@ -191,7 +191,7 @@ async fn a_chain_that_is_lost_is_asked_anew_with_the_files() {
     assert_eq!(files_block(&calls[1]).unwrap(), files_block(&calls[2]).unwrap());
 }
 
-/// What an attribute counts for an item's size, without the names.
+/// Returns the bytes that an attribute adds to an item's size, without names.
 fn size(value: &AttributeValue) -> usize {
     match value {
         AttributeValue::S(text) => text.len(),

@@ -5,8 +5,7 @@ use std::time::Duration;
 use crate::support::{LEASE, System, turn, turn_path};
 
 #[tokio::test]
-async fn without_finalizer_reads_show_outcome_and_sweep_catches_up()
- {
+async fn without_finalizer_reads_show_outcome_and_sweep_catches_up() {
     let system = System::with(local::Options { lease: Some(LEASE), ..crate::support::options() }).await;
     system.cloud.pause_finalizer().await;
     let ada = system.client("acme", "ada");

@@ -16,7 +16,7 @@ fn from(of: &Value) -> Value {
     json!({"SessionId": id(), "TurnId": of["TurnId"]})
 }
 
-/// What a model call tells before its own message, without what clients observed.
+/// Returns the history of a model call, without client observations.
 fn words(call: &Value) -> Vec<String> {
     let said = |text: String| text.split("\n[SOLUTION_CONTEXT]").next().unwrap_or_default().to_owned();
     history(call).into_iter().map(said).collect()

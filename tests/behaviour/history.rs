@@ -1,4 +1,4 @@
-//! History is whole: what the provider can't be asked to remember is told in the words it was told in.
+//! Replayed history is complete and identical to the first rendering.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn with_file(mut turn: Value, path: &str, contents: &str) -> Value {
     turn
 }
 
-/// How much of the shorter of two texts they begin with together, in percent.
+/// Returns the length of the common prefix of two texts, in percent of the shorter one.
 fn shared(a: &str, b: &str) -> usize {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     same * 100 / a.len().min(b.len())

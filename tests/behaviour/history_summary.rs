@@ -153,7 +153,7 @@ async fn failed_compaction_is_skipped_and_not_retried_in_the_turn() {
         assert!(answer.get("UserWarnings").is_none(), "{answer}");
         assert_eq!(tokens(&ada, &turn).await, 110);
     }
-    system.logged(Function::Execute, "earlier turns could not be summed up", |_| true).await;
+    system.logged(Function::Execute, "history compaction failed", |_| true).await;
     ada.execute(&long(number + 1, "")).await.result();
     assert_eq!(summaries(&system.model_calls()).len(), 1, "not again for the same turns");
     assert!(!system.last_call()["input"].to_string().contains("A model summed them up"));

@@ -1,4 +1,4 @@
-//! What clients may keep: `ETag`, `If-None-Match` and `Cache-Control` of sessions and turns (RFC 9110, RFC 9111).
+//! HTTP caching of sessions and turns: `ETag`, `If-None-Match` and `Cache-Control` (RFC 9110, RFC 9111).
 
 use reqwest::Method;
 use serde_json::json;

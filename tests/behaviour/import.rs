@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::{
     export::{exported, full, operator},
     fork::fork,
-    support::{Answer, Client, PATIENCE, System, id, options, session_path, turn, turn_in, turn_path},
     session_edits::session_of,
+    support::{Answer, Client, PATIENCE, System, id, options, session_path, turn, turn_in, turn_path},
 };
 
 pub async fn import(client: &Client, body: &str, query: &str) -> Answer {

@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::support::{PATIENCE, System, options, said, turn};
 
-/// A command whose surroundings name no services.
+/// A command without service addresses in its environment.
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
     for variable in ["QDRANT_URL", "EMBEDDING_BASE_URL", "OPENAI_BASE_URL", "EMBEDDING_MODEL"] {
@@ -25,7 +25,7 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command wrote.
+/// Runs a command and returns its output.
 async fn local(arguments: &[&str]) -> Output {
     command(arguments).output().await.expect("it runs")
 }

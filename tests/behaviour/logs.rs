@@ -1,4 +1,4 @@
-//! What the functions log, and `X-Correlation-ID`, which joins it (docs/reference/logs.md).
+//! Log lines of the functions, joined by `X-Correlation-ID` (docs/reference/logs.md).
 
 use std::{
     process::Stdio,
@@ -55,17 +55,17 @@ async fn all_log_lines_of_a_turn_have_the_clients_correlation_id() {
         assert!(line["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{line}");
     }
     assert_eq!(line(&lines, "request")["status"], 502);
-    assert_eq!(line(&lines, "a model call failed")["status"], 400, "so does the work in a task of its own");
+    assert_eq!(line(&lines, "model call failed")["status"], 400, "so does the work in a task of its own");
 
     let of_turn = |line: &Value| line["turn"] == request["TurnId"];
-    let lines = system.logged(Function::TurnFinalizer, "turn announced", of_turn).await;
+    let lines = system.logged(Function::TurnFinalizer, "turn message handled", of_turn).await;
     for line in &lines {
         is_about(line, &request);
         assert_eq!(line["kind"], "turn_settled");
         assert!(line["message_id"].as_str().is_some_and(|id| !id.is_empty()), "{line}");
         assert_eq!(line["correlation"], "joined-1", "the announcement carries it");
     }
-    assert_eq!(line(&lines, "turn announced")["finalized"], true);
+    assert_eq!(line(&lines, "turn message handled")["finalized"], true);
     for function in Function::ALL {
         let log = std::fs::read_to_string(system.cloud.log_file(function)).unwrap();
         assert!(!log.contains("Xanadu"), "what was asked is in the log of {}", function.name());
@@ -120,8 +120,8 @@ async fn what_the_finalizer_logs_names_the_message() {
     let sent = system.cloud.sqs().send_message().queue_url(queue).message_body(r#"{"Kind":"Xanadu"}"#).send();
     let id = sent.await.expect("sent").message_id.expect("an id");
     let of_message = |line: &Value| line["message_id"] == id;
-    let lines = system.logged(Function::TurnFinalizer, "a message could not be handled", of_message).await;
-    let line_of_it = line(&lines, "a message could not be handled");
+    let lines = system.logged(Function::TurnFinalizer, "queue message failed", of_message).await;
+    let line_of_it = line(&lines, "queue message failed");
     assert_eq!(
         line_of_it["error"],
         "the message is not a finalize message: unexpected JSON structure at line 1, column 16"
@@ -135,10 +135,10 @@ async fn what_the_finalizer_logs_names_the_message() {
     assert!(swept["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{swept}");
 }
 
-/// What a service says that nobody can read, as if it were what somebody asked or was answered.
+/// An unreadable response of a service, which looks like user content.
 const UNREADABLE: &str = "marker {\"marker\": [\"marker\"";
 
-/// A service that answers everything so.
+/// A service that answers every request with it.
 async fn unreadable_service(status: u16) -> String {
     let answer = move || {
         let status = axum::http::StatusCode::from_u16(status).unwrap();
@@ -150,7 +150,7 @@ async fn unreadable_service(status: u16) -> String {
     url
 }
 
-/// I14: every port is given answers that can't be read, and neither logs nor clients are told what they hold.
+/// I14: every port gets unreadable answers, and neither logs nor clients see their content.
 #[tokio::test]
 async fn what_a_service_answers_unreadably_is_in_no_log_and_no_answer() {
     let secret = ("OPENAI_API_KEY_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:key");
@@ -200,7 +200,7 @@ async fn at_the_finest_level_no_log_holds_a_body_a_prompt_or_a_token() {
     ada.execute(&refused).await;
     ada.get(&turn_path(&request)).await.result();
     let settled = |line: &Value| line["turn"] == refused["TurnId"];
-    system.logged(Function::TurnFinalizer, "turn announced", settled).await;
+    system.logged(Function::TurnFinalizer, "turn message handled", settled).await;
     for function in Function::ALL {
         let path = system.cloud.log_file(function);
         let log = std::fs::read_to_string(path).unwrap_or_default();
@@ -298,7 +298,7 @@ async fn a_function_that_can_t_start_names_every_setting_that_is_wrong() {
     assert_eq!(ended.status.code(), Some(1));
     let lines = String::from_utf8(ended.stdout).unwrap();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(lines.iter().all(|line| line["message"] == "a setting is wrong"), "{lines:#?}");
+    assert!(lines.iter().all(|line| line["message"] == "invalid setting"), "{lines:#?}");
     let named: Vec<&str> = lines.iter().map(|line| line["error"].as_str().unwrap()).collect();
     for wrong in [
         "TABLE_NAME must be set",

@@ -3,7 +3,7 @@
 use local::Function;
 use serde_json::{Value, json};
 
-use crate::support::{Beside, Client, System, declaring, history, is_chained, options, turn, turn_in};
+use crate::support::{Client, NamedProvider, System, declaring, history, is_chained, options, turn, turn_in};
 
 /// A turn of this session, on the context `c`.
 fn of(session: &str, instruction: &str) -> Value {
@@ -18,7 +18,8 @@ async fn says(client: &Client, turn: &Value) -> String {
 
 #[tokio::test]
 async fn query_key_and_headers_are_sent_as_declared() {
-    let (azure, ollama) = (Beside::playing("azure").await, Beside::playing("ollama").await);
+    let (azure, ollama) =
+        (NamedProvider::with_profile("azure").await, NamedProvider::with_profile("ollama").await);
     let mut options = declaring(&json!([
         {"Name": "azure", "BaseUrl": format!("{}?api-version=preview", azure.base), "KeyHeader": "api-key",
          "KeySetting": "AZURE_KEY", "Headers": {"OpenAI-Project": "blue"}},
@@ -49,17 +50,18 @@ async fn query_key_and_headers_are_sent_as_declared() {
 
 #[tokio::test]
 async fn the_default_may_be_a_provider_with_a_name() {
-    let beside = Beside::playing("ollama").await;
-    let mut options = declaring(&json!([{"Name": "here", "BaseUrl": beside.base}]));
+    let provider = NamedProvider::with_profile("ollama").await;
+    let mut options = declaring(&json!([{"Name": "here", "BaseUrl": provider.base}]));
     options.environment.insert("MODEL_PROVIDER".to_owned(), "here".to_owned());
     let system = System::with(options).await;
     assert_eq!(says(&system.client("acme", "ada"), &turn("Hi [[script: say \"Yes.\"]]")).await, "Yes.");
-    assert_eq!((beside.calls().len(), system.model_calls().len()), (1, 0));
+    assert_eq!((provider.calls().len(), system.model_calls().len()), (1, 0));
 }
 
 #[tokio::test]
 async fn response_id_is_never_sent_to_another_provider_on_the_host() {
-    let (one, two) = (Beside::playing("openai").await, Beside::playing("openai").await);
+    let (one, two) =
+        (NamedProvider::with_profile("openai").await, NamedProvider::with_profile("openai").await);
     let named =
         |name: &str, base: &str| json!({"Name": name, "BaseUrl": base, "KeySetting": "OPENAI_API_KEY"});
     let system = System::with(declaring(&json!([named("one", &one.base), named("two", &two.base)]))).await;
@@ -85,10 +87,10 @@ async fn undeclared_provider_is_refused_on_write_and_named_in_a_turn() {
         data: local::Data::Folder(folder.path().to_owned()),
         ..options
     };
-    let beside = Beside::playing("ollama").await;
+    let provider = NamedProvider::with_profile("ollama").await;
     let request = of("s", "Hello");
     {
-        let system = System::with(on(declaring(&json!([{"Name": "here", "BaseUrl": beside.base}])))).await;
+        let system = System::with(on(declaring(&json!([{"Name": "here", "BaseUrl": provider.base}])))).await;
         let context =
             json!({"Kind": "conversation", "Id": "c", "Name": "C", "System": "s", "Provider": "there"});
         let refused = system.try_put_contexts("acme", &context).await;
@@ -104,9 +106,9 @@ async fn undeclared_provider_is_refused_on_write_and_named_in_a_turn() {
     assert_eq!((answer.status, answer.error().as_str()), (502, "ModelMisconfigured"));
     assert!(answer.text.contains("a model provider that the service does not have"), "{}", answer.text);
     assert_eq!(ada.execute(&request).await.text, answer.text, "a replay");
-    let said = "a context names a provider that this deployment lacks";
+    let said = "context names an unknown provider";
     system.logged(Function::Execute, said, |line| line["provider"] == "here").await;
-    assert!(beside.calls().is_empty() && system.model_calls().is_empty());
+    assert!(provider.calls().is_empty() && system.model_calls().is_empty());
 }
 
 #[tokio::test]

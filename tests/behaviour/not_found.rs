@@ -1,4 +1,4 @@
-//! What a caller may not see is to it what nobody ever sent: the same 404, to the byte, on every operation.
+//! Hidden resources look like unknown ones: the same 404, to the byte, on every operation.
 //!
 //! The operations are those of the API's document, so one that is new has to say here how it is asked.
 
@@ -7,16 +7,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::client_tools::results;
-use crate::support::{Answer, Client, System, session_path, turn};
 use crate::session_edits::{edit, session_of};
+use crate::support::{Answer, Client, System, session_path, turn};
 
 const UNKNOWN: &str = "0123456789abcdef0123456789abcdef";
 const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
 
-/// What a request names.
+/// The resource that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Names {
-    /// Nothing of anybody's: whoever asks is told of its own.
+    /// No resource: the operation is about the caller's own.
     Nothing,
     /// A session.
     Session,
@@ -24,7 +24,7 @@ enum Names {
     Turn,
 }
 
-/// What an operation's request names, and its body about this turn.
+/// Returns the resource that an operation names, and its body for this turn.
 fn asked(operation: &str, turn: &Value) -> (Names, Option<Value>) {
     let (session, id) = (turn["SessionId"].clone(), turn["TurnId"].clone());
     match operation {
@@ -71,7 +71,7 @@ async fn ask(client: &Client, (method, path, operation): &(Method, String, Strin
     client.send(method.clone(), &filled, asked(operation, turn).1.map(|body| body.to_string())).await
 }
 
-/// Asks about something hidden and about the same with ids that nobody sent: no answer tells them apart.
+/// Requests a hidden resource and an unknown one, and asserts that the answers are equal.
 async fn alike(client: &Client, hidden: &Value, nobodys: &Value, least: Names, what: &str) {
     for operation in operations() {
         let (names, _) = asked(&operation.2, hidden);

@@ -1,4 +1,4 @@
-//! What there was of an answer when its turn was ended: kept as far as its stream was, and shown in reads.
+//! Partial answers of ended turns: stored as far as they were streamed, and shown in reads.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use local::{Function, Options};

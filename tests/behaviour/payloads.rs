@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Client, System, session_path, turn, turn_in, turn_path};
 
-/// The answer to a turn that publishes these files and then says so.
+/// The answer to a turn that publishes these files.
 async fn published(client: &Client, files: &[Value]) -> (Value, Value) {
     let calls: String = files.iter().map(|file| format!("call publish_file {file}; ")).collect();
     let mut request = turn(&format!("Publish [[script: {calls}then; say \"There.\"]]"));
@@ -19,7 +19,7 @@ fn file(name: &str, media_type: &str, contents: &str) -> Value {
     json!({ "name": name, "media_type": media_type, "contents": contents, "encoding": "utf8", "description": null })
 }
 
-/// What the link of a payload leads to.
+/// Follows a payload's link and returns its content.
 async fn fetched(link: &Answer) -> reqwest::Response {
     assert_eq!(link.status, 302, "{}", link.text);
     reqwest::get(link.header("location").unwrap()).await.unwrap()

@@ -6,8 +6,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::client_tools::{results, submit};
-use crate::support::{Answer, Client, System, options, session_path, turn, turn_in, turn_path};
 use crate::session_edits::{delete, edit, restore, session_of};
+use crate::support::{Answer, Client, System, options, session_path, turn, turn_in, turn_path};
 
 const ASKS: &str = "Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]";
 

@@ -66,10 +66,7 @@ async fn a_provider_that_answers_is_started_with_and_its_later_trouble_is_told()
     assert!(answer.contains("ModelUnavailable"), "{answer}");
     let trouble = tokio::time::timeout(Duration::from_secs(10), told.next_line()).await;
     let trouble = trouble.expect("a line").unwrap().expect("a line");
-    assert_eq!(
-        trouble,
-        "[execute] a model call failed, the model provider is unavailable, 500, server_error"
-    );
+    assert_eq!(trouble, "[execute] model call failed, the model provider is unavailable, 500, server_error");
     assert_eq!(upstream.model_calls().len(), 1, "the setting of the shell holds");
     running.kill().await.unwrap();
 }

@@ -1,10 +1,10 @@
-//! What works with which provider, as a table: `scripts/providers` prints it, docs/guides/providers.md keeps it.
+//! Feature table of providers. `scripts/providers` prints it; docs/guides/providers.md holds it.
 
 use serde_json::{Value, json};
 
 use crate::{
     client_tools::{results, submit},
-    support::{Client, System, amounts_to, answer_of, is_chained, playing, turn_in},
+    support::{Client, System, amounts_to, answer_of, is_chained, mock_profile, turn_in},
 };
 
 const PROVIDERS: [&str; 8] =
@@ -32,12 +32,12 @@ struct Talk {
 
 impl Talk {
     async fn with(provider: &str) -> Self {
-        let system = System::with(playing(provider)).await;
+        let system = System::with(mock_profile(provider)).await;
         let ada = system.client("acme", "ada");
         Self { system, ada, calls: 0 }
     }
 
-    /// How many model calls were made since the last look, if the newest of them knows what was said first.
+    /// Returns the number of model calls since the last check, if the newest one includes the first instruction.
     fn cell(&mut self, provider: &str, answer: &str, wanted: &str) -> usize {
         assert_eq!(answer, wanted, "{provider}");
         let calls = self.system.model_calls();

@@ -1,4 +1,4 @@
-//! What is known of providers, as turns meet it (docs/guides/providers.md).
+//! Provider deviations as turns encounter them (docs/guides/providers.md).
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, System, amounts_to, answer_of, line, options, playing, turn, turn_in, turn_path,
+    Client, System, amounts_to, answer_of, line, mock_profile, options, turn, turn_in, turn_path,
 };
 
 async fn refused(client: &Client, instruction: &str) -> Value {
@@ -40,7 +40,7 @@ async fn what_a_provider_refuses_has_a_code_of_its_own() {
 async fn a_second_turn_is_answered_by_every_provider() {
     for provider in ["openai", "openai-zdr", "azure", "openrouter", "vllm", "ollama", "lmstudio", "llamacpp"]
     {
-        let system = System::with(playing(provider)).await;
+        let system = System::with(mock_profile(provider)).await;
         let ada = system.client("acme", "ada");
         ada.execute(&turn_in("s", "First [[script: say \"One.\"]]")).await.result();
         let second = ada.execute(&turn_in("s", "Second [[script: say \"Two.\"]]")).await.result();
@@ -78,8 +78,8 @@ async fn an_operator_is_told_the_names_of_an_error_and_never_its_words() {
                   header x-request-id \"req_0123456789\"]]";
     let script = script.replace("tools[0].name", "tools.name");
     ada.execute(&turn(&script)).await;
-    let lines = system.logged(Function::Execute, "a model call failed", |_| true).await;
-    let failed = line(&lines, "a model call failed");
+    let lines = system.logged(Function::Execute, "model call failed", |_| true).await;
+    let failed = line(&lines, "model call failed");
     assert_eq!(
         [&failed["status"], &failed["code"], &failed["param"], &failed["provider_request_id"]],
         [&json!(400), &json!("invalid_value"), &json!("tools.name"), &json!("req_0123456789")]

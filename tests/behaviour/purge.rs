@@ -7,10 +7,10 @@ use local::{Function, Options, token::Identity};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::session_edits::{delete, edit, restore, session_of};
 use crate::support::{
     Answer, Client, PATIENCE, System, id, is_chained, options, session_path, turn, turn_in, turn_path,
 };
-use crate::session_edits::{delete, edit, restore, session_of};
 
 /// A system whose purges look once more soon.
 async fn system(more: &[(&str, &str)]) -> System {
@@ -31,7 +31,7 @@ async fn done(client: &Client, turn: &Value) -> Value {
     report
 }
 
-/// What the table and the bucket hold that names the session, every version of an object included.
+/// Returns all items and object versions that name the session.
 async fn left(system: &System, turn: &Value) -> (Vec<String>, Vec<String>) {
     let session = session_of(turn);
     let of_session = |text: &str| text.contains(session);

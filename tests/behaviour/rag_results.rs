@@ -1,11 +1,11 @@
-//! What is found: chunks of the caller's org, within the request's scope, told and listed.
+//! Retrieved chunks: only of the caller's org and the request's scope, rendered and listed.
 
 use qdrant_client::qdrant::Value as PayloadValue;
 use serde_json::{Value, json};
 
 use crate::support::{Indexed, System, embedding, embeddings, options, said, set, turn, turn_in, turn_path};
 
-/// What a user is told of a turn whose sources could not be searched.
+/// The warning of a turn whose sources could not be searched.
 const SKIPPED: &str = "The indexed sources could not be searched just now, so this turn ran without them.";
 
 fn words(words: &[&str]) -> PayloadValue {
@@ -192,8 +192,8 @@ async fn missing_or_mismatched_collection_warns_once_and_turn_completes() {
         assert_eq!(shown, (&json!("Done."), &json!([SKIPPED])), "{why}");
         assert!(!said(&system.model_calls()[0]).contains("[CONTEXT]"));
         assert_eq!(ada.get(&turn_path(&request)).await.result()["ChunkRefs"], json!([]));
-        let logs = system.until_logs(|logs| logs.contains("retrieval was skipped")).await;
-        let line = logs.lines().find(|line| line.contains("retrieval was skipped")).unwrap();
+        let logs = system.until_logs(|logs| logs.contains("retrieval skipped")).await;
+        let line = logs.lines().find(|line| line.contains("retrieval skipped")).unwrap();
         assert!(line.contains(why), "{why}: {line}");
         system.cloud.shutdown().await;
     }

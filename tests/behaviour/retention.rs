@@ -1,11 +1,11 @@
-//! How long a deleted session is kept: as its context says, else its org, else the deployment.
+//! Retention of deleted sessions: the context's, else the org's, else the deployment's.
 
 use contracts::Timestamp;
 use local::{Function, Options};
 use serde_json::{Value, json};
 
-use crate::support::{Client, System, in_context, options, session_path, turn};
 use crate::session_edits::{delete, restore};
+use crate::support::{Client, System, in_context, options, session_path, turn};
 
 async fn system(of_orgs: &str) -> System {
     let set = [("SESSION_RETENTION_DAYS", "5"), ("SESSION_RETENTION_DAYS_OVERRIDES", of_orgs)];

@@ -1,4 +1,4 @@
-//! Retrieval: what a turn is told of its org's sources, and what happens when there is nothing to ask.
+//! Retrieval for a turn, and its failures.
 
 use std::time::{Duration, Instant};
 
@@ -9,13 +9,13 @@ use tokio::net::TcpListener;
 
 use crate::support::{System, embedding, embeddings, options, said, serve, set, tools, turn, turn_path};
 
-/// What a user is told of a turn whose sources could not be searched.
+/// The warning of a turn whose sources could not be searched.
 const SKIPPED: &str = "The indexed sources could not be searched just now, so this turn ran without them.";
 
 /// The longest that a turn waits for retrieval: its budget, and what it takes to notice that it is over.
 const WAIT: Duration = Duration::from_millis(2_200);
 
-/// How long a turn takes, whose model answers at once.
+/// Measures a turn whose model answers at once.
 async fn timed(system: &System, request: &Value) -> (Duration, Value) {
     let ada = system.client("acme", "ada");
     let began = Instant::now();
@@ -23,7 +23,7 @@ async fn timed(system: &System, request: &Value) -> (Duration, Value) {
     (began.elapsed(), answer)
 }
 
-/// How long one takes that asks nobody for anything, on this machine and with all else that it does just now.
+/// Measures a turn without retrieval, under the machine's current load.
 async fn without_retrieval() -> Duration {
     let system = System::with(set(options(), &[("QDRANT_URL", "")])).await;
     let (took, _) = timed(&system, &turn("Hello.")).await;
@@ -36,7 +36,7 @@ async fn refusing(status: StatusCode) -> String {
     serve(Router::new().fallback(move || std::future::ready(status))).await
 }
 
-/// A service that takes connections and says nothing.
+/// A service that accepts connections and never answers.
 async fn silent() -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -49,7 +49,7 @@ async fn silent() -> String {
     url
 }
 
-/// A service that is not there.
+/// An address without a service.
 async fn down() -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())
@@ -98,8 +98,8 @@ async fn whatever_fails_is_one_warning_and_a_turn_all_the_same() {
         assert!(!said(&system.last_call()).contains("[CONTEXT]"));
         let read = ada.get(&turn_path(&request)).await.result();
         assert_eq!((&read["ChunkRefs"], &read["Warnings"]), (&json!([]), &json!([SKIPPED])));
-        let told = system.until_logs(|logs| logs.contains("retrieval was skipped")).await;
-        let line = told.lines().find(|line| line.contains("retrieval was skipped")).unwrap();
+        let told = system.until_logs(|logs| logs.contains("retrieval skipped")).await;
+        let line = told.lines().find(|line| line.contains("retrieval skipped")).unwrap();
         assert!(line.contains(why), "{why}: {line}");
         system.cloud.shutdown().await;
     }
@@ -129,7 +129,7 @@ async fn a_database_that_stays_down_is_not_asked_for_a_while() {
         ada.execute(&turn("Where is the lease kept?")).await.result();
     }
     let logs = system.until_logs(|logs| logs.contains("retrieval is paused")).await;
-    let failed = logs.lines().filter(|line| line.contains("retrieval was skipped")).count();
+    let failed = logs.lines().filter(|line| line.contains("retrieval skipped")).count();
     assert!(failed >= 4 && logs.contains("the vector database is not asked for a while"), "{logs}");
 }
 
@@ -147,6 +147,6 @@ async fn files_alone_are_no_question_and_a_replay_asks_nothing() {
     let asked = turn("Where is the lease kept?");
     let (first, again) = (ada.execute(&asked).await, ada.execute(&asked).await);
     assert_eq!(first.text, again.text);
-    let skipped = system.until_logs(|logs| logs.contains("retrieval was skipped")).await;
-    assert_eq!(skipped.lines().filter(|line| line.contains("retrieval was skipped")).count(), 1);
+    let skipped = system.until_logs(|logs| logs.contains("retrieval skipped")).await;
+    assert_eq!(skipped.lines().filter(|line| line.contains("retrieval skipped")).count(), 1);
 }

@@ -16,7 +16,7 @@ use crate::{
     support::{Answer, Client, LEASE, PATIENCE, System, options, session_path, turn, turn_in, turn_path},
 };
 
-/// What a role allows and no test can see used: a statement or an action, and why.
+/// Permissions that no test can exercise: a statement or an action, and the reason.
 const UNSEEN: [(&str, &str); 9] = [
     // Lambda does these on the function's behalf.
     ("execute", "WriteLogs"),
@@ -31,7 +31,7 @@ const UNSEEN: [(&str, &str); 9] = [
     ("turn-finalizer", "ReadProviderKey"),
 ];
 
-/// What is for streamed turns that were ended from outside: the text that they had told is made an object.
+/// Permissions for streamed turns that were ended from outside: their partial answer is stored as an object.
 const FOR_PARTIAL_TEXT: (&str, &str, &str) = ("turn-finalizer", "KeepPayloads", "s3:PutObject");
 
 const READ: &str =

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use storage::Table;
 
 use crate::{
-    scale::{fill, fill_session},
-    support::{Client, System, turn, turn_in},
     capacity::Meter,
+    scale::{fill, fill_session},
     session_edits::{delete, edit, session_of},
+    support::{Client, System, turn, turn_in},
 };
 
 pub fn asking(words: &str) -> String {
@@ -34,7 +34,7 @@ pub async fn ended(client: &Client, turn: &Value) {
     client.until(&path, crate::support::PATIENCE, over).await;
 }
 
-/// What a match marks in its snippet.
+/// Returns the marked words of a match's snippet.
 fn marked(one: &Value) -> Vec<String> {
     let units: Vec<u16> = one["Snippet"].as_str().unwrap().encode_utf16().collect();
     let number = |mark: &Value, name: &str| usize::try_from(mark[name].as_u64().unwrap()).unwrap();

@@ -111,8 +111,7 @@ async fn only_owner_and_operators_change_visibility_or_delete() {
 }
 
 #[tokio::test]
-async fn deleted_session_refuses_turns_and_is_read_by_participants_only()
-{
+async fn deleted_session_refuses_turns_and_is_read_by_participants_only() {
     let system = System::start().await;
     let (ada, bob, eve) =
         (system.client("acme", "ada"), system.client("acme", "bob"), system.client("acme", "eve"));

@@ -13,20 +13,20 @@ use storage::Table;
 use turns::ports::{Indexed, SessionIndexWriter};
 
 use crate::{
+    capacity::Meter,
     export::operator,
     fork::fork,
     import::{import, text},
     scale::fill_session,
     search::{asking, ended, ids},
-    support::{Client, PATIENCE, System, options, session_path, set, turn},
-    capacity::Meter,
     session_edits::{delete, edit, session_of},
+    support::{Client, PATIENCE, System, options, session_path, set, turn},
 };
 
 /// The collection that the local cloud keeps the index in.
 const SESSIONS: &str = "sessions";
 
-/// What is told of a search that the index had no part in.
+/// The warning of a search without the index.
 const WITHOUT: &str = "The index of sessions could not be reached just now";
 
 /// Sources are indexed, and so are sessions.
@@ -199,8 +199,8 @@ async fn index_outage_leaves_turns_working_and_search_scans_with_warning() {
     assert!(warnings.as_array().unwrap().len() == 1 && warnings.to_string().contains(WITHOUT), "{warnings}");
     let (found, _) = pages(&ada, &path, "/Session/Id").await;
     assert_eq!(found, [session_of(&second), session_of(&first)]);
-    let missed = |line: &Value| line["message"] == "a session could not be indexed";
-    system.logged(Function::TurnFinalizer, "a session could not be indexed", missed).await;
+    let missed = |line: &Value| line["message"] == "session indexing failed";
+    system.logged(Function::TurnFinalizer, "session indexing failed", missed).await;
     // What could not be purged from the index is asked for again, and holds up nothing else.
     let purge = format!("{}?purge=true", session_path(&first));
     ada.send(Method::DELETE, &purge, None).await.result();

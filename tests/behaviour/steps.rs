@@ -1,4 +1,4 @@
-//! `GET …/turns/{TurnId}/steps`: what a turn did, reply by reply; and why a turn stands where it does.
+//! `GET …/turns/{TurnId}/steps`: a turn's replies, calls and results; and the reason of its status.
 
 use local::token::Identity;
 use serde_json::{Value, json};
@@ -155,7 +155,7 @@ async fn a_turn_says_why_it_was_ended_and_keeps_what_it_had_done() {
     assert_eq!(steps(&ada, &stuck).await.len(), 1);
 }
 
-/// What is read by a link, which leads out of the API.
+/// Follows a link out of the API and returns its content.
 async fn followed(client: &Client, link: &Value) -> String {
     let link = client.get(link.as_str().unwrap_or_else(|| panic!("no link"))).await;
     assert_eq!(link.status, 302, "{}", link.text);

@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::support::{Client, Event, LEASE, System, amounts_to, answer_of, options, turn};
 
-/// Where the clients are installed.
+/// The folder in which the clients are installed.
 fn installed() -> Option<PathBuf> {
     let folder = std::env::var_os("STREAM_CLIENTS").map(PathBuf::from);
     if folder.is_none() {

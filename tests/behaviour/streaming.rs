@@ -94,7 +94,7 @@ async fn what_was_said_before_a_tool_round_is_taken_back() {
     assert!(text == answer_of(&result) && text.ends_with("Done, ünï🦀."), "{text}");
 }
 
-/// What of the statuses tells them apart.
+/// Returns the distinguishing members of statuses.
 fn in_short(statuses: &[Value]) -> Vec<String> {
     let told = |status: &Value| {
         let tool = status["ToolName"].as_str().map_or_else(String::new, |name| format!(" {name}"));

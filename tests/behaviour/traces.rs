@@ -106,6 +106,6 @@ async fn a_collector_that_is_away_costs_no_turn() {
     // Nothing listens on the discard port.
     let system = System::with(traced("http://127.0.0.1:9")).await;
     system.client("acme", "ada").execute(&turn("Hello.")).await.result();
-    let lines = system.logged(local::Function::Execute, "traces could not be sent", |_| true).await;
+    let lines = system.logged(local::Function::Execute, "trace export failed", |_| true).await;
     assert!(!lines.is_empty());
 }

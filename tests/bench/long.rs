@@ -7,7 +7,7 @@ use local::Cloud;
 
 use super::{Client, millis};
 
-/// What is written, as what is repeated and how many bytes that has.
+/// The texts to write: the repeated piece and its number of bytes.
 const TEXTS: [(&str, &str, usize); 4] = [
     ("base64", "QUJD", 4),
     ("blanks", "    ", 4),
@@ -15,10 +15,10 @@ const TEXTS: [(&str, &str, usize); 4] = [
     ("Markdown", "- a _b_ `c`\\n", 12),
 ];
 
-/// How much of it, and in deltas of how many characters.
+/// The total size, and the characters of a delta.
 const SIZES: [(&str, usize, usize); 2] = [("400 KB", 400_000, 4), ("3 MB", 3_000_000, 4_096)];
 
-/// How often each is measured: the clock of processes ticks a hundred times a second.
+/// Repetitions of each measurement, because process clocks tick a hundred times a second.
 const TURNS: u32 = 3;
 
 pub(super) async fn measure(cloud: &Cloud, client: &Client) {
@@ -60,7 +60,7 @@ async fn computed(cloud: &Cloud, client: &Client, script: &str, streaming: bool)
     Computed { cpu: cpu / TURNS, first }
 }
 
-/// What the processes of the functions have computed so far.
+/// Returns the CPU time of the functions' processes so far.
 fn children() -> Duration {
     let own = std::process::id().to_string();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! How long a piece of a streamed answer waits in the function, by what the Runtime API does with acknowledgements.
+//! Delay of a streamed chunk in the function, depending on the Runtime API's acknowledgements.
 //!
 //! `scripts/bench-nagle [ROUNDS]`: this process is the Runtime API, and starts itself as the function. The function
 //! streams pieces of eight bytes, each the time at which it was handed over, once over `lambda_http` as it is and
@@ -52,13 +52,13 @@ use tokio::{
 const ROLE: &str = "NAGLE_FUNCTION";
 /// The milliseconds between two pieces, and how many pieces.
 const PACES: [(u64, usize); 3] = [(1, 300), (5, 300), (20, 100)];
-/// How many answers of one piece, which is there at once; in the table their pause is 0.
+/// Number of single-chunk answers; their pause is 0 in the table.
 const ANSWERS: usize = 20;
 /// The senders: `lambda_http` as it is; our functions; and with `PATCHED=PROGRAM`, a build of this program with another
 /// `lambda_runtime_api_client`, `lambda_http` over that.
 const SENDERS: [&str; 3] = ["lambda_http", "ours", "patched"];
 
-/// What the Runtime API does with acknowledgements.
+/// Acknowledgement strategies of the Runtime API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Receiver {
     /// As the local cloud does: at once, told so after every read.
@@ -164,7 +164,7 @@ async fn measure() {
 /// One streamed answer, or many of one piece.
 #[derive(Default)]
 struct Run {
-    /// What each piece waited, in milliseconds, the shortest first.
+    /// Returns the delay of each chunk in milliseconds, shortest first.
     waits: Vec<f64>,
     /// The longest wait among the first ten.
     first: f64,

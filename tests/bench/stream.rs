@@ -1,4 +1,4 @@
-//! What a turn costs on top of the model: prints how long a request takes to reach the model, how long a
+//! Overhead of a streamed turn: prints how long a request takes to reach the model, how long a
 //! delta takes from the model to the client, how long an answer of a thousand deltas takes, and what long answers
 //! in small pieces cost.
 //!
@@ -49,8 +49,8 @@ async fn main() {
         model.clear();
         let read = client.read(SCRIPT, true).await;
         let moments = model.moments();
-        let asked = moments.iter().find(|(moment, _)| *moment == Moment::Asked).unwrap().1;
-        let said = moments.iter().filter(|(moment, _)| *moment == Moment::Said).map(|(_, at)| *at);
+        let asked = moments.iter().find(|(moment, _)| *moment == Moment::Received).unwrap().1;
+        let said = moments.iter().filter(|(moment, _)| *moment == Moment::TextSent).map(|(_, at)| *at);
         let said: Vec<Instant> = said.collect();
         assert!(!read.deltas.is_empty(), "no delta arrived");
         to_model.push(asked - read.sent);
@@ -76,15 +76,15 @@ struct Client {
     token: String,
 }
 
-struct Read {
+struct StreamTimes {
     sent: Instant,
-    /// When each delta was there.
+    /// Arrival time of each delta.
     deltas: Vec<Instant>,
 }
 
 impl Client {
     /// Runs a turn and reads its answer to the end.
-    async fn read(&self, script: &str, streaming: bool) -> Read {
+    async fn read(&self, script: &str, streaming: bool) -> StreamTimes {
         let id = || uuid::Uuid::new_v4().simple().to_string();
         let body = json!({"SessionId": id(), "TurnId": id(), "Streaming": streaming,
                           "Instruction": format!("Write [[script: {script}]]")});
@@ -101,7 +101,7 @@ impl Client {
             let observer = lines.split(|byte| *byte == b'\n').filter(|line| *line == b"event: delta").count();
             deltas.extend(std::iter::repeat_n(now, observer));
         }
-        Read { sent, deltas }
+        StreamTimes { sent, deltas }
     }
 }
 

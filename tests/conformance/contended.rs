@@ -1,4 +1,4 @@
-//! What S3 does and the local cloud never does, and how requests reach it.
+//! Behavior of S3 that the local cloud never shows, injected by a proxy.
 
 use std::sync::{
     Arc,

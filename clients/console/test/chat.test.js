@@ -29,7 +29,7 @@ suite('chat page', { skip: noCloud || noBrowser }, () => {
   test('chat without entered token runs tool round and renders safe Markdown', async () => {
     const { page } = ui
     await ui.visit(cloud.api)
-    assert.match(await page.run(`document.getElementById('who').textContent`), /ada · acme/)
+    assert.match(await page.run(`document.getElementById('identity').textContent`), /ada · acme/)
     await ui.send(
       script()
         .say('Looking.')

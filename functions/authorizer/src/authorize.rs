@@ -44,11 +44,11 @@ impl Authorizer {
         match self.context(token).await {
             Ok(context) => Ok(allow_policy(&request.method_arn, context)),
             Err(TokenError::Key(KeyError::Unavailable(unavailable))) => {
-                tracing::error!(error = %causes(&unavailable), "the provider's keys can't be had");
+                tracing::error!(error = %causes(&unavailable), "{}", contracts::log::JWKS_FETCH_FAILED);
                 Err(unavailable.into())
             }
             Err(error) => {
-                tracing::info!(error = %causes(&error), "a token was refused");
+                tracing::info!(error = %causes(&error), "{}", contracts::log::TOKEN_REJECTED);
                 Err(Unauthorized.into())
             }
         }

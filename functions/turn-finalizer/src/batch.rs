@@ -100,7 +100,7 @@ async fn handle_one(app: &App, message: SqsMessage, budget: Duration) -> Message
     let result = dispatch(app, message.body.as_deref().unwrap_or_default(), budget).await;
     let (failed, message) = (result.is_err(), message.message_id.unwrap_or_default());
     let changes = result.unwrap_or_else(|failure| {
-        tracing::error!(error = %causes(&failure), "a message could not be handled");
+        tracing::error!(error = %causes(&failure), "{}", contracts::log::QUEUE_MESSAGE_FAILED);
         IndexChanges::default()
     });
     MessageResult { message, failed, changes }
@@ -118,14 +118,14 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<IndexChange
             }
             let session = SessionKey { org, session };
             let finalized = app.finalizer.finalize(&session.turn(turn)).await?;
-            tracing::info!(finalized, "turn announced");
+            tracing::info!(finalized, "{}", contracts::log::TURN_MESSAGE_HANDLED);
             Ok(IndexChanges::from_session(session))
         }
         FinalizeMessage::SessionPurge { org, session } => {
             span.record("kind", "session_purge").record("org", org.as_str());
             span.record("session", session.as_str());
             let done = app.purger.purge(&SessionKey { org, session }, budget).await?;
-            tracing::info!(done, "purge");
+            tracing::info!(done, "{}", contracts::log::PURGE);
             Ok(IndexChanges::default())
         }
         FinalizeMessage::SessionIndex { org, session } => {
@@ -145,24 +145,25 @@ async fn dispatch(app: &App, body: &str, budget: Duration) -> Result<IndexChange
             let swept = match app.finalizer.sweep(budget).await {
                 Ok(swept) => swept,
                 Err(error) => {
-                    tracing::error!(error = %causes(&error), "a sweep failed");
+                    tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
                     return Ok(IndexChanges::default());
                 }
             };
             tracing::info!(
-                looked_at = swept.examined,
+                examined = swept.examined,
                 finalized = swept.finalized,
                 salvaged = swept.salvaged,
                 ended = swept.ended,
                 alive = swept.alive,
                 failed = swept.failed,
                 cut_short = swept.timed_out,
-                "sweep"
+                "{}",
+                contracts::log::SWEEP
             );
             // The remaining time is for sessions whose retention has expired.
             let remaining = budget.saturating_sub(began.elapsed());
             if let Err(error) = app.purger.sweep(remaining).await {
-                tracing::error!(error = %causes(&error), "a sweep failed");
+                tracing::error!(error = %causes(&error), "{}", contracts::log::SWEEP_FAILED);
             }
             Ok(IndexChanges { sessions: swept.sessions, ..IndexChanges::default() })
         }

@@ -56,10 +56,10 @@ fn succeeded<T>(outcome: Result<Result<T, Unavailable>, tokio::time::error::Elap
     match outcome {
         Ok(Ok(_)) => return true,
         Ok(Err(error)) => {
-            tracing::warn!(org = org.as_str(), error = %causes(&error), "a session could not be indexed");
+            tracing::warn!(org = org.as_str(), error = %causes(&error), "{}", contracts::log::SESSION_INDEXING_FAILED);
         }
         Err(error) => {
-            tracing::warn!(org = org.as_str(), error = %causes(&error), "a session could not be indexed");
+            tracing::warn!(org = org.as_str(), error = %causes(&error), "{}", contracts::log::SESSION_INDEXING_FAILED);
         }
     }
     false

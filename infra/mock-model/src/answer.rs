@@ -1,4 +1,4 @@
-//! What a request is answered with: refused, or a plan to play. No effects but the memory's.
+//! Answers to requests: a refusal, or a plan to play. The only effect is on the memory.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,18 +6,18 @@ use axum::http::{HeaderMap, header};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::deviations::Quirk;
 use crate::id::Issued;
 use crate::memory::Memory;
 use crate::plan::{self, Emission, Plan};
 use crate::play::SILENCE;
 use crate::provider::{Chain, Key, Profile};
-use crate::deviations::Quirk;
 use crate::refusal::Refusal;
 use crate::reply::{End, Reply, Status, Step};
-use crate::request::Asked;
+use crate::request::ModelRequest;
 use crate::script;
 
-/// What is sent.
+/// The response to send.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// An HTTP error that the script asks for.
@@ -38,7 +38,7 @@ pub(crate) fn decide(
     body: &Value,
 ) -> Result<(Duration, Answer), Refusal> {
     authorize(profile, headers)?;
-    let asked = Asked::read(profile, body)?;
+    let asked = ModelRequest::read(profile, body)?;
     check_is_there(profile, memory, &asked)?;
     let mut replies = replies(memory, &asked)?.into_iter();
     let reply = replies.next().unwrap_or_else(|| unscripted(&asked));
@@ -67,7 +67,7 @@ pub(crate) fn remove(
 ) -> Result<(), Refusal> {
     authorize(profile, headers)?;
     let is_stored =
-        matches!(profile.chain, Chain::Kept(_)) && Issued::read(id).is_some_and(|issued| issued.stored);
+        matches!(profile.chain, Chain::Supported(_)) && Issued::read(id).is_some_and(|issued| issued.stored);
     if is_stored && memory.remove(id) {
         return Ok(());
     }
@@ -76,22 +76,22 @@ pub(crate) fn remove(
 }
 
 /// Refuses to go on from a response that was removed.
-fn check_is_there(profile: &Profile, memory: &Memory, asked: &Asked) -> Result<(), Refusal> {
+fn check_is_there(profile: &Profile, memory: &Memory, asked: &ModelRequest) -> Result<(), Refusal> {
     match (&profile.chain, asked.previous.map(Issued::response)) {
-        (Chain::Kept(lost), Some(id)) if memory.is_removed(&id) => Err(lost.refusal(&id, "")),
+        (Chain::Supported(lost), Some(id)) if memory.is_removed(&id) => Err(lost.refusal(&id, "")),
         _ => Ok(()),
     }
 }
 
 /// A tool of the provider's own that the reply uses and the request does not offer.
-fn unoffered<'a>(asked: &Asked, reply: &'a Reply) -> Option<&'a str> {
+fn unoffered<'a>(asked: &ModelRequest, reply: &'a Reply) -> Option<&'a str> {
     reply.steps.iter().find_map(|step| match step {
         Step::Hosted { kind, .. } if !asked.offers(kind) => Some(kind.as_str()),
         _ => None,
     })
 }
 
-fn played(asked: &Asked, reply: &Reply, plan: Plan) -> Answer {
+fn played(asked: &ModelRequest, reply: &Reply, plan: Plan) -> Answer {
     match &reply.end {
         _ if asked.stream && reply.silent => Answer::Streamed(vec![Emission::Pause(SILENCE)]),
         _ if asked.stream && !reply.has(&Quirk::Json) => Answer::Streamed(plan.emissions),
@@ -129,7 +129,7 @@ pub(crate) fn authorize(profile: &Profile, headers: &HeaderMap) -> Result<(), Re
 }
 
 /// The directive's replies, or what an earlier directive left for when the tool results come.
-fn replies(memory: &Memory, asked: &Asked) -> Result<Vec<Reply>, Refusal> {
+fn replies(memory: &Memory, asked: &ModelRequest) -> Result<Vec<Reply>, Refusal> {
     let read = match script::read(&asked.instruction) {
         Ok(None) => script::read_earlier(&asked.earlier),
         read => read,
@@ -146,9 +146,9 @@ fn replies(memory: &Memory, asked: &Asked) -> Result<Vec<Reply>, Refusal> {
     Ok(left.unwrap_or_default())
 }
 
-/// What is left of a directive where a request tells the whole conversation, its calls and their results
+/// Returns the remaining steps of a directive for a request with the whole conversation, its calls and their results
 /// too: the replies that made them came before.
-fn unanswered(replies: Vec<Reply>, asked: &Asked) -> Vec<Reply> {
+fn unanswered(replies: Vec<Reply>, asked: &ModelRequest) -> Vec<Reply> {
     let mut told = if asked.previous.is_none() { asked.outputs.len() } else { 0 };
     let mut is_answered = |reply: &Reply| {
         let calls = usize::from(plan::calls(reply));
@@ -160,19 +160,19 @@ fn unanswered(replies: Vec<Reply>, asked: &Asked) -> Vec<Reply> {
 }
 
 /// Without a script it says what it is, unless it has to call a tool.
-fn unscripted(asked: &Asked) -> Reply {
+fn unscripted(asked: &ModelRequest) -> Reply {
     let call = asked.forced_tool().map(|name| Step::Call { name: name.to_owned(), arguments: json!({}) });
     Reply { steps: call.into_iter().collect(), ..Reply::default() }
 }
 
-fn drops(memory: &Memory, asked: &Asked, reply: &Reply) -> bool {
+fn drops(memory: &Memory, asked: &ModelRequest, reply: &Reply) -> bool {
     reply.drops.is_some_and(|drops| match drops.times {
         None => true,
         Some(times) => memory.spend(&format!("{} drop", same(asked)), times),
     })
 }
 
-fn due(memory: &Memory, asked: &Asked, reply: &Reply) -> Option<Refusal> {
+fn due(memory: &Memory, asked: &ModelRequest, reply: &Reply) -> Option<Refusal> {
     let is_due = |(index, status): &(usize, &Status)| {
         let is_meant = |only: &String| *only == asked.model || only == asked.profile.name;
         let applies = (!status.chained || asked.previous.is_some())
@@ -191,8 +191,8 @@ fn due(memory: &Memory, asked: &Asked, reply: &Reply) -> Option<Refusal> {
     Some(overflow.map_or_else(|| refusal(status), |words| words.refusal("", "")))
 }
 
-/// What tells a request that is repeated from another one.
-fn same(asked: &Asked) -> String {
+/// Identity of a request, equal for repeats of it.
+fn same(asked: &ModelRequest) -> String {
     let digest = Sha256::digest(Value::Object(asked.body.clone()).to_string());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -212,7 +212,7 @@ pub(crate) fn refusal(status: &Status) -> Refusal {
     }
 }
 
-fn issue(asked: &Asked, reply: &Reply) -> Issued {
+fn issue(asked: &ModelRequest, reply: &Reply) -> Issued {
     let before = asked.previous.map_or(0, |previous| previous.turns);
     let turn = u16::from(asked.outputs.is_empty());
     let issued = Issued::new(before.saturating_add(turn), plan::calls(reply), asked.store);

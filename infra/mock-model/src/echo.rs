@@ -1,11 +1,11 @@
-//! What the mock model says when no script tells it what to say.
+//! Answers of the mock model without a script.
 
-use crate::request::Asked;
+use crate::request::ModelRequest;
 
 const SHOWN: usize = 200;
 
 /// The default answer: what this is, what arrived, and how long the chain is.
-pub(crate) fn answer(asked: &Asked) -> String {
+pub(crate) fn answer(asked: &ModelRequest) -> String {
     let mode = match &asked.mode {
         Some(mode) => format!("the mode is {mode}"),
         None => "no mode was given".to_owned(),

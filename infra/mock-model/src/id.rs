@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 const PREFIX: &str = "resp_mock_";
 
-/// What a response id says about the response it was issued for.
+/// Content of a response id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Issued {
     nonce: u64,
@@ -72,7 +72,7 @@ impl Issued {
     }
 }
 
-/// What the reasoning item of this id holds in place of the reasoning.
+/// Returns the placeholder for the reasoning of the item with this id.
 pub(crate) fn encrypted(id: &str) -> String {
     format!("scripted_{id}")
 }

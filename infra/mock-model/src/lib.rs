@@ -97,6 +97,7 @@
 //! A directive that cannot be read is answered with 400 and the code `invalid_script`.
 
 mod answer;
+mod deviations;
 mod echo;
 mod embedding;
 mod id;
@@ -104,12 +105,11 @@ mod memory;
 mod plan;
 mod play;
 mod provider;
-mod schema;
-mod deviations;
 mod recorder;
 mod refusal;
 mod reply;
 mod request;
+mod schema;
 mod script;
 mod serve;
 mod validate;

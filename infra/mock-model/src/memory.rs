@@ -1,4 +1,4 @@
-//! What has to be remembered between requests: the replies that follow a `then`, how often a
+//! State between requests: the replies that follow a `then`, how often a
 //! `times` has been spent, and which responses were removed. Bounded; a restart forgets it.
 
 use std::collections::{HashMap, VecDeque};
@@ -23,7 +23,7 @@ impl Memory {
         }
     }
 
-    /// What was left to say after this response; it stays, since a request may be repeated.
+    /// Remaining replies after this response. They stay, because a request may be repeated.
     pub(crate) fn then(&self, response: &str) -> Option<Vec<Reply>> {
         lock(&self.then).entries.get(response).cloned()
     }
@@ -36,7 +36,7 @@ impl Memory {
         is_there
     }
 
-    /// Whether a response was removed.
+    /// True if a response was deleted.
     pub(crate) fn is_removed(&self, response: &str) -> bool {
         lock(&self.removed).entries.contains_key(response)
     }

@@ -16,7 +16,7 @@ use crate::recorder::{Moment, Recorder};
 /// A silent reply ends after this long even if the client never gives up.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15 * 60);
 
-/// How an event that carries text begins.
+/// Prefix of an event with text.
 const TEXT: &[u8] = b"event: response.output_text.delta\n";
 
 /// A reply whose body is these emissions.
@@ -52,7 +52,7 @@ impl Playing {
                 Emission::Pause(_) => {}
                 Emission::Text(text) => {
                     if text.starts_with(TEXT) {
-                        self.recorder.note(Moment::Said);
+                        self.recorder.note(Moment::TextSent);
                     }
                     return Some((Ok(text), self));
                 }

@@ -1,4 +1,4 @@
-//! What was asked, kept for tests to look at.
+//! Recorder of requests, for tests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,18 +34,18 @@ const HEADERS: [&str; 7] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// A request was there, whole.
-    Asked,
+    Received,
     /// A piece of text was handed to the connection.
-    Said,
+    TextSent,
 }
 
 /// The last 10,000 requests. Clones share what was recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Recorder {
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<RecordedRequest>>,
 }
 
-/// How many embeddings were asked for; the texts are not kept.
+/// Number of requested embeddings. The texts are not stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Embeddings {
     /// Requests, refused ones included.
@@ -55,7 +55,7 @@ pub struct Embeddings {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct RecordedRequest {
     count: usize,
     abandoned: usize,
     embeddings: Embeddings,
@@ -67,7 +67,7 @@ struct Kept {
     refuses_removals: bool,
 }
 
-impl Kept {
+impl RecordedRequest {
     fn shown(&self) -> Vec<Value> {
         let requests = self.requests.iter();
         requests.map(|(_, request)| request.clone()).collect()
@@ -91,17 +91,17 @@ impl Recorder {
         self.lock().requests.iter().map(|(text, _)| text.clone()).collect()
     }
 
-    /// How many requests were received, forgotten ones included.
+    /// Returns the number of received requests, cleared ones included.
     pub fn count(&self) -> usize {
         self.lock().count
     }
 
-    /// How many replies were not read to their end by the client.
+    /// Returns the number of replies that the client did not read to the end.
     pub fn abandoned(&self) -> usize {
         self.lock().abandoned
     }
 
-    /// Why requests were refused that no provider would have taken: what does not fit the published schema, or
+    /// Returns the reasons for refusing invalid requests: a violation of the published schema, or
     /// breaks a rule of the API beside it. Not those that a script, or the provider that is played, refuses.
     pub fn refused_as_unfit(&self) -> Vec<String> {
         self.lock().unfit.clone()
@@ -125,19 +125,19 @@ impl Recorder {
         self.lock().removed.push(id.to_owned());
     }
 
-    /// How many embeddings were asked for.
+    /// Returns the number of requested embeddings.
     pub fn embeddings(&self) -> Embeddings {
         self.lock().embeddings
     }
 
-    /// When requests came and text was sent since the last [`Recorder::clear`], at most 100,000 moments.
+    /// Returns the times of requests and sent text since the last [`Recorder::clear`], at most 100,000.
     pub fn moments(&self) -> Vec<(Moment, Instant)> {
         self.lock().moments.clone()
     }
 
     /// Forgets everything.
     pub fn clear(&self) {
-        *self.lock() = Kept::default();
+        *self.lock() = RecordedRequest::default();
     }
 
     /// Remembers a request, as it came and as it is read.
@@ -197,7 +197,7 @@ impl Recorder {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, RecordedRequest> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

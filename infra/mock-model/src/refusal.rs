@@ -16,11 +16,11 @@ pub(crate) struct Refusal {
     pub(crate) headers: Vec<(String, String)>,
     /// The provider's own where nothing else is said.
     pub(crate) layout: Option<Layout>,
-    /// Whether no provider would have taken the request, or nobody can tell what it asks for.
+    /// True if the request is invalid for every provider, or unreadable.
     pub(crate) unfit: bool,
 }
 
-/// How the body of an error looks.
+/// Layout of an error body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// `{"error": {"message", "type", "param", "code"}}`, the published one.

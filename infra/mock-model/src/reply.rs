@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::deviations::Quirk;
 
-/// What one request is answered with.
+/// Scripted answer to one request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reply {
     pub(crate) statuses: Vec<Status>,
@@ -77,7 +77,7 @@ pub(crate) struct Status {
     pub(crate) overflow: bool,
 }
 
-/// Where the body ends early.
+/// Position at which the body ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
     pub(crate) after: usize,

@@ -1,4 +1,4 @@
-//! What a request asks: a checked body, its place in the chain, and what its newest user message says.
+//! Validated requests: the body, its position in the chain, and the newest user message.
 
 use serde_json::{Map, Value};
 
@@ -9,25 +9,25 @@ use crate::{schema, validate};
 
 /// A request that the API would take.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
-    /// Who is asked.
+pub(crate) struct ModelRequest {
+    /// The requested model.
     pub(crate) profile: &'static Profile,
     pub(crate) body: Map<String, Value>,
     pub(crate) model: String,
     pub(crate) stream: bool,
     pub(crate) store: bool,
     pub(crate) previous: Option<Issued>,
-    /// What `[MODE: …]` says in the newest user message.
+    /// Mode in `[MODE: …]` of the newest user message.
     pub(crate) mode: Option<String>,
-    /// What follows `[INSTRUCTION]` in the newest user message, or all of its text.
+    /// Text after `[INSTRUCTION]` in the newest user message, or all of its text.
     pub(crate) instruction: String,
-    /// What the newest user message tells of earlier turns.
+    /// Earlier turns in the newest user message.
     pub(crate) earlier: String,
     /// The tool results that this request brings for the turn.
     pub(crate) outputs: Vec<String>,
 }
 
-impl Asked {
+impl ModelRequest {
     /// Checks the body as the provider does.
     pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<Self, Refusal> {
         schema::check(body).map_err(Refusal::of_the_unfit)?;
@@ -63,7 +63,7 @@ impl Asked {
             profile,
             model,
             stream: flag("stream").unwrap_or(false),
-            store: flag("store").unwrap_or(true) && matches!(profile.chain, Chain::Kept(_)),
+            store: flag("store").unwrap_or(true) && matches!(profile.chain, Chain::Supported(_)),
             previous,
             mode,
             instruction,
@@ -73,13 +73,13 @@ impl Asked {
         })
     }
 
-    /// Whether the response shall hold this besides.
+    /// True if the response must include this.
     pub(crate) fn includes(&self, what: &str) -> bool {
         let included = self.body.get("include").and_then(Value::as_array);
         included.is_some_and(|included| included.iter().any(|it| it == what))
     }
 
-    /// Whether the request offers the tool of the provider's that is told as such an item.
+    /// True if the request offers the hosted tool of such an item.
     pub(crate) fn offers(&self, item: &str) -> bool {
         let tool = HOSTED.iter().find(|(told_as, _)| *told_as == item).map(|(_, tool)| *tool);
         let tools = self.body.get("tools").and_then(Value::as_array).into_iter().flatten();
@@ -103,7 +103,7 @@ fn previous(profile: &Profile, body: &Map<String, Value>) -> Result<Option<Issue
         return Ok(None);
     };
     match profile.chain {
-        Chain::Kept(lost) => {
+        Chain::Supported(lost) => {
             let issued = Issued::read(id).filter(|issued| issued.stored);
             issued.map(Some).ok_or_else(|| lost.refusal(id, ""))
         }

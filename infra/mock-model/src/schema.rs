@@ -32,7 +32,7 @@ pub(crate) fn check(body: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// The misfit itself, within the kind that was most likely meant.
+/// Returns the violation within the variant that was most likely meant.
 fn meant<'a>(misfit: &'a ValidationError<'_>) -> &'a ValidationError<'a> {
     let Kind::AnyOf { context } = misfit.kind() else {
         return misfit;
@@ -47,7 +47,7 @@ fn meant<'a>(misfit: &'a ValidationError<'_>) -> &'a ValidationError<'a> {
     likeliest.max_by_key(|(likelihood, _)| *likelihood).map_or(misfit, |(_, misfit)| misfit)
 }
 
-/// Whether the misfit says that the value at this depth is of another kind altogether.
+/// True if the violation says that the value at this depth has another type.
 fn is_of_another_kind(misfit: &ValidationError<'_>, at: usize) -> bool {
     let path = misfit.instance_path().to_string();
     match misfit.kind() {
@@ -62,7 +62,7 @@ fn depth(misfit: &ValidationError<'_>) -> usize {
     misfit.instance_path().to_string().matches('/').count()
 }
 
-/// What is missing explains more than what is too much.
+/// Ranks violations: a missing member explains more than an extra one.
 fn weight(misfit: &ValidationError<'_>) -> u8 {
     u8::from(matches!(misfit.kind(), Kind::Required { .. }))
 }

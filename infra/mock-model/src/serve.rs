@@ -80,7 +80,7 @@ async fn responses(
     body: Bytes,
 ) -> Response {
     let json: Value = serde_json::from_slice(&body).unwrap_or_default();
-    model.recorder.note(Moment::Asked);
+    model.recorder.note(Moment::Received);
     model.recorder.record(query.as_deref(), &headers, &body, &json);
     let profile = model.provider.profile();
     let refused = |refusal: Refusal| refusal.laid_out(profile.errors).into_response();

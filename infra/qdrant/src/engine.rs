@@ -39,7 +39,7 @@ impl Engine {
         read(&self.collections).keys().cloned().collect()
     }
 
-    /// Whether there is such a collection.
+    /// True if the collection exists.
     pub(crate) fn has(&self, name: &str) -> bool {
         read(&self.collections).contains_key(name)
     }

@@ -1,4 +1,4 @@
-//! Where a collection is kept: a folder below the engine's, named as the collection.
+//! Folder of a collection: below the engine's, with the collection's name.
 
 use std::fs;
 use std::io;

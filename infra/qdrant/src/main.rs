@@ -10,12 +10,12 @@
 //! Deliberately absent: HNSW graphs (every query compares every vector, which is exact and quick enough for a
 //! repository), replication, snapshots, authentication.
 
+mod decode;
+mod encode;
 mod engine;
 mod folder;
 mod refusal;
 mod service;
-mod told;
-mod understood;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

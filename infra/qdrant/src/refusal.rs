@@ -1,9 +1,9 @@
-//! Why a call was not done, as the client is told.
+//! Errors of calls, as the client gets them.
 
 use qdrant_edge::OperationError;
 use tonic::Status;
 
-/// Why a call was not done.
+/// Error of a call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     /// In the words of the real server, which clients look for.

@@ -121,12 +121,12 @@ impl AgentConfig {
         let ToolSelection { tools, dropped } =
             tool::select_tools(&self.tools, of_context.iter().chain(mode_client_tools), of_mode, hosted);
         for dropped in dropped {
-            tracing::warn!(%dropped, "a tool was left out of the turn");
+            tracing::warn!(%dropped, "{}", contracts::log::TOOL_OMITTED);
         }
         let tool_choice = effective.tool_choice.clone().filter(|name| {
             let is_offered = tools.iter().any(|tool| tool.name == *name);
             if !is_offered {
-                tracing::warn!(tool = %name, mode, "the tool that the context forces is not offered");
+                tracing::warn!(tool = %name, mode, "{}", contracts::log::FORCED_TOOL_UNAVAILABLE);
             }
             is_offered
         });

@@ -207,8 +207,7 @@ impl Conversation {
         let history = self.history.as_ref().filter(|_| self.replay_reason.is_some()).unwrap_or(&nothing);
         let rendered = history::render(history, target, catalog);
         // At the start of an ancestry, nothing can have been lost.
-        let warning =
-            self.replay_reason.and_then(ReplayReason::warning).filter(|_| !turn.parent.is_none());
+        let warning = self.replay_reason.and_then(ReplayReason::warning).filter(|_| !turn.parent.is_none());
         let first = history.exchanges.first().map_or(turn.depth(), |exchange| exchange.depth);
         let is_truncated = history.truncation != Truncation::None || rendered.window.from > first;
         if let Some(warning) = warning {

@@ -10,6 +10,7 @@ pub mod hash;
 pub mod id;
 pub mod invoke_result;
 pub mod json_bytes;
+pub mod log;
 pub mod non_empty;
 #[cfg(feature = "openapi")]
 pub mod openapi;

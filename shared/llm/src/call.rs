@@ -56,13 +56,14 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         observer: &mut Observer<'_>,
     ) -> Result<Reply, Error> {
         let Self { keys, clock, config, .. } = self;
-        let mut retries = RetryLoop::start(keys, clock, config, deadline, "a model call failed").await?;
+        let mut retries =
+            RetryLoop::start(keys, clock, config, deadline, contracts::log::MODEL_CALL_FAILED).await?;
         let mut empty: Option<Reply> = None;
         loop {
             let attempt = self.attempt(call, &retries.key, retries.prior_attempts, observer);
             match (attempt.await, &empty) {
                 (Ok(reply), None) if is_empty(&reply) => {
-                    tracing::warn!("a model reply had neither text nor a call");
+                    tracing::warn!("{}", contracts::log::EMPTY_REPLY);
                     empty = Some(reply);
                 }
                 (Ok(reply), Some(_)) if is_empty(&reply) => return Err(Error::Empty),
@@ -98,7 +99,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
         let sent = sent.map_err(|_| failed(Error::TimedOut))?;
         // No response: the connection failed, or a pooled one was dead, as after Lambda froze and thawed the process.
         let response = sent.map_err(|error| {
-            tracing::warn!(error = %causes(&error.without_url()), "the model provider can't be reached");
+            tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::MODEL_UNREACHABLE);
             failed(Error::UNAVAILABLE)
         })?;
         if !response.status().is_success() {
@@ -116,7 +117,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
             ..failed(error)
         })?;
         if observer.usage == usage_before {
-            tracing::warn!(provider_request_id = info.request_id, "a model reply told no usage");
+            tracing::warn!(provider_request_id = info.request_id, "{}", contracts::log::USAGE_MISSING);
         }
         Ok(reply)
     }
@@ -137,7 +138,7 @@ impl<K: KeySource, W: Clock> Endpoint<K, W> {
             let piece = timeout(limit, response.chunk()).await;
             let piece = piece.map_err(|_| Error::TimedOut)?;
             let piece = piece.map_err(|error| {
-                tracing::warn!(error = %causes(&error.without_url()), "a model reply broke off");
+                tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::REPLY_INTERRUPTED);
                 Error::Malformed
             })?;
             let Some(piece) = piece else { break };

@@ -27,7 +27,7 @@ impl<K: KeySource, W: Clock> Model for Providers<K, W> {
     ) -> Result<Reply, Error> {
         let name = request.provider.as_ref().unwrap_or(&self.default);
         let Some(client) = self.clients.get(name) else {
-            tracing::error!(provider = %name, "a context names a provider that this deployment lacks");
+            tracing::error!(provider = %name, "{}", contracts::log::PROVIDER_UNKNOWN);
             return Err(Error::UnknownProvider);
         };
         client.reply(request, deadline, observer).await

@@ -75,7 +75,7 @@ impl<K: KeySource> StoredResponses<K> {
             .headers(trace::propagation_headers());
         let sent = timeout(TIMEOUT, request.send()).await.map_err(|_| failed(Error::TimedOut))?;
         let response = sent.map_err(|error| {
-            tracing::warn!(error = %causes(&error.without_url()), "the model provider can't be reached");
+            tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::MODEL_UNREACHABLE);
             failed(Error::UNAVAILABLE)
         })?;
         if response.status().is_success() || response.status() == StatusCode::NOT_FOUND {

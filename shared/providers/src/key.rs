@@ -74,7 +74,7 @@ impl KeySource for CachedKey {
             Some(key) if Some(key) != rejected => Ok(key.clone()),
             _ => {
                 let fetched = self.secrets.text(id).await.map_err(|error| {
-                    tracing::error!(error = %causes(&error), "a provider's key can't be read");
+                    tracing::error!(error = %causes(&error), "{}", contracts::log::PROVIDER_KEY_UNREADABLE);
                     Error::Unauthenticated
                 })?;
                 Ok(cached.insert(ApiKey::new(fetched)).clone())

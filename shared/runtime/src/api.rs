@@ -116,7 +116,7 @@ async fn with_request_id(request: Request, next: Next) -> Response {
 }
 
 fn panicked(_: Box<dyn Any + Send>) -> Response {
-    tracing::error!("a handler panicked");
+    tracing::error!("{}", contracts::log::HANDLER_PANICKED);
     Reply::error(Error::new(ErrorCode::Internal, "The service failed. Send the request again, unchanged."))
         .into_response()
 }

@@ -35,7 +35,7 @@ async fn buffer(response: Response) -> http::Response<Body> {
             Err(error) => Body::Binary(error.into_bytes()),
         },
         Err(_) => {
-            tracing::error!("an answer broke off");
+            tracing::error!("{}", contracts::log::RESPONSE_INTERRUPTED);
             parts.status = StatusCode::INTERNAL_SERVER_ERROR;
             Body::Empty
         }

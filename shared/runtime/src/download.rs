@@ -32,7 +32,7 @@ where
 {
     fn into_response(self) -> Response {
         let pieces = self.pieces.inspect_err(|error| {
-            tracing::error!(error = %causes(error), "a document was cut short");
+            tracing::error!(error = %causes(error), "{}", contracts::log::DOWNLOAD_TRUNCATED);
         });
         let mut response = Response::new(Body::from_stream(pieces));
         let headers = response.headers_mut();

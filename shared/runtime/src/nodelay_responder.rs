@@ -107,7 +107,7 @@ where
             }
             let status = client.call(request).await?.status();
             if !status.is_success() {
-                tracing::error!(status = status.as_u16(), "the Runtime API refused an answer");
+                tracing::error!(status = status.as_u16(), "{}", contracts::log::RESPONSE_REJECTED);
             }
             Ok(())
         }
@@ -139,7 +139,7 @@ where
 
 /// The trailers for a response that was cut short.
 fn error_trailers(error: &axum::Error) -> HeaderMap {
-    tracing::error!(%error, "an answer broke off");
+    tracing::error!(%error, "{}", contracts::log::RESPONSE_INTERRUPTED);
     let message = HeaderValue::try_from(STANDARD.encode(error.to_string()));
     let kind = HeaderValue::from_static("Runtime.StreamError");
     let message = message.ok().map(|message| (HeaderName::from_static(ERROR_BODY), message));

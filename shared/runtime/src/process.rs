@@ -43,10 +43,10 @@ fn report_exit(result: Result<(), Failure>) -> ExitCode {
     match error.downcast_ref::<Invalid>() {
         Some(invalid) => {
             for fault in invalid.faults() {
-                tracing::error!(error = fault.as_str(), "a setting is wrong");
+                tracing::error!(error = fault.as_str(), "{}", contracts::log::SETTING_INVALID);
             }
         }
-        None => tracing::error!(error = %causes(error.as_ref()), "the function ended"),
+        None => tracing::error!(error = %causes(error.as_ref()), "{}", contracts::log::FUNCTION_EXITED),
     }
     ExitCode::FAILURE
 }

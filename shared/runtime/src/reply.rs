@@ -71,7 +71,7 @@ impl Reply {
     #[must_use]
     pub fn error_with_cause(cause: &(dyn std::error::Error + 'static), error: Error) -> Self {
         if error.system_error() {
-            tracing::error!(code = %error.error_code, error = %causes(cause), "request refused");
+            tracing::error!(code = %error.error_code, error = %causes(cause), "{}", contracts::log::REQUEST_FAILED);
         }
         Self::error(error)
     }

@@ -135,7 +135,8 @@ impl LoggedBody {
             total_ms = millis(self.started.elapsed()),
             bytes = self.bytes,
             cut_short = cut_short.then_some(true),
-            "request"
+            "{}",
+            contracts::log::REQUEST
         );
     }
 }

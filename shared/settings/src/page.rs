@@ -13,7 +13,7 @@ pub fn page() -> String {
 # Settings
 
 Environment variables that the functions read at startup. `template.yaml` sets some of them. To set another one, add it to
-the function's variables there. An invalid value stops the function, and its log has one line `a setting is wrong` for each
+the function's variables there. An invalid value stops the function, and its log has one line `invalid setting` for each
 fault. A blank value counts as absent. Settings for developers are refused on AWS.
 
 This page is generated from `shared/settings/src/list.rs` by `cargo run -p aptix -- settings > docs/reference/settings.md`. A

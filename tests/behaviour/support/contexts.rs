@@ -8,7 +8,7 @@ use tokio::process::Command;
 use super::System;
 
 impl System {
-    /// What `contexts put` came to.
+    /// Runs `contexts put` and returns its output.
     pub async fn try_put_contexts(&self, org: &str, contexts: &Value) -> Output {
         let folder = self.cloud.data_folder();
         let file = folder.join("contexts.json");
@@ -18,7 +18,7 @@ impl System {
         command.output().await.expect("it runs")
     }
 
-    /// What `contexts` with these arguments prints.
+    /// Returns the output of `contexts` with these arguments.
     pub async fn contexts(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_aptix"));
         command.arg("contexts").args(arguments).arg("--data").arg(self.cloud.data_folder());

@@ -25,7 +25,7 @@ pub struct Events {
     pub comments: usize,
     /// The reconnection hints so far.
     pub hints: usize,
-    /// What the turn was at so far. A client that knows no statuses reads the events alone.
+    /// The statuses so far. A client that ignores statuses reads the events only.
     pub statuses: Vec<Value>,
     bytes: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
     unread: Vec<u8>,
@@ -135,7 +135,7 @@ impl Events {
     }
 }
 
-/// What a stream amounts to: the text that is shown in the end, and the `InvokeResult`. Checks what holds
+/// Returns the text that a stream shows in the end, and its `InvokeResult`. Checks what holds
 /// for every whole stream: ids rise, each delta begins where the text before it ends, and exactly one
 /// result comes last.
 pub fn amounts_to(events: &[Event]) -> (String, String) {

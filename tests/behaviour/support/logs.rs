@@ -1,4 +1,4 @@
-//! What the functions logged.
+//! Access to the functions' logs.
 
 use std::time::{Duration, Instant};
 

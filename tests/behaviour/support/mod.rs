@@ -22,13 +22,13 @@ pub use logs::line;
 pub use roles::Roles;
 pub use sources::{Indexed, embedding, embeddings, serve, set};
 pub use upstream::{
-    Beside, declaring, history, is_chained, items, reading_tool, system_message, user_message,
+    NamedProvider, declaring, history, is_chained, items, reading_tool, system_message, user_message,
 };
 
 /// A running system.
 pub struct System {
     pub cloud: Cloud,
-    /// What its functions may do, and did.
+    /// The permissions of its functions, and their use.
     pub roles: Arc<Roles>,
     _taken: OnlyWhatIsTaken,
 }
@@ -49,10 +49,10 @@ impl Drop for OnlyWhatIsTaken {
 /// A lease that tests can wait for.
 pub const LEASE: Duration = Duration::from_secs(2);
 
-/// How long a test waits for what has to happen: it ends a test that hangs, and proves nothing.
+/// The longest wait of a test. It only ends tests that hang.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How a test's system is started: no sweeps but those the test asks for.
+/// Returns the options of a test's system: it sweeps only on request.
 pub fn options() -> Options {
     Options {
         executable: Some(PathBuf::from(env!("CARGO_BIN_EXE_aptix"))),
@@ -62,7 +62,7 @@ pub fn options() -> Options {
 }
 
 /// The same, with a mock model that plays this provider.
-pub fn playing(provider: &str) -> Options {
+pub fn mock_profile(provider: &str) -> Options {
     let provider: Provider = provider.parse().expect("a known provider");
     Options { model: Model::Mock(provider), ..options() }
 }
@@ -130,12 +130,12 @@ pub fn id() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-/// Where a turn is read.
+/// Returns the path of a turn.
 pub fn turn_path(turn: &Value) -> String {
     paths::TURN.fill(&id_of(turn, "SessionId"), &id_of(turn, "TurnId"))
 }
 
-/// Where a turn's session is read.
+/// Returns the path of a turn's session.
 pub fn session_path(turn: &Value) -> String {
     paths::SESSION.fill(&id_of(turn, "SessionId"))
 }

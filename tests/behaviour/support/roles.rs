@@ -24,7 +24,7 @@ const TABLE: &str = "Table";
 const BUCKET: &str = "PayloadBucket";
 const QUEUE: &str = "FinalizeQueue";
 
-/// Where the calls are looked at: beside the tests, each of which has one thread for itself and all that it started.
+/// The runtime of the proxies, separate from the tests' single-threaded runtimes.
 static BESIDE: LazyLock<Runtime> =
     LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
 
@@ -41,12 +41,12 @@ pub struct Statement {
 /// A statement's action or resource that was used.
 pub type Used = (String, String, String);
 
-/// What the roles allow, and what of it was used.
+/// The permissions of the roles, and their use.
 #[derive(Debug, Default)]
 pub struct Roles {
     statements: Vec<Statement>,
     used: Mutex<BTreeSet<Used>>,
-    /// How often each action was.
+    /// The number of calls of each action.
     counts: Mutex<BTreeMap<String, u32>>,
     targets: Mutex<BTreeMap<&'static str, String>>,
 }
@@ -74,19 +74,19 @@ impl Roles {
         roles
     }
 
-    /// Where the services are, now that the cloud has started.
+    /// Sets the addresses of the services once the cloud has started.
     pub fn stand_before(&self, cloud: &Cloud) {
         let at = cloud.endpoints();
         let targets = [(TABLE, at.dynamodb.clone()), (BUCKET, at.s3.clone()), (QUEUE, at.sqs.clone())];
         self.targets.lock().unwrap().extend(targets);
     }
 
-    /// What was used so far.
+    /// Returns the permissions used so far.
     pub fn used(&self) -> BTreeSet<Used> {
         self.used.lock().unwrap().clone()
     }
 
-    /// What was asked for since the last time, and how often.
+    /// Returns the actions since the last call, with their number.
     pub fn take_counts(&self) -> BTreeMap<String, u32> {
         std::mem::take(&mut *self.counts.lock().unwrap())
     }
@@ -95,7 +95,7 @@ impl Roles {
         &self.statements
     }
 
-    /// Whether the function may; notes by which statement.
+    /// True if the function is allowed the call; records the statement that allows it.
     fn allows(&self, function: &str, action: &str, resource: &str) -> bool {
         let of_function = self.statements.iter().filter(|statement| statement.function == function);
         let found = of_function.filter(|statement| statement.actions.iter().any(|allowed| allowed == action));

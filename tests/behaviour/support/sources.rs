@@ -68,7 +68,7 @@ pub struct Indexed {
     pub path: &'static str,
     pub text: &'static str,
     pub at: [f32; 3],
-    /// What its payload has beside what every payload has.
+    /// Additional payload members.
     pub more: Vec<(&'static str, PayloadValue)>,
 }
 
@@ -151,7 +151,7 @@ impl System {
         database.call(put).await.unwrap();
     }
 
-    /// What the points of a collection say; nothing where there is none.
+    /// Returns the payloads of a collection's points; empty if there is no collection.
     pub async fn points(&self, collection: &str) -> Vec<Value> {
         let all = ScrollPointsBuilder::new(collection).limit(1_000).with_payload(true).build();
         let scroll = |qdrant: Clients| {

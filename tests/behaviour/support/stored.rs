@@ -1,4 +1,4 @@
-//! What is really stored: the table's items and the bucket's keys.
+//! Access to the stored items and objects.
 
 use std::{
     collections::HashMap,

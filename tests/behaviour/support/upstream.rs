@@ -1,4 +1,4 @@
-//! What the model was sent, and what contexts say about it.
+//! Requests that the model received, and contexts that shape them.
 
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,7 @@ pub fn user_message(call: &Value) -> String {
     text
 }
 
-/// What a model call tells before its own message: who speaks, and what is said under `[INSTRUCTION]`.
+/// Returns the history of a model call: roles, and the texts under `[INSTRUCTION]`.
 pub fn history(call: &Value) -> Vec<String> {
     let messages = messages(call);
     let earlier = messages.iter().take(messages.len() - 1).filter(|(role, _)| role != "system");
@@ -91,22 +91,22 @@ pub fn items(call: &Value) -> Vec<String> {
     items.map(|item| name(item, "role").or(name(item, "name")).or(name(item, "type")).unwrap()).collect()
 }
 
-/// Whether a model call goes on from a response.
+/// True if a model call continues from a response.
 pub fn is_chained(call: &Value) -> bool {
     call.get("previous_response_id").is_some()
 }
 
 /// A provider beside the cloud's own: a mock model that a test declares by a name.
-pub struct Beside {
+pub struct NamedProvider {
     /// Its base URL, without a slash at its end.
     pub base: String,
     recorder: Recorder,
     server: JoinHandle<std::io::Result<()>>,
 }
 
-impl Beside {
+impl NamedProvider {
     /// One that plays this provider.
-    pub async fn playing(provider: &str) -> Self {
+    pub async fn with_profile(provider: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let base = format!("http://{}/v1", listener.local_addr().expect("an address"));
         let recorder = Recorder::default();
@@ -126,13 +126,13 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for NamedProvider {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
-/// How a system is started that declares these providers, and tries none of them twice.
+/// Returns the options of a system with these providers and no retries.
 pub fn declaring(providers: &Value) -> Options {
     let mut options = super::options();
     options.environment.insert("MODEL_PROVIDERS".to_owned(), providers.to_string());

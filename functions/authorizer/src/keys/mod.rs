@@ -48,13 +48,13 @@ impl Keys {
             cache.record_attempt(now);
             match self.source.fetch().await {
                 Ok(keys) => {
-                    tracing::info!(keys = keys.keys.len(), "the provider's keys were fetched");
+                    tracing::info!(keys = keys.keys.len(), "{}", contracts::log::JWKS_FETCHED);
                     cache.replace(keys, now);
                 }
                 Err(unavailable) if cache.is_expired(now) => return Err(unavailable.into()),
                 Err(unavailable) => {
                     let error = causes(&unavailable);
-                    tracing::warn!(%error, "the provider's keys can't be had; those of before count on");
+                    tracing::warn!(%error, "{}", contracts::log::JWKS_STALE);
                 }
             }
         }

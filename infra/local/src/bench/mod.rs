@@ -4,8 +4,8 @@
 //! and the operating system reports their resource usage. With a baseline program, both are measured alternately, so
 //! that a busy machine affects both alike.
 //!
-//! An *ordinary turn* is the second or a later turn of a session whose previous turn is finalized, with 2 KB of input
-//! and 2 KB of output in 300 deltas.
+//! An *ordinary turn* is the second or a later turn of a session whose previous turn is finalized. It has 2 KB of
+//! input, and 2 KB of output in 300 deltas.
 
 mod calls;
 mod client;

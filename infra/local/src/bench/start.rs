@@ -49,7 +49,7 @@ pub(super) async fn measure(program: &Path, number: usize) -> Result<Vec<Metric>
     let sent = Instant::now();
     system.client.turn(&id(), Shape::Buffered, Duration::ZERO).await?;
     let moments = system.cloud.model().map(|model| model.moments()).unwrap_or_default();
-    let model_call = moments.iter().find(|(moment, _)| *moment == Moment::Asked);
+    let model_call = moments.iter().find(|(moment, _)| *moment == Moment::Received);
     let took = model_call.map(|(_, at)| *at - sent).ok_or("the model was not called")?;
     metrics.push(Metric::new("first turn", "request to model call, including start", "ms", millis(took)));
     system.shutdown().await;

@@ -1,9 +1,9 @@
 //! Access control of the console's own API: only pages of the console itself, in a browser on this machine, may call
 //! it.
 //!
-//! The console listens on 127.0.0.1, but any page in a browser on this machine can send requests there, also under a
-//! domain name that it has rebound to 127.0.0.1. So the `Host` has to be a name that nobody else can own, and the
-//! browser has to report the console's own origin. A header that only scripts can set keeps out forms and links.
+//! The console listens on 127.0.0.1, but any page in a browser on this machine can send requests there. It can also
+//! use a domain name that it has rebound to 127.0.0.1. So the `Host` has to be a name that nobody else can own, and
+//! the browser has to report the console's own origin. A header that only scripts can set keeps out forms and links.
 //!
 //! Deliberately absent: protection against other programs on this machine, which can reach the services anyway.
 

@@ -5,7 +5,7 @@ import { consoleApi } from '/console/connection.js';
 const MOST_CHARS = 200_000;
 
 // The identity that is selected in the console.
-const identity = () => ({ Org: 'acme', User: 'ada', Operator: true, ...JSON.parse(sessionStorage.getItem('aptix-console:who') || '{}') });
+const identity = () => ({ Org: 'acme', User: 'ada', Operator: true, ...JSON.parse(sessionStorage.getItem('aptix-console:identity') || '{}') });
 
 // Requests a token, if this cloud issues them.
 async function token() {

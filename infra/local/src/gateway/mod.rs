@@ -1,8 +1,8 @@
 //! API Gateway: a REST API with streaming Lambda integrations and a token authorizer.
 //!
-//! The gateway matches a request to a route, verifies the caller, converts the request to the event that a function
-//! receives on AWS, and passes on the function's streamed reply. Its own responses have the envelope and the CORS
-//! headers of every other response.
+//! The gateway matches a request to a route, verifies the caller, and converts the request to the event that a
+//! function receives on AWS. It passes on the function's streamed reply. Its own responses have the envelope and the
+//! CORS headers of every other response.
 
 mod authorizer;
 mod body;

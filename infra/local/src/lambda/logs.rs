@@ -115,9 +115,9 @@ mod tests {
 
     #[test]
     fn model_errors_are_echoed_in_one_line_and_nothing_else() {
-        let failed = br#"{"timestamp":"t","level":"WARN","message":"a model call failed","error":"the model provider is unavailable","status":500}"#;
+        let failed = br#"{"timestamp":"t","level":"WARN","message":"model call failed","error":"the model provider is unavailable","status":500}"#;
         let message = model_error(failed).unwrap();
-        assert_eq!(message, "a model call failed, the model provider is unavailable, 500");
+        assert_eq!(message, "model call failed, the model provider is unavailable, 500");
         let turn = br#"{"level":"INFO","message":"turn","model":"gpt-5"}"#;
         assert_eq!((model_error(turn), model_error(b"no JSON about a model")), (None, None));
     }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-/// What says nothing about what a text is about.
+/// Words without meaning for a text's topic.
 const SAYS_NOTHING: &[&str] = &[
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "before",
     "but", "by", "can", "did", "do", "does", "each", "else", "ever", "every", "for", "from", "get", "gets",
@@ -17,7 +17,7 @@ const SAYS_NOTHING: &[&str] = &[
     "when", "where", "which", "while", "who", "whose", "why", "will", "with", "would", "you", "your",
 ];
 
-/// What nearly every source file has.
+/// Words of nearly every source file.
 const SAYS_LITTLE: &[&str] = &[
     "as", "async", "await", "bool", "box", "class", "clone", "const", "crate", "def", "derive", "enum",
     "err", "false", "file", "fn", "func", "function", "impl", "import", "mod", "mut", "new", "none", "null",
@@ -28,7 +28,7 @@ const SAYS_LITTLE: &[&str] = &[
 
 /// The share of a word that its parts have.
 const PARTS: f32 = 0.4;
-/// How often a word counts that stands above the first blank line, where there is something below: a title's.
+/// Weight of a title's words: those above the first blank line, if text follows.
 const TITLE: f32 = 3.0;
 
 /// The vector of a text: of length one, unless the text has no word.

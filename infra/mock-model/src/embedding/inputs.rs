@@ -1,4 +1,4 @@
-//! What a request for embeddings asks, checked as the published API checks it.
+//! Requests for embeddings, validated as the published API does.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(super) struct Inputs<'a> {
     pub(super) tokens: usize,
 }
 
-/// How a vector is written.
+/// Encoding of a vector.
 pub(super) enum Encoding {
     /// An array of numbers.
     Float,

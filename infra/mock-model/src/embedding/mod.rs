@@ -24,11 +24,11 @@ use crate::reply::Reply;
 use crate::script;
 use inputs::{Encoding, Inputs};
 
-/// How a request for embeddings is answered.
+/// Answer to a request for embeddings.
 pub(crate) struct Embedded {
-    /// How long to wait before the answer.
+    /// Delay before the answer.
     pub(crate) delay: Duration,
-    /// How many texts were embedded; none when the answer is an error.
+    /// Number of embedded texts; none for an error.
     pub(crate) texts: usize,
     /// The answer; nothing where the connection is to be closed.
     pub(crate) answer: Option<Result<Response, Refusal>>,
@@ -60,7 +60,7 @@ pub(crate) fn embed(profile: &Profile, memory: &Memory, headers: &HeaderMap, bod
     Embedded { delay: reply.delay, texts, answer }
 }
 
-/// What the only input says about how it is to be answered: `status`, `delay` and `drop`, as for a response.
+/// Reads the script in a single input: `status`, `delay` and `drop`, as for a response.
 fn directive(inputs: &Inputs<'_>) -> Result<Option<Reply>, Refusal> {
     let [only] = inputs.texts.as_slice() else {
         return Ok(None);

@@ -18,7 +18,7 @@ pub(crate) enum Emission {
     Reset,
 }
 
-/// What tells where an event belongs.
+/// Position of an event in the response.
 const PLACE: [&str; 2] = ["output_index", "content_index"];
 
 /// The events so far.
@@ -26,7 +26,7 @@ const PLACE: [&str; 2] = ["output_index", "content_index"];
 pub(crate) struct Events {
     /// The next event's sequence number, where they have one.
     sequence: Option<u64>,
-    /// Whether the data leaves it to the stream's `event` field to say what it is.
+    /// True if only the stream's `event` field names the event's type.
     untyped: bool,
     emissions: Vec<Emission>,
 }
@@ -79,7 +79,7 @@ impl Events {
         }
     }
 
-    /// What is left of the stream when it ends early.
+    /// Returns the events of a stream that ends early.
     pub(crate) fn cut(self, cut: Option<Cut>) -> Vec<Emission> {
         let Some(cut) = cut else {
             return self.emissions;

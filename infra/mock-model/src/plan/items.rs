@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::events::Events;
 
+use crate::deviations::Quirk;
 use crate::echo;
 use crate::id::{Issued, encrypted};
-use crate::deviations::Quirk;
 use crate::reply::{End, Reply, Step};
-use crate::request::Asked;
+use crate::request::ModelRequest;
 
 /// Writes the events of all items and gives the finished items.
-pub(crate) fn write(asked: &Asked, reply: &Reply, issued: Issued, events: &mut Events) -> Vec<Value> {
+pub(crate) fn write(asked: &ModelRequest, reply: &Reply, issued: Issued, events: &mut Events) -> Vec<Value> {
     let mut writer = Writer {
         issued,
         events,
@@ -47,7 +47,7 @@ struct Open {
     parts: Vec<Value>,
     /// The text of the last part, while it is one.
     text: Option<String>,
-    /// What is said beside that text.
+    /// Other members of the text's item.
     annotations: Vec<Value>,
 }
 
@@ -63,7 +63,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn step(&mut self, asked: &Asked, step: &Step) {
+    fn step(&mut self, asked: &ModelRequest, step: &Step) {
         match step {
             Step::Say(text) => self.text(text),
             Step::Echo => self.text(&echo::answer(asked)),
@@ -168,7 +168,7 @@ impl Writer<'_> {
         self.output.push(item);
     }
 
-    fn reasoning(&mut self, asked: &Asked, summary: &str) {
+    fn reasoning(&mut self, asked: &ModelRequest, summary: &str) {
         self.close(false);
         let index = self.output.len();
         let id = self.issued.item("rs", index);

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::deviations::Quirk;
 use crate::id::Issued;
 use crate::provider::Echo;
-use crate::deviations::Quirk;
 use crate::reply::{End, Reply, Step, Usage};
-use crate::request::Asked;
+use crate::request::ModelRequest;
 use events::Events;
 
 pub(crate) use events::Emission;
@@ -22,11 +22,11 @@ pub(crate) use events::Emission;
 pub(crate) struct Plan {
     /// The response as it is at its end.
     pub(crate) response: Value,
-    /// What is streamed, in order.
+    /// Events to stream, in order.
     pub(crate) emissions: Vec<Emission>,
 }
 
-/// How many function calls the reply makes.
+/// Number of function calls in the reply.
 pub(crate) fn calls(reply: &Reply) -> u8 {
     let calls = reply.steps.iter();
     let calls = calls.filter(|step| matches!(step, Step::Call { .. }));
@@ -34,7 +34,7 @@ pub(crate) fn calls(reply: &Reply) -> u8 {
 }
 
 /// Lays out the reply.
-pub(crate) fn lay_out(asked: &Asked, reply: &Reply, issued: Issued, created_at: u64) -> Plan {
+pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, created_at: u64) -> Plan {
     let skeleton = skeleton(asked, issued, created_at);
     let framing = asked.profile.framing;
     let mut events = Events::framed(framing, reply.has(&Quirk::NoType));
@@ -68,7 +68,7 @@ pub(crate) fn lay_out(asked: &Asked, reply: &Reply, issued: Issued, created_at: 
     Plan { response, emissions: events.cut(reply.cut) }
 }
 
-/// How long the reply takes when it is not streamed.
+/// Returns the duration of the reply if it is not streamed.
 pub(crate) fn duration(emissions: &[Emission]) -> Duration {
     let pause = |emission: &Emission| match emission {
         Emission::Pause(pause) => *pause,
@@ -77,7 +77,7 @@ pub(crate) fn duration(emissions: &[Emission]) -> Duration {
     emissions.iter().map(pause).sum()
 }
 
-fn skeleton(asked: &Asked, issued: Issued, created_at: u64) -> Map<String, Value> {
+fn skeleton(asked: &ModelRequest, issued: Issued, created_at: u64) -> Map<String, Value> {
     let or = |name: &str, otherwise: Value| {
         let given = asked.body.get(name).filter(|value| !value.is_null());
         given.cloned().unwrap_or(otherwise)
@@ -143,7 +143,7 @@ fn finished(mut response: Map<String, Value>, output: Vec<Value>, usage: Value, 
     Value::Object(response)
 }
 
-fn usage(asked: &Asked, output: &[Value], stated: Usage) -> Value {
+fn usage(asked: &ModelRequest, output: &[Value], stated: Usage) -> Value {
     let (input, output, cached, written, reasoning) = match stated {
         Usage::None => return Value::Null,
         Usage::Stated { input, output, cached, written, reasoning } => {
@@ -160,8 +160,8 @@ fn usage(asked: &Asked, output: &[Value], stated: Usage) -> Value {
     })
 }
 
-/// How many words the request tells: what stands for its tokens.
-pub(crate) fn input_words(asked: &Asked) -> u64 {
+/// Returns the number of words in the request, a stand-in for its tokens.
+pub(crate) fn input_words(asked: &ModelRequest) -> u64 {
     let parts = ["instructions", "input", "tools"].iter();
     parts.filter_map(|part| asked.body.get(*part)).map(words).sum()
 }

@@ -1,4 +1,4 @@
-//! Whom the mock model plays: each known provider is a row of one table, see [`profiles`].
+//! Provider profiles: each known provider is a row of one table, see [`profiles`].
 //!
 //! What is the same everywhere (events, items, usage) has no place in it. docs/guides/providers.md says where the
 //! wordings were read.
@@ -76,29 +76,29 @@ impl FromStr for Provider {
 #[derive(Debug)]
 pub(crate) struct Profile {
     pub(crate) name: &'static str,
-    /// Where it looks for a key.
+    /// Location of the key.
     pub(crate) key: Key,
-    /// Whether a response can be gone on from.
+    /// Support for continuing from a response.
     pub(crate) chain: Chain,
-    /// What a response says about being stored and chained.
+    /// Members of a response about storage and chaining.
     pub(crate) echo: Echo,
-    /// How errors are laid out where nothing else is said.
+    /// Default layout of errors.
     pub(crate) errors: Layout,
-    /// What is said of an input that the model has no room for; nothing where it is cut in silence.
+    /// Error for an input that exceeds the model's context; none if the provider truncates it silently.
     pub(crate) overflow: Option<Words>,
-    /// What is said of a model that there is not.
+    /// Error for an unknown model.
     pub(crate) unknown_model: Words,
-    /// What the published API takes and this one refuses.
+    /// Members that the published API accepts and this provider refuses.
     pub(crate) refuses: &'static [(Trait, Words)],
     /// Members that are taken and not looked at.
     pub(crate) ignores: &'static [&'static str],
-    /// Whether an output without its call, or a call without its output, is refused.
+    /// True if an output without its call, or a call without its output, is refused.
     pub(crate) checks_calls: bool,
-    /// What a stream has besides the published events.
+    /// Additions to the published stream events.
     pub(crate) framing: Framing,
 }
 
-/// Where a provider looks for a key.
+/// Location of a provider's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Key {
     /// `Authorization: Bearer …`.
@@ -109,25 +109,25 @@ pub(crate) enum Key {
     Unasked,
 }
 
-/// Whether a response can be gone on from.
+/// Support for continuing from a response.
 #[derive(Debug)]
 pub(crate) enum Chain {
     /// It can while it is kept; the words are of one that is not.
-    Kept(Words),
+    Supported(Words),
     /// Whoever asks for it is refused.
     Refused(Words),
     /// The question is ignored: see [`Profile::ignores`].
     Ignored,
 }
 
-/// What a response says about being stored and chained.
+/// Members of a response about storage and chaining.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Echo {
-    /// What was asked for.
+    /// The requested values.
     AsAsked,
     /// The chain as it was asked for, but that nothing is stored.
     NeverStored,
-    /// That nothing is stored and nothing was gone on from.
+    /// Always not stored and not continued.
     Stateless,
     /// Nothing.
     Silent,
@@ -144,7 +144,7 @@ pub(crate) enum Trait {
     Store,
 }
 
-/// How an error is worded. `{id}` stands for the response that was to be gone on from, `{model}` for the model.
+/// Template of an error message. `{id}` stands for the previous response, `{model}` for the model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words {
     pub(crate) status: u16,
@@ -155,14 +155,14 @@ pub(crate) struct Words {
     pub(crate) message: &'static str,
 }
 
-/// What a stream has besides the published events.
+/// Additions to the published stream events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Framing {
     /// A comment before the first event.
     pub(crate) comment: Option<&'static str>,
     /// `data: [DONE]` after the last.
     pub(crate) done: bool,
-    /// Whether events have a sequence number and the place of what they are about.
+    /// True if events have a sequence number and positions.
     pub(crate) placed: bool,
 }
 
@@ -191,7 +191,7 @@ impl Profile {
         }
     }
 
-    /// What this provider looks at.
+    /// Members that this provider reads.
     pub(crate) fn read(&self, body: &Map<String, Value>) -> Map<String, Value> {
         let seen = body.iter().filter(|(name, _)| !self.ignores.contains(&name.as_str()));
         seen.map(|(name, value)| (name.clone(), value.clone())).collect()

@@ -49,7 +49,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     Profile {
         name: "openai",
         key: Key::Bearer,
-        chain: Chain::Kept(LOST),
+        chain: Chain::Supported(LOST),
         echo: Echo::AsAsked,
         errors: Layout::Nested,
         overflow: Some(OVERFLOW),
@@ -76,7 +76,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     Profile {
         name: "azure",
         key: Key::Header("api-key"),
-        chain: Chain::Kept(LOST),
+        chain: Chain::Supported(LOST),
         echo: Echo::AsAsked,
         errors: Layout::Nested,
         overflow: Some(OVERFLOW),
@@ -180,7 +180,7 @@ pub(super) static PROFILES: [Profile; 8] = [
     Profile {
         name: "lmstudio",
         key: Key::Unasked,
-        chain: Chain::Kept(LOST),
+        chain: Chain::Supported(LOST),
         echo: Echo::AsAsked,
         errors: Layout::Nested,
         overflow: Some(Words {

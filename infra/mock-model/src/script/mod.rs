@@ -17,7 +17,7 @@ const MOST_STEPS: usize = 256;
 const MOST_TEXT: usize = 4 << 20;
 const MOST_CALLS: usize = 64;
 
-/// Why a directive can't be read.
+/// Error for an unreadable directive.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the script can't be read at `{near}`: expected {expected}")]
 pub(crate) struct Unreadable {
@@ -64,7 +64,7 @@ fn steps(rest: &str) -> Result<Vec<Reply>, Unreadable> {
 
 struct Script<'a> {
     rest: &'a str,
-    /// How much more text the replies may say.
+    /// Remaining text budget of the replies.
     room: usize,
 }
 

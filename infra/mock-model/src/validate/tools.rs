@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Checked, given};
 use crate::refusal::Refusal;
 
-/// How many tools a request may have.
+/// Most tools of a request.
 const MOST: usize = 128;
 
 pub(super) fn check(body: &Map<String, Value>) -> Checked {

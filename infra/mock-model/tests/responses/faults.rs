@@ -1,4 +1,4 @@
-//! How it fails on request.
+//! Scripted failures.
 
 use http_body_util::BodyExt;
 use serde_json::json;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Server, asking, json_of, text_of};
 
-/// What the second turn of a chain is answered with, and what the first said of being stored.
+/// Returns the answer to the second turn of a chain, and the storage members of the first.
 async fn second_turn(provider: Provider) -> (u16, Value, Value) {
     let server = Server::playing(provider);
     let first = server.reply(&asking("First.")).await;

@@ -1,4 +1,4 @@
-//! What the published API refuses, and how.
+//! Refusals of the published API.
 
 use serde_json::{Value, json};
 

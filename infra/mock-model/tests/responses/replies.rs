@@ -1,4 +1,4 @@
-//! What it says, plain and streamed.
+//! Replies, buffered and streamed.
 
 use serde_json::json;
 

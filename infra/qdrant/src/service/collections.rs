@@ -6,7 +6,7 @@ use tonic::{Request, Response, Status};
 
 use super::Service;
 use super::unsupported::unsupported;
-use crate::{told, understood};
+use crate::{decode, encode};
 
 #[tonic::async_trait]
 impl Collections for Service {
@@ -15,19 +15,19 @@ impl Collections for Service {
         request: Request<GetCollectionInfoRequest>,
     ) -> Result<Response<GetCollectionInfoResponse>, Status> {
         let name = request.into_inner().collection_name;
-        let told = |result, time| GetCollectionInfoResponse { result: Some(result), time };
-        self.answer(move |engine| engine.read(&name, |shard| Ok(told::info(shard))), told).await
+        let to_response = |result, time| GetCollectionInfoResponse { result: Some(result), time };
+        self.answer(move |engine| engine.read(&name, |shard| Ok(encode::info(shard))), to_response).await
     }
 
     async fn list(
         &self,
         _: Request<ListCollectionsRequest>,
     ) -> Result<Response<ListCollectionsResponse>, Status> {
-        let told = |names: Vec<String>, time| ListCollectionsResponse {
+        let to_response = |names: Vec<String>, time| ListCollectionsResponse {
             collections: names.into_iter().map(|name| CollectionDescription { name }).collect(),
             time,
         };
-        self.answer(|engine| Ok(engine.names()), told).await
+        self.answer(|engine| Ok(engine.names()), to_response).await
     }
 
     async fn create(
@@ -36,7 +36,7 @@ impl Collections for Service {
     ) -> Result<Response<CollectionOperationResponse>, Status> {
         let asked = request.into_inner();
         let name = asked.collection_name.clone();
-        let create = move |engine: &crate::engine::Engine| engine.create(&name, understood::config(asked)?);
+        let create = move |engine: &crate::engine::Engine| engine.create(&name, decode::config(asked)?);
         self.answer(create, |(), time| CollectionOperationResponse { result: true, time }).await
     }
 
@@ -45,8 +45,8 @@ impl Collections for Service {
         request: Request<DeleteCollection>,
     ) -> Result<Response<CollectionOperationResponse>, Status> {
         let name = request.into_inner().collection_name;
-        let told = |result, time| CollectionOperationResponse { result, time };
-        self.answer(move |engine| engine.delete(&name), told).await
+        let to_response = |result, time| CollectionOperationResponse { result, time };
+        self.answer(move |engine| engine.delete(&name), to_response).await
     }
 
     async fn collection_exists(
@@ -54,9 +54,9 @@ impl Collections for Service {
         request: Request<CollectionExistsRequest>,
     ) -> Result<Response<CollectionExistsResponse>, Status> {
         let name = request.into_inner().collection_name;
-        let told =
+        let to_response =
             |exists, time| CollectionExistsResponse { result: Some(CollectionExists { exists }), time };
-        self.answer(move |engine| Ok(engine.has(&name)), told).await
+        self.answer(move |engine| Ok(engine.has(&name)), to_response).await
     }
 
     unsupported! {

@@ -1,4 +1,4 @@
-//! Whether it is there, and what it is.
+//! Health check and version.
 
 use qdrant_client::qdrant::qdrant_server::Qdrant;
 use qdrant_client::qdrant::{HealthCheckReply, HealthCheckRequest};

@@ -51,13 +51,13 @@ impl Service {
     async fn answer<T, R>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, Refusal> + Send + 'static,
-        told: impl FnOnce(T, f64) -> R,
+        to_response: impl FnOnce(T, f64) -> R,
     ) -> Result<Response<R>, Status>
     where
         T: Send + 'static,
     {
         let (engine, began) = (Arc::clone(&self.0), Instant::now());
         let done = tokio::task::spawn_blocking(move || work(&engine)).await.map_err(Refusal::from)??;
-        Ok(Response::new(told(done, began.elapsed().as_secs_f64())))
+        Ok(Response::new(to_response(done, began.elapsed().as_secs_f64())))
     }
 }

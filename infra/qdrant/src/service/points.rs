@@ -13,9 +13,9 @@ use super::Service;
 use super::unsupported::unsupported;
 use crate::engine::Engine;
 use crate::refusal::Refusal;
-use crate::{told, understood};
+use crate::{decode, encode};
 
-/// How many points a scroll gives where no number is named.
+/// Default number of points of a scroll.
 const DEFAULT_PAGE: u32 = 10;
 
 #[tonic::async_trait]
@@ -29,7 +29,7 @@ impl Points for Service {
             return Err(Refusal::Unsupported("upserts on a condition").into());
         }
         self.change(asked.collection_name, move || {
-            let points = asked.points.into_iter().map(understood::point).collect::<Result<_, _>>()?;
+            let points = asked.points.into_iter().map(decode::point).collect::<Result<_, _>>()?;
             let points = PointInsertOperations::PointsList(points);
             Ok(UpdateOperation::PointOperation(PointOperations::UpsertPoints(points)))
         })
@@ -44,10 +44,10 @@ impl Points for Service {
         self.change(asked.collection_name, move || {
             let which = match asked.points.and_then(|points| points.points_selector_one_of) {
                 Some(PointsSelectorOneOf::Points(list)) => {
-                    PointOperations::DeletePoints { ids: understood::ids(list.ids)? }
+                    PointOperations::DeletePoints { ids: decode::ids(list.ids)? }
                 }
                 Some(PointsSelectorOneOf::Filter(filter)) => {
-                    let filter = understood::filter(Some(filter))?.unwrap_or_default();
+                    let filter = decode::filter(Some(filter))?.unwrap_or_default();
                     PointOperations::DeletePointsByFilter(filter)
                 }
                 None => return Err(Refusal::invalid("a deletion names neither ids nor a filter")),
@@ -63,7 +63,7 @@ impl Points for Service {
     ) -> Result<Response<PointsOperationResponse>, Status> {
         let asked = request.into_inner();
         self.change(asked.collection_name.clone(), move || {
-            let index = FieldIndexOperations::CreateIndex(understood::index(asked)?);
+            let index = FieldIndexOperations::CreateIndex(decode::index(asked)?);
             Ok(UpdateOperation::FieldIndexOperation(index))
         })
         .await
@@ -75,7 +75,7 @@ impl Points for Service {
     ) -> Result<Response<PointsOperationResponse>, Status> {
         let asked = request.into_inner();
         self.change(asked.collection_name, move || {
-            let field = understood::key(&asked.field_name)?;
+            let field = decode::key(&asked.field_name)?;
             Ok(UpdateOperation::FieldIndexOperation(FieldIndexOperations::DeleteIndex(field)))
         })
         .await
@@ -84,13 +84,13 @@ impl Points for Service {
     async fn get(&self, request: Request<GetPoints>) -> Result<Response<GetResponse>, Status> {
         let asked = request.into_inner();
         let read = move |engine: &Engine| {
-            let ids = understood::ids(asked.ids)?;
-            let payload = understood::payload(asked.with_payload)?;
-            let vectors = understood::vectors(asked.with_vectors);
+            let ids = decode::ids(asked.ids)?;
+            let payload = decode::payload(asked.with_payload)?;
+            let vectors = decode::vectors(asked.with_vectors);
             engine.read(&asked.collection_name, |shard| Ok(shard.retrieve(&ids, payload, Some(vectors))?))
         };
         self.answer(read, |records, time| GetResponse {
-            result: records.into_iter().map(told::record).collect(),
+            result: records.into_iter().map(encode::record).collect(),
             time,
             usage: None,
         })
@@ -105,18 +105,18 @@ impl Points for Service {
         let read = move |engine: &Engine| {
             let limit = asked.limit.unwrap_or(DEFAULT_PAGE);
             let request = ScrollRequest {
-                offset: asked.offset.map(|offset| understood::id(Some(offset))).transpose()?,
+                offset: asked.offset.map(|offset| decode::id(Some(offset))).transpose()?,
                 limit: Some(usize::try_from(limit).unwrap_or(usize::MAX).max(1)),
-                filter: understood::filter(asked.filter)?,
-                with_payload: understood::payload(asked.with_payload)?,
-                with_vector: understood::vectors(asked.with_vectors),
+                filter: decode::filter(asked.filter)?,
+                with_payload: decode::payload(asked.with_payload)?,
+                with_vector: decode::vectors(asked.with_vectors),
                 order_by: None,
             };
             engine.read(&asked.collection_name, |shard| Ok(shard.scroll(request)?))
         };
         self.answer(read, |(records, next), time| ScrollResponse {
-            next_page_offset: next.map(told::point_id),
-            result: records.into_iter().map(told::record).collect(),
+            next_page_offset: next.map(encode::point_id),
+            result: records.into_iter().map(encode::record).collect(),
             time,
             usage: None,
         })
@@ -126,10 +126,8 @@ impl Points for Service {
     async fn count(&self, request: Request<CountPoints>) -> Result<Response<CountResponse>, Status> {
         let asked = request.into_inner();
         let count = move |engine: &Engine| {
-            let request = CountRequest {
-                filter: understood::filter(asked.filter)?,
-                exact: asked.exact.unwrap_or(true),
-            };
+            let request =
+                CountRequest { filter: decode::filter(asked.filter)?, exact: asked.exact.unwrap_or(true) };
             engine.read(&asked.collection_name, |shard| Ok(shard.count(request)?))
         };
         self.answer(count, |count, time| CountResponse {
@@ -196,18 +194,18 @@ impl Service {
         collection: String,
         operation: impl FnOnce() -> Result<UpdateOperation, Refusal> + Send + 'static,
     ) -> Result<Response<PointsOperationResponse>, Status> {
-        let told = |(), time| PointsOperationResponse {
+        let to_response = |(), time| PointsOperationResponse {
             result: Some(UpdateResult { operation_id: None, status: UpdateStatus::Completed.into() }),
             time,
             usage: None,
         };
-        self.answer(move |engine| engine.change(&collection, operation()?), told).await
+        self.answer(move |engine| engine.change(&collection, operation()?), to_response).await
     }
 }
 
 fn found(engine: &Engine, asked: QueryPoints) -> Result<Vec<ScoredPoint>, Refusal> {
     let collection = asked.collection_name.clone();
-    let request = understood::query(asked)?;
+    let request = decode::query(asked)?;
     let points = engine.read(&collection, |shard| Ok(shard.query(request)?))?;
-    Ok(points.into_iter().map(told::scored).collect())
+    Ok(points.into_iter().map(encode::scored).collect())
 }

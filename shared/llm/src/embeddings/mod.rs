@@ -109,7 +109,7 @@ impl<K: KeySource, W: Clock> Embeddings<K, W> {
     ) -> Result<EmbeddingBatch, Error> {
         let Self { keys, clock, config, .. } = self;
         let mut retries =
-            RetryLoop::start(keys, clock, config, deadline, "a call for embeddings failed").await?;
+            RetryLoop::start(keys, clock, config, deadline, contracts::log::EMBEDDING_CALL_FAILED).await?;
         loop {
             match self.attempt(request, texts, &retries.key, retries.prior_attempts).await {
                 Ok(embedded) => return Ok(embedded),
@@ -137,7 +137,7 @@ impl<K: KeySource, W: Clock> Embeddings<K, W> {
         let sent = timeout(self.config.timeouts.first_byte, request.send()).await;
         let sent = sent.map_err(|_| failed(Error::TimedOut))?;
         let response = sent.map_err(|error| {
-            tracing::warn!(error = %causes(&error.without_url()), "the provider of embeddings can't be reached");
+            tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::EMBEDDINGS_UNREACHABLE);
             failed(Error::UNAVAILABLE)
         })?;
         if !response.status().is_success() {
@@ -153,7 +153,7 @@ impl<K: KeySource, W: Clock> Embeddings<K, W> {
         loop {
             let piece = timeout(self.config.timeouts.idle, response.chunk()).await;
             let piece = piece.map_err(|_| Error::TimedOut)?.map_err(|error| {
-                tracing::warn!(error = %causes(&error.without_url()), "a reply with embeddings broke off");
+                tracing::warn!(error = %causes(&error.without_url()), "{}", contracts::log::EMBEDDINGS_INTERRUPTED);
                 Error::Malformed
             })?;
             let Some(piece) = piece else { return Ok(body) };

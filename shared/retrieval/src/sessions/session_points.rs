@@ -150,7 +150,7 @@ impl<K: KeySource> SessionPoints<K> {
             });
             created.await?;
         }
-        tracing::info!(collection = self.collection, "the index of sessions was made");
+        tracing::info!(collection = self.collection, "{}", contracts::log::SESSION_INDEX_CREATED);
         Ok(())
     }
 }
@@ -170,7 +170,7 @@ impl<K: KeySource> SessionIndexWriter for SessionPoints<K> {
             match self.upsert_points(sessions.iter().map(layout::session_point).collect()).await {
                 // A retry can't succeed until an operator changes the key or the collection.
                 Err(error @ (QdrantError::Unauthorized | QdrantError::Rejected | QdrantError::TooLarge)) => {
-                    tracing::error!(error = %error, "sessions can't be indexed");
+                    tracing::error!(error = %error, "{}", contracts::log::SESSION_INDEX_REJECTED);
                     Ok(())
                 }
                 result => result,

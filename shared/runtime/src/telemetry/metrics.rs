@@ -3,6 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use contracts::log;
 use serde_json::{Map, Value, json};
 
 /// A field that is a metric.
@@ -34,13 +35,13 @@ struct LineMetrics {
 /// The log lines with metrics. They are documented in docs/reference/logs.md, and `template.yaml` has alarms on them.
 const LINE_METRICS: [LineMetrics; 6] = [
     LineMetrics {
-        message: "request",
+        message: log::REQUEST,
         line_count: "requests",
         fields: &[milliseconds("elapsed_ms")],
         per_function: true,
     },
     LineMetrics {
-        message: "turn",
+        message: log::TURN,
         line_count: "turns",
         fields: &[
             count("turns_failed"),
@@ -59,29 +60,24 @@ const LINE_METRICS: [LineMetrics; 6] = [
         per_function: false,
     },
     LineMetrics {
-        message: "sweep",
+        message: log::SWEEP,
         line_count: "sweeps",
-        fields: &[count("looked_at"), count("salvaged"), count("ended"), count("failed")],
+        fields: &[count("examined"), count("salvaged"), count("ended"), count("failed")],
         per_function: false,
     },
     LineMetrics {
-        message: "retrieval was skipped",
+        message: log::RETRIEVAL_SKIPPED,
         line_count: "retrievals_skipped",
         fields: &[],
         per_function: false,
     },
     LineMetrics {
-        message: "a model call failed",
+        message: log::MODEL_CALL_FAILED,
         line_count: "model_calls_failed",
         fields: &[],
         per_function: false,
     },
-    LineMetrics {
-        message: "stored data is newer than this code",
-        line_count: "data_too_new",
-        fields: &[],
-        per_function: false,
-    },
+    LineMetrics { message: log::DATA_TOO_NEW, line_count: "data_too_new", fields: &[], per_function: false },
 ];
 
 /// The names of all metrics.

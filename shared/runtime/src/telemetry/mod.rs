@@ -52,9 +52,7 @@ pub fn start(function: &'static str) {
     let tracer = traces::tracer(function, &mut env);
     let _ = subscriber(level.as_deref().unwrap_or("info"), metrics, tracer, std::io::stdout).try_init();
     if env.read(&settings::OTEL_EXPORTER_OTLP_ENDPOINT).is_some() && !traces::enabled() {
-        tracing::warn!(
-            "traces can't be sent: the collector's address or this machine's certificates are of no use"
-        );
+        tracing::warn!("trace exporter unavailable");
     }
 }
 

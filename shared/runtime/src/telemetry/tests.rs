@@ -142,13 +142,13 @@ fn log_line_names_request_caller_and_subject() {
     );
     assert_eq!(head.headers["x-request-id"], "lambda-1");
     let mut expected = json!({
-        "level": "ERROR", "message": "request refused", "code": "StorageUnavailable",
+        "level": "ERROR", "message": "request failed", "code": "StorageUnavailable",
         "error": "outer: an error occurred when formatting an argument",
         "correlation": "joined-1", "request_id": "lambda-1", "method": "GET",
         "path": "/sessions/{SessionId}/turns/{TurnId}", "org": "acme", "user": "ada",
         "session": "s1", "turn": "t1", "attempt": "nonce-1", "trace_id": TRACE,
     });
-    assert_eq!(line(&lines, "request refused"), expected);
+    assert_eq!(line(&lines, "request failed"), expected);
     let request = line(&lines, "request");
     assert!(request["total_ms"].as_u64() >= request["elapsed_ms"].as_u64(), "{request}");
     assert!(request["bytes"].as_u64() > Some(100), "{request}");
@@ -185,7 +185,7 @@ fn request_without_traceparent_starts_a_trace() {
 fn request_span_exists_at_every_log_level() {
     let (_, lines) = Log::capture("error", || send(get_turn()));
     assert_eq!(lines.len(), 1, "{lines:?}");
-    let line = line(&lines, "request refused");
+    let line = line(&lines, "request failed");
     assert_eq!((&line["correlation"], &line["turn"]), (&json!("joined-1"), &json!("t1")));
 }
 

@@ -106,7 +106,7 @@ pub async fn flush() {
     let spans = batch.len();
     let sent = tokio::time::timeout(EXPORT_TIMEOUT, exporter.export(batch)).await;
     if !matches!(sent, Ok(Ok(()))) {
-        tracing::warn!(spans, "traces could not be sent");
+        tracing::warn!(spans, "{}", contracts::log::TRACE_EXPORT_FAILED);
     }
 }
 

@@ -206,7 +206,9 @@ fn newer_version_is_rejected_and_unknown_attributes_ignored() {
     item.insert("V".to_owned(), AttributeValue::N("2".to_owned()));
     let refused = decode::<TurnItem>(item).unwrap_err();
     assert!(matches!(refused, Unreadable::Newer(newer) if newer.found == 2));
-    assert!(causes(&refused).to_string().ends_with("unsupported version 2: this code reads versions up to 1"));
+    assert!(
+        causes(&refused).to_string().ends_with("unsupported version 2: this code reads versions up to 1")
+    );
 }
 
 #[test]

@@ -58,10 +58,16 @@ pub(super) fn audit_search(caller: &Caller) {
 
 /// Logs the export or import of a whole session, whoever the caller is.
 pub(super) fn audit_session(action: &'static str, caller: &Caller, session: &SessionId) {
-    tracing::info!(action, operator = caller.operator, session = session.as_str(), "audit");
+    tracing::info!(
+        action,
+        operator = caller.operator,
+        session = session.as_str(),
+        "{}",
+        contracts::log::AUDIT
+    );
 }
 
 fn audit(action: &'static str, caller: &Caller, role: Option<SessionRole>) {
     let participant = role.map(|role| role != SessionRole::None);
-    tracing::info!(action, operator = caller.operator, participant, "audit");
+    tracing::info!(action, operator = caller.operator, participant, "{}", contracts::log::AUDIT);
 }

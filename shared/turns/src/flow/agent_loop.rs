@@ -150,7 +150,7 @@ impl<D: AgentDeps> Executor<D> {
                         stream.status(turn, round, Phase::Retrying);
                         continue;
                     }
-                    tracing::warn!(%error, "the model call failed");
+                    tracing::warn!(%error, "{}", contracts::log::TURN_MODEL_FAILED);
                     state.response_id = failed_id.or(state.response_id);
                     state.final_model_call = Some(model_call);
                     let partial = guard_text(turn, &written).await;
@@ -221,7 +221,13 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Records the turn's progress, if it is further than at the start of the attempt. This runs concurrently with
     /// the model call and adds no latency. If it fails, a takeover repeats the step.
-    async fn record_step(&self, owned: &OwnedTurn, spec: &TurnSpec, state: &AttemptState, already_recorded: u32) {
+    async fn record_step(
+        &self,
+        owned: &OwnedTurn,
+        spec: &TurnSpec,
+        state: &AttemptState,
+        already_recorded: u32,
+    ) {
         let (turn, number) = (&owned.turn, state.recovery_points());
         if number == already_recorded {
             return;
@@ -232,7 +238,7 @@ impl<D: AgentDeps> Executor<D> {
         let payload = Payload { turn: turn.key.clone(), kind };
         match self.deps.payloads().put(&payload, body).await {
             Ok(()) => owned.set_recorded(Some(StepRef { attempt: turn.attempt.clone(), step: number })),
-            Err(error) => tracing::warn!(error = %causes(&error), "a step could not be recorded"),
+            Err(error) => tracing::warn!(error = %causes(&error), "{}", contracts::log::STEP_NOT_STORED),
         }
     }
 
@@ -252,7 +258,8 @@ impl<D: AgentDeps> Executor<D> {
         let calls: Vec<FunctionCall> = state.calls.iter().map(ToolCallRecord::to_call).collect();
         let routes = tool::route_calls(&spec.tools, &calls, &limits);
         let is_server = |(call, routes)| (routes == &ExecutedBy::Server).then_some(call);
-        let server_calls: Vec<FunctionCall> = calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
+        let server_calls: Vec<FunctionCall> =
+            calls.iter().zip(&routes).filter_map(is_server).cloned().collect();
         let facts = config.facts(state.mode(turn));
         server_calls.iter().take(limits.calls).for_each(|call| stream.tool(turn, state.rounds, call));
         let running = tool::run_calls(&config.tools, &spec.tools, &server_calls, &facts, &limits, host);
@@ -296,7 +303,8 @@ impl<D: AgentDeps> Executor<D> {
                 ExecutedBy::Client => RanBy::Client,
             });
         }
-        let server_records = state.calls.iter_mut().zip(routes).filter(|(_, routes)| *routes == ExecutedBy::Server);
+        let server_records =
+            state.calls.iter_mut().zip(routes).filter(|(_, routes)| *routes == ExecutedBy::Server);
         for ((call, _), executed) in server_records.zip(finished) {
             (call.outcome, call.execution_ms) = (Some(executed.outcome), Some(executed.execution_ms));
         }
@@ -316,7 +324,9 @@ impl<D: AgentDeps> Executor<D> {
             match effect {
                 Effect::SearchSources(query) => {
                     let time_left = self.time_left(owned);
-                    match Box::pin(self.search_for_model(turn, spec.sources.as_ref(), &query, time_left)).await {
+                    match Box::pin(self.search_for_model(turn, spec.sources.as_ref(), &query, time_left))
+                        .await
+                    {
                         Ok(result) => {
                             state.add_chunks(result.refs);
                             executed = executed.with_result(&result.result);
@@ -336,7 +346,7 @@ impl<D: AgentDeps> Executor<D> {
                 Effect::PublishFile(file) => match self.publish_file(turn, &file).await {
                     Ok(file) => state.files.push(file),
                     Err(error) => {
-                        tracing::warn!(error = %causes(&error), "a published file could not be stored");
+                        tracing::warn!(error = %causes(&error), "{}", contracts::log::PUBLISHED_FILE_NOT_STORED);
                         return executed.into_failed("The file could not be stored. Try again.");
                     }
                 },

@@ -83,7 +83,7 @@ async fn while_storing_files<T>(deps: &impl Deps, stream: &Writer, work: impl Fu
             match deps.payloads().put_file(&file).await {
                 Ok(()) => stream.mark_stored(number),
                 Err(error) => {
-                    tracing::warn!(error = %causes(&error), "a file of the stream could not be stored");
+                    tracing::warn!(error = %causes(&error), "{}", contracts::log::STREAM_FILE_NOT_STORED);
                     deps.host().sleep(CHECKPOINT_INTERVAL).await;
                 }
             }
@@ -108,7 +108,9 @@ async fn write_checkpoints(deps: &impl Deps, turn: &TurnKey, stream: &Writer) ->
         };
         match deps.store().put_checkpoint(&checkpoint).await {
             Ok(()) => saved = Some(checkpoint.end),
-            Err(error) => tracing::warn!(error = %causes(&error), "a checkpoint could not be stored"),
+            Err(error) => {
+                tracing::warn!(error = %causes(&error), "{}", contracts::log::CHECKPOINT_NOT_STORED)
+            }
         }
     }
 }

@@ -46,7 +46,8 @@ impl<D: AgentDeps> Executor<D> {
         // includes.
         let included = conversation.history.iter().flat_map(|history| &history.exchanges);
         let first_included = included.into_iter().find(|exchange| exchange.depth >= range.until);
-        let from = first_included.map_or_else(|| owned.turn.resolved_parent(), |exchange| exchange.parent.clone());
+        let from =
+            first_included.map_or_else(|| owned.turn.resolved_parent(), |exchange| exchange.parent.clone());
         let raw = Box::pin(self.compact(owned, spec, (range, from), state)).await?;
         Ok((self.compose(&owned.turn, spec, state, conversation).await?, raw))
     }
@@ -83,7 +84,7 @@ impl<D: AgentDeps> Executor<D> {
         let summary = match reply {
             Ok(reply) => compaction::summary_from(reply),
             Err(error) => {
-                tracing::warn!(%error, "earlier turns could not be summed up");
+                tracing::warn!(%error, "{}", contracts::log::COMPACTION_FAILED);
                 None
             }
         };

@@ -69,7 +69,7 @@ impl<D: AgentDeps> Executor<D> {
         if let Some(named) = needed.filter(|named| !is_loaded(named)) {
             let hash = named.text;
             let read = self.load_solution(turn, named).await;
-            let text = ok_or_warn(read, "a solution context can't be read");
+            let text = ok_or_warn(read, contracts::log::SOLUTION_CONTEXT_UNREADABLE);
             history.solution_texts.extend(text.map(|text| (hash, text)));
         }
         history
@@ -85,7 +85,7 @@ impl<D: AgentDeps> Executor<D> {
         let mut next = from;
         while let Some(from) = next.filter(|next| next.depth >= walk.oldest_wanted()) {
             let Some((page, before)) =
-                ok_or_warn(self.history_page(own, from).await, "the session's history can't be read")
+                ok_or_warn(self.history_page(own, from).await, contracts::log::HISTORY_UNREADABLE)
             else {
                 return walk.finish(Truncation::Unreadable);
             };
@@ -93,7 +93,7 @@ impl<D: AgentDeps> Executor<D> {
                 if head.depth() < walk.oldest_wanted() {
                     break;
                 }
-                let Some(exchange) = ok_or_warn(exchange, "an earlier turn can't be read") else {
+                let Some(exchange) = ok_or_warn(exchange, contracts::log::EARLIER_TURN_UNREADABLE) else {
                     walk.skip_unreadable(head.depth(), self.file_names_of(&head).await);
                     return walk.finish(Truncation::Unreadable);
                 };
@@ -121,7 +121,7 @@ impl<D: AgentDeps> Executor<D> {
     /// Returns the names of the files of a turn that can't be read otherwise.
     async fn file_names_of(&self, turn: &Turn) -> Vec<String> {
         let detail = self.deps.store().request_detail(&turn.key).await;
-        let detail = ok_or_warn(detail, "the files of an earlier turn can't be named").flatten();
+        let detail = ok_or_warn(detail, contracts::log::EARLIER_FILES_UNREADABLE).flatten();
         detail.map(|detail| attachments::file_names(&detail.active_file_refs).collect()).unwrap_or_default()
     }
 
@@ -171,6 +171,6 @@ impl<D: AgentDeps> Executor<D> {
     }
 }
 
-fn ok_or_warn<T>(read: Result<T, Unavailable>, what: &str) -> Option<T> {
-    read.inspect_err(|error| tracing::warn!(error = %causes(error), "{what}")).ok()
+fn ok_or_warn<T>(read: Result<T, Unavailable>, message: &str) -> Option<T> {
+    read.inspect_err(|error| tracing::warn!(error = %causes(error), "{message}")).ok()
 }

@@ -115,7 +115,7 @@ async fn last_recorded(payloads: &impl PayloadReads, turn: &Turn) -> Option<Step
     match latest_step(payloads, turn).await {
         Ok(found) => found.and_then(|found| found.recorded),
         Err(error) => {
-            tracing::warn!(error = %causes(&error), "how far an ended turn had come can't be read");
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::RECOVERY_POINT_UNREADABLE);
             None
         }
     }

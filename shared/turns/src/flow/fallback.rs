@@ -88,7 +88,7 @@ impl<D: AgentDeps> Executor<D> {
             provider = %with.provider,
             next_model = %now.model,
             next_provider = %now.provider,
-            "another model is asked in the place of one that has no answer"
+            "{}", contracts::log::FALLBACK
         );
         let start = chain::after_takeover(chain_start(turn, spec), &with, &now);
         *spec = TurnSpec {
@@ -104,12 +104,7 @@ impl<D: AgentDeps> Executor<D> {
     fn current_target(&self, spec: &TurnSpec) -> Target {
         let provider = self.provider_id(spec);
         let is_stateless = self.capabilities.is_stateless(&provider);
-        Target {
-            model: spec.model.clone(),
-            provider,
-            policy: spec.conversation_state,
-            is_stateless,
-        }
+        Target { model: spec.model.clone(), provider, policy: spec.conversation_state, is_stateless }
     }
 }
 

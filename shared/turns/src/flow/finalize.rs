@@ -81,8 +81,11 @@ pub(super) async fn publish_details(
     result: &ResultDetail,
 ) -> Result<(), Unavailable> {
     let result = deps.store().put_result_detail(result);
-    let partial =
-        partial_answer::store(deps.payloads(), turn, evidence.and_then(|evidence| evidence.partial_answer.as_deref()));
+    let partial = partial_answer::store(
+        deps.payloads(),
+        turn,
+        evidence.and_then(|evidence| evidence.partial_answer.as_deref()),
+    );
     try_join3(result, partial, touch_participant(deps, turn)).await.map(|_| ())
 }
 

@@ -51,9 +51,11 @@ impl<D: AgentDeps> Executor<D> {
         let evidence = evidence::load(store, self.deps.payloads(), &source_turn).await?;
         let summary = evidence.as_ref().map(Evidence::outcome_summary).unwrap_or_default();
         let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
-        let fork_request = ForkRequest { key: key.clone(), by: caller.user.clone(), name: request.name.clone() };
-        let commit = fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
-            .map_err(|_| Refusal::TurnNotCompleted)?;
+        let fork_request =
+            ForkRequest { key: key.clone(), by: caller.user.clone(), name: request.name.clone() };
+        let commit =
+            fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
+                .map_err(|_| Refusal::TurnNotCompleted)?;
         let (written, ()) = join(store.commit(&commit), self.notify_index(&key)).await;
         let Err(error) = written else { return Ok(()) };
         // I11: the stored session tells if this write, another one, or none was applied.
@@ -66,7 +68,7 @@ impl<D: AgentDeps> Executor<D> {
 
 fn ensure_same_fork(existing: &Session, source: &TurnKey, caller: &Caller) -> Result<(), Refusal> {
     let origin = existing.forked_from.as_ref();
-    let same =
-        origin.is_some_and(|origin| (&origin.session, &origin.turn) == (&source.session.session, &source.turn));
+    let same = origin
+        .is_some_and(|origin| (&origin.session, &origin.turn) == (&source.session.session, &source.turn));
     (same && existing.owner.id == caller.user.id).then_some(()).ok_or(Refusal::SessionIdConflict)
 }

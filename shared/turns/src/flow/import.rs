@@ -217,7 +217,8 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
 
     fn file(&self, head: &Turn, payload: ExportedPayload, exported: &SessionId) -> Result<File, Fault> {
         let ExportedPayload { object, size_bytes, mime_type, sha256, text, base64, url, .. } = payload;
-        let object_payload = self.payloads.at(&head.key, &object).filter(|payload| head.references(&payload.kind));
+        let object_payload =
+            self.payloads.at(&head.key, &object).filter(|payload| head.references(&payload.kind));
         let payload = object_payload.ok_or_else(|| fault("Object", "is not an object of this turn"))?;
         let bytes: Bytes = match (text, base64) {
             (Some(text), None) => text.into(),
@@ -233,7 +234,10 @@ impl<S: Archive, P: PayloadArchive> ExportReader<'_, S, P> {
             _ => return Err(fault("Text", "or Base64 must be present, and not both")),
         };
         if bytes.len() as u64 != size_bytes {
-            return Err(fault("SizeBytes", format!("does not match: the contents have {} bytes", bytes.len())));
+            return Err(fault(
+                "SizeBytes",
+                format!("does not match: the contents have {} bytes", bytes.len()),
+            ));
         }
         if sha256 != Some(FileAddress::hash_bytes(&bytes)) {
             return Err(fault("Sha256", "is not the hash of the contents"));

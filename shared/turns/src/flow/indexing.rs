@@ -105,7 +105,13 @@ impl<R: Reads + Archive, I: SessionIndexWriter> Indexer<R, I> {
         let filled = page.next.map_or(Backfill::Complete, Backfill::UpTo);
         self.index.set_backfill(org, &filled).await?;
         let whole = filled == Backfill::Complete;
-        tracing::info!(org = org.as_str(), sessions = page.items.len(), whole, "sessions indexed");
+        tracing::info!(
+            org = org.as_str(),
+            sessions = page.items.len(),
+            whole,
+            "{}",
+            contracts::log::SESSIONS_INDEXED
+        );
         Ok(whole)
     }
 
@@ -166,7 +172,7 @@ impl<D: AgentDeps> Executor<D> {
         let (org, session) = (key.org.clone(), Some(key.session.clone()));
         if let Err(error) = self.deps.queue().send(&FinalizeMessage::SessionIndex { org, session }).await {
             // The session is indexed with its next turn.
-            tracing::warn!(error = %causes(&error), "a session's index could not be announced");
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::INDEX_NOTICE_FAILED);
         }
     }
 }

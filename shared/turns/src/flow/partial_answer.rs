@@ -24,7 +24,7 @@ pub(super) async fn end_of_text(store: &impl Reads, turn: &Turn) -> Option<Strea
     match store.last_checkpoint(&turn.key).await {
         Ok(last) => last.filter(|last| last.segment >= Segment::first(turn.round(), 0) && last.has_text()),
         Err(error) => {
-            tracing::warn!(error = %causes(&error), "what an ended turn had told can't be read");
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::PARTIAL_ANSWER_UNREADABLE);
             None
         }
     }

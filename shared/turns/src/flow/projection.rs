@@ -74,7 +74,8 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
             State::Running { .. } | State::AwaitingTools { .. } => Ok(None),
             State::Settled(_) => {
                 let evidence = evidence::load(&self.store, &self.payloads, &turn).await?;
-                let finalized = finalize(session, &turn, evidence.as_ref().map(Evidence::outcome_summary).as_ref());
+                let finalized =
+                    finalize(session, &turn, evidence.as_ref().map(Evidence::outcome_summary).as_ref());
                 Ok(finalized.ok().map(|finalized| Projection {
                     session: finalized.session,
                     turn,

@@ -80,7 +80,8 @@ where
                             session = key.session.as_str(),
                             action = "purge",
                             retention = true,
-                            "audit"
+                            "{}",
+                            contracts::log::AUDIT
                         );
                     }
                     applied
@@ -114,7 +115,7 @@ where
                     }
                     found += 1;
                     if let Err(error) = self.purge(key, left).await {
-                        tracing::error!(error = %causes(&error), "a session could not be purged");
+                        tracing::error!(error = %causes(&error), "{}", contracts::log::PURGE_FAILED);
                     }
                 }
                 after = page.next;
@@ -154,7 +155,7 @@ where
             return self.remove_provider_responses(record).await;
         }
         let index_deletion = self.index.delete(&record.key).await.unwrap_or_else(|error| {
-            tracing::warn!(error = %causes(&error), "the index of sessions did not forget one");
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::INDEX_REMOVAL_FAILED);
             DeleteOutcome::Retained
         });
         let (now, timing) = (self.deps.host().now(), self.deps.timing());
@@ -184,7 +185,7 @@ where
         let removals = stream::iter(record.provider_batch().to_vec()).map(|response| async move {
             let removed = self.upstream.remove(&response).await;
             removed.err().map(|error| {
-                tracing::warn!(error = %causes(&error), "a provider did not remove a response");
+                tracing::warn!(error = %causes(&error), "{}", contracts::log::PROVIDER_RESPONSE_NOT_REMOVED);
                 response
             })
         });

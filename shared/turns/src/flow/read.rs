@@ -205,7 +205,9 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
                 .await?;
         let session = self.visible(caller, session).await?.ok_or(Refusal::SessionNotFound)?;
         Ok(match Box::pin(self.projection_of(&session)).await? {
-            Some(projection) => self.mode_page(caller, &key, before, page_size, projection.mode_changes).await?,
+            Some(projection) => {
+                self.mode_page(caller, &key, before, page_size, projection.mode_changes).await?
+            }
             None => page,
         })
     }
@@ -237,7 +239,10 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         let mut turns: Vec<TurnKey> = changes.iter().map(|change| change.key.clone()).collect();
         turns.dedup();
         let requests = stream::iter(turns).map(|turn| async move {
-            self.store.request_detail(&turn).await.map(|detail| detail.map(|detail| (turn, detail.requested_by)))
+            self.store
+                .request_detail(&turn)
+                .await
+                .map(|detail| detail.map(|detail| (turn, detail.requested_by)))
         });
         let by: Vec<Option<(TurnKey, User)>> =
             requests.buffer_unordered(MAX_CONCURRENT_READS).try_collect().await?;
@@ -475,7 +480,7 @@ fn split_readable<Id: Eq + Hash>(
     let all = found.iter().all(|(_, name)| name.is_ok());
     let names = found.into_iter().filter_map(|(id, name)| {
         let name = name.inspect_err(|error| {
-            tracing::warn!(error = %causes(error), "a context's name could not be read");
+            tracing::warn!(error = %causes(error), "{}", contracts::log::CONTEXT_NAME_UNREADABLE);
         });
         Some((id, name.ok()??))
     });

@@ -46,7 +46,8 @@ impl<D: AgentDeps> Executor<D> {
             Some(requested) => {
                 let offered = || catalog.modes().filter(|mode| mode.is_offered());
                 let offered_mode = offered().find(|mode| mode.key == *requested);
-                let not_offered = || Refusal::ModeNotOffered(offered().map(|mode| mode.key.clone()).collect());
+                let not_offered =
+                    || Refusal::ModeNotOffered(offered().map(|mode| mode.key.clone()).collect());
                 offered_mode.ok_or_else(not_offered)?.key.clone()
             }
         };

@@ -145,7 +145,7 @@ impl<D: AgentDeps> Executor<D> {
         let text = truncate(text);
         let inputs = join(self.load_request(turn), self.embed(&sources.embedding, text, deadline)).await;
         let request = inputs.0.map_err(|error| {
-            tracing::warn!(error = %causes(&error), "retrieval was skipped");
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::RETRIEVAL_SKIPPED);
             RetrievalSkipped
         })?;
         let org = &turn.key.session.org;
@@ -170,7 +170,12 @@ impl<D: AgentDeps> Executor<D> {
         self.deps.retrieval().search(&search, vector, self.time_until(deadline)?).await
     }
 
-    async fn embed(&self, model: &EmbeddingModel, text: &str, deadline: Duration) -> Result<Arc<[f32]>, Error> {
+    async fn embed(
+        &self,
+        model: &EmbeddingModel,
+        text: &str,
+        deadline: Duration,
+    ) -> Result<Arc<[f32]>, Error> {
         let timeout = self.time_until(deadline)?;
         self.deps.retrieval().embed(model, text, timeout).await.map(Arc::from)
     }
@@ -184,7 +189,7 @@ impl<D: AgentDeps> Executor<D> {
 /// Logs the reason for operators. The user and the model only learn that the search was skipped.
 fn log_skipped<T>(searched: Result<T, Error>) -> Result<T, RetrievalSkipped> {
     searched.map_err(|error| {
-        tracing::warn!(%error, "retrieval was skipped");
+        tracing::warn!(%error, "{}", contracts::log::RETRIEVAL_SKIPPED);
         RetrievalSkipped
     })
 }

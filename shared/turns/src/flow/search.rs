@@ -61,7 +61,8 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
             let (examined, page) = self.load_page(caller, filter, &mut walk).await?;
             sessions += examined;
             let items = self.project_all(page, filter.mode.is_some()).await?;
-            let candidates = self.first_pages(caller, filter, items, resume_session.take(), last_turn.take()).await?;
+            let candidates =
+                self.first_pages(caller, filter, items, resume_session.take(), last_turn.take()).await?;
             for (session, first) in candidates {
                 let id = session.key.session.clone();
                 let mut session_matches = SessionMatches::new(words, &session);
@@ -117,7 +118,8 @@ impl<R: Reads + Archive, P: PayloadReads> SessionReader<R, P> {
         resume_session: Option<SessionId>,
         last_turn: Option<TurnId>,
     ) -> Result<Vec<(Session, Page<Record>)>, Refusal> {
-        let at = resume_session.and_then(|resume_session| sessions.iter().position(|one| one.key.session == resume_session));
+        let at = resume_session
+            .and_then(|resume_session| sessions.iter().position(|one| one.key.session == resume_session));
         let after = last_turn.filter(|_| at.is_some());
         if let Some(at) = at {
             sessions.drain(..at + usize::from(after.is_none()));

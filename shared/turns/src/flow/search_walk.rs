@@ -171,7 +171,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(error = %causes(&error), "sessions were searched without the index");
+                    tracing::warn!(error = %causes(&error), "{}", contracts::log::SEARCH_WITHOUT_INDEX);
                     warnings.push(Warning { message: WITHOUT_INDEX.to_owned(), error_code: None });
                 }
             }

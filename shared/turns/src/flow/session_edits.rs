@@ -124,7 +124,7 @@ impl<D: AgentDeps> Executor<D> {
                 let announced = async {
                     if let Err(error) = self.deps.queue().send(&message).await {
                         // The sweep finds the session anyway; only latency is lost.
-                        tracing::warn!(error = %causes(&error), "the purge could not be announced");
+                        tracing::warn!(error = %causes(&error), "{}", contracts::log::PURGE_NOTICE_FAILED);
                     }
                 };
                 let ended = open.filter(|_| !commit.turns.is_empty());

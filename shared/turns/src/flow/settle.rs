@@ -43,7 +43,7 @@ impl<D: AgentDeps> Executor<D> {
         let (change, response) = match self.store_outcome(owned, &outcome, files).await {
             Ok(()) => (transition_for(&self.deps, turn, turn.attempt.clone(), &outcome), outcome.response),
             Err(error) => {
-                tracing::error!(error = %causes(&error), "the outcome could not be stored");
+                tracing::error!(error = %causes(&error), "{}", contracts::log::OUTCOME_NOT_STORED);
                 let now = self.deps.host().now();
                 let verdict = Verdict::Ended(EndReason::StorageUnavailable);
                 (
@@ -95,7 +95,7 @@ impl<D: AgentDeps> Executor<D> {
         let puts = files.iter().map(|file| self.deps.payloads().put_file(file));
         for stored in join_all(puts).await {
             if let Err(error) = stored {
-                tracing::warn!(error = %causes(&error), "a raw payload could not be kept");
+                tracing::warn!(error = %causes(&error), "{}", contracts::log::RAW_PAYLOAD_NOT_STORED);
             }
         }
     }
@@ -110,7 +110,7 @@ impl<D: AgentDeps> Executor<D> {
         };
         if let Err(error) = self.deps.queue().send(&message).await {
             // The sweep finds the turn anyway; only latency is lost.
-            tracing::warn!(error = %causes(&error), "the settled turn could not be announced");
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::SETTLED_NOTICE_FAILED);
         }
     }
 }

@@ -170,7 +170,11 @@ impl<D: AgentDeps> Executor<D> {
             active_files: files,
             cutoff_depth: session.cutoff_depth(),
             start: Some(start).filter(|start| *start != turn.chain),
-            ..self.deps.config().turn_spec(effective, &turn.mode, self.target(effective).upstream_for(session).history_owner)
+            ..self.deps.config().turn_spec(
+                effective,
+                &turn.mode,
+                self.target(effective).upstream_for(session).history_owner,
+            )
         };
         RecoveryPoint { spec, state }
     }

@@ -52,7 +52,7 @@ impl<D: Deps> Finalizer<D> {
                 for key in &page.items {
                     summary.examined += 1;
                     if let Err(error) = self.sweep_turn(key, &mut summary).await {
-                        tracing::error!(error = %causes(&error), "an overdue turn could not be handled");
+                        tracing::error!(error = %causes(&error), "{}", contracts::log::OVERDUE_TURN_FAILED);
                         summary.failed += 1;
                     }
                 }

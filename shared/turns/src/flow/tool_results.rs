@@ -93,7 +93,9 @@ impl<D: AgentDeps> Executor<D> {
                 ResultsCheck::Unexpected => return Err(Refusal::NotAwaitingTools),
                 ResultsCheck::Mismatch(mismatch) => return Err(Refusal::ToolResultsMismatch(mismatch)),
             };
-            return self.run_attempt(&owned, AttemptStart { request: None, recovery_point: step }, stream).await;
+            return self
+                .run_attempt(&owned, AttemptStart { request: None, recovery_point: step }, stream)
+                .await;
         }
         Err(Refusal::Contended)
     }

@@ -43,7 +43,8 @@ pub(super) fn log_terminal(finalized: &Finalization, outcome: Option<&Outcome>) 
         server_tool_ms = report.server_tool_ms,
         turn_ms = u64::try_from(turn.created.until(settlement.at).as_millis()).unwrap_or(u64::MAX),
         turns_failed = u64::from(code.is_some_and(is_service_failure)),
-        "turn"
+        "{}",
+        contracts::log::TURN
     );
 }
 

@@ -99,7 +99,9 @@ async fn with_full_values(
         match evidence::recorded_step(payloads, turn, &model_call.attempt_id, model_call.recovery_point)
             .await?
         {
-            None => evidence::resumed_step(payloads, turn).await?.filter(|step| step.state.rounds == history.of),
+            None => {
+                evidence::resumed_step(payloads, turn).await?.filter(|step| step.state.rounds == history.of)
+            }
             recorded => recorded,
         };
     let rounds = recorded.map(|step| step.state.rounds_for_replay(step.state.mode(turn)));

@@ -80,13 +80,8 @@ impl<D: AgentDeps> Executor<D> {
             let (snapshot, staged) =
                 join(self.load_snapshot(caller, &submission), self.stage_request(&submission, request)).await;
             let mut staged = StagedRequest::Staged(staged);
-            let start = StartRequest {
-                caller,
-                submission: &submission,
-                request,
-                rerun,
-                question: question.as_ref(),
-            };
+            let start =
+                StartRequest { caller, submission: &submission, request, rerun, question: question.as_ref() };
             let claim = match snapshot {
                 Ok(snapshot) => self.claim(snapshot, start, &mut staged, &scope, stream).await,
                 Err(refusal) => Err(refusal),
@@ -214,7 +209,7 @@ impl<D: AgentDeps> Executor<D> {
         if let StagedRequest::Staged(Ok(())) = std::mem::replace(staged, StagedRequest::Released)
             && let Err(error) = self.deps.payloads().remove(&request_payload(submission)).await
         {
-            tracing::warn!(error = %causes(&error), "the request of a turn that was not begun stays stored");
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::REQUEST_NOT_DISCARDED);
         }
     }
 }
@@ -280,7 +275,9 @@ impl<D: AgentDeps> Executor<D> {
                 stream.status(&change.after, 1, Phase::Retrieving);
             }
         };
-        let Some(((commit, lease), retrieval)) = retrieve::join_search(committed, retrieval, on_search).await? else {
+        let Some(((commit, lease), retrieval)) =
+            retrieve::join_search(committed, retrieval, on_search).await?
+        else {
             return Ok(None);
         };
         let session = commit.session.after;
@@ -336,7 +333,8 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<Option<(Closing, Option<Evidence>)>, Refusal> {
         let evidence = evidence::load(self.deps.store(), self.deps.payloads(), open).await?;
         let summary = evidence.as_ref().map(Evidence::outcome_summary);
-        let closing = Closing::new(session, open, summary.as_ref(), self.deps.host().now(), self.deps.timing());
+        let closing =
+            Closing::new(session, open, summary.as_ref(), self.deps.host().now(), self.deps.timing());
         let Ok(closing) = closing else { return Ok(None) };
         match closing.result_before_commit() {
             Some(result) => finalize::publish_details(&self.deps, open, evidence.as_ref(), result).await?,

@@ -18,8 +18,8 @@ use crate::ports::{Deps, Reads, Timer};
 pub(super) struct OwnershipLost;
 
 /// Succeeds if the attempt may continue with a model call or a tool's effects. It costs nothing if ownership was
-/// confirmed within [`Timing::ownership_check_ttl`](protocol::timing::Timing::ownership_check_ttl), and waits at most that long
-/// otherwise.
+/// confirmed within [`Timing::ownership_check_ttl`](protocol::timing::Timing::ownership_check_ttl), and waits at most
+/// that long otherwise.
 ///
 /// A cancel delays its response by the same time, so nothing starts after that response: checks before the cancel's
 /// write have led to their action by then, and later checks see the cancel.
@@ -63,7 +63,7 @@ async fn check_ownership(deps: &impl Deps, owned: &OwnedTurn) -> Result<(), Owne
         }
         Ok(_) => Err(OwnershipLost),
         Err(error) => {
-            tracing::warn!(error = %causes(&error), "the turn could not be looked at");
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::SNAPSHOT_FAILED);
             Ok(())
         }
     }

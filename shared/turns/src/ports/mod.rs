@@ -49,7 +49,7 @@ impl Unavailable {
     pub fn unreadable(what: &'static str, source: impl Into<Source>) -> Self {
         let unreadable = Self { what, source: source.into() };
         if let Some(UnsupportedVersion { found, supported: known }) = unreadable.newer() {
-            tracing::error!(what, found, known, "stored data is newer than this code");
+            tracing::error!(what, found, known, "{}", contracts::log::DATA_TOO_NEW);
         }
         unreadable
     }

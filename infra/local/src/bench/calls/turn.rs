@@ -93,7 +93,7 @@ impl CountedTurn {
         let at = |expected: Moment| {
             moments.iter().filter(move |(moment, _)| *moment == expected).map(|(_, at)| *at)
         };
-        let model = at(Moment::Asked).next().zip(at(Moment::Said).next_back());
+        let model = at(Moment::Received).next().zip(at(Moment::TextSent).next_back());
         Ok(Self { calls: log.take(), model: model.ok_or("the model was not called")?, took })
     }
 

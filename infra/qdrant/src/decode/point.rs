@@ -27,7 +27,7 @@ pub(crate) fn ids(ids: Vec<wire::PointId>) -> Result<Vec<PointId>, Refusal> {
     ids.into_iter().map(|one| id(Some(one))).collect()
 }
 
-/// Where in a payload.
+/// Path in a payload.
 pub(crate) fn key(key: &str) -> Result<JsonPath, Refusal> {
     key.parse().map_err(|()| Refusal::invalid(format!("`{key}` is no path in a payload")))
 }

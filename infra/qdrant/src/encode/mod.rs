@@ -1,4 +1,4 @@
-//! What the engine found, in the protocol's messages.
+//! Encodes the engine's results as protocol messages.
 
 mod described;
 mod found;

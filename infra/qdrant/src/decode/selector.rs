@@ -1,4 +1,4 @@
-//! What to bring along with a point.
+//! Selection of payload and vectors to return with a point.
 
 use qdrant_client::qdrant as wire;
 use qdrant_edge::{PayloadSelectorExclude, PayloadSelectorInclude, WithPayloadInterface, WithVector};

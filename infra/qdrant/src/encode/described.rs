@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use qdrant_client::qdrant as wire;
 use qdrant_edge::{Distance, EdgeConfig, EdgeShard, Modifier, PayloadIndexInfo, PayloadSchemaType};
 
-/// What a client looks at: whether it is ready, its points, its vectors and the fields that are indexed.
+/// Describes a collection: status, points, vectors and indexed fields.
 pub(crate) fn info(shard: &EdgeShard) -> wire::CollectionInfo {
     let info = shard.info();
     let fields = info.payload_schema.iter().map(|(key, index)| (key.to_string(), field(index)));

@@ -12,11 +12,11 @@ use super::point::sparse;
 use super::selector::{payload, vectors};
 use crate::refusal::Refusal;
 
-/// How many there are where no number is given.
+/// Default number of results.
 const DEFAULT_LIMIT: u64 = 10;
 /// The constant of reciprocal rank fusion where none is given, as the real server has it.
 const DEFAULT_K: usize = 2;
-/// How deep prefetches may be nested.
+/// Deepest nesting of prefetches.
 const DEEPEST: usize = 8;
 
 pub(crate) fn query(asked: wire::QueryPoints) -> Result<QueryRequest, Refusal> {

@@ -1,4 +1,4 @@
-//! What the protocol's messages ask for, in the engine's own types. What the engine can't do is refused here, by name.
+//! Decodes protocol messages into the engine's types. Refuses by name whatever the engine can't do.
 
 mod collection;
 mod filter;

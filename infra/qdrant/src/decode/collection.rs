@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 /// Dimensions that a vector may have.
 const MOST_DIMENSIONS: u64 = 65_536;
 
-/// What is to be in a collection. How it is to be laid out (shards, replicas, graphs, disk or memory) is left to the
+/// Schema of a collection. Its layout (shards, replicas, graphs, disk or memory) is left to the
 /// real server: nothing of it changes what a query finds.
 pub(crate) fn config(asked: wire::CreateCollection) -> Result<EdgeConfig, Refusal> {
     use wire::vectors_config::Config;
