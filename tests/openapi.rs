@@ -42,7 +42,7 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
 }
 
 #[test]
-fn the_file_is_what_the_contract_says() {
+fn openapi_file_matches_the_contract() {
     let stale = local::docs::openapi().unwrap() != file("infra/openapi.yaml");
     assert!(!stale, "infra/openapi.yaml is stale. Write it anew: {COMMAND}");
     let stale = contracts::openapi::json_3_0().unwrap() != file("infra/openapi-3.0.json");
@@ -70,7 +70,7 @@ fn openapi_3_0_has_every_operation_and_suits_generators() {
 }
 
 #[test]
-fn it_cites_nothing_that_its_reader_cannot_open() {
+fn openapi_cites_only_public_documents() {
     let yaml = contracts::openapi::yaml().unwrap();
     let cites = |line: &&str| {
         ["AGN-", "DD-0", "IDX-", "TUL-", "\u{a7}", concat!("ruling", ":")]
@@ -82,7 +82,7 @@ fn it_cites_nothing_that_its_reader_cannot_open() {
 }
 
 #[test]
-fn every_reference_and_every_link_has_a_target() {
+fn references_and_links_have_targets() {
     let document = document();
     let mut references = Vec::new();
     visit(&document, &mut |name, value| {
@@ -126,14 +126,14 @@ fn deployed() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_template_deploys_the_paths_of_the_contract_and_no_others() {
+fn template_deploys_exactly_the_paths_of_the_contract() {
     let payloads = paths::PAYLOADS.strip_suffix("{proxy+}").unwrap();
     let of_contract = paths::ALL.map(|path| if path.starts_with(payloads) { paths::PAYLOADS } else { path });
     assert_eq!(deployed(), of_contract.map(str::to_owned).into());
 }
 
 #[test]
-fn every_documented_path_is_one_of_the_contract() {
+fn documented_paths_are_in_the_contract() {
     let documented: BTreeSet<_> = operations(&document()).into_iter().map(|(_, path, _)| path).collect();
     assert_eq!(documented, paths::ALL.map(str::to_owned).into());
 }
@@ -146,7 +146,7 @@ const NOT_OF_AN_OPERATION: [ErrorCode; 2] = [
 ];
 
 #[test]
-fn every_error_code_is_documented_where_it_can_occur() {
+fn error_codes_are_documented_where_they_can_occur() {
     let documented: BTreeSet<_> =
         contracts::openapi::error_codes().into_iter().flat_map(|(_, codes)| codes).collect();
     let expected: BTreeSet<_> =
@@ -163,7 +163,7 @@ fn http_event(name: &str) -> (lambda_http::Request, Value) {
 }
 
 #[test]
-fn the_sample_events_are_what_each_function_takes() {
+fn sample_events_match_the_function_inputs() {
     let (execute, raw) = http_event("execute.json");
     assert_eq!((execute.method().as_str(), execute.raw_http_path()), ("POST", paths::EXECUTE));
     let body = raw["body"].as_str().unwrap();
@@ -192,7 +192,7 @@ fn the_sample_events_are_what_each_function_takes() {
 }
 
 #[test]
-fn the_examples_of_requests_are_the_bodies_of_the_sample_events() {
+fn request_examples_are_the_bodies_of_the_sample_events() {
     let document = document();
     let content =
         |path: &str| document["paths"][path]["post"]["requestBody"]["content"]["application/json"].clone();
@@ -243,7 +243,7 @@ async fn documented_operations_are_served_and_others_get_the_envelope() {
 }
 
 #[tokio::test]
-async fn the_local_cloud_shows_the_document_to_anybody() {
+async fn local_cloud_serves_the_document_without_a_token() {
     let options = Options { executable: Some(env!("CARGO_BIN_EXE_aptix").into()), ..Options::default() };
     let cloud = Cloud::start(options).await.unwrap();
     let get = async |path: &str| {

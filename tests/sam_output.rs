@@ -70,7 +70,7 @@ fn wildcards(value: &Value, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_route_that_is_written_is_a_streaming_integration_with_a_caller() {
+fn every_route_streams_and_has_an_authorizer() {
     let Some(template) = &*TRANSFORMED else { return };
     let functions = of_type(template, "AWS::Lambda::Function");
     let api = of_type(template, "AWS::ApiGateway::RestApi")["Api"];
@@ -112,7 +112,7 @@ fn every_route_that_is_written_is_a_streaming_integration_with_a_caller() {
 }
 
 #[test]
-fn the_one_parameter_says_which_authorizer_every_route_asks() {
+fn one_parameter_selects_the_authorizer_of_every_route() {
     let oidc = ["AuthMode=oidc", "OidcIssuer=https://id.example.org", "TokenAudiences=api"];
     let Some(template) = transformed(&oidc) else { return };
     let body = &of_type(&template, "AWS::ApiGateway::RestApi")["Api"]["Body"];
@@ -136,7 +136,7 @@ fn the_one_parameter_says_which_authorizer_every_route_asks() {
 }
 
 #[test]
-fn every_function_has_the_variables_that_its_settings_ask_for() {
+fn every_function_has_the_variables_of_its_settings() {
     let Some(template) = &*TRANSFORMED else { return };
     for (resource, function) in of_type(template, "AWS::Lambda::Function") {
         let binary =
@@ -151,7 +151,7 @@ fn every_function_has_the_variables_that_its_settings_ask_for() {
 }
 
 #[test]
-fn the_roles_are_those_that_are_written_and_no_wider() {
+fn roles_have_exactly_the_declared_permissions() {
     let Some(template) = &*TRANSFORMED else { return };
     let roles = of_type(template, "AWS::IAM::Role");
     let written = written();
@@ -174,7 +174,7 @@ fn the_roles_are_those_that_are_written_and_no_wider() {
 }
 
 #[test]
-fn a_function_is_called_by_its_own_routes_alone() {
+fn function_can_be_invoked_only_by_its_routes() {
     let Some(template) = &*TRANSFORMED else { return };
     let permissions = of_type(template, "AWS::Lambda::Permission");
     assert!(permissions.len() >= 12, "{}", permissions.len());

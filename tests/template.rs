@@ -40,7 +40,7 @@ fn all_texts(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_alarm_tells_somebody_and_operators_are_told_what_to_do() {
+fn every_alarm_notifies_and_has_a_runbook_entry() {
     let template = template();
     let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
     assert!(alarms.len() >= 12, "{}", alarms.len());
@@ -62,7 +62,7 @@ fn every_alarm_tells_somebody_and_operators_are_told_what_to_do() {
 }
 
 #[test]
-fn no_permission_is_for_everything() {
+fn no_permission_has_a_wildcard_resource() {
     let template = template();
     // What the functions make up names for, and what nobody may without TLS.
     let stated = BTreeSet::from([
@@ -87,7 +87,7 @@ fn no_permission_is_for_everything() {
 }
 
 #[test]
-fn every_route_streams_and_a_function_has_the_last_word() {
+fn every_route_streams_within_the_function_timeout() {
     let template = template();
     for (name, function) in of_type(&template, "AWS::Serverless::Function") {
         let own = function["Timeout"].as_u64().unwrap() * 1000;
@@ -102,7 +102,7 @@ fn every_route_streams_and_a_function_has_the_last_word() {
 }
 
 #[test]
-fn a_user_can_write_no_claim_that_gives_rights() {
+fn users_cannot_write_privileged_claims() {
     let template = template();
     let (_, client) = of_type(&template, "AWS::Cognito::UserPoolClient").remove(0);
     assert_eq!(all_texts(&client["WriteAttributes"]), ["name"]);
@@ -117,7 +117,7 @@ fn a_user_can_write_no_claim_that_gives_rights() {
 }
 
 #[test]
-fn what_holds_data_outlives_the_stack_and_is_encrypted() {
+fn data_resources_are_retained_and_encrypted() {
     let template = template();
     let kept: BTreeSet<_> = template["Resources"]
         .as_mapping()
@@ -133,7 +133,7 @@ fn what_holds_data_outlives_the_stack_and_is_encrypted() {
 }
 
 #[test]
-fn every_parameter_is_used_and_says_what_it_is_for() {
+fn every_parameter_is_used_and_described() {
     let template = template();
     let mut without_parameters = template.clone();
     without_parameters.as_mapping_mut().unwrap().remove("Parameters");
@@ -147,7 +147,7 @@ fn every_parameter_is_used_and_says_what_it_is_for() {
 }
 
 #[test]
-fn each_function_is_given_the_settings_that_it_reads() {
+fn each_function_gets_the_settings_it_reads() {
     let template = template();
     let variables = |function: &Value| -> BTreeSet<String> {
         let Some(variables) = function["Environment"]["Variables"].as_mapping() else {
@@ -172,7 +172,7 @@ fn each_function_is_given_the_settings_that_it_reads() {
 }
 
 #[test]
-fn cargo_lambda_has_the_routes_of_the_gateway() {
+fn cargo_lambda_routes_match_the_gateway() {
     let metadata = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))

@@ -139,6 +139,53 @@ fn test_names_are_short() {
     assert!(offenders.is_empty(), "subject, situation, result:\n{}", offenders.join("\n"));
 }
 
+/// Every log line of the functions has a message from `contracts::log`, so that searches and alarms can rely on it.
+#[test]
+fn log_messages_are_constants() {
+    let (mut calls, mut offenders) = (0, Vec::new());
+    for file in rust_files() {
+        let path = file.display().to_string();
+        if !path.starts_with("shared/") && !path.starts_with("functions/") || path.contains("test") {
+            continue;
+        }
+        let text = text(&file);
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for level in ["info", "warn", "error"] {
+            for (at, call) in code.match_indices(&format!("tracing::{level}!(")) {
+                calls += 1;
+                let arguments = code[at + call.len()..].split(");").next().unwrap_or_default();
+                let is_constant = ["log::", "{message}", "self.message"].iter().any(|part| arguments.contains(part));
+                if !is_constant {
+                    let line = code[..at].lines().count();
+                    offenders.push(format!("{path}:{line}"));
+                }
+            }
+        }
+    }
+    assert!(calls > 50, "only {calls} calls were found");
+    assert!(offenders.is_empty(), "use a constant of contracts::log:\n{}", offenders.join("\n"));
+}
+
+#[test]
+fn documents_list_every_log_message() {
+    let page = text(Path::new("docs/reference/logs.md"));
+    let missing: Vec<&&str> =
+        contracts::log::ALL.iter().filter(|message| !page.contains(&format!("| `{message}` |"))).collect();
+    assert!(missing.is_empty(), "docs/reference/logs.md lacks {missing:?}");
+}
+
+#[test]
+fn glossary_defines_each_term_once() {
+    let glossary = text(Path::new("docs/start/glossary.md"));
+    let mut terms: Vec<&str> =
+        glossary.lines().filter_map(|line| line.strip_prefix("| **")?.split("**").next()).collect();
+    let all = terms.len();
+    assert!(all > 40, "only {all} terms were found");
+    terms.sort_unstable();
+    terms.dedup();
+    assert_eq!(terms.len(), all, "a term is defined twice");
+}
+
 #[test]
 fn readme_is_short_and_has_a_picture() {
     let readme = text(Path::new("README.md"));

@@ -184,8 +184,8 @@ mod tests {
         for (line, why) in [
             (&["--model-name", "m"][..], "--model-name has no effect"),
             (&["--provider", "azure"], "needs --model-base-url"),
-            (&["--provider", "openai"], "set OPENAI_API_KEY"),
-            (&["--provider", "openrouter"], "set OPENROUTER_API_KEY"),
+            (&["--provider", "openai"], "Set OPENAI_API_KEY"),
+            (&["--provider", "openrouter"], "Set OPENROUTER_API_KEY"),
             (&["--provider", "nobody"], "possible values"),
             (&["--mock-profile", "vllm", "--model-name", "m"], "cannot be used with"),
         ] {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{System, id, options, turn, turn_in, turn_path};
 
 #[tokio::test]
-async fn every_kind_of_bad_input_is_named_and_leaves_no_trace() {
+async fn every_bad_input_is_named_and_leaves_no_trace() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let ids = |more: Value| {
@@ -57,7 +57,7 @@ async fn all_violations_of_a_request_are_reported_at_once() {
 }
 
 #[tokio::test]
-async fn without_a_valid_token_there_is_no_access_and_no_trace() {
+async fn missing_or_invalid_token_is_refused_and_leaves_no_trace() {
     let system = System::start().await;
     let body = json!({"SessionId": id(), "TurnId": id(), "Instruction": "x"});
     let refused = system.anonymous().execute(&body).await;
@@ -68,7 +68,7 @@ async fn without_a_valid_token_there_is_no_access_and_no_trace() {
 }
 
 #[tokio::test]
-async fn a_token_of_another_application_is_refused_and_leaves_no_trace() {
+async fn token_of_another_application_is_refused_and_leaves_no_trace() {
     let mut options = options();
     options.environment.insert("TOKEN_AUDIENCES".to_owned(), "web,cli".to_owned());
     let system = System::with(options).await;
@@ -81,7 +81,7 @@ async fn a_token_of_another_application_is_refused_and_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn tool_results_for_a_turn_that_does_not_wait_are_refused_with_the_reason() {
+async fn tool_results_for_a_turn_not_waiting_are_refused_with_the_reason() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = crate::support::turn("one");
@@ -101,7 +101,7 @@ async fn tool_results_for_a_turn_that_does_not_wait_are_refused_with_the_reason(
 }
 
 #[tokio::test]
-async fn a_refused_turn_leaves_no_object_and_a_repeated_one_no_second() {
+async fn refused_turn_stores_no_object_and_a_replay_no_second_one() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let refused = async |request: &Value, code: &str| {

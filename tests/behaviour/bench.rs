@@ -42,7 +42,7 @@ fn ordinary_turn_waits_for_two_aws_calls_before_and_after_the_model() {
 }
 
 #[test]
-fn every_load_has_its_figures_beside_those_of_another_build() {
+fn every_load_is_compared_with_another_build() {
     let program = env!("CARGO_BIN_EXE_aptix");
     let figures = figures(&["--only", "turns", "--turns", "2", "--baseline", program]);
     for load in ["buffered turns, 1 at once", "streamed turns, 16 at once", "tool-round turns, 1 at once"] {

@@ -33,7 +33,7 @@ async fn twenty_rounds() -> (System, Value) {
 }
 
 #[tokio::test]
-async fn no_model_call_begins_after_a_cancel_was_answered() {
+async fn no_model_call_starts_after_a_cancel_is_answered() {
     let (system, request) = twenty_rounds().await;
     let ada = system.client("acme", "ada");
     let cancelled = async {
@@ -52,7 +52,7 @@ async fn no_model_call_begins_after_a_cancel_was_answered() {
 }
 
 #[tokio::test]
-async fn a_cancel_between_rounds_of_quick_tools_stops_the_calls_too() {
+async fn cancel_between_quick_tool_rounds_stops_further_calls() {
     let system = System::with(Options { lease: Some(LONG_LEASE), ..options() }).await;
     system.put_context(json!({"MaxRounds": 60})).await;
     let rounds = "call agent_list_modes {}; then; ".repeat(60);
@@ -73,7 +73,7 @@ async fn a_cancel_between_rounds_of_quick_tools_stops_the_calls_too() {
 }
 
 #[tokio::test]
-async fn the_connection_of_a_call_in_flight_is_closed_after_a_cancel() {
+async fn cancel_closes_the_connection_of_a_call_in_flight() {
     let system = System::with(Options { lease: Some(LONG_LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let request = turn("Think [[script: say \"So\"; hang 100s; say \"it is.\"]]");
@@ -120,7 +120,7 @@ async fn cancel_ends_running_turn_and_frees_session_at_once() {
 }
 
 #[tokio::test]
-async fn a_settled_turn_keeps_its_outcome_and_an_unknown_one_is_not_found() {
+async fn cancel_keeps_a_settled_outcome_and_404s_an_unknown_turn() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("done");
@@ -138,7 +138,7 @@ async fn a_settled_turn_keeps_its_outcome_and_an_unknown_one_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_ended_from_outside_keeps_what_its_suspension_knew() {
+async fn turn_ended_from_outside_keeps_its_suspension_data() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
@@ -164,7 +164,7 @@ async fn a_turn_that_is_ended_from_outside_keeps_what_its_suspension_knew() {
 }
 
 #[tokio::test]
-async fn a_running_turn_that_is_ended_from_outside_keeps_its_recorded_rounds() {
+async fn running_turn_ended_from_outside_keeps_its_recorded_rounds() {
     let system = System::with(Options { lease: Some(crate::support::LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
@@ -237,7 +237,7 @@ async fn cancel_after_tool_results_keeps_their_duration() {
 }
 
 #[tokio::test]
-async fn a_reply_that_failed_leaves_the_providers_id_to_operators() {
+async fn failed_reply_shows_the_provider_response_id_to_operators() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });

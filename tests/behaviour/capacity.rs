@@ -109,7 +109,7 @@ async fn ordinary_turn_costs_at_most_20_write_and_4_read_units() {
 }
 
 #[tokio::test]
-async fn an_ordinary_turn_asks_the_bucket_three_times_and_the_queue_once() {
+async fn turn_makes_three_s3_calls_and_one_sqs_call() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn("A question");
@@ -130,7 +130,7 @@ async fn an_ordinary_turn_asks_the_bucket_three_times_and_the_queue_once() {
 }
 
 #[tokio::test]
-async fn a_stream_costs_a_small_write_a_second_and_none_within_the_first() {
+async fn stream_costs_one_small_write_per_second_after_the_first() {
     let (meter, system) = Meter::system().await;
     let ada = system.client("acme", "ada");
     for script in ["words 20", "pace 25ms; words 140"] {

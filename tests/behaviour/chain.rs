@@ -49,7 +49,7 @@ async fn lost_chain_is_replayed_in_order_then_continues() {
 }
 
 #[tokio::test]
-async fn operators_read_which_response_the_answering_request_went_on_from() {
+async fn operators_read_the_previous_response_id_of_a_reply() {
     let system = System::start().await;
     let operator = system
         .identified(&local::token::Identity { operator: true, ..local::token::Identity::user("acme", "op") });
@@ -69,7 +69,7 @@ async fn operators_read_which_response_the_answering_request_went_on_from() {
 }
 
 #[tokio::test]
-async fn a_chain_that_expired_is_rebuilt_without_asking_for_it() {
+async fn expired_chain_is_rebuilt_without_a_failed_call() {
     let mut options = options();
     options.environment.insert("PROVIDER_RESPONSE_TTL_SECONDS".to_owned(), "0.001".to_owned());
     let system = System::with(options).await;
@@ -82,7 +82,7 @@ async fn a_chain_that_expired_is_rebuilt_without_asking_for_it() {
 }
 
 #[tokio::test]
-async fn another_model_is_told_what_came_before_and_effort_and_limit_reach_it() {
+async fn model_switch_sends_the_history_with_effort_and_limit() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     system.put_context(json!({"ModelName": "small", "MaxOutputTokens": 99})).await;
@@ -101,7 +101,7 @@ async fn another_model_is_told_what_came_before_and_effort_and_limit_reach_it() 
 }
 
 #[tokio::test]
-async fn another_provider_is_told_what_came_before() {
+async fn provider_switch_sends_the_history() {
     // One cloud serves as the provider of the other, under two names of the same machine.
     let upstream = System::start().await;
     let folder = tempfile::tempdir().unwrap();
@@ -126,7 +126,7 @@ async fn another_provider_is_told_what_came_before() {
 }
 
 #[tokio::test]
-async fn a_local_chain_leaves_nothing_upstream_and_tells_tool_rounds_too() {
+async fn local_conversation_stores_nothing_upstream_and_resends_tool_rounds() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     system.put_context(json!({"Chain": "local"})).await;
@@ -158,7 +158,7 @@ async fn a_local_chain_leaves_nothing_upstream_and_tells_tool_rounds_too() {
 }
 
 #[tokio::test]
-async fn a_chain_lost_in_the_middle_of_a_turn_is_told_what_the_turn_did_so_far() {
+async fn chain_lost_mid_turn_resends_what_the_turn_did_so_far() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     talk(&ada, "s", &[ONE]).await;
@@ -178,7 +178,7 @@ async fn a_chain_lost_in_the_middle_of_a_turn_is_told_what_the_turn_did_so_far()
 }
 
 #[tokio::test]
-async fn a_conversation_that_outgrew_the_model_is_shortened_until_it_fits() {
+async fn conversation_too_large_for_the_model_is_shortened_until_it_fits() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let too_long = "status 400 code context_length_exceeded";
@@ -200,7 +200,7 @@ async fn a_conversation_that_outgrew_the_model_is_shortened_until_it_fits() {
 }
 
 #[tokio::test]
-async fn failed_turns_are_not_told_and_a_first_turn_is_not_warned() {
+async fn failed_turns_are_not_resent_and_a_first_turn_has_no_warning() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let failed = turn("Fail [[script: status 400]]");
@@ -250,7 +250,7 @@ async fn stateless_provider_is_detected_once_per_process() {
 }
 
 #[tokio::test]
-async fn a_tool_round_of_a_first_turn_finds_out_too_and_its_user_is_not_warned() {
+async fn tool_round_of_a_first_turn_detects_it_without_a_user_warning() {
     let system = System::with(mock_profile("llamacpp")).await;
     let ada = system.client("acme", "ada");
     let tools = "First [[script: call agent_list_modes {}; then; say \"One.\"]]";
@@ -276,7 +276,7 @@ async fn provider_that_reports_no_storage_costs_no_extra_call() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_written_without_what_came_before_is_nobodys_answer() {
+async fn answer_generated_without_the_history_is_discarded() {
     // The session began where chains are kept; its next turn meets a provider that takes the request and
     // forgets, behind the same name.
     let folder = tempfile::tempdir().unwrap();

@@ -92,7 +92,7 @@ impl Watch {
 }
 
 #[tokio::test]
-async fn a_thousand_identical_requests_are_one_turn_one_model_call_and_one_body() {
+async fn thousand_identical_requests_are_one_turn_and_one_model_call() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Only once [[script: pace 20ms; words 30]]");

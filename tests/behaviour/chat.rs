@@ -44,7 +44,7 @@ fn types(terminal: &mut PtySession, line: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_is_held_at_a_terminal() {
+async fn conversation_runs_at_a_terminal() {
     let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
     at_a_terminal(chat(&system, system.cloud.url(), &home), |terminal| {
         types(terminal, "Hello there");
@@ -198,7 +198,7 @@ async fn breaks_once(url: &str, after: usize) -> (String, Arc<AtomicUsize>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_connection_is_taken_up_by_itself() {
+async fn lost_connection_is_resumed_automatically() {
     let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
     let (way, broken) = breaks_once(system.cloud.url(), 1_500).await;
     at_a_terminal(chat(&system, &way, &home), |terminal| {
@@ -226,7 +226,7 @@ async fn piped(mut command: Command, arguments: &[&str], input: &'static str) ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_question_is_asked_in_a_pipe() {
+async fn single_question_runs_in_a_pipe() {
     let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
     let url = system.cloud.url();
     let done = piped(chat(&system, url, &home), &["Review", "[[script: say \"Fine.\"]]"], "a diff\n").await;
@@ -239,7 +239,7 @@ async fn one_question_is_asked_in_a_pipe() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_can_not_work_is_said_before_anything_is_asked() {
+async fn invalid_setup_is_reported_before_the_first_request() {
     let (system, home) = (System::start().await, tempfile::tempdir().unwrap());
     for (arguments, why) in [
         (&["--workspace", "/nowhere", "x"][..], "--workspace /nowhere"),

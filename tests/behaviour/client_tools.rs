@@ -28,7 +28,7 @@ const ASK: &str = "Read [[script: say \"Let me look.\"; call workspace_read_file
                    call workspace_read_file {\"path\":\"b.rs\"}; then; say \"Both read.\"]]";
 
 #[tokio::test]
-async fn client_calls_suspend_the_turn_and_their_results_finish_it() {
+async fn client_tool_calls_suspend_the_turn_and_results_finish_it() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(ASK);
@@ -66,7 +66,7 @@ async fn client_calls_suspend_the_turn_and_their_results_finish_it() {
 }
 
 #[tokio::test]
-async fn a_turn_suspends_three_times_with_mixed_replies_and_a_mode_change() {
+async fn turn_suspends_three_times_with_mixed_replies_and_a_mode_change() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(
@@ -92,7 +92,7 @@ async fn a_turn_suspends_three_times_with_mixed_replies_and_a_mode_change() {
 }
 
 #[tokio::test]
-async fn warnings_from_before_a_suspension_come_with_the_final_response() {
+async fn warnings_before_a_suspension_are_in_the_final_response() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let change = |mode: &str| {
@@ -117,7 +117,7 @@ async fn warnings_from_before_a_suspension_come_with_the_final_response() {
 }
 
 #[tokio::test]
-async fn a_failed_tool_is_a_result_like_any_other() {
+async fn failed_client_tool_is_a_regular_result() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let continuation = ada.execute(&turn(ASK)).await.result();
@@ -128,7 +128,7 @@ async fn a_failed_tool_is_a_result_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_file_that_the_model_wrote_beside_its_calls_is_stored_and_linked() {
+async fn file_written_along_with_tool_calls_is_stored_and_linked() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let base64 = "QUJD".repeat(300);
@@ -242,7 +242,7 @@ async fn invalid_call_arguments_return_to_the_model_not_the_client() {
 }
 
 #[tokio::test]
-async fn the_time_that_the_clients_tools_took_can_be_read_from_the_turn() {
+async fn turn_reports_the_duration_of_client_tools() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(ASK);
@@ -253,7 +253,7 @@ async fn the_time_that_the_clients_tools_took_can_be_read_from_the_turn() {
 }
 
 #[tokio::test]
-async fn a_turn_whose_results_do_not_come_fails_at_its_deadline() {
+async fn turn_without_tool_results_fails_at_its_deadline() {
     let mut options = options();
     options.environment.insert("TOOL_WAIT_SECONDS".to_owned(), "0.3".to_owned());
     let system = System::with(options).await;
@@ -278,7 +278,7 @@ async fn a_turn_whose_results_do_not_come_fails_at_its_deadline() {
 }
 
 #[tokio::test]
-async fn nobody_but_who_asked_hands_in_the_results_of_a_turns_tools() {
+async fn only_the_requesting_user_can_submit_tool_results() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read.\"]]");

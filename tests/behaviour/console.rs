@@ -26,7 +26,7 @@ async fn only_the_consoles_own_page_gets_a_token() {
 }
 
 #[tokio::test]
-async fn contexts_are_put_from_a_page_listed_and_refused_with_every_fault() {
+async fn contexts_are_put_and_listed_and_refused_with_every_violation() {
     let system = System::start().await;
     let path = "/console/api/contexts/acme";
     let context = json!({ "Kind": "conversation", "Id": "brief", "Name": "Brief", "System": "Be brief." });
@@ -53,7 +53,7 @@ async fn contexts_are_put_from_a_page_listed_and_refused_with_every_fault() {
 }
 
 #[tokio::test]
-async fn the_machine_tells_of_its_processes_queues_and_logs() {
+async fn status_page_shows_processes_queues_and_logs() {
     let system = System::start().await;
     system.client("acme", "ada").execute(&turn("hello")).await.result();
     let machine = page(&system, Method::GET, "/console/api/machine", String::new()).await.result();

@@ -24,7 +24,7 @@ fn system_message(call: &Value) -> String {
 }
 
 #[tokio::test]
-async fn an_agents_default_conversation_is_the_sessions_from_its_first_turn_on() {
+async fn default_conversation_context_is_fixed_by_the_first_turn() {
     let system = System::start().await;
     system.put_contexts("acme", &contexts()).await;
     let ada = system.client("acme", "ada");
@@ -53,7 +53,7 @@ async fn an_agents_default_conversation_is_the_sessions_from_its_first_turn_on()
 }
 
 #[tokio::test]
-async fn a_context_whose_name_cannot_be_read_is_told_as_a_warning_of_the_call() {
+async fn unreadable_context_name_is_a_warning_on_the_call() {
     let system = System::start().await;
     system.put_contexts("acme", &contexts()).await;
     let ada = system.client("acme", "ada");
@@ -110,7 +110,7 @@ async fn reads_show_context_names_or_ids_if_unknown() {
 }
 
 #[tokio::test]
-async fn a_session_on_the_built_in_contexts_says_so_and_their_id_can_be_named() {
+async fn session_on_built_in_contexts_shows_their_id_which_can_be_sent() {
     let system = System::start().await;
     system.put_contexts("acme", &contexts()).await;
     let ada = system.client("acme", "ada");
@@ -284,7 +284,7 @@ async fn model_settings_are_sent_and_nonconforming_answer_is_warned() {
 }
 
 #[tokio::test]
-async fn a_provider_can_tell_sessions_and_users_apart_and_not_whose_they_are() {
+async fn provider_sees_opaque_session_and_user_keys() {
     let system = System::start().await;
     let said = async |org: &str, user: &str, session: &str| {
         let client = system.client(org, user);
@@ -395,7 +395,7 @@ fn looking(session: &str) -> Value {
 }
 
 #[tokio::test]
-async fn agn_003_6_1_a_context_can_leave_the_tools_out_of_chained_requests() {
+async fn agn_003_6_1_context_can_omit_tools_from_chained_requests() {
     let system = System::start().await;
     with_context(&system, &json!({"ToolsOnContinuation": "omit"})).await;
     let ada = system.client("acme", "ada");
@@ -409,7 +409,7 @@ async fn agn_003_6_1_a_context_can_leave_the_tools_out_of_chained_requests() {
 }
 
 #[tokio::test]
-async fn agn_003_6_2_a_tool_is_forced_in_a_turns_first_call_alone() {
+async fn agn_003_6_2_tool_is_forced_only_in_the_first_call_of_a_turn() {
     let system = System::start().await;
     with_context(&system, &json!({"ToolChoiceName": "code_hash_normalized"})).await;
     let ada = system.client("acme", "ada");

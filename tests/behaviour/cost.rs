@@ -46,7 +46,7 @@ async fn turn_and_session_show_exact_cost_including_failed_replies() {
 }
 
 #[tokio::test]
-async fn what_a_superseded_turn_had_used_counts_too() {
+async fn superseded_turn_counts_its_usage() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let waiting = turn("Read [[script: usage 100 10; call workspace_read_file {\"path\":\"a.rs\"}]]");

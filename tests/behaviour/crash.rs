@@ -18,7 +18,7 @@ async fn crashed_while_the_model_works(system: &System, request: &serde_json::Va
 }
 
 #[tokio::test]
-async fn a_retry_takes_over_a_crashed_turn_once_its_lease_is_over() {
+async fn retry_takes_over_a_crashed_turn_after_its_lease() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let request = turn("Slow at first [[script: delay 700ms]]");
@@ -34,7 +34,7 @@ async fn a_retry_takes_over_a_crashed_turn_once_its_lease_is_over() {
 }
 
 #[tokio::test]
-async fn the_next_user_turn_ends_a_crashed_one_and_goes_on() {
+async fn next_user_turn_abandons_a_crashed_one_and_continues() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let request = turn("Die [[script: delay 1s]]");
@@ -49,7 +49,7 @@ async fn the_next_user_turn_ends_a_crashed_one_and_goes_on() {
 }
 
 #[tokio::test]
-async fn the_sweep_ends_a_crashed_turn_that_nobody_asks_for_again() {
+async fn sweep_ends_a_crashed_turn_that_is_never_retried() {
     let system =
         System::with(Options { lease: Some(LEASE), sweep: Some(Duration::from_secs(1)), ..options() }).await;
     let ada = system.client("acme", "ada");

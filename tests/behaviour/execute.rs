@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{System, id, session_path, turn, turn_in, turn_path};
 
 #[tokio::test]
-async fn a_user_turn_is_answered_and_within_two_seconds_finalized_and_readable() {
+async fn user_turn_is_answered_and_finalized_within_two_seconds() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("What is a lease?");
@@ -63,7 +63,7 @@ async fn second_turn_has_sequence_two_and_continues_from_first_response() {
 }
 
 #[tokio::test]
-async fn the_same_request_again_gets_the_same_bytes_and_the_model_is_asked_once() {
+async fn repeated_request_gets_the_same_bytes_and_one_model_call() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Answer once [[script: pace 5ms; words 20]]");
@@ -77,7 +77,7 @@ async fn the_same_request_again_gets_the_same_bytes_and_the_model_is_asked_once(
 }
 
 #[tokio::test]
-async fn another_request_under_the_same_ids_or_from_another_user_is_a_conflict() {
+async fn reused_ids_with_another_body_or_user_are_a_conflict() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("one");
@@ -92,7 +92,7 @@ async fn another_request_under_the_same_ids_or_from_another_user_is_a_conflict()
 }
 
 #[tokio::test]
-async fn while_a_turn_runs_another_turn_of_the_session_is_told_to_wait() {
+async fn second_turn_during_a_running_one_is_told_to_wait() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let slow = turn("Take your time [[script: delay 4s]]");
@@ -112,7 +112,7 @@ async fn while_a_turn_runs_another_turn_of_the_session_is_told_to_wait() {
 }
 
 #[tokio::test]
-async fn turns_sent_one_right_after_the_other_are_numbered_without_gap() {
+async fn back_to_back_turns_are_numbered_without_gaps() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let session = id();

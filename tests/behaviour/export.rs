@@ -131,7 +131,7 @@ async fn export_has_all_reads_and_import_data_for_operators() {
 }
 
 #[tokio::test]
-async fn an_org_is_exported_a_line_for_each_session_by_its_operators_alone() {
+async fn org_export_has_one_line_per_session_and_needs_an_operator() {
     let system = System::start().await;
     let (ada, op, eve) =
         (system.client("acme", "ada"), operator(&system, "acme"), operator(&system, "rival"));
@@ -167,7 +167,7 @@ async fn an_org_is_exported_a_line_for_each_session_by_its_operators_alone() {
 }
 
 #[tokio::test]
-async fn an_export_that_grows_too_large_ends_with_where_the_next_one_goes_on() {
+async fn oversized_export_ends_with_a_continuation_token() {
     let system = System::start().await;
     let (ada, op) = (system.client("acme", "ada"), operator(&system, "acme"));
     let turns = [turn("one"), turn("two"), turn("three")];

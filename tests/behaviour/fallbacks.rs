@@ -57,8 +57,8 @@ async fn fallback_answers_on_overload_outage_or_overflow_and_replays_free() {
     assert_eq!(system.model_calls().len(), 8);
     let said = "falling back to another model";
     let lines = system.logged(Function::Execute, said, |line| line["message"] == said).await;
-    let whys: Vec<&Value> = lines.iter().map(|line| &line["why"]).collect();
-    assert_eq!(whys, ["rate_limited", "unavailable", "unavailable", "context_overflow"]);
+    let reasons: Vec<&Value> = lines.iter().map(|line| &line["reason"]).collect();
+    assert_eq!(reasons, ["rate_limited", "unavailable", "unavailable", "context_overflow"]);
     assert_eq!((&lines[0]["model"], &lines[0]["next_model"]), (&json!("big"), &json!("small")));
 }
 
@@ -186,7 +186,7 @@ async fn mid_turn_fallback_keeps_rounds_and_prices_each_model() {
 }
 
 #[tokio::test]
-async fn a_takeover_goes_on_with_the_model_that_a_recorded_round_was_asked_of() {
+async fn takeover_continues_with_the_model_of_the_recorded_round() {
     let options = Options { lease: Some(LEASE), ..declaring(&json!([])) };
     let system = System::with(options).await;
     system.put_context(json!({"ModelName": "big", "Fallbacks": [{"ModelName": "small"}]})).await;
@@ -210,7 +210,7 @@ async fn a_takeover_goes_on_with_the_model_that_a_recorded_round_was_asked_of() 
 }
 
 #[tokio::test]
-async fn client_tools_are_gone_on_from_where_the_fallback_called_them() {
+async fn client_tool_results_continue_with_the_fallback() {
     let system = with_small().await;
     let ada = system.client("acme", "ada");
     let mut request = of(
@@ -237,7 +237,7 @@ async fn client_tools_are_gone_on_from_where_the_fallback_called_them() {
 }
 
 #[tokio::test]
-async fn a_larger_model_is_told_all_that_the_first_one_has_no_room_for() {
+async fn larger_fallback_model_gets_the_full_history() {
     let system = with_small().await;
     let ada = system.client("acme", "ada");
     says(&ada, &of("s", "First [[script: say \"One.\"]]")).await;
@@ -252,7 +252,7 @@ async fn a_larger_model_is_told_all_that_the_first_one_has_no_room_for() {
 }
 
 #[tokio::test]
-async fn where_nobody_has_an_answer_the_last_failure_is_the_turns() {
+async fn all_models_failing_reports_the_last_failure() {
     let system = System::with(declaring(&json!([]))).await;
     system
         .put_context(

@@ -40,7 +40,7 @@ async fn feedback_is_stored_once_per_user_and_read_by_the_org() {
 }
 
 #[tokio::test]
-async fn what_many_say_of_a_turn_is_read_page_by_page() {
+async fn feedback_of_many_users_is_paged() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");
@@ -88,7 +88,7 @@ async fn empty_or_oversized_feedback_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn nobody_says_anything_of_a_turn_that_is_open_foreign_or_unknown() {
+async fn feedback_on_an_open_foreign_or_unknown_turn_is_refused() {
     let system = System::start().await;
     system.put_context(json!({"ClientTools": [reading_tool()]})).await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));

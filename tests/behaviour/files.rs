@@ -115,7 +115,7 @@ async fn oversized_file_is_omitted_with_warning_and_stays_stored() {
 }
 
 #[tokio::test]
-async fn images_and_documents_are_parts_and_what_nobody_can_read_is_named_alone() {
+async fn images_and_documents_are_parts_and_binaries_are_only_named() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let files = [binary("shot.png", PNG), binary("docs/plan.pdf", PDF), binary("a.bin", b"\0\x01secret")];
@@ -142,7 +142,7 @@ async fn images_and_documents_are_parts_and_what_nobody_can_read_is_named_alone(
 }
 
 #[tokio::test]
-async fn files_alone_are_pointed_at() {
+async fn request_with_files_only_points_to_them() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let mut request = with_files(turn(""), &[text("a.txt", "Words.")]);
@@ -178,7 +178,7 @@ async fn a_takeover_sends_the_same_files_and_warns_once() {
 }
 
 #[tokio::test]
-async fn a_chain_that_is_lost_is_asked_anew_with_the_files() {
+async fn lost_chain_is_rebuilt_with_the_files() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let before = turn("First");
@@ -203,7 +203,7 @@ fn size(value: &AttributeValue) -> usize {
 }
 
 #[tokio::test]
-async fn the_most_files_with_the_longest_paths_leave_every_item_small() {
+async fn maximum_files_with_longest_paths_keep_items_small() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let files: Vec<Value> =

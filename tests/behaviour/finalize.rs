@@ -38,7 +38,7 @@ async fn without_finalizer_reads_show_outcome_and_sweep_catches_up() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_none_of_ours_goes_to_the_dead_letter_queue_alone() {
+async fn foreign_queue_message_goes_to_the_dead_letter_queue_alone() {
     let system = System::with(local::Options {
         visibility: Some(Duration::from_secs(1)),
         ..crate::support::options()

@@ -23,7 +23,7 @@ fn words(call: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_fork_is_a_session_without_turns_that_says_where_it_comes_from() {
+async fn fork_is_an_empty_session_that_names_its_origin() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let turns = talk(&ada, of_s).await;
@@ -46,7 +46,7 @@ async fn a_fork_is_a_session_without_turns_that_says_where_it_comes_from() {
 }
 
 #[tokio::test]
-async fn a_forks_first_turn_goes_on_from_the_turn_that_it_was_forked_from() {
+async fn first_turn_of_a_fork_continues_from_its_origin() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let turns = talk(&ada, of_s).await;
@@ -65,7 +65,7 @@ async fn a_forks_first_turn_goes_on_from_the_turn_that_it_was_forked_from() {
 }
 
 #[tokio::test]
-async fn a_fork_tells_the_turns_that_it_shares_and_so_do_forks_and_reruns_of_it() {
+async fn fork_resends_shared_turns_and_so_do_its_forks_and_reruns() {
     let system = System::start().await;
     system.put_context(json!({"Chain": "local"})).await;
     let ada = system.client("acme", "ada");
@@ -119,7 +119,7 @@ async fn repeated_fork_is_a_no_op_and_a_different_one_conflicts() {
 }
 
 #[tokio::test]
-async fn a_fork_needs_a_completed_turn_and_a_body_that_says_which() {
+async fn fork_needs_a_completed_turn_named_in_the_body() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let fails = turn("Fails [[script: status 400]]");

@@ -36,7 +36,7 @@ fn shared(a: &str, b: &str) -> usize {
 }
 
 #[tokio::test]
-async fn each_request_of_a_local_conversation_begins_with_the_one_before() {
+async fn local_conversation_requests_share_their_prefix() {
     let (system, ada) = local(json!({})).await;
     let (list, hash) = ("call agent_list_modes {}", "call code_hash_normalized {\"text\":\"a\"}");
     for number in 1..=10 {
@@ -69,7 +69,7 @@ async fn each_request_of_a_local_conversation_begins_with_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_long_tool_result_stays_whole_on_the_next_rounds_and_in_the_next_turn() {
+async fn long_tool_result_stays_complete_in_later_rounds_and_turns() {
     let (system, ada) = local(json!({})).await;
     let path = format!("{}a.rs", "folder/".repeat(100));
     let read = format!(
@@ -163,7 +163,7 @@ async fn files_of_turn_one_are_replayed_in_turn_three_after_chain_loss() {
 }
 
 #[tokio::test]
-async fn a_file_that_has_no_room_is_named_and_its_user_is_told_so_once() {
+async fn file_over_budget_is_named_and_warned_about_once() {
     let (system, ada) = local(json!({"Budgets": {"HistoryTokens": 2_000}})).await;
     ada.execute(&with_file(in_context("Look."), "src/a.rs", &"fn a() {}\n".repeat(1_000))).await.result();
     let second = ada.execute(&in_context("Second")).await.result();

@@ -97,7 +97,7 @@ async fn turns_leaving_the_window_are_compacted_once_and_paid() {
 }
 
 #[tokio::test]
-async fn without_it_nothing_is_asked_and_where_the_provider_remembers_neither() {
+async fn no_summary_if_disabled_or_if_the_provider_stores_the_history() {
     let (plain, ada) = system(json!({})).await;
     for number in 1..=8 {
         ada.execute(&long(number, "")).await.result();
@@ -126,7 +126,7 @@ async fn lost_conversation_is_compacted_if_it_exceeds_the_window() {
 }
 
 #[tokio::test]
-async fn a_turn_that_has_no_room_itself_is_summed_up_from_its_beginning() {
+async fn turn_too_large_for_the_window_is_summarized_from_its_start() {
     let (system, ada) = system(json!({"HistorySummary": true})).await;
     let long = format!("First, [[summed: say \"They began.\"]] {}omega-9", "x".repeat(5_000));
     ada.execute(&in_context(&long)).await.result();
@@ -160,7 +160,7 @@ async fn failed_compaction_is_skipped_and_not_retried_in_the_turn() {
 }
 
 #[tokio::test]
-async fn a_retry_after_a_crash_does_not_pay_for_the_summary_again() {
+async fn retry_after_a_crash_reuses_the_summary() {
     let (system, ada) = system(json!({"HistorySummary": true})).await;
     // They fit one by one and not together: the third turn leaves the first out.
     for (name, letters) in [("First", 1_200), ("Second", 600)] {
@@ -185,7 +185,7 @@ async fn a_retry_after_a_crash_does_not_pay_for_the_summary_again() {
 }
 
 #[tokio::test]
-async fn a_cancel_while_the_summary_is_made_stops_it_and_no_other_call_begins() {
+async fn cancel_during_the_summary_stops_it_and_starts_no_other_call() {
     let (system, ada) = system(json!({"HistorySummary": true})).await;
     for (name, letters) in [("First", 1_200), ("Second", 600)] {
         let turn = in_context(&format!("{name} {} [[summed: delay 20s; say \"One.\"]]", "x".repeat(letters)));

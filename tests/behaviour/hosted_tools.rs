@@ -78,7 +78,7 @@ async fn hosted_tools_are_offered_and_replayed_without_storage() {
 }
 
 #[tokio::test]
-async fn what_an_answer_cites_is_streamed_as_it_is_answered_whole() {
+async fn streamed_citations_equal_those_of_the_response() {
     let system = System::start().await;
     system.put_context(json!({"HostedTools": all()})).await;
     let ada = system.client("acme", "ada");

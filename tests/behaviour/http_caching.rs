@@ -40,7 +40,7 @@ async fn finished_turn_is_immutable_and_revalidates_by_etag() {
 }
 
 #[tokio::test]
-async fn finalization_changes_no_tag_of_a_turn_and_none_of_its_session() {
+async fn finalization_changes_no_etag() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn("hello");
@@ -66,7 +66,7 @@ async fn finalization_changes_no_tag_of_a_turn_and_none_of_its_session() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_not_over_and_the_last_one_are_asked_for_again() {
+async fn open_turn_and_last_turn_are_revalidated() {
     let system = System::start().await;
     system.put_context(json!({"ClientTools": [reading_tool()]})).await;
     let ada = system.client("acme", "ada");

@@ -117,7 +117,7 @@ async fn exported_purged_imported_session_reads_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_session_is_imported_into_another_org_and_reads_there_as_it_did() {
+async fn session_imported_into_another_org_reads_the_same() {
     let system = System::start().await;
     let (ada, theirs) = (system.client("acme", "ada"), system.client("other", "ada"));
     let turns = full(&system, "acme").await;
@@ -139,7 +139,7 @@ async fn a_session_is_imported_into_another_org_and_reads_there_as_it_did() {
 }
 
 #[tokio::test]
-async fn sessions_are_imported_under_new_ids_that_refer_to_each_other() {
+async fn sessions_imported_under_new_ids_keep_their_references() {
     let system = System::start().await;
     let (ada, op) = (system.client("acme", "ada"), operator(&system, "acme"));
     let turns = full(&system, "acme").await;
@@ -181,7 +181,7 @@ async fn sessions_are_imported_under_new_ids_that_refer_to_each_other() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_imported_is_refused_by_name_and_leaves_no_trace() {
+async fn invalid_import_is_refused_by_name_and_leaves_no_trace() {
     let system = System::start().await;
     let (ada, op, other) =
         (system.client("acme", "ada"), operator(&system, "acme"), operator(&system, "other"));

@@ -64,7 +64,7 @@ fn write(folder: &Path, files: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn a_folder_is_indexed_once_found_by_its_org_alone_and_kept_current() {
+async fn folder_is_indexed_once_for_its_org_and_updated() {
     let system = System::start().await;
     let folder = tempfile::tempdir().unwrap();
     write(
@@ -132,7 +132,7 @@ async fn a_folder_is_indexed_once_found_by_its_org_alone_and_kept_current() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_watched_is_indexed_again_when_it_changes() {
+async fn watched_folder_is_reindexed_on_change() {
     let system = System::start().await;
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &[("src/lease.rs", "fn renew_lease() {}\n"), ("src/turn.rs", "fn end_turn() {}\n")]);
@@ -184,7 +184,7 @@ async fn index_survives_restart_and_wrong_dimensions_name_the_fix() {
 }
 
 #[tokio::test]
-async fn an_evaluation_says_how_many_questions_were_answered_and_which_were_not() {
+async fn evaluation_reports_the_hit_rate_and_the_misses() {
     let folder = tempfile::tempdir().unwrap();
     let questions = r#"{"Question":"Where is the lease renewed?","Path":"src/lease.rs"}
 {"Question":"Where is the header parsed?","Path":"src/missing.rs"}

@@ -73,7 +73,7 @@ async fn all_log_lines_of_a_turn_have_the_clients_correlation_id() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_read_is_logged_as_the_one_that_it_is() {
+async fn turn_read_logs_its_session_and_turn_ids() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");
@@ -89,7 +89,7 @@ async fn a_turn_that_is_read_is_logged_as_the_one_that_it_is() {
 }
 
 #[tokio::test]
-async fn every_answer_says_what_its_request_is_called() {
+async fn every_response_carries_its_request_id() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let events = ada.execute_streaming(&turn("hello"), None).await.unwrap_or_else(|_| panic!("no stream"));
@@ -114,7 +114,7 @@ async fn every_answer_says_what_its_request_is_called() {
 }
 
 #[tokio::test]
-async fn what_the_finalizer_logs_names_the_message() {
+async fn finalizer_logs_name_the_message() {
     let system = System::start().await;
     let queue = &system.cloud.endpoints().finalize_queue;
     let sent = system.cloud.sqs().send_message().queue_url(queue).message_body(r#"{"Kind":"Xanadu"}"#).send();
@@ -152,7 +152,7 @@ async fn unreadable_service(status: u16) -> String {
 
 /// I14: every port gets unreadable answers, and neither logs nor clients see their content.
 #[tokio::test]
-async fn what_a_service_answers_unreadably_is_in_no_log_and_no_answer() {
+async fn unreadable_service_response_is_in_no_log_and_no_response() {
     let secret = ("OPENAI_API_KEY_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:key");
     let ports: [(&str, &[(&str, &str)]); 5] = [
         ("AWS_ENDPOINT_URL_DYNAMODB", &[]),
@@ -181,7 +181,7 @@ async fn what_a_service_answers_unreadably_is_in_no_log_and_no_answer() {
 }
 
 #[tokio::test]
-async fn at_the_finest_level_no_log_holds_a_body_a_prompt_or_a_token() {
+async fn trace_level_logs_hold_no_body_prompt_or_token() {
     let mut options = options();
     let level = "trace,lambda_runtime=trace,hyper=trace,aws_smithy_runtime=trace,reqwest=trace,llm=trace";
     options.environment.insert("AWS_LAMBDA_LOG_LEVEL".to_owned(), level.to_owned());
@@ -245,7 +245,7 @@ async fn newer_data_is_a_distinct_error_and_logged() {
 }
 
 #[tokio::test]
-async fn each_turn_ends_with_one_line_that_says_what_became_of_it() {
+async fn each_turn_logs_one_summary_line() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn("Say [[script: usage 100 10; say \"nothing of Xanadu\"]]");
@@ -287,7 +287,7 @@ async fn each_turn_ends_with_one_line_that_says_what_became_of_it() {
 }
 
 #[tokio::test]
-async fn a_function_that_can_t_start_names_every_setting_that_is_wrong() {
+async fn failed_start_names_every_wrong_setting() {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_aptix"));
     command.args(["function", "execute"]).env_clear().env("LEASE_SECONDS", "soon");
     // The process ends when this closes.

@@ -101,7 +101,7 @@ async fn section_3_3_follow_up_uses_session_mode_and_refuses_client_mode() {
 }
 
 #[tokio::test]
-async fn sections_3_4_and_4_5_the_response_names_the_mode_the_turn_ended_in() {
+async fn sections_3_4_and_4_5_response_names_the_final_mode() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = change("ddr_authoring", false, "r");
@@ -185,7 +185,7 @@ async fn section_5_5_a_failed_turn_changes_no_mode() {
 }
 
 #[tokio::test]
-async fn section_5_6_a_suggested_branch_is_surfaced_and_nothing_more() {
+async fn section_5_6_suggested_branch_is_only_reported() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request =
@@ -236,7 +236,7 @@ async fn section_4_3_mode_client_tools_follow_the_contexts_tools() {
 
 /// The same name means the context's tool wherever it is declared.
 #[tokio::test]
-async fn section_4_3_a_contexts_client_tool_goes_before_a_modes_of_that_name() {
+async fn section_4_3_context_client_tool_overrides_the_mode_tool() {
     let mut options = options();
     options.environment.insert("DIAGNOSTIC_TOOLS".to_owned(), "true".to_owned());
     let system = System::with(options).await;

@@ -49,7 +49,7 @@ async fn query_key_and_headers_are_sent_as_declared() {
 }
 
 #[tokio::test]
-async fn the_default_may_be_a_provider_with_a_name() {
+async fn default_can_be_a_named_provider() {
     let provider = NamedProvider::with_profile("ollama").await;
     let mut options = declaring(&json!([{"Name": "here", "BaseUrl": provider.base}]));
     options.environment.insert("MODEL_PROVIDER".to_owned(), "here".to_owned());
@@ -112,7 +112,7 @@ async fn undeclared_provider_is_refused_on_write_and_named_in_a_turn() {
 }
 
 #[tokio::test]
-async fn settings_of_providers_that_are_wrong_stop_the_start_and_are_all_named() {
+async fn wrong_provider_settings_stop_the_start_and_are_all_named() {
     let mut options = declaring(&json!([
         {"Name": "a b", "BaseUrl": "localhost:11434", "KeyHeader": "api-key"},
         {"Name": "one", "BaseUrl": "http://localhost/v1", "KeySetting": "NOT_SET", "IdleTimeoutSeconds": 0},

@@ -89,7 +89,7 @@ fn nobodys() -> Value {
 }
 
 #[tokio::test]
-async fn foreign_hidden_purged_and_unknown_are_the_same_404_on_every_operation() {
+async fn foreign_hidden_purged_and_unknown_sessions_get_the_same_404() {
     let system = System::start().await;
     let (ada, bob, eve) =
         (system.client("acme", "ada"), system.client("acme", "bob"), system.client("rival", "eve"));

@@ -102,7 +102,7 @@ fn with(system: &System, token: String) -> Client {
 }
 
 #[tokio::test]
-async fn a_token_of_the_provider_says_who_calls_and_of_which_org() {
+async fn oidc_token_identifies_the_user_and_the_org() {
     let provider = Provider::start().await;
     let system = trusting(&provider).await;
     let ada = with(&system, provider.token(&json!({})));
@@ -130,7 +130,7 @@ async fn a_token_of_the_provider_says_who_calls_and_of_which_org() {
 }
 
 #[tokio::test]
-async fn a_token_that_does_not_count_is_a_401_and_leaves_no_trace() {
+async fn invalid_oidc_token_is_401_and_leaves_no_trace() {
     let provider = Provider::start().await;
     let system = trusting(&provider).await;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
@@ -175,7 +175,7 @@ async fn a_token_that_does_not_count_is_a_401_and_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn whoever_is_of_no_org_or_of_two_is_told_which_claim_is_missing() {
+async fn token_with_no_org_or_two_names_the_missing_claim() {
     let provider = Provider::start().await;
     let system = trusting(&provider).await;
     for groups in [json!(["staff"]), json!(["org:acme", "org:rival"]), json!([])] {

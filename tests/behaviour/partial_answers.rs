@@ -113,7 +113,7 @@ async fn cancelled_turn_shows_streamed_text_before_and_after_finalize() {
 }
 
 #[tokio::test]
-async fn an_abandoned_turn_shows_the_text_that_its_stream_had_told() {
+async fn abandoned_turn_shows_its_streamed_text() {
     let system = System::with(Options { lease: Some(2 * LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let request = unfinished();
@@ -130,7 +130,7 @@ async fn an_abandoned_turn_shows_the_text_that_its_stream_had_told() {
 }
 
 #[tokio::test]
-async fn a_superseded_turn_shows_what_it_had_said_beside_its_calls() {
+async fn superseded_turn_shows_the_text_sent_with_its_calls() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a\"}]]");

@@ -92,7 +92,7 @@ async fn link_resolves_against_api_base_with_its_type_and_name() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_there_is_our_404_and_never_the_buckets() {
+async fn missing_file_is_an_api_404_not_an_s3_error() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let (request, answer) = published(&ada, &[file("a.txt", "text/plain", "a")]).await;
@@ -118,7 +118,7 @@ async fn a_file_that_is_not_there_is_our_404_and_never_the_buckets() {
 }
 
 #[tokio::test]
-async fn a_page_of_any_origin_may_follow_a_link() {
+async fn link_can_be_followed_from_any_origin() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");
@@ -132,7 +132,7 @@ async fn a_page_of_any_origin_may_follow_a_link() {
 }
 
 #[tokio::test]
-async fn instruction_and_answer_are_read_whole_through_short_lived_links() {
+async fn instruction_and_answer_are_read_through_short_lived_links() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let long = format!("{} end", "word ".repeat(2_000));
@@ -161,7 +161,7 @@ async fn instruction_and_answer_are_read_whole_through_short_lived_links() {
 }
 
 #[tokio::test]
-async fn a_payload_comes_in_the_answer_itself_with_its_type_hash_size_and_name() {
+async fn inline_payload_has_its_type_hash_size_and_name() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let binary = json!({

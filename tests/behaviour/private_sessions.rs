@@ -108,7 +108,7 @@ async fn private_session_writes_are_404_for_other_org_members() {
 }
 
 #[tokio::test]
-async fn lists_leave_out_what_the_caller_may_not_see_and_go_on_past_it() {
+async fn lists_skip_private_sessions_of_others() {
     let system = System::start().await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
     let shared = turn("shared");
@@ -138,7 +138,7 @@ async fn lists_leave_out_what_the_caller_may_not_see_and_go_on_past_it() {
 }
 
 #[tokio::test]
-async fn a_deployment_whose_sessions_begin_private_says_so_by_a_setting() {
+async fn setting_makes_new_sessions_private() {
     let private = [("SESSION_VISIBILITY".to_owned(), "participants".to_owned())];
     let system = System::with(Options { environment: private.into(), ..options() }).await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("acme", "eve"));
@@ -151,7 +151,7 @@ async fn a_deployment_whose_sessions_begin_private_says_so_by_a_setting() {
 }
 
 #[tokio::test]
-async fn an_org_may_have_it_otherwise_than_the_deployment() {
+async fn org_overrides_the_default_visibility() {
     let of_orgs = json!({"acme": "participants"}).to_string();
     let set = [("SESSION_VISIBILITY_OVERRIDES".to_owned(), of_orgs)];
     let system = System::with(Options { environment: set.into(), ..options() }).await;

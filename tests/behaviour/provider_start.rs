@@ -20,7 +20,7 @@ fn aptix(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
 }
 
 #[tokio::test]
-async fn what_would_fail_every_turn_ends_the_start_with_its_reason_in_one_line() {
+async fn fatal_provider_problem_ends_the_start_with_one_line() {
     let upstream = System::start().await;
     let url = upstream.cloud.endpoints().model.as_str();
     let nobody = "http://127.0.0.1:1/v1";
@@ -42,7 +42,7 @@ async fn what_would_fail_every_turn_ends_the_start_with_its_reason_in_one_line()
 }
 
 #[tokio::test]
-async fn a_provider_that_answers_is_started_with_and_its_later_trouble_is_told() {
+async fn reachable_provider_starts_and_later_failures_are_shown() {
     let upstream = System::start().await;
     let url = upstream.cloud.endpoints().model.clone();
     let arguments = ["--ephemeral", "--port", "0", "--model-base-url", &url, "--model-name", "scripted"];
@@ -72,7 +72,7 @@ async fn a_provider_that_answers_is_started_with_and_its_later_trouble_is_told()
 }
 
 #[tokio::test]
-async fn small_things_are_as_a_shell_expects() {
+async fn commands_follow_shell_conventions() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
     let token = aptix(&["token", "--org", "o", "--user", "u", "--data", data], &[]).output().await.unwrap();

@@ -18,7 +18,7 @@ async fn refused(client: &Client, instruction: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_provider_refuses_has_a_code_of_its_own() {
+async fn each_provider_refusal_has_its_own_code() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     for (script, code) in [
@@ -37,7 +37,7 @@ async fn what_a_provider_refuses_has_a_code_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_second_turn_is_answered_by_every_provider() {
+async fn second_turn_works_with_every_provider() {
     for provider in ["openai", "openai-zdr", "azure", "openrouter", "vllm", "ollama", "lmstudio", "llamacpp"]
     {
         let system = System::with(mock_profile(provider)).await;
@@ -50,7 +50,7 @@ async fn a_second_turn_is_answered_by_every_provider() {
 }
 
 #[tokio::test]
-async fn when_to_come_again_reaches_the_client() {
+async fn retry_after_reaches_the_client() {
     let mut options = options();
     options.environment.insert("OPENAI_RETRIES".to_owned(), "0".to_owned());
     let system = System::with(options).await;
@@ -71,7 +71,7 @@ async fn when_to_come_again_reaches_the_client() {
 }
 
 #[tokio::test]
-async fn an_operator_is_told_the_names_of_an_error_and_never_its_words() {
+async fn operator_sees_error_codes_but_no_error_text() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = "[[script: status 400 code invalid_value param tools[0].name message \"Xanadu sk-marker\" \
@@ -89,7 +89,7 @@ async fn an_operator_is_told_the_names_of_an_error_and_never_its_words() {
 }
 
 #[tokio::test]
-async fn a_paid_answer_is_not_thrown_away_for_a_detail() {
+async fn malformed_detail_does_not_discard_an_answer() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     for quirk in
@@ -113,7 +113,7 @@ async fn a_paid_answer_is_not_thrown_away_for_a_detail() {
 }
 
 #[tokio::test]
-async fn an_answer_that_ran_out_of_tokens_is_shown_with_a_warning() {
+async fn answer_cut_off_by_max_tokens_is_shown_with_a_warning() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn_in("s", "[[script: say \"Half\"; incomplete; as \"scripted-2026\"]]");
@@ -137,7 +137,7 @@ async fn empty_reply_is_retried_once_then_fails_by_name() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_the_text_that_the_response_ended_with() {
+async fn stream_ends_with_the_text_of_the_response() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("[[script: say \"Shown.\"; finally \"Meant.\"]]");
@@ -152,7 +152,7 @@ async fn a_stream_ends_with_the_text_that_the_response_ended_with() {
 }
 
 #[tokio::test]
-async fn a_provider_that_is_out_is_left_alone_for_a_while() {
+async fn failing_provider_opens_the_circuit_breaker() {
     let mut options = options();
     options.concurrency = 1;
     for (name, value) in
@@ -173,7 +173,7 @@ async fn a_provider_that_is_out_is_left_alone_for_a_while() {
 }
 
 #[tokio::test]
-async fn a_provider_is_waited_for_as_long_as_the_settings_say() {
+async fn provider_timeouts_follow_the_settings() {
     for (setting, script) in [
         ("OPENAI_FIRST_BYTE_TIMEOUT_SECONDS", "delay 100s; say \"Late.\""),
         ("OPENAI_FIRST_BYTE_TIMEOUT_SECONDS", "silent"),
@@ -194,7 +194,7 @@ async fn a_provider_is_waited_for_as_long_as_the_settings_say() {
 
 #[tokio::test]
 #[should_panic(expected = "requests that no provider takes")]
-async fn a_request_that_no_provider_takes_fails_the_test_that_sends_it() {
+async fn invalid_provider_request_fails_the_test_that_sends_it() {
     let system = System::start().await;
     let url = format!("{}/responses", system.cloud.endpoints().model);
     let body =

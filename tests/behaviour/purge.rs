@@ -62,7 +62,7 @@ const PUBLISHES: &str = "Publish [[script: call publish_file {\"name\":\"a.txt\"
     \"contents\":\"text\",\"encoding\":\"utf8\",\"description\":null}; then; say \"Done.\"]]";
 
 #[tokio::test]
-async fn nothing_of_a_purged_session_is_left_but_what_keeps_it_from_coming_back() {
+async fn purged_session_leaves_only_its_tombstone() {
     let system = system(&[]).await;
     let (ada, bob, op) = (system.client("acme", "ada"), system.client("acme", "bob"), operator(&system));
     let request = turn(PUBLISHES);
@@ -191,7 +191,7 @@ async fn sweep_purges_deleted_session_after_retention_unless_restored() {
 }
 
 #[tokio::test]
-async fn a_purge_and_its_report_are_for_the_owner_and_for_operators() {
+async fn purge_and_its_report_need_the_owner_or_an_operator() {
     let system = system(&[]).await;
     let (ada, bob, eve) =
         (system.client("acme", "ada"), system.client("acme", "bob"), system.client("rival", "eve"));
@@ -214,7 +214,7 @@ async fn a_purge_and_its_report_are_for_the_owner_and_for_operators() {
 }
 
 #[tokio::test]
-async fn purging_a_session_ends_the_turn_that_runs_in_it() {
+async fn purge_ends_the_running_turn() {
     let system = system(&[]).await;
     let ada = system.client("acme", "ada");
     let slow = turn("Take your time [[script: delay 20s]]");
@@ -251,7 +251,7 @@ async fn provider_without_deletion_does_not_block_purge_and_is_reported() {
 }
 
 #[tokio::test]
-async fn a_query_says_purge_to_a_delete_alone() {
+async fn purge_parameter_is_valid_only_on_delete() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("first words");

@@ -84,7 +84,7 @@ async fn nearest_chunks_are_verbatim_and_listed_with_metadata() {
 }
 
 #[tokio::test]
-async fn each_operator_of_a_scope_holds_on_words_lists_numbers_and_texts() {
+async fn scope_operators_work_on_keywords_lists_numbers_and_texts() {
     let system = system(&[]).await;
     let ada = system.client("acme", "ada");
     let cases = [
@@ -125,7 +125,7 @@ async fn each_operator_of_a_scope_holds_on_words_lists_numbers_and_texts() {
 }
 
 #[tokio::test]
-async fn a_search_of_the_models_own_adds_its_chunks_and_reaches_no_other_org() {
+async fn search_tool_adds_chunks_and_stays_within_the_org() {
     let system = system(&[]).await;
     system.put_context(json!({"Budgets": {"ContextChunks": 1}})).await;
     let ada = system.client("acme", "ada");
@@ -165,7 +165,7 @@ async fn a_search_of_the_models_own_adds_its_chunks_and_reaches_no_other_org() {
 
 /// The next turn of a session is told what it asks for, and not what an earlier one did.
 #[tokio::test]
-async fn each_turn_of_a_session_is_told_what_is_near_to_its_own_instruction() {
+async fn each_turn_gets_the_chunks_nearest_to_its_instruction() {
     let system = system(&[]).await;
     system.put_context(json!({"Budgets": {"ContextChunks": 1}})).await;
     let ada = system.client("acme", "ada");

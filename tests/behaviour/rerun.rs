@@ -104,7 +104,7 @@ async fn rerun_of_local_conversation_gets_only_earlier_history() {
 }
 
 #[tokio::test]
-async fn after_a_rerun_that_failed_the_session_goes_on_as_if_it_had_not_been() {
+async fn failed_rerun_does_not_affect_the_session() {
     let system = System::start().await;
     system.put_context(json!({"Chain": "local"})).await;
     let ada = system.client("acme", "ada");
@@ -186,7 +186,7 @@ async fn invalid_rerun_is_refused_by_name_without_a_trace() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_not_over_is_not_run_again() {
+async fn open_turn_cannot_be_rerun() {
     let system = System::start().await;
     system.put_context(json!({"ClientTools": [reading_tool()]})).await;
     let ada = system.client("acme", "ada");
@@ -199,7 +199,7 @@ async fn a_turn_that_is_not_over_is_not_run_again() {
 }
 
 #[tokio::test]
-async fn a_rerun_can_be_streamed() {
+async fn rerun_can_be_streamed() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn(ONE);

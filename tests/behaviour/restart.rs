@@ -3,7 +3,7 @@
 use crate::support::{System, session_path, turn, turn_in};
 
 #[tokio::test]
-async fn after_a_restart_on_the_same_folder_all_of_it_is_still_there() {
+async fn restart_on_the_same_folder_keeps_all_data() {
     let folder = tempfile::tempdir().unwrap();
     let options = || local::Options {
         data: local::Data::Folder(folder.path().to_owned()),

@@ -23,7 +23,7 @@ async fn days(client: &Client, request: &Value) -> u64 {
 }
 
 #[tokio::test]
-async fn the_contexts_retention_counts_else_the_orgs_else_the_deployments() {
+async fn retention_of_context_overrides_org_and_deployment() {
     let system = system(r#"{"acme": 7}"#).await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
     let (of_org, of_deployment, of_context) = (turn("org"), turn("deployment"), in_context("context"));
@@ -36,7 +36,7 @@ async fn the_contexts_retention_counts_else_the_orgs_else_the_deployments() {
 }
 
 #[tokio::test]
-async fn what_counted_when_a_session_was_deleted_is_remembered() {
+async fn retention_is_fixed_when_a_session_is_deleted() {
     let system = system("").await;
     let ada = system.client("acme", "ada");
     let request = in_context("first words");

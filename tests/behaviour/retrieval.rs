@@ -61,7 +61,7 @@ fn retrieving(database: &str, provider: &str) -> Options {
 }
 
 #[tokio::test]
-async fn where_nothing_is_indexed_nothing_is_asked_told_or_offered() {
+async fn without_an_index_no_search_is_run_or_offered() {
     let mut options = options();
     options.environment.insert("QDRANT_URL".to_owned(), String::new());
     let system = System::with(options).await;
@@ -73,7 +73,7 @@ async fn where_nothing_is_indexed_nothing_is_asked_told_or_offered() {
 }
 
 #[tokio::test]
-async fn whatever_fails_is_one_warning_and_a_turn_all_the_same() {
+async fn failed_retrieval_is_one_warning_and_the_turn_succeeds() {
     let (works, unauthorized) = (embeddings().await, refusing(StatusCode::UNAUTHORIZED).await);
     let (silent, down) = (silent().await, down().await);
     let cases = [
@@ -106,7 +106,7 @@ async fn whatever_fails_is_one_warning_and_a_turn_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_search_of_the_models_own_that_fails_is_a_failed_call_and_one_warning() {
+async fn failed_search_tool_is_a_failed_call_and_one_warning() {
     let system = System::with(retrieving(&down().await, &embeddings().await)).await;
     let ada = system.client("acme", "ada");
     let request = turn(
@@ -122,7 +122,7 @@ async fn a_search_of_the_models_own_that_fails_is_a_failed_call_and_one_warning(
 
 /// The two seconds are paid three times, and then by one turn in a while.
 #[tokio::test]
-async fn a_database_that_stays_down_is_not_asked_for_a_while() {
+async fn database_outage_opens_the_circuit_breaker() {
     let system = System::with(retrieving(&down().await, &embeddings().await)).await;
     let ada = system.client("acme", "ada");
     for _ in 0..4 {
@@ -134,7 +134,7 @@ async fn a_database_that_stays_down_is_not_asked_for_a_while() {
 }
 
 #[tokio::test]
-async fn files_alone_are_no_question_and_a_replay_asks_nothing() {
+async fn files_without_text_and_replays_run_no_search() {
     let system = System::with(retrieving(&down().await, &embeddings().await)).await;
     let ada = system.client("acme", "ada");
     let mut request = turn("");

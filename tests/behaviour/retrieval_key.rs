@@ -112,7 +112,7 @@ async fn secrets(values: &'static [&'static str]) -> (String, String) {
 }
 
 #[tokio::test]
-async fn the_key_comes_from_its_secret_and_goes_with_each_request_over_tls() {
+async fn key_is_read_from_its_secret_and_sent_over_tls() {
     // The chunks are in the database of another system, which asks for no key.
     let behind = System::start().await;
     let chunk = Indexed {
@@ -149,7 +149,7 @@ async fn the_key_comes_from_its_secret_and_goes_with_each_request_over_tls() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_trusts_is_a_database_that_is_unavailable() {
+async fn untrusted_certificate_makes_the_database_unavailable() {
     let (url, _trusted) = serve_over_tls(Router::new().fallback(|| async { status("0") })).await;
     let options = embedding(options(), &embeddings().await);
     let system = System::with(set(options, &[("QDRANT_URL", &url)])).await;
@@ -161,7 +161,7 @@ async fn a_certificate_that_nobody_trusts_is_a_database_that_is_unavailable() {
 
 /// It says how long its message is before it sends it: that is enough.
 #[tokio::test]
-async fn an_answer_that_is_larger_than_a_search_comes_to_is_not_read() {
+async fn oversized_search_response_is_not_read() {
     let length = u32::try_from(retrieval::connection::MAX_RESPONSE_BYTES + 1).unwrap();
     let answer = move || {
         let frame = [&[0][..], &length.to_be_bytes(), b"..."].concat();

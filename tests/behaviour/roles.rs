@@ -141,7 +141,7 @@ async fn answered(client: &Client, path: &str, body: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_role_allows_is_used() {
+async fn every_role_permission_is_used() {
     let local = [("CONVERSATION_STATE".to_owned(), "local".to_owned())];
     let system = System::start().await;
     ordinary(&system).await;

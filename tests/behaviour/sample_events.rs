@@ -195,7 +195,7 @@ fn folder() -> PathBuf {
 }
 
 #[tokio::test]
-async fn the_sample_events_are_what_functions_get() {
+async fn sample_events_match_what_functions_receive() {
     let scenarios = scenarios().await;
     if std::env::var_os("WRITE_EVENTS").is_some() {
         for (name, event) in &scenarios {

@@ -83,7 +83,7 @@ async fn search_finds_names_instructions_and_answers_newest_first() {
 }
 
 #[tokio::test]
-async fn nobody_finds_what_is_private_to_others_or_deleted_or_of_another_org() {
+async fn search_hides_private_deleted_and_foreign_sessions() {
     let system = System::start().await;
     let (ada, bob, eve) =
         (system.client("acme", "ada"), system.client("acme", "bob"), system.client("rival", "eve"));

@@ -37,7 +37,7 @@ async fn three_rounds_with_failed_and_timed_out_calls_give_one_answer() {
 }
 
 #[tokio::test]
-async fn a_published_file_is_a_file_ref_whose_bytes_and_hash_are_right() {
+async fn published_file_has_the_right_bytes_and_hash() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(
@@ -54,7 +54,7 @@ async fn a_published_file_is_a_file_ref_whose_bytes_and_hash_are_right() {
 }
 
 #[tokio::test]
-async fn a_model_that_never_stops_calling_tools_is_stopped() {
+async fn endless_tool_calls_are_stopped() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let rounds = "call agent_list_modes {}; then; ".repeat(20);
@@ -65,7 +65,7 @@ async fn a_model_that_never_stops_calling_tools_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_published_twice_is_listed_once() {
+async fn file_published_twice_is_listed_once() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let publish = "call publish_file {\"name\":\"a.txt\",\"media_type\":\"text/plain\",\"contents\":\"x\",\"encoding\":\"utf8\",\"description\":null}";
@@ -83,7 +83,7 @@ async fn a_file_that_is_published_twice_is_listed_once() {
 
 /// Names in the scripts of people write their letters in three bytes each, percent-encoded in nine.
 #[tokio::test]
-async fn a_published_file_with_a_long_name_keeps_its_extension_and_can_be_read() {
+async fn published_file_with_a_long_name_keeps_its_extension() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     for name in [format!("{}.json", "x".repeat(400)), format!("{}.json", "日".repeat(400))] {

@@ -61,7 +61,7 @@ async fn viewer_can_rename_and_describe_session_everywhere() {
 }
 
 #[tokio::test]
-async fn a_change_that_breaks_a_rule_is_refused_by_name_and_changes_nothing() {
+async fn invalid_change_is_refused_by_name_and_changes_nothing() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("first words");
@@ -158,7 +158,7 @@ async fn deleted_session_refuses_turns_and_is_read_by_participants_only() {
 }
 
 #[tokio::test]
-async fn deleting_a_session_ends_its_running_turn_and_says_whose_word_it_was() {
+async fn delete_ends_the_running_turn_and_names_who_deleted() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");
     let slow = turn("Take your time [[script: delay 20s]]");
@@ -198,7 +198,7 @@ async fn delete_ends_turn_awaiting_results_and_refuses_them() {
 }
 
 #[tokio::test]
-async fn who_cancelled_a_turn_is_told_to_its_readers() {
+async fn reads_show_who_cancelled_a_turn() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let request = turn(ASKS);
@@ -214,7 +214,7 @@ async fn who_cancelled_a_turn_is_told_to_its_readers() {
 }
 
 #[tokio::test]
-async fn what_others_do_with_a_session_stands_in_the_log_as_an_audit() {
+async fn access_by_others_is_audited_in_the_log() {
     let system = System::start().await;
     let (ada, bob, op) = (system.client("acme", "ada"), system.client("acme", "bob"), operator(&system));
     let request = turn(ASKS);
@@ -257,7 +257,7 @@ async fn what_others_do_with_a_session_stands_in_the_log_as_an_audit() {
 }
 
 #[tokio::test]
-async fn a_foreign_and_an_unknown_session_are_the_same_404_to_every_change() {
+async fn foreign_and_unknown_sessions_get_the_same_404_on_every_change() {
     let system = System::start().await;
     let (ada, eve) = (system.client("acme", "ada"), system.client("rival", "eve"));
     let request = turn("our secret");

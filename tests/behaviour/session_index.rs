@@ -165,7 +165,7 @@ async fn index_never_reveals_private_deleted_purged_or_foreign_sessions() {
 }
 
 #[tokio::test]
-async fn a_purged_session_has_no_point_left_and_its_report_says_so() {
+async fn purged_session_has_no_point_left_and_its_report_says_so() {
     let again = set(options(), &[("PURGE_RECHECK_SECONDS", "1")]);
     let system = indexing(Options { sweep: Some(Duration::from_secs(1)), ..again }).await;
     let ada = system.client("acme", "ada");
@@ -212,7 +212,7 @@ async fn index_outage_leaves_turns_working_and_search_scans_with_warning() {
 }
 
 #[tokio::test]
-async fn a_token_of_one_way_to_search_is_good_for_the_other() {
+async fn page_token_works_for_index_and_scan() {
     let system = indexing(options()).await;
     let ada = system.client("acme", "ada");
     let requests: Vec<Value> = (0..3).map(|number| turn(&format!("common words {number}"))).collect();

@@ -15,7 +15,7 @@ fn ids(page: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn sessions_are_listed_by_newest_activity_page_by_page() {
+async fn sessions_are_listed_by_newest_activity_and_paged() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let mut expected = Vec::new();
@@ -66,7 +66,7 @@ async fn user_list_orders_participated_sessions_by_own_last_turn() {
 }
 
 #[tokio::test]
-async fn a_bad_query_is_refused_by_name() {
+async fn invalid_query_is_refused_by_name() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     for query in [
@@ -83,7 +83,7 @@ async fn a_bad_query_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_query_that_a_path_does_not_take_is_refused_by_name_on_every_route() {
+async fn unknown_query_parameter_is_refused_on_every_route() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("hello");
@@ -162,7 +162,7 @@ async fn page_token_is_bound_to_caller_and_list() {
 }
 
 #[tokio::test]
-async fn sessions_are_narrowed_by_status_mode_and_time_page_by_page() {
+async fn sessions_are_filtered_by_status_mode_and_time() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let mode = "call agent_change_mode {\"mode\":\"ddr_authoring\",\"branch\":false,\"reason\":\"r\"}; then; say \"Done.\"";
@@ -206,7 +206,7 @@ async fn sessions_are_narrowed_by_status_mode_and_time_page_by_page() {
 }
 
 #[tokio::test]
-async fn what_a_turn_came_to_shows_in_every_list_before_it_is_finalized() {
+async fn lists_show_outcomes_before_finalization() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let (first, other) = (turn("one"), turn("other"));
@@ -259,7 +259,7 @@ async fn what_a_turn_came_to_shows_in_every_list_before_it_is_finalized() {
 }
 
 #[tokio::test]
-async fn a_summary_says_when_it_is_less_than_the_whole_in_every_read() {
+async fn truncated_summary_is_marked_in_every_read() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let long = turn(&format!("{}[[script: words 400]]", "Please. ".repeat(200)));
@@ -280,7 +280,7 @@ async fn a_summary_says_when_it_is_less_than_the_whole_in_every_read() {
 }
 
 #[tokio::test]
-async fn turns_are_read_both_ways_page_by_page_and_narrowed() {
+async fn turns_are_paged_in_both_orders_and_filtered() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let first = turn("1");
@@ -335,7 +335,7 @@ async fn turns_are_read_both_ways_page_by_page_and_narrowed() {
 }
 
 #[tokio::test]
-async fn a_session_names_who_took_part_and_when_last() {
+async fn session_lists_participants_with_their_last_activity() {
     let system = System::start().await;
     let (ada, bob) = (system.client("acme", "ada"), system.client("acme", "bob"));
     let request = turn("hello");
@@ -357,7 +357,7 @@ async fn a_session_names_who_took_part_and_when_last() {
 }
 
 #[tokio::test]
-async fn a_sessions_org_has_its_name_where_the_token_knows_one_and_else_its_id() {
+async fn session_org_name_comes_from_the_token_or_is_its_id() {
     let system = System::start().await;
     let identity = Identity { org_name: Some("Acme Corp.".to_owned()), ..Identity::user("acme", "ada") };
     let ada = system.identified(&identity);
@@ -372,7 +372,7 @@ async fn a_sessions_org_has_its_name_where_the_token_knows_one_and_else_its_id()
 }
 
 #[tokio::test]
-async fn a_session_of_more_than_a_hundred_turns_is_read_in_pages() {
+async fn session_of_over_a_hundred_turns_is_paged() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn("1");
@@ -396,7 +396,7 @@ async fn a_session_of_more_than_a_hundred_turns_is_read_in_pages() {
 }
 
 #[tokio::test]
-async fn a_turn_is_read_whole_light_and_as_the_last() {
+async fn turn_is_read_in_full_as_summary_and_as_last() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn("first");

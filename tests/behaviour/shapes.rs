@@ -14,7 +14,7 @@ async fn stored_instruction(client: &Client, session: &str, turn: &str) -> serde
 }
 
 #[tokio::test]
-async fn a_thin_cli_sends_text_with_ids_in_headers_and_gets_just_the_answer() {
+async fn plain_text_request_with_ids_in_headers_gets_plain_text() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let (session, turn) = (id(), id());
@@ -43,7 +43,7 @@ async fn a_thin_cli_sends_text_with_ids_in_headers_and_gets_just_the_answer() {
 }
 
 #[tokio::test]
-async fn a_browser_sends_a_form_whose_files_become_artifacts() {
+async fn multipart_form_files_become_artifacts() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let (session, turn) = (id(), id());
@@ -66,7 +66,7 @@ async fn a_browser_sends_a_form_whose_files_become_artifacts() {
 }
 
 #[tokio::test]
-async fn another_content_type_is_refused() {
+async fn unsupported_content_type_is_refused() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     for headers in [&[("content-type", "application/xml")][..], &[]] {
@@ -77,7 +77,7 @@ async fn another_content_type_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_that_was_packed_is_refused_by_its_encoding() {
+async fn compressed_body_is_refused_by_its_encoding() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let body = turn("hello").to_string();
@@ -95,7 +95,7 @@ async fn a_body_that_was_packed_is_refused_by_its_encoding() {
 }
 
 #[tokio::test]
-async fn tool_results_are_answered_in_plain_text_where_that_is_asked_for() {
+async fn tool_results_are_answered_in_plain_text_on_request() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Read [[script: call workspace_read_file {\"path\":\"a\"}; then; say \"Read it.\"]]");
@@ -114,7 +114,7 @@ async fn tool_results_are_answered_in_plain_text_where_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_file_that_the_model_wrote_into_its_answer_is_stored_and_linked() {
+async fn file_written_in_the_answer_is_stored_and_linked() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let base64 = "QUJD".repeat(300);
@@ -132,7 +132,7 @@ async fn a_file_that_the_model_wrote_into_its_answer_is_stored_and_linked() {
 }
 
 #[tokio::test]
-async fn a_request_over_the_limit_is_refused_by_its_size() {
+async fn oversized_request_is_refused() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let large = turn(&"x".repeat(4 * 1024 * 1024));

@@ -8,7 +8,7 @@ use local::{
 use crate::support::System;
 
 #[tokio::test]
-async fn the_smoke_suite_passes_and_says_what_it_saw() {
+async fn smoke_suite_passes_and_reports_its_checks() {
     let system = System::start().await;
     let deployment = Deployment {
         api_url: system.cloud.url().to_owned(),
@@ -21,7 +21,7 @@ async fn the_smoke_suite_passes_and_says_what_it_saw() {
 }
 
 #[tokio::test]
-async fn the_smoke_suite_fails_where_the_answers_do() {
+async fn smoke_suite_fails_on_wrong_answers() {
     let system = System::start().await;
     let deployment = Deployment {
         api_url: system.cloud.url().to_owned(),

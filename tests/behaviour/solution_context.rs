@@ -44,7 +44,7 @@ async fn solution_context_is_sent_only_when_it_changes() {
 }
 
 #[tokio::test]
-async fn a_rebuilt_chain_and_a_tool_round_are_told_the_one_that_holds() {
+async fn rebuilt_chain_and_tool_round_get_the_current_one() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     talk(&ada, "one", Some("A Rust workspace.")).await;
@@ -56,7 +56,7 @@ async fn a_rebuilt_chain_and_a_tool_round_are_told_the_one_that_holds() {
 }
 
 #[tokio::test]
-async fn a_continuation_that_cannot_read_it_is_refused_and_goes_on_later() {
+async fn continuation_that_cannot_read_it_is_refused_and_works_later() {
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     system.put_context(json!({"Chain": "local", "ClientTools": [reading_tool()]})).await;
     let ada = system.client("acme", "ada");
@@ -93,7 +93,7 @@ async fn a_continuation_that_cannot_read_it_is_refused_and_goes_on_later() {
 }
 
 #[tokio::test]
-async fn one_that_a_failed_turn_brought_is_latched_all_the_same() {
+async fn solution_context_of_a_failed_turn_is_stored() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     talk(&ada, "one", None).await;

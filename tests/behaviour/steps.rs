@@ -17,7 +17,7 @@ const BOTH: &str = "Read [[script: say \"Let me look.\"; call agent_list_modes {
                     then; say \"Read.\"]]";
 
 #[tokio::test]
-async fn a_transcript_is_rebuilt_from_a_turns_steps_alone() {
+async fn transcript_is_rebuilt_from_the_steps_alone() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(BOTH);
@@ -75,7 +75,7 @@ async fn a_transcript_is_rebuilt_from_a_turns_steps_alone() {
 }
 
 #[tokio::test]
-async fn an_operator_reads_what_went_over_the_wire_for_each_reply() {
+async fn operator_reads_the_raw_traffic_of_each_reply() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let operator = system.identified(&Identity { operator: true, ..Identity::user("acme", "op") });
@@ -97,7 +97,7 @@ async fn an_operator_reads_what_went_over_the_wire_for_each_reply() {
 }
 
 #[tokio::test]
-async fn a_failed_turn_keeps_its_steps_and_what_there_was_of_an_answer() {
+async fn failed_turn_keeps_its_steps_and_partial_answer() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request =
@@ -118,7 +118,7 @@ async fn a_failed_turn_keeps_its_steps_and_what_there_was_of_an_answer() {
 }
 
 #[tokio::test]
-async fn a_turn_says_why_it_was_ended_and_keeps_what_it_had_done() {
+async fn ended_turn_gives_the_reason_and_keeps_its_work() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn(BOTH);
@@ -164,7 +164,7 @@ async fn followed(client: &Client, link: &Value) -> String {
 
 /// DD-005: what is long is told by its head, and all of it is behind a link.
 #[tokio::test]
-async fn a_long_value_of_a_step_is_told_by_its_head_and_read_whole_by_its_link() {
+async fn long_step_value_is_truncated_with_a_link_to_all_of_it() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let beside = "ä€🦀 word ".repeat(2_000);
@@ -213,7 +213,7 @@ async fn a_long_value_of_a_step_is_told_by_its_head_and_read_whole_by_its_link()
 }
 
 #[tokio::test]
-async fn a_long_error_and_a_long_half_of_an_answer_are_told_by_their_heads_too() {
+async fn long_errors_and_partial_answers_are_truncated_too() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let half = "Half of it. ".repeat(2_000);

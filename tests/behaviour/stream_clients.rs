@@ -83,7 +83,7 @@ const CLIENTS: [&str; 4] =
     ["eventsource-client.mjs", "fetch-event-source.mjs", "httpx_sse_client.py", "sseclient_py_client.py"];
 
 #[tokio::test]
-async fn clients_of_other_makes_read_every_event() {
+async fn third_party_clients_read_every_event() {
     let Some(folder) = installed() else { return };
     // Heartbeats between the events, too.
     let mut options = options();
@@ -104,7 +104,7 @@ async fn clients_of_other_makes_read_every_event() {
 }
 
 #[tokio::test]
-async fn clients_of_other_makes_come_back_by_themselves_when_a_function_dies() {
+async fn third_party_clients_reconnect_when_a_function_dies() {
     let Some(folder) = installed() else { return };
     let system = System::with(Options { lease: Some(LEASE), ..options() }).await;
     let ada = system.client("acme", "ada");

@@ -86,7 +86,7 @@ async fn stream_broken_after_any_event_resumes_without_loss_or_repeat() {
 }
 
 #[tokio::test]
-async fn other_connections_read_along_while_the_turn_runs() {
+async fn other_connections_follow_a_running_turn() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Write [[script: say \"First words\"; hang 60s; say \" and last.\"]]");
@@ -151,7 +151,7 @@ async fn finished_turn_still_has_its_stream_and_hides_it_from_others() {
 }
 
 #[tokio::test]
-async fn a_killed_function_s_stream_ends_with_what_the_turn_came_to() {
+async fn stream_of_a_killed_function_ends_with_the_turn_outcome() {
     let system = System::with(Options { lease: Some(2 * LEASE), concurrency: 16, ..options() }).await;
     let ada = system.client("acme", "ada");
     let request = turn("Write [[script: pace 20ms; words 60]]");

@@ -46,7 +46,7 @@ async fn deltas_arrive_live_and_result_equals_unstreamed_response() {
 }
 
 #[tokio::test]
-async fn an_answer_of_a_thousand_deltas_arrives_whole() {
+async fn answer_of_a_thousand_deltas_arrives_completely() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let events = streamed(&ada, &turn("Write [[script: words 1000]]")).await.rest().await;
@@ -56,7 +56,7 @@ async fn an_answer_of_a_thousand_deltas_arrives_whole() {
 
 /// AGN-033 §4.1: what a machine is to read stands in a fenced block, streamed and stored alike.
 #[tokio::test]
-async fn a_bundle_without_a_fence_is_streamed_in_one() {
+async fn bundle_without_a_code_fence_is_streamed_at_once() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let bundle =
@@ -73,7 +73,7 @@ async fn a_bundle_without_a_fence_is_streamed_in_one() {
 }
 
 #[tokio::test]
-async fn what_was_said_before_a_tool_round_is_taken_back() {
+async fn text_before_a_tool_round_is_retracted() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(
@@ -104,7 +104,7 @@ fn in_short(statuses: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_stream_tells_what_its_turn_is_at_and_why_text_is_taken_back() {
+async fn stream_reports_progress_and_the_reason_of_retractions() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn(
@@ -137,7 +137,7 @@ async fn a_stream_tells_what_its_turn_is_at_and_why_text_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_connection_that_follows_is_told_that_the_turn_is_worked_on() {
+async fn following_connection_gets_progress_events() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Write [[script: hang 1500ms; say \"Late.\"]]");
@@ -153,7 +153,7 @@ async fn a_connection_that_follows_is_told_that_the_turn_is_worked_on() {
 }
 
 #[tokio::test]
-async fn a_streams_result_says_when_to_try_again() {
+async fn stream_result_carries_retry_after() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Write [[script: status 429 retry-after 600]]");
@@ -195,7 +195,7 @@ async fn link_appears_once_readable_and_works_after_reset() {
 }
 
 #[tokio::test]
-async fn a_turn_goes_on_as_it_was_started() {
+async fn turn_keeps_its_streaming_mode() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let script = "Read [[script: say \"Let me look.\"; call workspace_read_file {\"path\":\"a.rs\"}; then; pace 30ms; say \"It is read.\"]]";
@@ -222,7 +222,7 @@ async fn a_turn_goes_on_as_it_was_started() {
 }
 
 #[tokio::test]
-async fn a_model_that_breaks_off_ends_the_stream_with_its_error() {
+async fn model_disconnect_ends_the_stream_with_an_error() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let breaks = (0..9).map(|events| format!("cut after {events} events"));
@@ -253,7 +253,7 @@ async fn a_model_that_breaks_off_ends_the_stream_with_its_error() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_request_is_said_in_json_with_its_status() {
+async fn invalid_stream_request_gets_a_json_error_with_its_status() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let bad = json!({"SessionId": "", "Instruction": 7, "Mode": "x", "Streaming": true});
@@ -277,7 +277,7 @@ async fn what_is_wrong_with_a_request_is_said_in_json_with_its_status() {
 }
 
 #[tokio::test]
-async fn a_busy_session_is_said_in_json_with_its_status() {
+async fn busy_session_gets_a_json_error_with_its_status() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let first = turn("Write [[script: say \"First words\"; hang 60s]]");
@@ -295,7 +295,7 @@ fn ended(answer: &Answer) -> bool {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_ends_nothing() {
+async fn client_disconnect_does_not_end_the_turn() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Write [[script: pace 10ms; words 100]]");
@@ -317,7 +317,7 @@ async fn a_client_that_goes_away_ends_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_delays_nothing() {
+async fn slow_client_delays_nothing() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Write [[script: chunk 200; repeat \"A paragraph.\\n\\n\" 60000]]");
@@ -329,7 +329,7 @@ async fn a_client_that_does_not_read_delays_nothing() {
 }
 
 #[tokio::test]
-async fn silence_is_broken_by_comments() {
+async fn idle_stream_gets_keep_alive_comments() {
     let system = System::with(with(&[("STREAM_HEARTBEAT_SECONDS", "0.02")])).await;
     let ada = system.client("acme", "ada");
     let mut events = streamed(&ada, &turn("Think [[script: say \"So.\"; hang 1s; say \" Yes.\"]]")).await;
@@ -343,7 +343,7 @@ async fn silence_is_broken_by_comments() {
 }
 
 #[tokio::test]
-async fn a_late_answer_begins_with_whitespace_however_it_ends() {
+async fn slow_response_starts_with_keep_alive_whitespace() {
     let soon = ["STREAM_HEARTBEAT_SECONDS", "KEEP_ALIVE_AFTER_SECONDS", "KEEP_ALIVE_INTERVAL_SECONDS"];
     let system = System::with(with(&soon.map(|name| (name, "0.05")))).await;
     let ada = system.client("acme", "ada");
@@ -363,7 +363,7 @@ async fn a_late_answer_begins_with_whitespace_however_it_ends() {
 }
 
 #[tokio::test]
-async fn who_asks_for_plain_text_and_for_a_stream_gets_the_stream() {
+async fn stream_wins_over_plain_text() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let mut request = turn("Say [[script: say \"Hello.\"]]");

@@ -62,7 +62,7 @@ async fn foreign_turn_cannot_be_rerun_or_forked_and_looks_unknown() {
 }
 
 #[tokio::test]
-async fn an_org_whose_name_holds_separators_stays_in_its_own_partition() {
+async fn org_name_with_separators_stays_in_its_partition() {
     let system = System::start().await;
     let sly = system.client("acme#S#x/../y", "eve");
     let request = turn("hello");
@@ -94,7 +94,7 @@ async fn identity_too_long_for_a_key_is_refused_by_claim() {
 }
 
 #[tokio::test]
-async fn an_id_of_many_bytes_works_like_any_other() {
+async fn multibyte_id_works_like_any_other() {
     let system = System::start().await;
     let long = system.client("組織/甲", &"組".repeat(100));
     let request = turn("hello");
@@ -126,7 +126,7 @@ async fn one_turn_id_in_two_sessions_is_two_turns() {
 }
 
 #[tokio::test]
-async fn every_member_of_an_org_reads_and_continues_its_sessions() {
+async fn org_members_read_and_continue_its_sessions() {
     let system = System::start().await;
     let request = turn("first");
     system.client("acme", "ada").execute(&request).await.result();

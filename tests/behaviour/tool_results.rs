@@ -100,7 +100,7 @@ async fn mutated_results_are_refused_and_the_right_ones_still_work() {
 }
 
 #[tokio::test]
-async fn the_results_of_any_round_sent_again_get_where_the_turn_stands_by_then() {
+async fn resent_results_of_any_round_get_the_current_turn_state() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let read = |path: &str| format!("call workspace_read_file {{\"path\":\"{path}\"}}; then; ");
@@ -147,7 +147,7 @@ async fn the_results_of_any_round_sent_again_get_where_the_turn_stands_by_then()
 }
 
 #[tokio::test]
-async fn rounds_whose_calls_have_the_same_ids_at_the_provider_are_told_apart() {
+async fn rounds_with_the_same_provider_call_ids_are_distinguished() {
     let system = System::start().await;
     // Told everything with each request, as those providers are that give such ids.
     system.put_context(json!({"Chain": "local", "ClientTools": [reading_tool()]})).await;

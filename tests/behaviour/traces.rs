@@ -68,7 +68,7 @@ fn traced(url: &str) -> local::Options {
 }
 
 #[tokio::test]
-async fn a_turns_spans_are_in_its_callers_trace_and_sent_before_its_answer_ends() {
+async fn spans_join_the_caller_trace_and_are_sent_before_the_response() {
     let (collector, url) = Collector::start().await;
     let system = System::with(traced(&url)).await;
     let request = turn("Say nothing of Xanadu.");
@@ -102,7 +102,7 @@ async fn a_turns_spans_are_in_its_callers_trace_and_sent_before_its_answer_ends(
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_costs_no_turn() {
+async fn unreachable_collector_fails_no_turn() {
     // Nothing listens on the discard port.
     let system = System::with(traced("http://127.0.0.1:9")).await;
     system.client("acme", "ada").execute(&turn("Hello.")).await.result();

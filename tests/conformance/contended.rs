@@ -60,14 +60,14 @@ fn payload() -> Payload {
 }
 
 #[tokio::test]
-async fn a_write_that_another_one_is_in_the_way_of_is_tried_again() {
+async fn contended_write_is_retried() {
     let (url, asked) = contended(2).await;
     bucket(&url).put(&payload(), Bytes::from_static(b"x")).await.expect("it is stored");
     assert_eq!(asked.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test]
-async fn a_write_that_others_are_in_the_way_of_for_ever_is_given_up() {
+async fn write_contended_forever_is_given_up() {
     let (url, asked) = contended(usize::MAX).await;
     bucket(&url).put(&payload(), Bytes::from_static(b"x")).await.expect_err("it is not stored");
     assert_eq!(asked.load(Ordering::SeqCst), 3, "the SDK's own number of attempts");
@@ -96,14 +96,14 @@ async fn hanging_up(times: usize) -> (String, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn a_write_whose_connection_broke_is_tried_again() {
+async fn write_with_a_broken_connection_is_retried() {
     let (url, asked) = hanging_up(2).await;
     bucket(&url).put(&payload(), Bytes::from_static(b"x")).await.expect("it is stored");
     assert_eq!(asked.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_not_there_is_an_error_that_names_no_key() {
+async fn missing_bucket_is_an_error_without_a_key_name() {
     let (url, _) = hanging_up(usize::MAX).await;
     let error = bucket(&url).put(&payload(), Bytes::from_static(b"x")).await.expect_err("nobody answers");
     let told = contracts::error::causes(&error).to_string();
@@ -113,7 +113,7 @@ async fn a_bucket_that_is_not_there_is_an_error_that_names_no_key() {
 
 /// The signature covers the path as the SDK wrote it, and a client of HTTP may tidy a path up.
 #[tokio::test]
-async fn a_path_reaches_the_bucket_as_it_was_signed() {
+async fn object_path_reaches_s3_as_signed() {
     let (paths, mut reached) = mpsc::unbounded_channel();
     let answer = move |uri: axum::http::Uri| {
         _ = paths.send(uri.path().to_owned());

@@ -27,14 +27,14 @@ async fn cloud() -> Cloud {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_dynamodb_table_conforms() {
+async fn dynamodb_table_conforms() {
     let cloud = cloud().await;
     let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
     conformance::table(&table, "run").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_contexts_in_dynamodb_conform() {
+async fn dynamodb_contexts_conform() {
     let cloud = cloud().await;
     let table = Table::new(cloud.dynamodb().clone(), cloud.table().to_owned());
     let put = async |org: &OrgId, document| table.put_context(org, &document).await.unwrap();
@@ -42,14 +42,14 @@ async fn the_contexts_in_dynamodb_conform() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_s3_bucket_conforms() {
+async fn s3_bucket_conforms() {
     let cloud = cloud().await;
     let bucket = Objects::new(cloud.s3().clone(), cloud.bucket().to_owned());
     conformance::payloads(&bucket, "run").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sqs_queue_delivers_what_was_announced_a_second_later() {
+async fn sqs_queue_delivers_an_announcement_a_second_later() {
     let cloud = cloud().await;
     let url = &cloud.endpoints().finalize_queue;
     let receive = || cloud.sqs().receive_message().queue_url(url);

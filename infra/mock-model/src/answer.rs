@@ -1,4 +1,4 @@
-//! Answers to requests: a refusal, or a plan to play. The only effect is on the memory.
+//! Decides on the answer to a request: a refusal, or a plan to play. Its only side effect is on the memory.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, header};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::deviations::Quirk;
+use crate::deviations::Deviation;
 use crate::id::Issued;
 use crate::memory::Memory;
 use crate::plan::{self, Emission, Plan};
@@ -20,14 +20,14 @@ use crate::script;
 /// The response to send.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// An HTTP error that the script asks for.
+    /// A scripted HTTP error.
     Refused(Refusal),
-    /// Nothing: the connection closes.
+    /// The connection closes without a response.
     Dropped,
     /// Events.
     Streamed(Vec<Emission>),
-    /// The response alone, after as long as the events would have taken.
-    Whole { response: Value, takes: Duration },
+    /// The plain response, after the time that its events would take.
+    Buffered { response: Value, takes: Duration },
 }
 
 /// Decides on the answer, and how long to wait before it.
@@ -44,7 +44,7 @@ pub(crate) fn decide(
     let reply = replies.next().unwrap_or_else(|| unscripted(&asked));
     if let Some(kind) = unoffered(&asked, &reply) {
         let message = format!("The script has the model use a tool that is not offered: {kind}.");
-        return Err(Refusal::invalid("invalid_script", "tools", message).of_the_unfit());
+        return Err(Refusal::invalid("invalid_script", "tools", message).into_invalid_request());
     }
     let answer = if drops(memory, &asked, &reply) {
         Answer::Dropped
@@ -75,7 +75,7 @@ pub(crate) fn remove(
     Err(Refusal { status: 404, code: None, param: None, ..Refusal::invalid("", "", message) })
 }
 
-/// Refuses to go on from a response that was removed.
+/// Refuses to continue from a removed response.
 fn check_is_there(profile: &Profile, memory: &Memory, asked: &ModelRequest) -> Result<(), Refusal> {
     match (&profile.chain, asked.previous.map(Issued::response)) {
         (Chain::Supported(lost), Some(id)) if memory.is_removed(&id) => Err(lost.refusal(&id, "")),
@@ -83,7 +83,7 @@ fn check_is_there(profile: &Profile, memory: &Memory, asked: &ModelRequest) -> R
     }
 }
 
-/// A tool of the provider's own that the reply uses and the request does not offer.
+/// Returns a hosted tool that the reply uses and the request does not offer.
 fn unoffered<'a>(asked: &ModelRequest, reply: &'a Reply) -> Option<&'a str> {
     reply.steps.iter().find_map(|step| match step {
         Step::Hosted { kind, .. } if !asked.offers(kind) => Some(kind.as_str()),
@@ -94,12 +94,12 @@ fn unoffered<'a>(asked: &ModelRequest, reply: &'a Reply) -> Option<&'a str> {
 fn played(asked: &ModelRequest, reply: &Reply, plan: Plan) -> Answer {
     match &reply.end {
         _ if asked.stream && reply.silent => Answer::Streamed(vec![Emission::Pause(SILENCE)]),
-        _ if asked.stream && !reply.has(&Quirk::Json) => Answer::Streamed(plan.emissions),
+        _ if asked.stream && !reply.has(&Deviation::Json) => Answer::Streamed(plan.emissions),
         End::Error(code) => {
             let code = Some(code.clone());
             Answer::Refused(refusal(&Status { status: 500, code, ..Status::default() }))
         }
-        _ => Answer::Whole {
+        _ => Answer::Buffered {
             response: plan.response,
             takes: match reply.silent {
                 true => SILENCE,
@@ -109,14 +109,15 @@ fn played(asked: &ModelRequest, reply: &Reply, plan: Plan) -> Answer {
     }
 }
 
-/// Refuses a key that is missing, or begins with `invalid`, where the provider asks for one.
+/// Refuses a key that is missing or begins with `invalid`, if the provider requires one.
 pub(crate) fn authorize(profile: &Profile, headers: &HeaderMap) -> Result<(), Refusal> {
-    let told = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = || told(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
+    let header_value = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let bearer =
+        || header_value(header::AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
     let key = match profile.key {
-        Key::Unasked => return Ok(()),
+        Key::NotRequired => return Ok(()),
         Key::Bearer => bearer(),
-        Key::Header(name) => told(name).or_else(bearer),
+        Key::Header(name) => header_value(name).or_else(bearer),
     };
     if key.is_some_and(|key| !key.is_empty() && !key.starts_with("invalid")) {
         return Ok(());
@@ -128,14 +129,14 @@ pub(crate) fn authorize(profile: &Profile, headers: &HeaderMap) -> Result<(), Re
     })
 }
 
-/// The directive's replies, or what an earlier directive left for when the tool results come.
+/// Returns the replies of the directive, or those that an earlier directive left for the tool results.
 fn replies(memory: &Memory, asked: &ModelRequest) -> Result<Vec<Reply>, Refusal> {
     let read = match script::read(&asked.instruction) {
         Ok(None) => script::read_earlier(&asked.earlier),
         read => read,
     };
     let scripted = read.map_err(|unreadable| {
-        Refusal::invalid("invalid_script", "input", unreadable.to_string()).of_the_unfit()
+        Refusal::invalid("invalid_script", "input", unreadable.to_string()).into_invalid_request()
     })?;
     if let Some(replies) = scripted {
         return Ok(unanswered(replies, asked));
@@ -149,17 +150,17 @@ fn replies(memory: &Memory, asked: &ModelRequest) -> Result<Vec<Reply>, Refusal>
 /// Returns the remaining steps of a directive for a request with the whole conversation, its calls and their results
 /// too: the replies that made them came before.
 fn unanswered(replies: Vec<Reply>, asked: &ModelRequest) -> Vec<Reply> {
-    let mut told = if asked.previous.is_none() { asked.outputs.len() } else { 0 };
+    let mut outputs_left = if asked.previous.is_none() { asked.outputs.len() } else { 0 };
     let mut is_answered = |reply: &Reply| {
         let calls = usize::from(plan::calls(reply));
-        let all = (1..=told).contains(&calls);
-        told = told.saturating_sub(calls);
+        let all = (1..=outputs_left).contains(&calls);
+        outputs_left = outputs_left.saturating_sub(calls);
         all
     };
     replies.into_iter().skip_while(|reply| is_answered(reply)).collect()
 }
 
-/// Without a script it says what it is, unless it has to call a tool.
+/// Returns the reply without a script: an echo, or a call of the forced tool.
 fn unscripted(asked: &ModelRequest) -> Reply {
     let call = asked.forced_tool().map(|name| Step::Call { name: name.to_owned(), arguments: json!({}) });
     Reply { steps: call.into_iter().collect(), ..Reply::default() }
@@ -197,7 +198,7 @@ fn same(asked: &ModelRequest) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The error that a script asks for.
+/// Creates a scripted error.
 pub(crate) fn refusal(status: &Status) -> Refusal {
     let kind = Refusal::kind_of(status.status);
     Refusal {
@@ -208,7 +209,7 @@ pub(crate) fn refusal(status: &Status) -> Refusal {
         message: status.message.as_deref().unwrap_or("The script asked for this error.").to_owned(),
         headers: status.headers.clone(),
         layout: None,
-        unfit: false,
+        invalid_request: false,
     }
 }
 

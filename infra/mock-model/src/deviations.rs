@@ -1,17 +1,17 @@
-//! Details in which a whole response may differ from the published one.
+//! Deviations of a response from the published schema, on request of a script.
 
 use serde_json::{Value, json};
 
-/// A detail.
+/// A deviation from the published response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Quirk {
-    /// Tokens are counted in floating point, one of them as a text, and the sum is left out.
+pub(crate) enum Deviation {
+    /// Token counts are a float and a string, and the total is missing.
     OddUsage,
     /// The response has no id.
     NoId,
     /// Messages have no content.
     NullContent,
-    /// Arguments are the object itself.
+    /// Arguments are a JSON object and not a string.
     ObjectArguments,
     /// Calls have an empty id.
     NoCallId,
@@ -21,18 +21,18 @@ pub(crate) enum Quirk {
     NoType,
     /// The last event lacks its blank line.
     NoBlankLine,
-    /// The response comes whole, whatever was asked for.
+    /// The response is plain JSON, even if a stream was requested.
     Json,
-    /// Nothing is said.
+    /// The response has no output.
     Nothing,
-    /// The response ends with another text than was streamed.
+    /// The final text differs from the streamed one.
     Finally(String),
-    /// The model gives itself this name.
+    /// The response names this model.
     As(String),
 }
 
-impl Quirk {
-    /// The quirk of this name, of those that need no more.
+impl Deviation {
+    /// Parses the name of a deviation without arguments.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "odd-usage" => Self::OddUsage,
@@ -49,7 +49,7 @@ impl Quirk {
         })
     }
 
-    /// Changes a whole response.
+    /// Applies the deviation to a complete response.
     pub(crate) fn apply(&self, response: &mut Value) {
         match self {
             Self::OddUsage => set(response, "usage", json!({ "input_tokens": 100.0, "output_tokens": "20" })),
@@ -66,7 +66,7 @@ impl Quirk {
             }),
             Self::NoCallId => items(response, "function_call", |item, index| {
                 set(item, "call_id", json!(""));
-                // Of the item's own id one in two is left.
+                // Every second call has no item id either.
                 if index % 2 == 1 {
                     set(item, "id", Value::Null);
                 }

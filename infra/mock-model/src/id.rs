@@ -82,13 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_says_what_it_was_issued_for() {
+    fn id_encodes_its_purpose() {
         let issued = Issued::new(3, 2, true);
         assert_eq!(Issued::read(&issued.response()), Some(issued));
     }
 
     #[test]
-    fn an_id_that_was_never_issued_is_refused() {
+    fn unissued_id_is_refused() {
         let text = Issued::new(0, 0, true).response();
         let forged = text.replacen("resp_mock_", "resp_mock_f", 1);
         assert_eq!(Issued::read(&forged), None);

@@ -1,14 +1,14 @@
-//! A model provider for the local cloud and for tests: it speaks the Responses API over HTTP, follows
-//! a script instead of thinking, and says in its answers that it does.
+//! A mock model provider for the local cloud and for tests. It implements the Responses API over HTTP, follows
+//! a script, and states in its answers that it is a mock.
 //!
-//! It is faithful where clients get hurt: it refuses what the published API refuses (whatever does not fit
+//! It is strict where clients break: it refuses what the published API refuses (whatever does not fit
 //! the published schema of a request, a chained request that leaves a function call unanswered, a response id it never issued),
 //! streams the same events in the same order with `sequence_number`s, and fails in every way a
 //! provider can on request. What it issues can be checked without memory, so a restart of the local
 //! cloud breaks no chain.
 //!
-//! It plays the published API, or one of the [`Provider`]s that are known to differ from it: what they refuse and
-//! ignore, how they word errors, what they say of storing.
+//! It imitates the published API, or one of the [`Provider`]s that differ from it: in refused and ignored parameters,
+//! error texts and layouts, and storage.
 //!
 //! Deliberately absent: any sampling, tokenizer or conversation history. Usage is a rough count of
 //! words. `then` steps and `times` counters live in memory and do not survive a restart.
@@ -16,15 +16,15 @@
 //! # Routes
 //!
 //! - `POST /v1/responses`, plain JSON or `"stream": true`.
-//! - `DELETE /v1/responses/{id}`: the response can't be gone on from any more; 404 of one that is not stored.
+//! - `DELETE /v1/responses/{id}`: the response can't be continued any more. 404 if it is not stored.
 //! - `GET /v1/models`: one, `scripted`.
 //! - `POST /v1/embeddings`: vectors that are near each other where texts share words, the same each time.
 //! - `GET /scripted/requests`: `{"count", "abandoned", "requests": [{"query", "headers", "body"}], "embeddings": {"requests",
 //!   "texts"}}`, the last 10,000 requests for responses; `DELETE` forgets them. `abandoned` counts replies whose client
 //!   left early, `texts` what was embedded.
 //!
-//! Without a script it calls the tool that `tool_choice` forces, with no arguments, and else says what
-//! it is, what it heard and how long the chain is.
+//! Without a script it calls the tool that `tool_choice` forces, with no arguments. Otherwise it describes itself,
+//! the input and the length of the chain.
 //!
 //! A key that starts with `invalid`, or none where the provider asks for one, is answered with 401, a model that starts with `missing-` with 404.
 //!
@@ -42,17 +42,17 @@
 //! [[script: say "Half an ans"; cut after 6 events]]
 //! ```
 //!
-//! What follows a `then` answers the request that brings the results, by the chain; where a request
-//! begins a chain and repeats the directive, the results in its `[TOOL_RESULTS]` part tell how far it is.
+//! The steps after a `then` answer the request with the tool results, found by the chain. If a request starts a
+//! chain and repeats the directive, the results in its `[TOOL_RESULTS]` part determine the position.
 //!
-//! What is said, in order; adjacent texts share one message:
+//! Output steps, in order; adjacent texts share one message:
 //!
 //! | step | meaning |
 //! |---|---|
 //! | `say "text"` | text |
 //! | `words 1000` | that many numbered words |
 //! | `repeat "QUJD" 400` | the string that many times, without spaces |
-//! | `echo` | what it is, what it heard, how long the chain is |
+//! | `echo` | a description of itself, the input and the length of the chain |
 //! | `refuse "text"` | a refusal part |
 //! | `think "summary"` | a reasoning item; with its encrypted content where `include` asks for it |
 //! | `hosted web_search_call {json}` | what a tool of its own did, with these members; the request has to offer the tool |
@@ -65,7 +65,7 @@
 //! | `malformed` | an event whose data is not JSON |
 //! | `then` | ends this reply; the rest answers the request that brings the tool results |
 //!
-//! How the reply goes, anywhere in it:
+//! Options of the reply, anywhere in it:
 //!
 //! | step | meaning |
 //! |---|---|
@@ -91,8 +91,8 @@
 //! A request for the embedding of one text alone is scripted by that text's beginning, with `status`, `delay` and
 //! `drop` of the steps above: `[[embed: status 429 retry-after 1 times 2]]`.
 //!
-//! A request that tells earlier turns in `[EARLIER_TURNS]`, to have them summed up, is scripted by the first directive
-//! in there that begins with `[[summed:`: `[[summed: usage 40 4; say "They greeted."]]`.
+//! A summary request, with earlier turns in `[EARLIER_TURNS]`, is scripted by the first directive in there that begins
+//! with `[[summed:`: `[[summed: usage 40 4; say "They greeted."]]`.
 //!
 //! A directive that cannot be read is answered with 400 and the code `invalid_script`.
 

@@ -1,12 +1,12 @@
-//! State between requests: the replies that follow a `then`, how often a
-//! `times` has been spent, and which responses were removed. Bounded; a restart forgets it.
+//! State between requests: the replies after a `then`, the uses of each `times` and the deleted responses.
+//! It is bounded and lost on restart.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use crate::reply::Reply;
 
-const KEPT: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
@@ -16,19 +16,19 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Remembers what answers the request that brings the results of this response's calls.
+    /// Stores the replies to the request that brings the results of this response's calls.
     pub(crate) fn keep_then(&self, response: String, replies: Vec<Reply>) {
         if !replies.is_empty() {
             lock(&self.then).insert(response, replies);
         }
     }
 
-    /// Remaining replies after this response. They stay, because a request may be repeated.
+    /// Returns the remaining replies after this response. They are kept, because a request may be repeated.
     pub(crate) fn then(&self, response: &str) -> Option<Vec<Reply>> {
         lock(&self.then).entries.get(response).cloned()
     }
 
-    /// Removes a response; false where it was removed before.
+    /// Removes a response. Returns false if it was removed before.
     pub(crate) fn remove(&self, response: &str) -> bool {
         let mut removed = lock(&self.removed);
         let is_there = !removed.entries.contains_key(response);
@@ -41,7 +41,7 @@ impl Memory {
         lock(&self.removed).entries.contains_key(response)
     }
 
-    /// Spends one of `times` for this request; false once all are spent, and then anew.
+    /// Uses up one of `times` for this request. Returns false, and resets the count, once all are used.
     pub(crate) fn spend(&self, request: &str, times: u32) -> bool {
         let mut spent = lock(&self.spent);
         let so_far = spent.entries.get(request).copied().unwrap_or(0);
@@ -58,7 +58,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A map that forgets its oldest entries.
+/// A map of bounded size that evicts its oldest entries.
 #[derive(Debug)]
 struct Bounded<T> {
     entries: HashMap<String, T>,
@@ -76,7 +76,7 @@ impl<T> Bounded<T> {
         if self.entries.insert(key.clone(), value).is_none() {
             self.order.push_back(key);
         }
-        while self.order.len() > KEPT {
+        while self.order.len() > MAX_ENTRIES {
             if let Some(oldest) = self.order.pop_front() {
                 self.entries.remove(&oldest);
             }

@@ -1,4 +1,4 @@
-//! Plays a plan over a connection.
+//! Sends a plan over a connection.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,20 +19,20 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(15 * 60);
 /// Prefix of an event with text.
 const TEXT: &[u8] = b"event: response.output_text.delta\n";
 
-/// A reply whose body is these emissions.
+/// Returns a reply that streams these emissions.
 pub(crate) fn streamed(emissions: Vec<Emission>, recorder: Recorder) -> Response {
     let playing = Playing { emissions: emissions.into(), recorder };
     let body = Body::from_stream(stream::unfold(playing, Playing::next));
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
-/// A reply whose connection breaks before its first byte.
+/// Returns a reply whose connection breaks before its first byte.
 pub(crate) fn broken() -> Response {
     let failure = stream::iter([Err::<Bytes, _>(reset())]);
     Body::from_stream(failure).into_response()
 }
 
-/// A stream on its way; dropped before its end, it counts as abandoned.
+/// A running stream. It counts as abandoned if dropped before its end.
 struct Playing {
     emissions: VecDeque<Emission>,
     recorder: Recorder,
@@ -41,10 +41,10 @@ struct Playing {
 impl Playing {
     async fn next(mut self) -> Option<(io::Result<Bytes>, Self)> {
         loop {
-            // What is waited for stays in the queue, so that leaving meanwhile counts as leaving early.
+            // Pending emissions stay in the queue, so that a disconnect meanwhile counts as abandoned.
             match self.emissions.front()? {
                 Emission::Pause(pause) => tokio::time::sleep(*pause).await,
-                // The server writes out what came before only when it has to wait.
+                // The server flushes earlier text only if it has to wait.
                 Emission::Reset => tokio::task::yield_now().await,
                 Emission::Text(_) => {}
             }

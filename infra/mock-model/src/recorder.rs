@@ -9,17 +9,18 @@ use serde_json::{Map, Value, json};
 
 use crate::refusal::Refusal;
 
-/// Older requests are forgotten beyond this many, and beyond this many bytes of bodies.
-const KEPT: usize = 10_000;
-const KEPT_BYTES: usize = 256 << 20;
+/// Maximum number of recorded requests; older ones are evicted.
+const MAX_REQUESTS: usize = 10_000;
+/// Maximum total size of recorded bodies, in bytes.
+const MAX_BODY_BYTES: usize = 256 << 20;
 
-/// Later moments are not noted.
-const MOMENTS: usize = 100_000;
+/// Maximum number of recorded moments; later ones are ignored.
+const MAX_MOMENTS: usize = 100_000;
 
-/// The headers that carry a key: recorded as present, never as they are.
+/// Headers with a key: only their presence is recorded, never the value.
 const KEYS: [&str; 2] = ["authorization", "api-key"];
 
-/// The headers worth looking at.
+/// Recorded headers.
 const HEADERS: [&str; 7] = [
     "accept",
     "content-type",
@@ -30,19 +31,19 @@ const HEADERS: [&str; 7] = [
     "x-client-request-id",
 ];
 
-/// Something that took time, for whoever measures.
+/// A timed event, for benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// A request was there, whole.
+    /// A request arrived completely.
     Received,
-    /// A piece of text was handed to the connection.
+    /// A text delta was handed to the connection.
     TextSent,
 }
 
-/// The last 10,000 requests. Clones share what was recorded.
+/// Records the last 10,000 requests. Clones share one record.
 #[derive(Debug, Clone, Default)]
 pub struct Recorder {
-    kept: Arc<Mutex<RecordedRequest>>,
+    state: Arc<Mutex<Record>>,
 }
 
 /// Number of requested embeddings. The texts are not stored.
@@ -55,19 +56,19 @@ pub struct Embeddings {
 }
 
 #[derive(Debug, Default)]
-struct RecordedRequest {
+struct Record {
     count: usize,
     abandoned: usize,
     embeddings: Embeddings,
     bytes: usize,
     requests: VecDeque<(String, Value)>,
     moments: Vec<(Moment, Instant)>,
-    unfit: Vec<String>,
+    invalid_requests: Vec<String>,
     removed: Vec<String>,
     refuses_removals: bool,
 }
 
-impl RecordedRequest {
+impl Record {
     fn shown(&self) -> Vec<Value> {
         let requests = self.requests.iter();
         requests.map(|(_, request)| request.clone()).collect()
@@ -86,7 +87,7 @@ impl Recorder {
         self.lock().shown().iter().map(body).collect()
     }
 
-    /// The same as they came, to the byte.
+    /// Returns the raw bodies of the requests received, oldest first.
     pub fn texts(&self) -> Vec<String> {
         self.lock().requests.iter().map(|(text, _)| text.clone()).collect()
     }
@@ -101,18 +102,18 @@ impl Recorder {
         self.lock().abandoned
     }
 
-    /// Returns the reasons for refusing invalid requests: a violation of the published schema, or
-    /// breaks a rule of the API beside it. Not those that a script, or the provider that is played, refuses.
-    pub fn refused_as_unfit(&self) -> Vec<String> {
-        self.lock().unfit.clone()
+    /// Returns the reasons of requests that violate the published schema or a rule of the API. Requests that a
+    /// script or the imitated provider refuses are not included.
+    pub fn invalid_requests(&self) -> Vec<String> {
+        self.lock().invalid_requests.clone()
     }
 
-    /// The ids of the responses that were removed, in order.
+    /// Returns the ids of the removed responses, in order.
     pub fn removals(&self) -> Vec<String> {
         self.lock().removed.clone()
     }
 
-    /// From now on every removal of a response is answered with 503, or none is.
+    /// Sets whether every removal of a response is answered with 503.
     pub fn refuse_removals(&self, refuse: bool) {
         self.lock().refuses_removals = refuse;
     }
@@ -135,12 +136,12 @@ impl Recorder {
         self.lock().moments.clone()
     }
 
-    /// Forgets everything.
+    /// Clears the record.
     pub fn clear(&self) {
-        *self.lock() = RecordedRequest::default();
+        *self.lock() = Record::default();
     }
 
-    /// Remembers a request, as it came and as it is read.
+    /// Records a request, raw and parsed.
     pub(crate) fn record(&self, query: Option<&str>, headers: &HeaderMap, text: &[u8], body: &Value) {
         let mut shown = Map::new();
         for name in HEADERS {
@@ -151,35 +152,35 @@ impl Recorder {
         for name in KEYS.into_iter().filter(|name| headers.contains_key(*name)) {
             shown.insert(name.to_owned(), "present".into());
         }
-        let mut kept = self.lock();
-        kept.count += 1;
-        kept.bytes += text.len();
+        let mut state = self.lock();
+        state.count += 1;
+        state.bytes += text.len();
         let request = json!({ "query": query, "headers": shown, "body": body });
-        kept.requests.push_back((String::from_utf8_lossy(text).into_owned(), request));
-        while kept.requests.len() > KEPT || kept.bytes > KEPT_BYTES {
-            let Some((text, _)) = kept.requests.pop_front() else {
+        state.requests.push_back((String::from_utf8_lossy(text).into_owned(), request));
+        while state.requests.len() > MAX_REQUESTS || state.bytes > MAX_BODY_BYTES {
+            let Some((text, _)) = state.requests.pop_front() else {
                 break;
             };
-            kept.bytes = kept.bytes.saturating_sub(text.len());
+            state.bytes = state.bytes.saturating_sub(text.len());
         }
     }
 
     pub(crate) fn note(&self, moment: Moment) {
-        let mut kept = self.lock();
-        if kept.moments.len() < MOMENTS {
-            kept.moments.push((moment, Instant::now()));
+        let mut state = self.lock();
+        if state.moments.len() < MAX_MOMENTS {
+            state.moments.push((moment, Instant::now()));
         }
     }
 
-    pub(crate) fn unfit(&self, why: &Refusal) {
+    pub(crate) fn record_invalid(&self, why: &Refusal) {
         let Refusal { param, message, .. } = why;
-        self.lock().unfit.push(format!("{}: {message}", param.as_deref().unwrap_or_default()));
+        self.lock().invalid_requests.push(format!("{}: {message}", param.as_deref().unwrap_or_default()));
     }
 
     pub(crate) fn embedded(&self, texts: usize) {
-        let mut kept = self.lock();
-        kept.embeddings.requests += 1;
-        kept.embeddings.texts += texts;
+        let mut state = self.lock();
+        state.embeddings.requests += 1;
+        state.embeddings.texts += texts;
     }
 
     pub(crate) fn abandon(&self) {
@@ -187,17 +188,17 @@ impl Recorder {
     }
 
     pub(crate) fn shown(&self) -> Value {
-        let kept = self.lock();
-        let Embeddings { requests, texts } = kept.embeddings;
+        let state = self.lock();
+        let Embeddings { requests, texts } = state.embeddings;
         json!({
-            "count": kept.count,
-            "abandoned": kept.abandoned,
-            "requests": kept.shown(),
+            "count": state.count,
+            "abandoned": state.abandoned,
+            "requests": state.shown(),
             "embeddings": { "requests": requests, "texts": texts },
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, RecordedRequest> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Record> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Errors as they are laid out: the published API's way, or as another provider does.
+//! Error responses, in the layout of the published API or of another provider.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -14,10 +14,10 @@ pub(crate) struct Refusal {
     pub(crate) param: Option<Box<str>>,
     pub(crate) message: String,
     pub(crate) headers: Vec<(String, String)>,
-    /// The provider's own where nothing else is said.
+    /// The provider's own layout if none.
     pub(crate) layout: Option<Layout>,
     /// True if the request is invalid for every provider, or unreadable.
-    pub(crate) unfit: bool,
+    pub(crate) invalid_request: bool,
 }
 
 /// Layout of an error body.
@@ -32,11 +32,11 @@ pub(crate) enum Layout {
     /// `{"object": "error", "message", "type", "param", "code"}`, the code being the status.
     Flat,
     /// `{"error": "…"}`.
-    Said,
+    Text,
 }
 
 impl Refusal {
-    /// A 400 about one parameter.
+    /// Creates a 400 about one parameter.
     pub(crate) fn invalid(code: &str, param: &str, message: impl Into<String>) -> Self {
         Self {
             status: 400,
@@ -46,24 +46,24 @@ impl Refusal {
             message: message.into(),
             headers: Vec::new(),
             layout: None,
-            unfit: false,
+            invalid_request: false,
         }
     }
 
-    /// A 503.
+    /// Creates a 503.
     pub(crate) fn unavailable() -> Self {
         let refusal = Self::invalid("server_error", "", "The server is overloaded.");
         Self { status: 503, kind: "server_error".into(), param: None, ..refusal }
     }
 
-    /// The same, laid out in this way where it has none of its own.
-    pub(crate) fn laid_out(self, layout: Layout) -> Self {
+    /// Sets the layout, unless it has one.
+    pub(crate) fn with_layout(self, layout: Layout) -> Self {
         Self { layout: self.layout.or(Some(layout)), ..self }
     }
 
-    /// The same, of a request that no provider would have taken.
-    pub(crate) fn of_the_unfit(self) -> Self {
-        Self { unfit: true, ..self }
+    /// Marks the request as invalid for every provider.
+    pub(crate) fn into_invalid_request(self) -> Self {
+        Self { invalid_request: true, ..self }
     }
 
     fn body(&self) -> Value {
@@ -78,11 +78,11 @@ impl Refusal {
             Layout::Flat => json!({
                 "object": "error", "message": message, "type": kind, "param": param, "code": status,
             }),
-            Layout::Said => json!({ "error": message }),
+            Layout::Text => json!({ "error": message }),
         }
     }
 
-    /// The type that goes with a status when none was asked for.
+    /// Returns the default error type of a status.
     pub(crate) fn kind_of(status: u16) -> &'static str {
         match status {
             401 => "authentication_error",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::deviations::Quirk;
+use crate::deviations::Deviation;
 
 /// Scripted answer to one request.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,19 +18,19 @@ pub(crate) struct Reply {
     /// Sends the headers and then nothing.
     pub(crate) silent: bool,
     pub(crate) usage: Usage,
-    /// The number that its ids hold in place of a random one.
+    /// Number in its ids, in place of a random one.
     pub(crate) id: Option<u64>,
-    /// In what its response differs from the published one.
-    pub(crate) quirks: Vec<Quirk>,
+    /// Differences of its response from the published one.
+    pub(crate) deviations: Vec<Deviation>,
 }
 
 impl Reply {
-    pub(crate) fn has(&self, quirk: &Quirk) -> bool {
-        self.quirks.contains(quirk)
+    pub(crate) fn has(&self, deviation: &Deviation) -> bool {
+        self.deviations.contains(deviation)
     }
 }
 
-/// Something to send, or a change of how it is sent.
+/// An item to send, or a change of the pace or size of deltas.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Step {
     Say(String),
@@ -69,11 +69,11 @@ pub(crate) struct Status {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) times: Option<u32>,
     pub(crate) chained: bool,
-    /// Only when this model is asked, or a mock model that plays this provider.
+    /// Only for requests to this model, or if the mock model imitates this provider.
     pub(crate) only: Option<String>,
-    /// Only when the request tells more words than this.
+    /// Only if the request has more words than this.
     pub(crate) over: Option<u64>,
-    /// In the provider's words for an input that the model has no room for.
+    /// Uses the provider's own error for an input that exceeds the model's context.
     pub(crate) overflow: bool,
 }
 

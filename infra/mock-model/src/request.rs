@@ -7,7 +7,7 @@ use crate::provider::{Chain, Profile};
 use crate::refusal::Refusal;
 use crate::{schema, validate};
 
-/// A request that the API would take.
+/// A valid request.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelRequest {
     /// The requested model.
@@ -23,19 +23,19 @@ pub(crate) struct ModelRequest {
     pub(crate) instruction: String,
     /// Earlier turns in the newest user message.
     pub(crate) earlier: String,
-    /// The tool results that this request brings for the turn.
+    /// Tool results in this request for the turn.
     pub(crate) outputs: Vec<String>,
 }
 
 impl ModelRequest {
     /// Checks the body as the provider does.
     pub(crate) fn read(profile: &'static Profile, body: &Value) -> Result<Self, Refusal> {
-        schema::check(body).map_err(Refusal::of_the_unfit)?;
+        schema::check(body).map_err(Refusal::into_invalid_request)?;
         let Some(body) = body.as_object() else {
             let message = "The body has to be a JSON object.";
-            return Err(Refusal::invalid("invalid_type", "body", message).of_the_unfit());
+            return Err(Refusal::invalid("invalid_type", "body", message).into_invalid_request());
         };
-        validate::check(body).map_err(Refusal::of_the_unfit)?;
+        validate::check(body).map_err(Refusal::into_invalid_request)?;
         profile.check(body)?;
         let model = field(body, "model").unwrap_or_default().to_owned();
         if model.starts_with("missing-") {
@@ -48,8 +48,8 @@ impl ModelRequest {
         };
         let previous = previous(profile, &body)?;
         if profile.checks_calls {
-            check_calls(items, previous).map_err(Refusal::of_the_unfit)?;
-            check_reasoning(items).map_err(Refusal::of_the_unfit)?;
+            check_calls(items, previous).map_err(Refusal::into_invalid_request)?;
+            check_reasoning(items).map_err(Refusal::into_invalid_request)?;
         }
         let (own, since) = of_turn(items);
         let parts = match body.get("input") {
@@ -81,12 +81,12 @@ impl ModelRequest {
 
     /// True if the request offers the hosted tool of such an item.
     pub(crate) fn offers(&self, item: &str) -> bool {
-        let tool = HOSTED.iter().find(|(told_as, _)| *told_as == item).map(|(_, tool)| *tool);
+        let tool = HOSTED.iter().find(|(item_type, _)| *item_type == item).map(|(_, tool)| *tool);
         let tools = self.body.get("tools").and_then(Value::as_array).into_iter().flatten();
         tool.is_some() && tools.into_iter().any(|it| it.get("type").and_then(Value::as_str) == tool)
     }
 
-    /// The tool that `tool_choice` makes the model call.
+    /// Returns the tool that `tool_choice` forces.
     pub(crate) fn forced_tool(&self) -> Option<&str> {
         match self.body.get("tool_choice")? {
             Value::String(choice) if choice == "required" => {
@@ -112,7 +112,7 @@ fn previous(profile: &Profile, body: &Map<String, Value>) -> Result<Option<Issue
     }
 }
 
-/// Every call needs its output behind it, once, and every output its call.
+/// Checks that each call has exactly one later output, and each output an earlier call.
 fn check_calls(items: &[Value], previous: Option<Issued>) -> Result<(), Refusal> {
     let refuse = |message: String| Err(Refusal { code: None, ..Refusal::invalid("", "input", message) });
     let mut open = previous.map(Issued::open_calls).unwrap_or_default();
@@ -138,7 +138,7 @@ fn check_calls(items: &[Value], previous: Option<Issued>) -> Result<(), Refusal>
     }
 }
 
-/// The items that tools of the provider's own are told as, and what offers each.
+/// Item types of hosted tools, and the tool that produces each.
 pub(crate) const HOSTED: [(&str, &str); 5] = [
     ("web_search_call", "web_search"),
     ("file_search_call", "file_search"),
@@ -147,7 +147,7 @@ pub(crate) const HOSTED: [(&str, &str); 5] = [
     ("mcp_call", "mcp"),
 ];
 
-/// Reasoning is told again as it was issued, and before what it led to.
+/// Checks that resent reasoning is unchanged and precedes its output.
 fn check_reasoning(items: &[Value]) -> Result<(), Refusal> {
     let is = |item: &Value, name: &str, value: &str| item.get(name).and_then(Value::as_str) == Some(value);
     for (place, item) in items.iter().enumerate().filter(|(_, item)| is(item, "type", "reasoning")) {
@@ -182,8 +182,8 @@ fn outputs(items: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// The turn's own message and what came since. A message that brings tool results goes on with a turn: where the
-/// whole conversation is told, the turn's own message stands before them.
+/// Returns the message of the current turn and the items since. A message after tool results continues the turn:
+/// in a full history, the turn's own message precedes them.
 fn of_turn(items: &[Value]) -> (Option<&Value>, &[Value]) {
     let is = |item: &Value, name: &str, value: &str| item.get(name).and_then(Value::as_str) == Some(value);
     let messages = items.iter().enumerate().rev().filter(|(_, item)| is(item, "role", "user"));

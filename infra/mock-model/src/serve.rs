@@ -28,7 +28,7 @@ struct Model {
     memory: Arc<Memory>,
 }
 
-/// The routes of the mock model, which plays this provider; what is asked shows in the recorder.
+/// Returns the routes of the mock model, which imitates this provider. The recorder shows the requests.
 pub fn router(provider: Provider, recorder: Recorder) -> Router {
     let model = Model { provider, recorder, memory: Arc::new(Memory::default()) };
     Router::new()
@@ -54,13 +54,13 @@ pub async fn serve(
     axum::serve(listener, router(provider, recorder)).await
 }
 
-/// The models that a program may look for before it asks. Any other name is answered too.
+/// Lists the one model. Requests for any other name are answered too.
 async fn models(State(model): State<Model>, headers: HeaderMap) -> Response {
     let profile = model.provider.profile();
     match answer::authorize(profile, &headers) {
         Ok(()) => Json(json!({ "object": "list", "data": [{ "id": "scripted", "object": "model" }] }))
             .into_response(),
-        Err(refusal) => refusal.laid_out(profile.errors).into_response(),
+        Err(refusal) => refusal.with_layout(profile.errors).into_response(),
     }
 }
 
@@ -83,12 +83,12 @@ async fn responses(
     model.recorder.note(Moment::Received);
     model.recorder.record(query.as_deref(), &headers, &body, &json);
     let profile = model.provider.profile();
-    let refused = |refusal: Refusal| refusal.laid_out(profile.errors).into_response();
+    let refused = |refusal: Refusal| refusal.with_layout(profile.errors).into_response();
     let (delay, answer) = match answer::decide(profile, &model.memory, &headers, &json) {
         Ok(decided) => decided,
         Err(refusal) => {
-            if refusal.unfit {
-                model.recorder.unfit(&refusal);
+            if refusal.invalid_request {
+                model.recorder.record_invalid(&refusal);
             }
             return refused(refusal);
         }
@@ -98,7 +98,7 @@ async fn responses(
         Answer::Refused(refusal) => refused(refusal),
         Answer::Dropped => play::broken(),
         Answer::Streamed(emissions) => play::streamed(emissions, model.recorder),
-        Answer::Whole { response, takes } => {
+        Answer::Buffered { response, takes } => {
             tokio::time::sleep(takes).await;
             Json(response).into_response()
         }
@@ -116,7 +116,7 @@ async fn remove(State(model): State<Model>, Path(id): Path<String>, headers: Hea
             model.recorder.removed(&id);
             Json(json!({ "id": id, "object": "response", "deleted": true })).into_response()
         }
-        Err(refusal) => refusal.laid_out(profile.errors).into_response(),
+        Err(refusal) => refusal.with_layout(profile.errors).into_response(),
     }
 }
 
@@ -128,6 +128,6 @@ async fn embeddings(State(model): State<Model>, headers: HeaderMap, body: Bytes)
     match embedded.answer {
         None => play::broken(),
         Some(Ok(response)) => response,
-        Some(Err(refusal)) => refusal.laid_out(model.provider.profile().errors).into_response(),
+        Some(Err(refusal)) => refusal.with_layout(model.provider.profile().errors).into_response(),
     }
 }

@@ -1,4 +1,4 @@
-//! The rules of a turn's life: exactly one outcome, whatever fails (docs/internals/lifecycle.md).
+//! The rules of a turn's life: exactly one outcome, whatever fails (docs/internals/correctness.md).
 //!
 //! [`turn`] and [`session`] are the state, [`transition`] decides, and [`change`] says what to write and under which
 //! condition. All of it is pure: values in, values out. Deliberately absent: I/O, clocks, randomness, the model, and

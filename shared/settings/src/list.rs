@@ -185,7 +185,7 @@ settings! {
             Text, Optional("not set: the key in `OPENAI_API_KEY_SECRET_ARN` is used"), PROVIDERS, SetBy::Developer,
         );
         MODEL_PROVIDERS: Text, Optional = (
-            "Additional model providers, a JSON list ([providers.md](../guides/providers.md))",
+            "Additional model providers, a JSON list ([Model providers](../guides/providers.md))",
             Text, Optional("not set: no additional providers"), PROVIDERS, SetBy::Template,
         );
         MODEL_PROVIDER: Text, Optional = (

@@ -39,7 +39,7 @@ struct OnlyWhatIsTaken(Option<Recorder>);
 
 impl Drop for OnlyWhatIsTaken {
     fn drop(&mut self) {
-        let refused = self.0.as_ref().map(Recorder::refused_as_unfit).unwrap_or_default();
+        let refused = self.0.as_ref().map(Recorder::invalid_requests).unwrap_or_default();
         if !std::thread::panicking() {
             assert_eq!(refused, Vec::<String>::new(), "the model was sent requests that no provider takes");
         }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_text_has_the_same_vector_of_length_one() {
+    fn same_text_has_the_same_unit_vector() {
         let text = "fn settle_turn(turn: &Turn) -> Outcome";
         assert_eq!(vector(text, 256), vector(text, 256));
         assert!((likeness(text, text) - 1.0).abs() < 1e-5);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_words_is_nearer_than_what_does_not() {
+    fn texts_sharing_words_are_nearer() {
         let question = "Where is a turn settled?";
         let near = likeness(question, "pub fn settle_turn(turn: Turn) {}");
         let far = likeness(question, "pub fn parse_header(bytes: &[u8]) {}");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_in_another_form_is_the_same_word() {
+    fn inflected_words_are_the_same_feature() {
         for (one, other) in [("settled", "settling"), ("stopped", "stop"), ("queries", "query")] {
             assert_eq!(stem(one), stem(other));
         }

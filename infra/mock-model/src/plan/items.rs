@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::events::Events;
 
-use crate::deviations::Quirk;
+use crate::deviations::Deviation;
 use crate::echo;
 use crate::id::{Issued, encrypted};
 use crate::reply::{End, Reply, Step};
@@ -34,7 +34,7 @@ pub(crate) fn write(asked: &ModelRequest, reply: &Reply, issued: Issued, events:
         .steps
         .iter()
         .any(|step| matches!(step, Step::Say(_) | Step::Echo | Step::Refuse(_) | Step::Call { .. }));
-    if says_nothing && reply.end == End::Complete && !reply.has(&Quirk::Nothing) {
+    if says_nothing && reply.end == End::Complete && !reply.has(&Deviation::Nothing) {
         writer.text(&echo::answer(asked));
     }
     writer.close(true);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::deviations::Quirk;
+use crate::deviations::Deviation;
 use crate::id::Issued;
 use crate::provider::Echo;
 use crate::reply::{End, Reply, Step, Usage};
@@ -37,14 +37,14 @@ pub(crate) fn calls(reply: &Reply) -> u8 {
 pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, created_at: u64) -> Plan {
     let skeleton = skeleton(asked, issued, created_at);
     let framing = asked.profile.framing;
-    let mut events = Events::framed(framing, reply.has(&Quirk::NoType));
+    let mut events = Events::framed(framing, reply.has(&Deviation::NoType));
     for name in ["response.created", "response.in_progress"] {
         events.push(name, [("response", skeleton.clone())]);
     }
     let output = items::write(asked, reply, issued, &mut events);
     let usage = usage(asked, &output, reply.usage);
     let mut response = finished(skeleton, output, usage, &reply.end);
-    reply.quirks.iter().for_each(|quirk| quirk.apply(&mut response));
+    reply.deviations.iter().for_each(|deviation| deviation.apply(&mut response));
     match &reply.end {
         End::Complete => events.push("response.completed", [("response", response.clone())]),
         End::Fail(_) => events.push("response.failed", [("response", response.clone())]),
@@ -59,7 +59,7 @@ pub(crate) fn lay_out(asked: &ModelRequest, reply: &Reply, issued: Issued, creat
         ),
         End::Missing => {}
     }
-    if reply.has(&Quirk::NoBlankLine) {
+    if reply.has(&Deviation::NoBlankLine) {
         events.leave_unended();
     }
     if framing.done {
@@ -100,7 +100,7 @@ fn skeleton(asked: &ModelRequest, issued: Issued, created_at: u64) -> Map<String
     set("service_tier", json!("default"));
     let previous = asked.previous.map(Issued::response);
     let told = match asked.profile.echo {
-        Echo::AsAsked => Some((json!(asked.store), json!(previous))),
+        Echo::AsRequested => Some((json!(asked.store), json!(previous))),
         Echo::NeverStored => Some((json!(false), json!(previous))),
         Echo::Stateless => Some((json!(false), Value::Null)),
         Echo::Silent => None,

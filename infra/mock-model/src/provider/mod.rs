@@ -1,7 +1,7 @@
 //! Provider profiles: each known provider is a row of one table, see [`profiles`].
 //!
-//! What is the same everywhere (events, items, usage) has no place in it. docs/guides/providers.md says where the
-//! wordings were read.
+//! Profiles hold differences only: events, items and usage are the same for all. docs/guides/providers.md lists the
+//! sources of the error texts.
 
 mod profiles;
 
@@ -17,7 +17,7 @@ use profiles::PROFILES;
 #[derive(Debug, Clone, Copy)]
 pub struct Provider(&'static Profile);
 
-/// There is no such provider.
+/// Error for the name of an unknown provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no known provider; known are: {0}")]
 pub struct UnknownProvider(String);
@@ -28,7 +28,7 @@ impl Provider {
         PROFILES.iter().map(Self)
     }
 
-    /// Its name, as `--mock-profile` takes it.
+    /// Returns its name, the value of `--mock-profile`.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.0.name
@@ -72,7 +72,7 @@ impl FromStr for Provider {
     }
 }
 
-/// A provider as its quirks.
+/// Differences of a provider from the published API.
 #[derive(Debug)]
 pub(crate) struct Profile {
     pub(crate) name: &'static str,
@@ -85,12 +85,12 @@ pub(crate) struct Profile {
     /// Default layout of errors.
     pub(crate) errors: Layout,
     /// Error for an input that exceeds the model's context; none if the provider truncates it silently.
-    pub(crate) overflow: Option<Words>,
+    pub(crate) overflow: Option<ErrorTemplate>,
     /// Error for an unknown model.
-    pub(crate) unknown_model: Words,
+    pub(crate) unknown_model: ErrorTemplate,
     /// Members that the published API accepts and this provider refuses.
-    pub(crate) refuses: &'static [(Trait, Words)],
-    /// Members that are taken and not looked at.
+    pub(crate) refuses: &'static [(Feature, ErrorTemplate)],
+    /// Members that are accepted and ignored.
     pub(crate) ignores: &'static [&'static str],
     /// True if an output without its call, or a call without its output, is refused.
     pub(crate) checks_calls: bool,
@@ -103,20 +103,20 @@ pub(crate) struct Profile {
 pub(crate) enum Key {
     /// `Authorization: Bearer …`.
     Bearer,
-    /// This header, or else that one.
+    /// This header, or else `Authorization: Bearer …`.
     Header(&'static str),
-    /// Nowhere.
-    Unasked,
+    /// No key is required.
+    NotRequired,
 }
 
 /// Support for continuing from a response.
 #[derive(Debug)]
 pub(crate) enum Chain {
-    /// It can while it is kept; the words are of one that is not.
-    Supported(Words),
-    /// Whoever asks for it is refused.
-    Refused(Words),
-    /// The question is ignored: see [`Profile::ignores`].
+    /// Supported while the response is stored; the error is for a response that is not.
+    Supported(ErrorTemplate),
+    /// Refused with this error.
+    Refused(ErrorTemplate),
+    /// The parameter is ignored: see [`Profile::ignores`].
     Ignored,
 }
 
@@ -124,29 +124,29 @@ pub(crate) enum Chain {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Echo {
     /// The requested values.
-    AsAsked,
-    /// The chain as it was asked for, but that nothing is stored.
+    AsRequested,
+    /// The requested chain, but `store: false`.
     NeverStored,
     /// Always not stored and not continued.
     Stateless,
-    /// Nothing.
+    /// Neither member.
     Silent,
 }
 
-/// Something about a request that a provider may have against it.
+/// A feature of a request that a provider may refuse.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Trait {
-    /// The effort that is asked for.
+pub(crate) enum Feature {
+    /// This reasoning effort.
     Effort(&'static str),
     /// A part of this type.
     Part(&'static str),
-    /// `store: true`, said aloud.
+    /// An explicit `store: true`.
     Store,
 }
 
 /// Template of an error message. `{id}` stands for the previous response, `{model}` for the model.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Words {
+pub(crate) struct ErrorTemplate {
     pub(crate) status: u16,
     pub(crate) layout: Layout,
     pub(crate) code: Option<&'static str>,
@@ -166,8 +166,8 @@ pub(crate) struct Framing {
     pub(crate) placed: bool,
 }
 
-impl Words {
-    /// The refusal, about these ids.
+impl ErrorTemplate {
+    /// Creates the refusal for these ids.
     pub(crate) fn refusal(self, id: &str, model: &str) -> Refusal {
         Refusal {
             status: self.status,
@@ -177,15 +177,15 @@ impl Words {
             message: self.message.replace("{id}", id).replace("{model}", model),
             headers: Vec::new(),
             layout: Some(self.layout),
-            unfit: false,
+            invalid_request: false,
         }
     }
 }
 
 impl Profile {
-    /// Refuses what this provider has against a request that fits the published schema.
+    /// Refuses features that the published schema allows and this provider does not.
     pub(crate) fn check(&self, body: &Map<String, Value>) -> Result<(), Refusal> {
-        match self.refuses.iter().find(|(against, _)| against.is_in(body)) {
+        match self.refuses.iter().find(|(feature, _)| feature.is_in(body)) {
             None => Ok(()),
             Some((_, words)) => Err(words.refusal("", "")),
         }
@@ -198,7 +198,7 @@ impl Profile {
     }
 }
 
-impl Trait {
+impl Feature {
     fn is_in(self, body: &Map<String, Value>) -> bool {
         match self {
             Self::Store => body.get("store") == Some(&Value::Bool(true)),

@@ -1,47 +1,53 @@
 //! The table of providers, as their sources, documentation and bug reports had it in November 2026.
 
-use super::{Chain, Echo, Framing, Key, Profile, Trait, Words};
+use super::{Chain, Echo, ErrorTemplate, Feature, Framing, Key, Profile};
 use crate::refusal::Layout;
 
 const INVALID: &str = "invalid_request_error";
 
 /// The published API's own words; a row says what is different.
-const PUBLISHED: Words =
-    Words { status: 400, layout: Layout::Nested, code: None, kind: INVALID, param: None, message: "" };
+const PUBLISHED: ErrorTemplate = ErrorTemplate {
+    status: 400,
+    layout: Layout::Nested,
+    code: None,
+    kind: INVALID,
+    param: None,
+    message: "",
+};
 
-const LOST: Words = Words {
+const LOST: ErrorTemplate = ErrorTemplate {
     code: Some("previous_response_not_found"),
     param: Some("previous_response_id"),
     message: "Previous response with id '{id}' not found.",
     ..PUBLISHED
 };
 
-const OVERFLOW: Words = Words {
+const OVERFLOW: ErrorTemplate = ErrorTemplate {
     code: Some("context_length_exceeded"),
     param: Some("input"),
     message: "Your input exceeds the context window of this model. Please adjust your input and try again.",
     ..PUBLISHED
 };
 
-const UNKNOWN_MODEL: Words = Words {
+const UNKNOWN_MODEL: ErrorTemplate = ErrorTemplate {
     status: 404,
     code: Some("model_not_found"),
     message: "The model '{model}' does not exist or you do not have access to it.",
     ..PUBLISHED
 };
 
-const NO_RETENTION: Words = Words {
+const NO_RETENTION: ErrorTemplate = ErrorTemplate {
     code: Some("unsupported_parameter"),
     param: Some("previous_response_id"),
     message: "Previous response cannot be used for this organization due to Zero Data Retention.",
     ..PUBLISHED
 };
 
-const OPENROUTER: Words =
-    Words { layout: Layout::Coded, code: Some("invalid_prompt"), kind: "", ..PUBLISHED };
-const VLLM: Words = Words { layout: Layout::Flat, ..PUBLISHED };
-const OLLAMA: Words = PUBLISHED;
-const LLAMA: Words = Words { layout: Layout::Numbered, ..PUBLISHED };
+const OPENROUTER: ErrorTemplate =
+    ErrorTemplate { layout: Layout::Coded, code: Some("invalid_prompt"), kind: "", ..PUBLISHED };
+const VLLM: ErrorTemplate = ErrorTemplate { layout: Layout::Flat, ..PUBLISHED };
+const OLLAMA: ErrorTemplate = PUBLISHED;
+const LLAMA: ErrorTemplate = ErrorTemplate { layout: Layout::Numbered, ..PUBLISHED };
 
 const PLAIN: Framing = Framing { comment: None, done: false, placed: true };
 
@@ -50,7 +56,7 @@ pub(super) static PROFILES: [Profile; 8] = [
         name: "openai",
         key: Key::Bearer,
         chain: Chain::Supported(LOST),
-        echo: Echo::AsAsked,
+        echo: Echo::AsRequested,
         errors: Layout::Nested,
         overflow: Some(OVERFLOW),
         unknown_model: UNKNOWN_MODEL,
@@ -77,10 +83,10 @@ pub(super) static PROFILES: [Profile; 8] = [
         name: "azure",
         key: Key::Header("api-key"),
         chain: Chain::Supported(LOST),
-        echo: Echo::AsAsked,
+        echo: Echo::AsRequested,
         errors: Layout::Nested,
         overflow: Some(OVERFLOW),
-        unknown_model: Words {
+        unknown_model: ErrorTemplate {
             status: 404,
             code: Some("DeploymentNotFound"),
             kind: "",
@@ -95,21 +101,24 @@ pub(super) static PROFILES: [Profile; 8] = [
     Profile {
         name: "openrouter",
         key: Key::Bearer,
-        chain: Chain::Refused(Words {
+        chain: Chain::Refused(ErrorTemplate {
             message: "previous_response_id is not supported. The Responses API is stateless.",
             ..OPENROUTER
         }),
         echo: Echo::Stateless,
         errors: Layout::Coded,
-        overflow: Some(Words {
+        overflow: Some(ErrorTemplate {
             message: "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 \
                       tokens (9000 of text input). Please reduce the length of either one.",
             ..OPENROUTER
         }),
-        unknown_model: Words { message: "{model} is not a valid model ID", ..OPENROUTER },
+        unknown_model: ErrorTemplate { message: "{model} is not a valid model ID", ..OPENROUTER },
         refuses: &[(
-            Trait::Store,
-            Words { message: "store is not supported. The Responses API is stateless.", ..OPENROUTER },
+            Feature::Store,
+            ErrorTemplate {
+                message: "store is not supported. The Responses API is stateless.",
+                ..OPENROUTER
+            },
         )],
         ignores: &[],
         checks_calls: true,
@@ -118,8 +127,8 @@ pub(super) static PROFILES: [Profile; 8] = [
     // Without VLLM_ENABLE_RESPONSES_API_STORE, which leaks memory and is off by default.
     Profile {
         name: "vllm",
-        key: Key::Unasked,
-        chain: Chain::Refused(Words {
+        key: Key::NotRequired,
+        chain: Chain::Refused(ErrorTemplate {
             status: 404,
             param: Some("response_id"),
             message: "Response with id '{id}' not found.",
@@ -127,11 +136,11 @@ pub(super) static PROFILES: [Profile; 8] = [
         }),
         echo: Echo::Silent,
         errors: Layout::Flat,
-        overflow: Some(Words {
+        overflow: Some(ErrorTemplate {
             message: "The engine prompt length 9000 exceeds the max_model_len 8192. Please reduce prompt.",
             ..VLLM
         }),
-        unknown_model: Words {
+        unknown_model: ErrorTemplate {
             status: 404,
             kind: "NotFoundError",
             param: Some("model"),
@@ -145,12 +154,12 @@ pub(super) static PROFILES: [Profile; 8] = [
     },
     Profile {
         name: "ollama",
-        key: Key::Unasked,
+        key: Key::NotRequired,
         chain: Chain::Ignored,
         echo: Echo::Stateless,
         errors: Layout::Nested,
         overflow: None,
-        unknown_model: Words {
+        unknown_model: ErrorTemplate {
             status: 404,
             kind: "not_found_error",
             message: "model '{model}' not found",
@@ -158,20 +167,23 @@ pub(super) static PROFILES: [Profile; 8] = [
         },
         refuses: &[
             (
-                Trait::Effort("minimal"),
-                Words {
+                Feature::Effort("minimal"),
+                ErrorTemplate {
                     message: "invalid reasoning value: 'minimal' (must be \"high\", \"medium\", \"low\", or \"none\")",
                     ..OLLAMA
                 },
             ),
             (
-                Trait::Effort("xhigh"),
-                Words {
+                Feature::Effort("xhigh"),
+                ErrorTemplate {
                     message: "invalid reasoning value: 'xhigh' (must be \"high\", \"medium\", \"low\", or \"none\")",
                     ..OLLAMA
                 },
             ),
-            (Trait::Part("input_file"), Words { message: "unknown content type: input_file", ..OLLAMA }),
+            (
+                Feature::Part("input_file"),
+                ErrorTemplate { message: "unknown content type: input_file", ..OLLAMA },
+            ),
         ],
         ignores: &["previous_response_id", "store", "tool_choice"],
         checks_calls: false,
@@ -179,18 +191,18 @@ pub(super) static PROFILES: [Profile; 8] = [
     },
     Profile {
         name: "lmstudio",
-        key: Key::Unasked,
+        key: Key::NotRequired,
         chain: Chain::Supported(LOST),
-        echo: Echo::AsAsked,
+        echo: Echo::AsRequested,
         errors: Layout::Nested,
-        overflow: Some(Words {
-            layout: Layout::Said,
+        overflow: Some(ErrorTemplate {
+            layout: Layout::Text,
             message: "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded \
                       with context length of only 8192 tokens, which is not enough. Try to load the model with a \
                       larger context length, or provide a shorter input.",
             ..PUBLISHED
         }),
-        unknown_model: Words {
+        unknown_model: ErrorTemplate {
             status: 404,
             code: Some("model_not_found"),
             message: "Model \"{model}\" not found.",
@@ -203,27 +215,27 @@ pub(super) static PROFILES: [Profile; 8] = [
     },
     Profile {
         name: "llamacpp",
-        key: Key::Unasked,
-        chain: Chain::Refused(Words {
+        key: Key::NotRequired,
+        chain: Chain::Refused(ErrorTemplate {
             message: "llama.cpp does not support 'previous_response_id'.",
             ..LLAMA
         }),
         echo: Echo::Silent,
         errors: Layout::Numbered,
-        overflow: Some(Words {
+        overflow: Some(ErrorTemplate {
             kind: "exceed_context_size_error",
             message: "request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it",
             ..LLAMA
         }),
-        unknown_model: Words {
+        unknown_model: ErrorTemplate {
             status: 404,
             kind: "not_found_error",
             message: "model '{model}' not found",
             ..LLAMA
         },
         refuses: &[(
-            Trait::Part("input_file"),
-            Words { message: "'input_file' is not supported by llamacpp at this moment", ..LLAMA },
+            Feature::Part("input_file"),
+            ErrorTemplate { message: "'input_file' is not supported by llamacpp at this moment", ..LLAMA },
         )],
         ignores: &[],
         checks_calls: false,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::deviations::Quirk;
+use crate::deviations::Deviation;
 use crate::reply::{Cut, Drops, End, Reply, Status, Step, Unit, Usage};
 
 const OPENING: &str = "[[script:";
@@ -148,11 +148,11 @@ impl<'a> Script<'a> {
             "unended" => reply.end = End::Missing,
             "usage" => reply.usage = self.usage()?,
             "quirk" => {
-                let quirk = Quirk::named(self.word("the name of a quirk")?);
-                reply.quirks.push(quirk.ok_or_else(|| self.unreadable("a known quirk before this"))?);
+                let deviation = Deviation::named(self.word("the name of a quirk")?);
+                reply.deviations.push(deviation.ok_or_else(|| self.unreadable("a known quirk before this"))?);
             }
-            "finally" => reply.quirks.push(Quirk::Finally(self.string()?)),
-            "as" => reply.quirks.push(Quirk::As(self.string()?)),
+            "finally" => reply.deviations.push(Deviation::Finally(self.string()?)),
+            "as" => reply.deviations.push(Deviation::As(self.string()?)),
             "id" => {
                 let number = self.number("a number", usize::MAX)?;
                 reply.id = u64::try_from(number).ok();

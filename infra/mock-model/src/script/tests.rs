@@ -11,7 +11,7 @@ fn steps(text: &str) -> Vec<Step> {
 }
 
 #[test]
-fn an_instruction_without_a_directive_has_no_script() {
+fn instruction_without_a_directive_has_no_script() {
     assert_eq!(read("Tell me about [[script]]s."), Ok(None));
 }
 
@@ -23,14 +23,14 @@ fn steps_are_separated_by_semicolons_or_line_ends() {
 }
 
 #[test]
-fn arguments_are_json_and_may_be_left_out() {
+fn arguments_are_optional_json() {
     let call = |arguments| Step::Call { name: "look".to_owned(), arguments };
     assert_eq!(steps(r#"call look {"a":[[1]]}"#), [call(json!({ "a": [[1]] }))]);
     assert_eq!(steps("call look; call look\ncall look"), [call(json!({})), call(json!({})), call(json!({}))]);
 }
 
 #[test]
-fn durations_have_units_and_an_end() {
+fn durations_have_units_and_a_maximum() {
     let hang = |text: &str| steps(&format!("hang {text}"));
     assert_eq!(hang("20ms"), [Step::Hang(Duration::from_millis(20))]);
     assert_eq!(hang("5s"), [Step::Hang(Duration::from_secs(5))]);
@@ -69,13 +69,13 @@ fn ends_and_cuts_have_defaults() {
 }
 
 #[test]
-fn then_begins_another_reply() {
+fn then_starts_another_reply() {
     let replies = read("[[script: call a; then; call b; then; say \"c\"]]").unwrap().unwrap();
     assert_eq!(replies.len(), 3);
 }
 
 #[test]
-fn what_is_too_much_is_refused() {
+fn oversized_scripts_are_refused() {
     let calls = "call a;".repeat(65);
     let many = "malformed;".repeat(300);
     for text in [

@@ -28,7 +28,7 @@ fn numbers(embedding: &Value) -> Vec<f32> {
 }
 
 #[tokio::test]
-async fn each_text_has_its_vector_in_order_and_usage_is_told() {
+async fn vectors_come_in_order_with_usage() {
     let server = Server::new();
     let both = json_of(embed(&server, asking(json!(["one text", "another"]))).await).await;
     assert_eq!(both["object"], "list");
@@ -46,7 +46,7 @@ async fn each_text_has_its_vector_in_order_and_usage_is_told() {
 }
 
 #[tokio::test]
-async fn dimensions_and_encoding_are_as_asked() {
+async fn dimensions_and_encoding_follow_the_request() {
     let server = Server::new();
     let mut body = asking("one text");
     body["dimensions"] = json!(64);
@@ -60,7 +60,7 @@ async fn dimensions_and_encoding_are_as_asked() {
 }
 
 #[tokio::test]
-async fn what_the_published_api_refuses_is_refused() {
+async fn requests_outside_the_schema_are_refused() {
     let server = Server::new();
     let long = "word ".repeat(8_000);
     let refused = [
@@ -85,7 +85,7 @@ async fn what_the_published_api_refuses_is_refused() {
 }
 
 #[tokio::test]
-async fn a_text_alone_says_how_it_fails_and_one_of_several_does_not() {
+async fn single_text_fails_with_details_and_a_batch_without() {
     let server = Server::new();
     let text = "[[embed: status 429 retry-after 1 times 1; delay 1ms]] What then?";
     let refused = embed(&server, asking(text)).await;

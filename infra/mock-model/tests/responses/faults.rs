@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{Server, asking, json_of, types};
 
 #[tokio::test]
-async fn an_http_error_comes_as_often_as_asked_with_its_headers() {
+async fn scripted_http_error_repeats_with_its_headers() {
     let server = Server::new();
     let body = asking(
         r#"[[script: status 429 code slow_down retry-after 1 header x-request-id "r1" times 2; say "ok"]]"#,
@@ -25,7 +25,7 @@ async fn an_http_error_comes_as_often_as_asked_with_its_headers() {
 }
 
 #[tokio::test]
-async fn a_lost_chain_is_found_again_by_an_initial_request() {
+async fn lost_chain_restarts_with_an_initial_request() {
     let server = Server::new();
     let first = server.reply(&asking("Hello.")).await;
     let mut chained = asking(r#"[[script: forget; say "ok"]]"#);
@@ -36,7 +36,7 @@ async fn a_lost_chain_is_found_again_by_an_initial_request() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_as_asked() {
+async fn stream_ends_as_scripted() {
     let server = Server::new();
     for (script, last) in [
         ("fail", "response.failed"),
@@ -55,7 +55,7 @@ async fn a_stream_ends_as_asked() {
 }
 
 #[tokio::test]
-async fn a_stream_is_cut_where_asked() {
+async fn stream_is_cut_as_scripted() {
     let server = Server::new();
     let whole = server.events(asking("[[script: words 9]]")).await;
     let cut = server.events(asking("[[script: words 9; cut after 5 events]]")).await;
@@ -88,7 +88,7 @@ async fn unknown_and_malformed_events_are_sent_on_request() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_early_is_counted() {
+async fn early_disconnects_are_counted() {
     let server = Server::new();
     let mut body = asking("[[script: say \"Half.\"; hang 5m]]");
     body["stream"] = json!(true);

@@ -1,4 +1,4 @@
-//! The quirks of each provider that can be played.
+//! Behaviour of each provider profile.
 
 use axum::http::StatusCode;
 use mock_model::Provider;
@@ -17,7 +17,7 @@ async fn second_turn(provider: Provider) -> (u16, Value, Value) {
 }
 
 #[tokio::test]
-async fn each_provider_treats_a_chained_request_in_its_own_way() {
+async fn chained_requests_follow_each_provider_profile() {
     let expected = [
         ("openai", 200, json!(true)),
         ("openai-zdr", 400, json!(false)),
@@ -40,7 +40,7 @@ async fn each_provider_treats_a_chained_request_in_its_own_way() {
 }
 
 #[tokio::test]
-async fn refusals_are_worded_and_laid_out_as_the_provider_does() {
+async fn refusals_have_the_text_and_layout_of_the_provider() {
     let body = async |name: &str| second_turn(name.parse().unwrap()).await.1;
     let vllm = body("vllm").await;
     assert_eq!(
@@ -81,7 +81,7 @@ async fn oversized_input_is_refused_or_truncated_as_the_provider_does() {
 }
 
 #[tokio::test]
-async fn what_is_ignored_or_refused_elsewhere_is_so_here() {
+async fn parameters_are_ignored_or_refused_as_the_provider_does() {
     let ollama = Server::playing("ollama".parse().unwrap());
     let mut forced = asking("Hello.");
     forced["tools"] = json!([{ "type": "function", "name": "look", "strict": false,
@@ -107,7 +107,7 @@ async fn what_is_ignored_or_refused_elsewhere_is_so_here() {
 }
 
 #[test]
-fn a_provider_that_is_not_known_is_refused_with_those_that_are() {
+fn unknown_provider_is_refused_with_the_known_ones() {
     let refused = "openia".parse::<Provider>().unwrap_err().to_string();
     assert!(refused.contains("openai") && refused.contains("llamacpp"), "{refused}");
 }

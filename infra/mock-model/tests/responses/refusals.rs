@@ -17,7 +17,7 @@ fn with(member: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_part_of_an_unknown_type_is_refused() {
+async fn part_of_an_unknown_type_is_refused() {
     let body = with("input", json!([{ "role": "user", "content": [{ "type": "text", "text": "Hello." }] }]));
     let (status, error) = refused(&body).await;
     assert_eq!(status, 400);
@@ -98,7 +98,7 @@ async fn wrong_members_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn every_call_has_to_be_answered_and_only_calls_can_be() {
+async fn every_call_needs_one_output_and_outputs_need_a_call() {
     let server = Server::new();
     let called = server.reply(&asking("[[script: call a {}; call b {}]]")).await;
     let call = |index: usize| called["output"][index]["call_id"].clone();
@@ -121,7 +121,7 @@ async fn every_call_has_to_be_answered_and_only_calls_can_be() {
 }
 
 #[tokio::test]
-async fn a_response_that_was_not_stored_can_not_be_continued() {
+async fn unstored_response_cannot_be_continued() {
     let server = Server::new();
     let first = server.reply(&with("store", json!(false))).await;
     let next = with("previous_response_id", first["id"].clone());
@@ -129,7 +129,7 @@ async fn a_response_that_was_not_stored_can_not_be_continued() {
 }
 
 #[tokio::test]
-async fn keys_models_and_scripts_can_be_wrong() {
+async fn invalid_keys_models_and_scripts_are_refused() {
     let server = Server::new();
     let body = asking("Hello.").to_string();
     assert_eq!(server.send_as("", body.clone()).await.status(), 401);
@@ -142,7 +142,7 @@ async fn keys_models_and_scripts_can_be_wrong() {
 }
 
 #[tokio::test]
-async fn what_the_schema_can_not_say_about_tools_and_calls_is_refused_too() {
+async fn invalid_tools_and_calls_beyond_the_schema_are_refused() {
     let call = json!({ "type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}" });
     let output = json!({ "type": "function_call_output", "call_id": "call_1", "output": "1" });
     let user = json!({ "role": "user", "content": "Hello." });

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{Server, asking, text_of, types};
 
 #[tokio::test]
-async fn without_a_script_it_says_what_it_is_and_what_it_heard() {
+async fn reply_without_a_script_echoes_the_input() {
     let server = Server::new();
     let first = server.reply(&asking("Tell me a joke.")).await;
     let text = text_of(&first);
@@ -65,7 +65,7 @@ async fn a_stream_announces_fills_and_finishes_each_item() {
 }
 
 #[tokio::test]
-async fn what_follows_then_answers_the_request_with_the_tool_results() {
+async fn steps_after_then_answer_the_tool_results() {
     let server = Server::new();
     let called = server.reply(&asking(r#"[[script: call look {}; then; say "Found it."]]"#)).await;
     let mut results = asking("Go on from the tool results.");
@@ -80,7 +80,7 @@ async fn what_follows_then_answers_the_request_with_the_tool_results() {
 }
 
 #[tokio::test]
-async fn a_restart_breaks_no_chain() {
+async fn chains_survive_a_restart() {
     let called = Server::new().reply(&asking("[[script: call look {}]]")).await;
     let mut results = asking("Go on.");
     results["previous_response_id"] = called["id"].clone();
@@ -95,7 +95,7 @@ async fn a_restart_breaks_no_chain() {
 }
 
 #[tokio::test]
-async fn only_the_newest_instruction_is_read_for_a_script() {
+async fn only_the_newest_instruction_can_hold_a_script() {
     let server = Server::new();
     let mut request = asking("Plain.");
     let input = request["input"].as_array_mut().unwrap();
@@ -107,7 +107,7 @@ async fn only_the_newest_instruction_is_read_for_a_script() {
 }
 
 #[tokio::test]
-async fn a_refusal_and_stated_usage_are_said_as_asked() {
+async fn scripted_refusal_and_usage_are_returned() {
     let server = Server::new();
     let reply = server
         .reply(&asking(r#"[[script: refuse "No, thank you."; usage 100 20 cached 5 written 3 reasoning 7]]"#))
@@ -124,7 +124,7 @@ async fn a_refusal_and_stated_usage_are_said_as_asked() {
 }
 
 #[tokio::test]
-async fn what_was_asked_is_recorded_without_the_key() {
+async fn requests_are_recorded_without_the_key() {
     let server = Server::new();
     server.reply(&asking("Hello.")).await;
     assert_eq!(server.recorder.count(), 1);

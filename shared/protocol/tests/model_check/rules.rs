@@ -3,7 +3,7 @@
 //! The model's glue code follows each rule at the point where a flow does. The transitions themselves stay as they
 //! are.
 
-/// A rule of a turn's life, numbered as in docs/internals/lifecycle.md. Each comment ends with the behaviour if the
+/// A rule of a turn's life, numbered as in docs/internals/correctness.md. Each comment ends with the behaviour if the
 /// rule is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {

@@ -33,7 +33,7 @@ use crate::{
 /// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// The invariant's name in docs/internals/lifecycle.md.
+    /// The invariant's name in docs/internals/correctness.md.
     pub invariant: &'static str,
     pub what: String,
 }

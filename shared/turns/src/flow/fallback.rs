@@ -60,13 +60,13 @@ impl<D: AgentDeps> Executor<D> {
         let reason =
             fallback_reason::classify(error, has_output).filter(|_| !self.time_left(owned).is_zero());
         let is_whole = matches!(request.chain, Chain::Initial { .. });
-        if let Some(why @ FallbackReason::ContextOverflow) = reason.filter(|_| is_whole)
-            && self.fall_back(&owned.turn, why, spec, state, conversation)
+        if let Some(reason @ FallbackReason::ContextOverflow) = reason.filter(|_| is_whole)
+            && self.fall_back(&owned.turn, reason, spec, state, conversation)
         {
             return true;
         }
         conversation.try_recover(spec, error, request)
-            || reason.is_some_and(|why| self.fall_back(&owned.turn, why, spec, state, conversation))
+            || reason.is_some_and(|reason| self.fall_back(&owned.turn, reason, spec, state, conversation))
     }
 
     /// Switches to the turn's next model; false if there is none left. The new model gets the session's own records
@@ -74,16 +74,16 @@ impl<D: AgentDeps> Executor<D> {
     fn fall_back(
         &self,
         turn: &Turn,
-        why: FallbackReason,
+        reason: FallbackReason,
         spec: &mut TurnSpec,
         state: &mut AttemptState,
         conversation: &mut Conversation,
     ) -> bool {
         let with = self.current_target(spec).upstream();
-        let Some(next) = state.next_fallback(spec, with.provider.clone(), why) else { return false };
+        let Some(next) = state.next_fallback(spec, with.provider.clone(), reason) else { return false };
         let now = self.current_target(&next).upstream();
         tracing::warn!(
-            why = why.name(),
+            reason = reason.name(),
             model = %with.model,
             provider = %with.provider,
             next_model = %now.model,
