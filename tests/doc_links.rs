@@ -98,6 +98,68 @@ fn cited_rules_and_invariants_are_in_the_correctness_page() {
     none(&unknown, "These rules and invariants have no heading in docs/internals/correctness.md");
 }
 
+/// Links of every Markdown page lead to a file, and to a heading of it if they name one.
+#[test]
+fn links_of_every_page_have_targets() {
+    let repository = Repository::read();
+    let (mut checked, mut broken) = (0, Vec::new());
+    for (page, text) in repository.files.iter().filter(|(path, _)| path.ends_with(".md")) {
+        for (number, link) in page_links(text) {
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            checked += 1;
+            let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
+            let target = if path.is_empty() { page.clone() } else { resolve(page, path) };
+            let has_anchor = |anchor: &str| {
+                let text = repository.files.get(&target).map_or("", String::as_str);
+                !target.ends_with(".md") || headings(text).any(|heading| slug(heading) == anchor)
+            };
+            if !repository.has(&target) || !anchor.is_none_or(has_anchor) {
+                broken.push(format!("{page}:{number} links to {link}"));
+            }
+        }
+    }
+    assert!(checked > 200, "only {checked} links were found");
+    none(&broken, "These links have no target");
+}
+
+/// Returns the links of a page outside of code blocks, with their lines.
+fn page_links(text: &str) -> Vec<(usize, &str)> {
+    let mut is_code = false;
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code {
+            found.extend(links(line).map(|link| (number + 1, link)));
+        }
+    }
+    found
+}
+
+/// Returns the path of a link's target, relative to the root of the repository.
+fn resolve(page: &str, link: &str) -> String {
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in link.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
+}
+
+/// Returns the anchor that forges and mdBook give a heading.
+fn slug(heading: &str) -> String {
+    let text = heading.split("](").next().unwrap_or(heading).trim_start_matches('[');
+    let lower = text.to_lowercase();
+    let kept = lower.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
 #[test]
 fn files_and_tests_named_in_documents_exist() {
     let repository = Repository::read();
@@ -246,16 +308,7 @@ impl Repository {
         if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
             return None;
         }
-        let mut parts: Vec<&str> = document.split('/').collect();
-        parts.pop();
-        for part in target.split('/').filter(|part| !matches!(*part, "" | ".")) {
-            if part == ".." {
-                parts.pop();
-            } else {
-                parts.push(part);
-            }
-        }
-        Some(self.has(&parts.join("/")))
+        Some(self.has(&resolve(document, target)))
     }
 }
 

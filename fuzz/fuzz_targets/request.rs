@@ -1,4 +1,4 @@
-//! Requests in every request encoding: whatever comes, a value or a list of errors that a client can act on.
+//! Parsing of requests in every encoding: any input yields a request or a list of actionable errors.
 //!
 //! The input is a JSON body, unless it begins with `T` and a line end (headers, a blank line, a text body) or
 //! with `M` and a line end (the parts of a form, divided by the control characters RS and US).
@@ -10,20 +10,20 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     if let Some(rest) = data.strip_prefix(b"T\n") {
-        of_text(rest);
+        parse_text(rest);
     } else if let Some(rest) = data.strip_prefix(b"M\n") {
-        of_form(rest);
+        parse_form(rest);
     } else {
-        of_json(data);
+        parse_json(data);
     }
 });
 
-fn of_json(body: &[u8]) {
+fn parse_json(body: &[u8]) {
     if let Err(errors) = ToolContinuation::parse(body) {
-        actionable(errors);
+        assert_actionable(errors);
     }
     match AgentExecuteRequest::parse(body) {
-        Ok(AgentExecuteRequest::UserTurn(turn)) => comes_back(&turn),
+        Ok(AgentExecuteRequest::UserTurn(turn)) => assert_round_trip(&turn),
         Ok(AgentExecuteRequest::ToolContinuation(results)) => {
             let canonical = results.canonical_json();
             let again = ToolContinuation::from_canonical(&canonical).expect("the canonical form is valid");
@@ -31,11 +31,11 @@ fn of_json(body: &[u8]) {
             assert_eq!(again.canonical_json(), canonical);
             assert_eq!(again.fingerprint(), results.fingerprint());
         }
-        Err(errors) => actionable(errors),
+        Err(errors) => assert_actionable(errors),
     }
 }
 
-fn of_text(input: &[u8]) {
+fn parse_text(input: &[u8]) {
     let end = input.windows(2).position(|two| two == b"\n\n");
     let (head, body) = end.map_or((input, &[][..]), |end| (&input[..end], &input[end + 2..]));
     let headers: Vec<(&str, &[u8])> = head
@@ -48,10 +48,10 @@ fn of_text(input: &[u8]) {
     for (_, value) in &headers {
         let _ = Encoding::from_content_type(std::str::from_utf8(value).ok());
     }
-    checked(text::user_turn(headers, body));
+    check(text::user_turn(headers, body));
 }
 
-fn of_form(input: &[u8]) {
+fn parse_form(input: &[u8]) {
     let text = |bytes| std::str::from_utf8(bytes).ok();
     let parts = input.split(|byte| *byte == 0x1E).filter_map(|part| {
         let mut fields = part.splitn(4, |byte| *byte == 0x1F);
@@ -64,30 +64,30 @@ fn of_form(input: &[u8]) {
             bytes: fields.next()?,
         })
     });
-    checked(multipart::user_turn(parts));
+    check(multipart::user_turn(parts));
 }
 
-fn checked(read: Result<UserTurn, Vec<Error>>) {
+fn check(read: Result<UserTurn, Vec<Error>>) {
     match read {
-        Ok(turn) => comes_back(&turn),
-        Err(errors) => actionable(errors),
+        Ok(turn) => assert_round_trip(&turn),
+        Err(errors) => assert_actionable(errors),
     }
 }
 
-/// A stored request is read back as the same turn, with the same fingerprint (I9).
-fn comes_back(turn: &UserTurn) {
+/// Asserts that a stored request reads back as the same turn with the same fingerprint (I9).
+fn assert_round_trip(turn: &UserTurn) {
     let canonical = turn.canonical_json();
     let again = UserTurn::from_canonical(&canonical).expect("the canonical form is valid");
-    // How the answer is delivered is no part of what was asked (AGN-034 §4.7).
-    let mut asked = turn.clone();
-    asked.streaming = false;
-    assert_eq!(again, asked);
+    // Streaming is delivery, not part of the request's identity (AGN-034 §4.7).
+    let mut expected = turn.clone();
+    expected.streaming = false;
+    assert_eq!(again, expected);
     assert_eq!(again.canonical_json(), canonical);
     assert_eq!(again.fingerprint(), turn.fingerprint());
 }
 
-/// Some errors, not too many, all of them the client's, in an envelope that can be sent.
-fn actionable(errors: Vec<Error>) {
+/// Asserts that there are errors, within the limit, all client errors, in an envelope that can be sent.
+fn assert_actionable(errors: Vec<Error>) {
     assert!(!errors.is_empty() && errors.len() <= MAX_REPORTED_VIOLATIONS);
     assert!(errors.iter().all(|error| (400..500).contains(&error.error_code.http_status())));
     let result = InvokeResult::errors(errors);

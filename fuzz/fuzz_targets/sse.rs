@@ -1,7 +1,7 @@
-//! The model provider's event stream: whatever comes, in whatever pieces, it is read within its limits, and
-//! the pieces make no difference.
+//! Reading of the provider's event stream: any input, in chunks of any size, stays within the limits, and the chunk
+//! size makes no difference.
 //!
-//! The first byte says how long the pieces are.
+//! The first byte is the chunk size.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ use llm::{
     sse::{Decoder, Event, Limits},
 };
 
-/// Small, so that the limits are met.
+/// Small limits, so that inputs reach them.
 const LIMITS: Limits = Limits { line: 2_048, event: 4_096 };
 
 fuzz_target!(|data: &[u8]| {
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(read(stream, stream.len().max(1)), read(stream, size));
 });
 
-/// The events, and whether the stream stayed within its limits.
+/// Returns the events, and true if the stream stayed within its limits.
 fn decoded(stream: &[u8], size: usize) -> (Vec<Event>, bool) {
     let mut decoder = Decoder::new(LIMITS);
     let mut events = Vec::new();
@@ -36,7 +36,7 @@ fn decoded(stream: &[u8], size: usize) -> (Vec<Event>, bool) {
     (events, ended.is_ok())
 }
 
-/// The emitted events, and the end of the stream.
+/// Returns the text, and the end of the stream.
 fn read(stream: &[u8], size: usize) -> (String, String) {
     let mut reader = Reader::new(LIMITS, StateOptions::default(), 7);
     let mut text = String::new();

@@ -201,11 +201,11 @@ async fn running_turn_ended_from_outside_keeps_its_recorded_rounds() {
     let dead = turn_in(session, &format!("Work [[script: {two_rounds} delay 100s; say \"Done.\"]]"));
     let crash = async {
         waiting(&dead).await;
-        system.crashed().await;
+        system.crash_execute().await;
     };
     futures::join!(ada.execute(&dead), crash);
     let next = turn_in(session, "go on");
-    let last = ada.execute_once_free(&next).await.result();
+    let last = ada.execute_when_free(&next).await.result();
     known(&operator.get(&turn_path(&cancelled)).await.result(), "The turn was cancelled.");
     let abandoned = operator.get(&turn_path(&dead)).await.result();
     known(&abandoned, "The turn was interrupted");

@@ -245,7 +245,7 @@ async fn invalid_setup_is_reported_before_the_first_request() {
         (&["--workspace", "/nowhere", "x"][..], "--workspace /nowhere"),
         (&["--attach", "/nowhere", "x"], "/nowhere: No such file"),
         (&["--yes", "x"], "--workspace"),
-        (&["--api-url", "nonsense", "x"], "is no URL"),
+        (&["--api-url", "nonsense", "x"], "invalid API URL"),
     ] {
         let done = piped(chat(&system, system.cloud.url(), &home), arguments, "").await;
         let told = String::from_utf8_lossy(&done.stderr).into_owned();

@@ -41,7 +41,7 @@ async fn next_user_turn_abandons_a_crashed_one_and_continues() {
     crashed_while_the_model_works(&system, &request).await;
     let next = turn_in(request["SessionId"].as_str().unwrap(), "Still there?");
     // The lease has to run out.
-    assert_eq!(ada.execute_once_free(&next).await.result()["Kind"], "final");
+    assert_eq!(ada.execute_when_free(&next).await.result()["Kind"], "final");
     let dead = ada.get(&turn_path(&request)).await.result();
     assert_eq!(dead["Status"]["Id"], "failed");
     let replay = ada.execute(&request).await;

@@ -203,7 +203,7 @@ async fn takeover_continues_with_the_model_of_the_recorded_round() {
     };
     let (answer, ()) = futures::join!(ada.execute(&request), crash);
     assert_eq!(answer.error(), "FunctionFailed");
-    assert_eq!(ada.execute_once_over(&request).await.result()["PrimaryOutputText"], "Done.");
+    assert_eq!(ada.execute_when_settled(&request).await.result()["PrimaryOutputText"], "Done.");
     let calls = system.model_calls();
     assert_eq!(models(&calls), ["big", "small", "small", "small"]);
     assert!(is_chained(&calls[3]), "it goes on from the recorded reply");

@@ -177,7 +177,7 @@ async fn retry_after_a_crash_reuses_the_summary() {
     };
     let (died, ()) = futures::join!(ada.execute(&third), crash);
     assert_eq!(died.status, 502);
-    assert_eq!(ada.execute_once_over(&third).await.result()["PrimaryOutputText"], "Done.");
+    assert_eq!(ada.execute_when_settled(&third).await.result()["PrimaryOutputText"], "Done.");
     let calls = system.model_calls();
     assert_eq!(summaries(&calls).len(), 1, "once");
     assert!(calls.last().unwrap()["input"].to_string().contains("A model summed them up:"));

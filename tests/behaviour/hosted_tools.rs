@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{System, amounts_to, answer_of, is_chained, items, turn_in};
+use crate::support::{System, answer_text, final_text_and_result, is_chained, items, turn_in};
 
 const SOURCES: &str =
     "It is so.\n\nSources:\n\n- [The page](https://docs.example/page)\n- plan.pdf (`file-1`)";
@@ -83,8 +83,8 @@ async fn streamed_citations_equal_those_of_the_response() {
     system.put_context(json!({"HostedTools": all()})).await;
     let ada = system.client("acme", "ada");
     let Ok(stream) = ada.execute_streaming(&research(), None).await else { panic!("no stream") };
-    let (text, result) = amounts_to(&stream.rest().await);
-    assert_eq!((text.as_str(), answer_of(&result).as_str()), (SOURCES, SOURCES));
+    let (text, result) = final_text_and_result(&stream.rest().await);
+    assert_eq!((text.as_str(), answer_text(&result).as_str()), (SOURCES, SOURCES));
     let calls = system.model_calls();
     assert!(is_chained(&calls[1]) && calls[1]["tools"].to_string().contains("web_search"), "offered again");
     assert_eq!(items(&calls[1]), ["function_call_output", "user"], "the provider has the rest");

@@ -209,9 +209,9 @@ async fn invalid_import_is_refused_by_name_and_leaves_no_trace() {
     let of_payload = |name: &'static str, value: Value| {
         move |all: &mut Value| all["Turns"][0]["Payloads"][0][name] = value.clone()
     };
-    refused(&of_payload("Text", json!("x")), &format!("{payload}.SizeBytes"), "does not fit").await;
+    refused(&of_payload("Text", json!("x")), &format!("{payload}.SizeBytes"), "does not match").await;
     refused(&of_payload("Sha256", json!("0".repeat(64))), &format!("{payload}.Sha256"), "not the hash").await;
-    refused(&of_payload("Object", json!("../x")), &format!("{payload}.Object"), "no object").await;
+    refused(&of_payload("Object", json!("../x")), &format!("{payload}.Object"), "not an object").await;
     let without_last = |all: &mut Value| drop(all["Turns"].as_array_mut().unwrap().pop());
     refused(&without_last, "[0].Turns", "lacks the instruction.json").await;
     let is_head = |item: &Value| item["Key"].as_str().unwrap().starts_with("TURN#");

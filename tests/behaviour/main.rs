@@ -1,5 +1,5 @@
-//! Behaviour of the whole system: over HTTP, against the local cloud on free ports, with the real
-//! functions in processes of their own. Laid out as the routes are; each test is a sentence.
+//! Behaviour of the whole system: over HTTP, against the local cloud on free ports, with the real functions in
+//! separate processes. Modules follow the routes and features; each test name is subject, situation and result.
 
 #![allow(
     clippy::unwrap_used,

@@ -122,7 +122,7 @@ async fn abandoned_turn_shows_its_streamed_text() {
     system.cloud.crash(Function::Execute);
     drop(events);
     // The next turn ends it, once its lease is over.
-    ada.execute_once_free(&turn_in(session, "Never mind")).await.result();
+    ada.execute_when_free(&turn_in(session, "Never mind")).await.result();
     tells(&reads(&ada, &request).await, "abandoned", &["Let me look."]);
     system.until_finalized(session, 2).await;
     forget_the_stream(&system).await;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     client_tools::{results, submit},
-    support::{Client, System, amounts_to, answer_of, is_chained, mock_profile, turn_in},
+    support::{Client, System, answer_text, final_text_and_result, is_chained, mock_profile, turn_in},
 };
 
 const PROVIDERS: [&str; 8] =
@@ -74,8 +74,8 @@ impl Talk {
 
         let stream = self.ada.execute_streaming(&turn_in("s", "Fifth [[script: words 4000]]"), None).await;
         let Ok(stream) = stream else { panic!("{provider} does not stream") };
-        let (text, result) = amounts_to(&stream.rest().await);
-        let stream = self.cell(provider, &text, &answer_of(&result));
+        let (text, result) = final_text_and_result(&stream.rest().await);
+        let stream = self.cell(provider, &text, &answer_text(&result));
 
         // A chain that was kept is lost here, and so it is told again; nothing is lost where nothing was kept.
         let said = self.says("What is in it? [[script: forget; say \"It is hidden.\"]]").await;

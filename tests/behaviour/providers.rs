@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, System, amounts_to, answer_of, line, mock_profile, options, turn, turn_in, turn_path,
+    Client, System, answer_text, final_text_and_result, line, mock_profile, options, turn, turn_in, turn_path,
 };
 
 async fn refused(client: &Client, instruction: &str) -> Value {
@@ -143,12 +143,12 @@ async fn stream_ends_with_the_text_of_the_response() {
     let request = turn("[[script: say \"Shown.\"; finally \"Meant.\"]]");
     let events =
         ada.execute_streaming(&request, None).await.unwrap_or_else(|_| panic!("a stream")).rest().await;
-    let (text, result) = amounts_to(&events);
-    assert_eq!((text.as_str(), answer_of(&result).as_str()), ("Meant.", "Meant."));
+    let (text, result) = final_text_and_result(&events);
+    assert_eq!((text.as_str(), answer_text(&result).as_str()), ("Meant.", "Meant."));
     let path = format!("{}/stream", turn_path(&request));
     let again =
         ada.stream(Method::GET, &path, None, None).await.unwrap_or_else(|_| panic!("a stream")).rest().await;
-    assert_eq!(amounts_to(&again).0, "Meant.");
+    assert_eq!(final_text_and_result(&again).0, "Meant.");
 }
 
 #[tokio::test]

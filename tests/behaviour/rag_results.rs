@@ -173,7 +173,7 @@ async fn each_turn_gets_the_chunks_nearest_to_its_instruction() {
     request["ConversationContextId"] = json!("c");
     ada.execute(&request).await.result();
     let next = turn_in(request["SessionId"].as_str().unwrap(), "east?");
-    ada.execute_once_free(&next).await.result();
+    ada.execute_when_free(&next).await.result();
     let refs = async |turn: &Value| paths(&ada.get(&turn_path(turn)).await.result()["ChunkRefs"]);
     assert_eq!((refs(&request).await, refs(&next).await), ("a".to_owned(), "c".to_owned()));
 }

@@ -100,7 +100,7 @@ async fn indexed(system: &System) {
 }
 
 /// Functions that die in a stream while clients come back, and one that nobody comes back for.
-async fn crashed(system: &System) {
+async fn crash_execute(system: &System) {
     let ada = system.client("acme", "ada");
     let mut streamed = turn(&READ.replace("say", "pace 20ms; words 100; say"));
     streamed["Streaming"] = json!(true);

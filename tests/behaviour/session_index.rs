@@ -81,7 +81,7 @@ async fn index_finds_sessions_beyond_a_scan_newest_first_and_paged() {
     let (listed, _) = pages(&ada, &format!("{}?pageSize=50", paths::SESSIONS), "/Id").await;
     let oldest = listed.last().unwrap();
     edit(&ada, &json!({ "SessionId": oldest }), json!({"Name": "The Needle"})).await.result();
-    system.tell(&json!({"Kind": "session_index", "Org": "acme"})).await;
+    system.send_to_finalizer(&json!({"Kind": "session_index", "Org": "acme"})).await;
     filled(&system, 1).await;
     finds(&ada, "needle", &[oldest]).await;
 

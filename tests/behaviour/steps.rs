@@ -124,7 +124,7 @@ async fn ended_turn_gives_the_reason_and_keeps_its_work() {
     let first = turn(BOTH);
     let session = first["SessionId"].as_str().unwrap();
     ada.execute(&first).await.result();
-    ada.execute_once_free(&turn_in(session, "Something else")).await.result();
+    ada.execute_when_free(&turn_in(session, "Something else")).await.result();
     let superseded = ada.get(&turn_path(&first)).await.result();
     assert_eq!(
         (&superseded["StatusReason"], &superseded["ErrorCode"]),

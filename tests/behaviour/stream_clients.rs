@@ -11,7 +11,7 @@ use tokio::{
     process::{Child, ChildStdout, Command},
 };
 
-use crate::support::{Client, Event, LEASE, System, amounts_to, answer_of, options, turn};
+use crate::support::{Client, Event, LEASE, System, answer_text, final_text_and_result, options, turn};
 
 /// The folder in which the clients are installed.
 fn installed() -> Option<PathBuf> {
@@ -45,7 +45,7 @@ impl Running {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
         let mut turn = turn.clone();
         turn["Streaming"] = json!(true);
-        let (url, headers) = client.described(paths::EXECUTE);
+        let (url, headers) = client.request_parts(paths::EXECUTE);
         let mut headers: serde_json::Map<String, Value> =
             headers.into_iter().map(|(name, value)| (name, value.into())).collect();
         headers.insert("content-type".to_owned(), "application/json".into());
@@ -95,8 +95,8 @@ async fn third_party_clients_read_every_event() {
             "Look [[script: say \"Let me look.\"; call agent_list_modes {}; then; pace 30ms; say \"Ünï🦀 \"; words 30]]",
         );
         let events = Running::start(&folder, script, &ada, &request).await.rest().await;
-        let (text, result) = amounts_to(&events);
-        assert_eq!(text, answer_of(&result), "{script}");
+        let (text, result) = final_text_and_result(&events);
+        assert_eq!(text, answer_text(&result), "{script}");
         assert!(events.iter().any(|event| event.kind == "reset"), "{script}");
         assert_eq!(ada.execute(&request).await.text, result, "{script}");
         println!("{script}: {} events", events.len());
@@ -114,8 +114,8 @@ async fn third_party_clients_reconnect_when_a_function_dies() {
         let mut all = vec![client.next().await.expect("it runs")];
         system.cloud.crash(Function::Execute);
         all.extend(client.rest().await);
-        let (text, result) = amounts_to(&all);
-        assert_eq!(text, answer_of(&result), "{script}");
+        let (text, result) = final_text_and_result(&all);
+        assert_eq!(text, answer_text(&result), "{script}");
         println!("{script}: {} events", all.len());
     }
 }

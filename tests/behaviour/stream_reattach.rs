@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     client_tools::results,
     support::{
-        Answer, Client, Event, Events, LEASE, System, amounts_to, answer_of, options, turn, turn_in,
-        turn_path,
+        Answer, Client, Event, Events, LEASE, System, answer_text, final_text_and_result, options, turn,
+        turn_in, turn_path,
     },
 };
 
@@ -76,8 +76,8 @@ async fn stream_broken_after_any_event_resumes_without_loss_or_repeat() {
             Some((way, random.usize(1..12)))
         });
         let events = read_in_pieces(&ada, &request, pieces).await;
-        let (text, result) = amounts_to(&events);
-        assert_eq!(text, answer_of(&result), "seed {seed}");
+        let (text, result) = final_text_and_result(&events);
+        assert_eq!(text, answer_text(&result), "seed {seed}");
         assert_eq!(ada.execute(&request).await.text, result, "seed {seed}");
     }
     if base.is_none() {
@@ -106,7 +106,7 @@ async fn other_connections_follow_a_running_turn() {
     for events in [first].into_iter().chain(along) {
         let mut all = vec![told.clone()];
         all.extend(events.rest().await);
-        ends.push(amounts_to(&all));
+        ends.push(final_text_and_result(&all));
     }
     assert!(ends[0].1.contains("TurnCancelled") && ends[0].0.is_empty(), "{ends:?}");
     assert!(ends.windows(2).all(|pair| pair[0] == pair[1]), "{ends:?}");
@@ -120,11 +120,11 @@ async fn finished_turn_still_has_its_stream_and_hides_it_from_others() {
     let events =
         ada.execute_streaming(&request, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
     let events = events.rest().await;
-    let (text, result) = amounts_to(&events);
+    let (text, result) = final_text_and_result(&events);
     for way in [Way::SameRequest, Way::Read] {
         let again =
             attach(&ada, &request, way, None).await.unwrap_or_else(|answer| panic!("{}", answer.text));
-        let (again, same) = amounts_to(&again.rest().await);
+        let (again, same) = final_text_and_result(&again.rest().await);
         assert_eq!((&again, &same), (&text, &result), "{way:?}");
         let Err(over) = attach(&ada, &request, way, events.last().map(|event| event.id)).await else {
             panic!("{way:?}: more after the result");
@@ -138,7 +138,7 @@ async fn finished_turn_still_has_its_stream_and_hides_it_from_others() {
             let rest = rest.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
             assert!(rest.iter().all(|later| later.id > event.id), "{way:?} after {}: {rest:?}", event.id);
             let observer = events.iter().take_while(|earlier| earlier.id <= event.id);
-            let (whole, same) = amounts_to(&observer.chain(&rest).cloned().collect::<Vec<_>>());
+            let (whole, same) = final_text_and_result(&observer.chain(&rest).cloned().collect::<Vec<_>>());
             assert_eq!((&whole, &same), (&text, &result), "{way:?} after {}", event.id);
         }
     }
@@ -178,7 +178,7 @@ async fn stream_of_a_killed_function_ends_with_the_turn_outcome() {
             let events = reading.follow(&asked_for, after).await;
             all.extend(events.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await);
         }
-        amounts_to(&all)
+        final_text_and_result(&all)
     });
     let mut rest = Err(ada.get(&turn_path(&request)).await);
     for _ in 0..5 {
@@ -191,8 +191,8 @@ async fn stream_of_a_killed_function_ends_with_the_turn_outcome() {
     let rest = rest.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
     assert_eq!(rest[0].kind, "reset", "what the dead attempt said is not the answer: {rest:?}");
     all.extend(rest);
-    let (text, result) = amounts_to(&all);
-    assert_eq!(text, answer_of(&result));
+    let (text, result) = final_text_and_result(&all);
+    assert_eq!(text, answer_text(&result));
     assert_eq!(reading.await.unwrap(), (text, result.clone()));
     let again = ada.execute(&request).await;
     assert_eq!((again.status, again.text), (200, result));
@@ -232,7 +232,7 @@ async fn stream_awaiting_tools_reports_turn_end_after_continuation() {
         let request = turn(script);
         let events = ada.execute_streaming(&request, None).await.unwrap_or_else(|no| panic!("{}", no.text));
         let mut told = events.rest().await;
-        let (_, continuation) = amounts_to(&told);
+        let (_, continuation) = final_text_and_result(&told);
         let right = results(&serde_json::from_str::<Value>(&continuation).unwrap()["Result"], "late");
         let seen = told.last().map(|event| event.id);
         end_from_outside(&system, &ada, &request, reason).await;

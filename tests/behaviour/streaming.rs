@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Answer, Client, Events, System, amounts_to, answer_of, options, turn, turn_in, turn_path,
+    Answer, Client, Events, System, answer_text, final_text_and_result, options, turn, turn_in, turn_path,
 };
 
 async fn streamed(client: &Client, turn: &Value) -> Events {
@@ -39,9 +39,9 @@ async fn deltas_arrive_live_and_result_equals_unstreamed_response() {
     assert_eq!((kind("cache-control"), kind("x-accel-buffering")), (Some("no-store"), Some("no")));
     assert_eq!((kind("content-length"), kind("access-control-allow-origin")), (None, Some("*")));
     let events = events.rest().await;
-    let (text, result) = amounts_to(&events);
+    let (text, result) = final_text_and_result(&events);
     assert!(events.len() > 2 && events.iter().all(|event| event.kind != "reset"));
-    assert_eq!(text, answer_of(&result));
+    assert_eq!(text, answer_text(&result));
     assert_eq!(ada.execute(&request).await.text, result, "the stored response, byte for byte");
 }
 
@@ -50,8 +50,8 @@ async fn answer_of_a_thousand_deltas_arrives_completely() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let events = streamed(&ada, &turn("Write [[script: words 1000]]")).await.rest().await;
-    let (text, result) = amounts_to(&events);
-    assert_eq!((text.as_str(), text.split_whitespace().count()), (answer_of(&result).as_str(), 1000));
+    let (text, result) = final_text_and_result(&events);
+    assert_eq!((text.as_str(), text.split_whitespace().count()), (answer_text(&result).as_str(), 1000));
 }
 
 /// AGN-033 §4.1: what a machine is to read stands in a fenced block, streamed and stored alike.
@@ -66,9 +66,9 @@ async fn bundle_without_a_code_fence_is_streamed_at_once() {
     let said = json!(format!("Here:\n{bundle}\n\nNot this one:\n{other}\n"));
     let request = turn(&format!("Write [[script: chunk 3; say {said}]]"));
     let events = streamed(&ada, &request).await.rest().await;
-    let (text, result) = amounts_to(&events);
+    let (text, result) = final_text_and_result(&events);
     let expected = format!("Here:\n```aptix-json\n{bundle}\n```\n\nNot this one:\n{other}\n");
-    assert_eq!((&text, &answer_of(&result)), (&expected, &expected));
+    assert_eq!((&text, &answer_text(&result)), (&expected, &expected));
     assert!(events.iter().all(|event| event.kind != "reset"));
 }
 
@@ -80,7 +80,7 @@ async fn text_before_a_tool_round_is_retracted() {
         "Look [[script: say \"Let me look. \"; hang 500ms; call agent_list_modes {}; then; say \"Done, ünï🦀.\"]]",
     );
     let events = streamed(&ada, &request).await.rest().await;
-    let (text, result) = amounts_to(&events);
+    let (text, result) = final_text_and_result(&events);
     assert_eq!(events.iter().filter(|event| event.kind == "reset").count(), 1, "{events:?}");
     let before: String =
         events.iter().take_while(|event| event.kind != "reset").map(|event| event.data.as_str()).collect();
@@ -91,7 +91,7 @@ async fn text_before_a_tool_round_is_retracted() {
     );
     // AGN-033 §1.3: no progress, no diagnostics in what is shown.
     assert!(events.iter().all(|event| !event.data.contains("agent_list_modes") || event.kind == "result"));
-    assert!(text == answer_of(&result) && text.ends_with("Done, ünï🦀."), "{text}");
+    assert!(text == answer_text(&result) && text.ends_with("Done, ünï🦀."), "{text}");
 }
 
 /// Returns the distinguishing members of statuses.
@@ -124,7 +124,7 @@ async fn stream_reports_progress_and_the_reason_of_retractions() {
         ],
     );
     assert!(statuses[1]["RetryAfterSeconds"].as_u64().is_some(), "{statuses:?}");
-    let (_, result) = amounts_to(&events);
+    let (_, result) = final_text_and_result(&events);
     let continuation: Value = serde_json::from_str(&result).unwrap();
     let call = &continuation["Result"]["ToolCalls"][0];
     assert_ne!(statuses[3]["ToolCallId"], call["ToolCallId"], "it is the server's call");
@@ -133,7 +133,7 @@ async fn stream_reports_progress_and_the_reason_of_retractions() {
     let rest = ada.stream(Method::POST, TOOL_RESULTS, None, Some(&results)).await.expect("a stream");
     let (events, statuses) = rest.rest_with_statuses().await;
     assert_eq!(in_short(&statuses), ["thinking 1.2"]);
-    assert_eq!(amounts_to(&events).0, "Read.");
+    assert_eq!(final_text_and_result(&events).0, "Read.");
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn following_connection_gets_progress_events() {
     system.model_called(1).await;
     let (events, statuses) = ada.follow(&request, None).await.expect("a stream").rest_with_statuses().await;
     assert_eq!(statuses, [json!({"Phase": "working", "Attempt": 1})]);
-    assert_eq!(amounts_to(&events).0, "Late.");
+    assert_eq!(final_text_and_result(&events).0, "Late.");
     work.await.unwrap().result();
 }
 
@@ -157,7 +157,7 @@ async fn stream_result_carries_retry_after() {
     let system = System::start().await;
     let ada = system.client("acme", "ada");
     let request = turn("Write [[script: status 429 retry-after 600]]");
-    let (_, result) = amounts_to(&streamed(&ada, &request).await.rest().await);
+    let (_, result) = final_text_and_result(&streamed(&ada, &request).await.rest().await);
     let result: Value = serde_json::from_str(&result).unwrap();
     let error = &result["Errors"][0];
     assert_eq!(error["ErrorCode"], "ModelRateLimited");
@@ -189,8 +189,8 @@ async fn link_appears_once_readable_and_works_after_reset() {
     assert_eq!(ada.get(&turn_path(&request)).await.result()["Status"]["Id"], "pending");
     assert_eq!(read().await, (200, "ABC".repeat(300)), "while the model writes");
     told.extend(events.rest().await);
-    let (text, result) = amounts_to(&told);
-    assert_eq!((text.as_str(), answer_of(&result).as_str()), ("Done.", "Done."), "it was taken back");
+    let (text, result) = final_text_and_result(&told);
+    assert_eq!((text.as_str(), answer_text(&result).as_str()), ("Done.", "Done."), "it was taken back");
     assert_eq!(read().await, (200, "ABC".repeat(300)), "after it was taken back");
 }
 
@@ -205,14 +205,14 @@ async fn turn_keeps_its_streaming_mode() {
                "ToolResults": [{"ToolCallId": call, "ExecutionMs": 1, "ResultJson": "1"}]})
     };
 
-    let (_, suspended) = amounts_to(&streamed(&ada, &turn(script)).await.rest().await);
+    let (_, suspended) = final_text_and_result(&streamed(&ada, &turn(script)).await.rest().await);
     let suspended: Value = serde_json::from_str(&suspended).unwrap();
     assert_eq!(suspended["Result"]["Kind"], "client_tool_continuation");
     let right = results(&suspended["Result"]);
     let events = ada.stream(Method::POST, TOOL_RESULTS, None, Some(&right)).await;
     let events = events.unwrap_or_else(|answer| panic!("{}", answer.text)).rest().await;
-    let (text, result) = amounts_to(&events);
-    assert_eq!((text.as_str(), answer_of(&result).as_str()), ("It is read.", "It is read."));
+    let (text, result) = final_text_and_result(&events);
+    assert_eq!((text.as_str(), answer_text(&result).as_str()), ("It is read.", "It is read."));
     assert!(events.len() > 2, "{events:?}");
 
     let suspended = ada.execute(&turn(script)).await.result();
@@ -236,7 +236,7 @@ async fn model_disconnect_ends_the_stream_with_an_error() {
                 answer.text
             }
             Ok(events) => {
-                let (_, result) = amounts_to(&events.rest().await);
+                let (_, result) = final_text_and_result(&events.rest().await);
                 let failed: Value = serde_json::from_str(&result).unwrap();
                 assert_eq!(
                     (&failed["Successful"], &failed["Result"]),
@@ -324,8 +324,8 @@ async fn slow_client_delays_nothing() {
     let events = streamed(&ada, &request).await;
     let read = ada.until(&turn_path(&request), Duration::from_secs(60), ended).await.result();
     assert_eq!(read["Status"]["Id"], "completed");
-    let (text, result) = amounts_to(&events.rest().await);
-    assert_eq!(text, answer_of(&result));
+    let (text, result) = final_text_and_result(&events.rest().await);
+    assert_eq!(text, answer_text(&result));
 }
 
 #[tokio::test]
@@ -338,8 +338,8 @@ async fn idle_stream_gets_keep_alive_comments() {
         all.push(event);
     }
     assert!(events.comments >= 3 && events.hints == 1, "{} {}", events.comments, events.hints);
-    let (text, result) = amounts_to(&all);
-    assert_eq!((text.as_str(), answer_of(&result).as_str()), ("So. Yes.", "So. Yes."));
+    let (text, result) = final_text_and_result(&all);
+    assert_eq!((text.as_str(), answer_text(&result).as_str()), ("So. Yes.", "So. Yes."));
 }
 
 #[tokio::test]
@@ -382,8 +382,8 @@ async fn long_answer_in_small_deltas_keeps_lease_with_one_model_call() {
     let scripts = ["chunk 4; repeat \"QUJD\" 100000", "chunk 4096; repeat \"- a _b_ `c`\\n\" 262144"];
     for (before, script) in scripts.into_iter().enumerate() {
         let request = turn(&format!("Write [[script: {script}]]"));
-        let (text, result) = amounts_to(&streamed(&ada, &request).await.rest().await);
-        assert_eq!(text, answer_of(&result), "{script}");
+        let (text, result) = final_text_and_result(&streamed(&ada, &request).await.rest().await);
+        assert_eq!(text, answer_text(&result), "{script}");
         assert_eq!(system.model_calls().len(), before + 1, "{script}");
     }
 }

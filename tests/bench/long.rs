@@ -1,5 +1,5 @@
-//! Long answers in small pieces: what the functions' processes compute for one that is streamed and for one
-//! that is not, and when its client sees the first of it. Linux alone tells what a process computes.
+//! CPU time of the functions for long answers in small deltas, streamed and not, and the time to the first delta.
+//! Linux only, because the CPU time comes from `/proc`.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(super) async fn measure(cloud: &Cloud, client: &Client) {
     println!("long answers, {TURNS} turns each: CPU of the functions a turn");
     for (size, bytes, chunk) in SIZES {
         for (name, unit, length) in TEXTS {
-            // With a word at its end: an answer of blanks alone is none, and is asked for once more.
+            // It ends with a word, because an answer of blanks alone is empty and is retried.
             let script = format!("chunk {chunk}; repeat \"{unit}\" {}; say \".\"", bytes / length);
             let whole = computed(cloud, client, &script, false).await;
             let streamed = computed(cloud, client, &script, true).await;

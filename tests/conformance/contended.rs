@@ -23,7 +23,7 @@ use tokio::{
 };
 use turns::ports::Payloads;
 
-/// An S3 that refuses so many writes before it takes one, its address, and how often it was asked.
+/// Starts an S3 that refuses this many writes before it accepts one. Returns its address and its request count.
 async fn contended(refusals: usize) -> (String, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
@@ -73,8 +73,8 @@ async fn write_contended_forever_is_given_up() {
     assert_eq!(asked.load(Ordering::SeqCst), 3, "the SDK's own number of attempts");
 }
 
-/// An S3 that hangs up so many times before it answers, its address, and how often it was asked.
-async fn hanging_up(times: usize) -> (String, Arc<AtomicUsize>) {
+/// Starts an S3 that disconnects this many times before it answers. Returns its address and its request count.
+async fn disconnecting(times: usize) -> (String, Arc<AtomicUsize>) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let asked = Arc::new(AtomicUsize::new(0));
@@ -87,7 +87,7 @@ async fn hanging_up(times: usize) -> (String, Arc<AtomicUsize>) {
             if count.fetch_add(1, Ordering::SeqCst) >= times {
                 let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
                 client.write_all(answer).await.unwrap();
-                // What is not read would break the connection before the answer is.
+                // Read the request: unread bytes would reset the connection before the response.
                 _ = client.read_to_end(&mut Vec::new()).await;
             }
         }
@@ -97,21 +97,21 @@ async fn hanging_up(times: usize) -> (String, Arc<AtomicUsize>) {
 
 #[tokio::test]
 async fn write_with_a_broken_connection_is_retried() {
-    let (url, asked) = hanging_up(2).await;
+    let (url, asked) = disconnecting(2).await;
     bucket(&url).put(&payload(), Bytes::from_static(b"x")).await.expect("it is stored");
     assert_eq!(asked.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test]
 async fn missing_bucket_is_an_error_without_a_key_name() {
-    let (url, _) = hanging_up(usize::MAX).await;
+    let (url, _) = disconnecting(usize::MAX).await;
     let error = bucket(&url).put(&payload(), Bytes::from_static(b"x")).await.expect_err("nobody answers");
     let told = contracts::error::causes(&error).to_string();
     assert!(told.starts_with("the payload bucket is unavailable: "), "{told}");
     assert!(!told.contains("acme") && !format!("{error:?}").contains("acme"), "{told} {error:?}");
 }
 
-/// The signature covers the path as the SDK wrote it, and a client of HTTP may tidy a path up.
+/// The signature covers the path as the SDK wrote it, but an HTTP client may normalize paths.
 #[tokio::test]
 async fn object_path_reaches_s3_as_signed() {
     let (paths, mut reached) = mpsc::unbounded_channel();
@@ -127,7 +127,7 @@ async fn object_path_reaches_s3_as_signed() {
         let mut payload = payload();
         payload.kind = Kind::File { address: FileAddress::hash_bytes(b"x"), name: name.to_owned() };
         bucket.put(&payload, Bytes::from_static(b"x")).await.unwrap();
-        // What a key holds besides slashes and unreserved characters are percent signs.
+        // Besides slashes and unreserved characters, a key holds only percent signs.
         let signed = format!("/bucket/{}", storage::key::object(&payload).replace('%', "%25"));
         assert_eq!(reached.recv().await.unwrap(), signed);
     }

@@ -1,6 +1,5 @@
-//! The real adapters keep to the meaning of the ports, as the in-memory ones do
-//! (`shared/turns/tests/conformance.rs`): the same suite, over the AWS SDK, against the services of the
-//! local cloud.
+//! Conformance of the AWS adapters to the ports: the suite of the in-memory adapters
+//! (`shared/turns/tests/conformance.rs`), over the AWS SDK, against the services of the local cloud.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
@@ -14,7 +13,7 @@ use protocol::queue_message::FinalizeMessage;
 use storage::{Objects, Queue, Table};
 use testkit::conformance;
 
-/// A cloud whose finalizer leaves messages alone.
+/// Starts a cloud with a paused finalizer.
 async fn cloud() -> Cloud {
     let options = Options {
         executable: Some(PathBuf::from(env!("CARGO_BIN_EXE_aptix"))),

@@ -1,4 +1,4 @@
-//! The collections: opened with the engine, changed one at a time, on the disk before a change is answered.
+//! Collections of a folder. Changes run one at a time and are on disk before they are acknowledged.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ use qdrant_edge::{EdgeConfig, EdgeShard, UpdateOperation, WalOptions};
 use crate::folder;
 use crate::refusal::Refusal;
 
-/// A part of the log; small, since it is of no use here.
-const LOG_PART: usize = 4 << 20;
+/// Size of a log segment in bytes. Small, because the log is not replayed.
+const LOG_SEGMENT_BYTES: usize = 4 << 20;
 
-/// None once it was deleted.
+/// None after deletion.
 type Collection = Arc<RwLock<Option<EdgeShard>>>;
 
 /// Every collection of one folder.
@@ -23,18 +23,18 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Opens what the folder keeps, making it when it is missing.
+    /// Opens the collections of a folder, creating it if missing.
     pub(crate) fn open(root: PathBuf) -> Result<Self, Refusal> {
         fs::create_dir_all(&root)?;
         let mut collections = BTreeMap::new();
         for (name, path) in folder::collections(&root)? {
-            folder::forget_old_log(&path)?;
+            folder::remove_old_log(&path)?;
             collections.insert(name, collection(EdgeShard::load(&path, None)?));
         }
         Ok(Self { root, collections: RwLock::new(collections) })
     }
 
-    /// The names, sorted.
+    /// Returns the names, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         read(&self.collections).keys().cloned().collect()
     }
@@ -44,34 +44,34 @@ impl Engine {
         read(&self.collections).contains_key(name)
     }
 
-    /// Makes a collection.
+    /// Creates a collection.
     pub(crate) fn create(&self, name: &str, config: EdgeConfig) -> Result<(), Refusal> {
-        let path = folder::of_collection(&self.root, name)?;
+        let path = folder::collection_folder(&self.root, name)?;
         let mut collections = write(&self.collections);
         if collections.contains_key(name) {
             return Err(Refusal::CollectionExists(name.to_owned()));
         }
         fs::create_dir_all(&path)?;
         let config = EdgeConfig {
-            wal_options: Some(WalOptions { segment_capacity: LOG_PART, ..WalOptions::default() }),
+            wal_options: Some(WalOptions { segment_capacity: LOG_SEGMENT_BYTES, ..WalOptions::default() }),
             ..config
         };
         collections.insert(name.to_owned(), collection(EdgeShard::new(&path, config)?));
         Ok(())
     }
 
-    /// Deletes a collection; false when there was none.
+    /// Deletes a collection. Returns false if there is none.
     pub(crate) fn delete(&self, name: &str) -> Result<bool, Refusal> {
         let Some(collection) = write(&self.collections).remove(name) else {
             return Ok(false);
         };
-        // Waits for who reads it. Gone before its folder is: it writes a last time when dropped.
+        // Waits for readers. Dropped before its folder is removed, because it writes on drop.
         drop(write(&collection).take());
-        fs::remove_dir_all(folder::of_collection(&self.root, name)?)?;
+        fs::remove_dir_all(folder::collection_folder(&self.root, name)?)?;
         Ok(true)
     }
 
-    /// Reads a collection, beside others who read it.
+    /// Reads a collection, concurrently with other readers.
     pub(crate) fn read<T>(
         &self,
         name: &str,
@@ -82,10 +82,10 @@ impl Engine {
         ask(shard.as_ref().ok_or_else(|| Refusal::NoCollection(name.to_owned()))?)
     }
 
-    /// Changes a collection, alone. When it returns, the change outlasts a kill.
+    /// Changes a collection exclusively. On return, the change survives a kill.
     pub(crate) fn change(&self, name: &str, operation: UpdateOperation) -> Result<(), Refusal> {
         let collection = self.collection(name)?;
-        // Alone, because a flush does not wait for others: it takes its locks or panics.
+        // Exclusive, because a flush panics if it can't take its locks.
         let shard = write(&collection);
         let shard = shard.as_ref().ok_or_else(|| Refusal::NoCollection(name.to_owned()))?;
         shard.update(operation)?;

@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use crate::refusal::Refusal;
 
-/// The longest name of a collection, in bytes: that of a file.
-const LONGEST_NAME: usize = 200;
+/// Maximum length of a collection's name in bytes, because it is a file name.
+const MAX_NAME_BYTES: usize = 200;
 
-/// The folder of a collection, or why its name can't be one.
-pub(crate) fn of_collection(root: &Path, name: &str) -> Result<PathBuf, Refusal> {
+/// Returns the folder of a collection. Refuses an invalid name.
+pub(crate) fn collection_folder(root: &Path, name: &str) -> Result<PathBuf, Refusal> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > LONGEST_NAME || name.starts_with('.') || !name.chars().all(plain) {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || name.starts_with('.') || !name.chars().all(plain) {
         return Err(Refusal::invalid(format!(
-            "`{name}` can't name a collection: 1 to {LONGEST_NAME} of the letters a to z, digits, `-`, `_` and `.`, \
+            "`{name}` can't name a collection: 1 to {MAX_NAME_BYTES} of the letters a to z, digits, `-`, `_` and `.`, \
              not beginning with `.`"
         )));
     }
     Ok(root.join(name))
 }
 
-/// The collections that are kept, by name.
+/// Returns the stored collections: name and folder.
 pub(crate) fn collections(root: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root)? {
@@ -33,10 +33,10 @@ pub(crate) fn collections(root: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// Removes what the engine logged and will never read: it flushes with every change, and replays nothing.
+/// Removes old log segments: the engine flushes with every change and replays nothing.
 ///
-/// The newest part stays, since the numbers of changes go on from it.
-pub(crate) fn forget_old_log(collection: &Path) -> io::Result<()> {
+/// The newest segment stays, because change numbers continue from it.
+pub(crate) fn remove_old_log(collection: &Path) -> io::Result<()> {
     let log = collection.join("wal");
     let Ok(entries) = fs::read_dir(&log) else {
         return Ok(());

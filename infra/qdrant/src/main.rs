@@ -1,9 +1,9 @@
 //! Qdrant's gRPC over its embedded engine: the vector database of the local cloud, as a process of its own.
 //!
 //! `embedded-qdrant FOLDER` keeps its collections in the folder, listens on a free port of 127.0.0.1, says which one as
-//! the first line of its output, and ends when its input does: so it never outlives whoever started it.
+//! the first line of its output, and ends when its input does, so that it never outlives its parent process.
 //!
-//! It answers what this project asks of Qdrant: collections, payload indexes, upserts, deletions, queries with
+//! It implements the part of Qdrant that this project uses: collections, payload indexes, upserts, deletions, queries with
 //! prefetches and fusion, scrolling, counting, reading by id. Whatever else the protocol has is refused by name, as
 //! not implemented; nothing is ignored that would change a result.
 //!
@@ -41,7 +41,7 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Failure> {
     let folder = std::env::args_os().nth(1).map(PathBuf::from);
-    let folder = folder.ok_or("name the folder that keeps the collections: embedded-qdrant FOLDER")?;
+    let folder = folder.ok_or("missing the folder of the collections; usage: embedded-qdrant FOLDER")?;
     let engine = Arc::new(Engine::open(folder)?);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let mut output = tokio::io::stdout();
@@ -51,7 +51,7 @@ async fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whoever started this has ended, or wants this to end.
+/// Waits for the end of the input: the parent process ended, or closed it.
 async fn input_ended() {
     let mut ignored = [0; 64];
     while let Ok(1..) = tokio::io::stdin().read(&mut ignored).await {}

@@ -6,7 +6,7 @@ use tonic::Status;
 /// Error of a call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// In the words of the real server, which clients look for.
+    /// The text of the real server, which clients look for.
     #[error("Not found: Collection `{0}` doesn't exist!")]
     NoCollection(String),
     #[error("Collection `{0}` already exists!")]
@@ -37,7 +37,7 @@ impl From<Refusal> for Status {
             Refusal::CollectionExists(_) => Self::already_exists(message),
             Refusal::Invalid(_) => Self::invalid_argument(message),
             Refusal::Unsupported(_) => Self::unimplemented(message),
-            // Vectors of a wrong size or name, and filters that make no sense: the caller's to mend.
+            // Vectors of a wrong size or name, and filters that make no sense: the caller's to fix.
             Refusal::Engine(
                 OperationError::WrongVectorDimension { .. }
                 | OperationError::VectorNameNotExists { .. }

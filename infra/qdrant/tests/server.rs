@@ -1,5 +1,5 @@
-//! The server as its clients see it: over gRPC, with the real client. Where a `qdrant` binary is found the same suite runs
-//! against that one too, which says whether the embedded engine means what the server means.
+//! Tests of the server over gRPC, with the official client. If a `qdrant` binary is installed, the suite also runs against
+//! it, to compare the embedded engine with the real server.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,7 +37,7 @@ struct Server {
 }
 
 impl Server {
-    /// The embedded engine over this folder.
+    /// Starts the embedded engine over this folder.
     fn embedded(folder: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_embedded-qdrant"))
             .arg(folder)
@@ -50,7 +50,7 @@ impl Server {
         Self { name: "embedded", child, client: client(port.trim().parse().expect("a port")) }
     }
 
-    /// The real server over this folder, if it is installed.
+    /// Starts the real server over this folder, if it is installed.
     async fn real(folder: &Path) -> Option<Self> {
         let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let (http, grpc) = (free(), free());
@@ -73,7 +73,7 @@ impl Server {
         None
     }
 
-    /// Ends at once, as a crash does.
+    /// Kills the process, as a crash does.
     fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -90,7 +90,7 @@ fn client(port: u16) -> Qdrant {
     Qdrant::from_url(&format!("http://127.0.0.1:{port}")).skip_compatibility_check().build().unwrap()
 }
 
-/// Every server that is here, each over a folder of its own.
+/// Starts every available server, each over its own folder.
 async fn servers() -> Vec<(Server, TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     let mut servers = vec![(Server::embedded(folder.path()), folder)];
@@ -102,7 +102,7 @@ async fn servers() -> Vec<(Server, TempDir)> {
     servers
 }
 
-/// Two dimensions and terms, and the fields that conditions are about.
+/// Creates a collection with two dimensions, terms and the fields of the conditions.
 async fn create(client: &Qdrant) {
     let mut dense = VectorsConfigBuilder::default();
     dense.add_named_vector_params("dense", VectorParamsBuilder::new(2, Distance::Cosine));
@@ -189,7 +189,7 @@ async fn ids(client: &Qdrant, filter: Filter) -> BTreeSet<u64> {
 }
 
 #[tokio::test]
-async fn conditions_mean_the_same_on_every_kind_of_field() {
+async fn conditions_work_on_every_kind_of_field() {
     for (server, _folder) in servers().await {
         let client = &server.client;
         fill(client).await;
@@ -251,7 +251,7 @@ async fn conditions_mean_the_same_on_every_kind_of_field() {
 }
 
 #[tokio::test]
-async fn queries_find_what_is_near_by_vector_by_terms_and_by_both() {
+async fn queries_rank_by_vector_by_terms_and_by_both() {
     for (server, _folder) in servers().await {
         let client = &server.client;
         fill(client).await;
@@ -319,7 +319,7 @@ async fn points_are_read_counted_replaced_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_collection_says_how_it_is_laid_out_and_goes() {
+async fn collection_is_described_and_deleted() {
     for (server, _folder) in servers().await {
         let client = &server.client;
         assert!(!client.collection_exists(COLLECTION).await.unwrap());
@@ -355,7 +355,7 @@ fn code<T>(answer: Result<T, QdrantError>) -> i32 {
 }
 
 #[tokio::test]
-async fn what_was_answered_outlasts_a_kill() {
+async fn acknowledged_writes_survive_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::embedded(folder.path());
     fill(&server.client).await;
@@ -373,7 +373,7 @@ async fn what_was_answered_outlasts_a_kill() {
 }
 
 #[tokio::test]
-async fn what_the_engine_does_not_do_is_refused_by_name() {
+async fn unsupported_features_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::embedded(folder.path());
     create(&server.client).await;
@@ -390,7 +390,7 @@ async fn what_the_engine_does_not_do_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn it_ends_when_its_input_does() {
+async fn server_exits_at_the_end_of_its_input() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::embedded(folder.path());
     drop(server.child.stdin.take());

@@ -1,4 +1,4 @@
-//! A client as the outside world has it: HTTP and JSON, no types of ours.
+//! An external client: HTTP and JSON, none of our types.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub status: u16,
@@ -32,17 +32,17 @@ impl Client {
         self.post(paths::EXECUTE, turn.to_string()).await
     }
 
-    /// As a client does that is told to come back while the session is busy.
-    pub async fn execute_once_free(&self, turn: &Value) -> Answer {
-        self.execute_past(turn, "SessionBusy").await
+    /// Executes a turn, retrying while the session is busy.
+    pub async fn execute_when_free(&self, turn: &Value) -> Answer {
+        self.execute_after(turn, "SessionBusy").await
     }
 
-    /// As a client does that is told to come back while its own turn is worked on.
-    pub async fn execute_once_over(&self, turn: &Value) -> Answer {
-        self.execute_past(turn, "TurnInProgress").await
+    /// Executes a turn, retrying while the same turn is running.
+    pub async fn execute_when_settled(&self, turn: &Value) -> Answer {
+        self.execute_after(turn, "TurnInProgress").await
     }
 
-    async fn execute_past(&self, turn: &Value, what: &str) -> Answer {
+    async fn execute_after(&self, turn: &Value, what: &str) -> Answer {
         let give_up = Instant::now() + PATIENCE;
         loop {
             let answer = self.execute(turn).await;
@@ -71,12 +71,12 @@ impl Client {
         }
     }
 
-    /// A request to the byte.
+    /// Sends a raw request.
     pub async fn raw(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
         self.attempt(method, path, headers, body).await.expect("a whole answer")
     }
 
-    /// A request that may break off.
+    /// Sends a request whose connection may break.
     pub async fn attempt(
         &self,
         method: Method,
@@ -106,13 +106,13 @@ impl Client {
         request.body(body)
     }
 
-    /// The headers that a client of another make sends, and where the API is.
-    pub fn described(&self, path: &str) -> (String, Vec<(String, String)>) {
+    /// Returns the URL and the headers for a third-party client.
+    pub fn request_parts(&self, path: &str) -> (String, Vec<(String, String)>) {
         let token = self.token.iter().map(|token| ("authorization".to_owned(), format!("Bearer {token}")));
         (self.url(path), token.collect())
     }
 
-    /// A path as it is, and a link as any resolver of URLs finds it: against the API's base, which ends in `/`.
+    /// Returns the URL of a path, or of a link resolved against the API's base, which ends in `/`.
     fn url(&self, path: &str) -> String {
         if path.starts_with('/') {
             return format!("{}{path}", self.base);
@@ -121,7 +121,7 @@ impl Client {
         base.join(path).unwrap().to_string()
     }
 
-    /// Reads until the answer is as wanted, for at most `most`: for what happens behind the scenes.
+    /// Polls until the response is as wanted, for at most `most`, to await background work.
     pub async fn until(&self, path: &str, most: Duration, wanted: impl Fn(&Answer) -> bool) -> Answer {
         let give_up = Instant::now() + most;
         loop {
@@ -139,7 +139,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {}", self.text))
     }
 
-    /// The result of a successful call.
+    /// Returns the result of a successful call.
     pub fn result(&self) -> Value {
         let body = self.json();
         assert_eq!((self.status, &body["Successful"]), (200, &Value::Bool(true)), "{body}");
@@ -147,7 +147,7 @@ impl Answer {
         body["Result"].clone()
     }
 
-    /// The first error's code, of a refused call in its envelope.
+    /// Returns the code of the first error in a refusal's envelope.
     pub fn error(&self) -> String {
         let body = self.json();
         assert_eq!((&body["Successful"], &body["Result"]), (&Value::Bool(false), &Value::Null), "{body}");
@@ -155,7 +155,7 @@ impl Answer {
         let retry = error["Retry"].as_str().expect("what a retry can do");
         assert!(["same_request", "new_turn", "never"].contains(&retry), "{error}");
         let seconds = error.get("RetryAfterSeconds").map(Value::to_string);
-        // The headers of an answer that began before its end was known are none of the error's.
+        // A response with keep-alive whitespace sent its headers before the error was known.
         assert!(self.status == 200 || self.header("retry-after") == seconds.as_deref(), "{error}");
         error["ErrorCode"].as_str().expect("a code").to_owned()
     }

@@ -1,4 +1,4 @@
-//! Contexts, put the way an operator puts them: by the command line of the local cloud.
+//! Contexts, put as an operator does: with the command line of the local cloud.
 
 use std::process::Output;
 
@@ -25,7 +25,7 @@ impl System {
         command.output().await.expect("it runs")
     }
 
-    /// Puts contexts that are right.
+    /// Puts valid contexts.
     pub async fn put_contexts(&self, org: &str, contexts: &Value) {
         let output = self.try_put_contexts(org, contexts).await;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! A reader of event streams that forgives nothing: what it does not expect of ours is a failed test.
+//! A strict reader of event streams: anything unexpected fails the test.
 
 use std::{collections::VecDeque, pin::Pin};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::client::{Answer, Client};
 
-/// One event as it came.
+/// A received event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub id: u64,
@@ -18,7 +18,7 @@ pub struct Event {
     pub data: String,
 }
 
-/// A stream that is being read. Dropping it is what a client does that goes away.
+/// An open stream. Dropping it disconnects.
 pub struct Events {
     pub headers: HeaderMap,
     /// The comments so far.
@@ -34,7 +34,7 @@ pub struct Events {
 }
 
 impl Client {
-    /// The stream that a request is answered with, or else its answer.
+    /// Sends a request and returns its stream, or its response if it is none.
     pub async fn stream(
         &self,
         method: Method,
@@ -65,21 +65,21 @@ impl Client {
         })
     }
 
-    /// A user turn, streamed.
+    /// Executes a user turn with streaming.
     pub async fn execute_streaming(&self, turn: &Value, after: Option<u64>) -> Result<Events, Answer> {
         let mut turn = turn.clone();
         turn["Streaming"] = Value::Bool(true);
         self.stream(Method::POST, paths::EXECUTE, after, Some(&turn)).await
     }
 
-    /// A turn's stream, read again.
+    /// Reattaches to a turn's stream.
     pub async fn follow(&self, turn: &Value, after: Option<u64>) -> Result<Events, Answer> {
         self.stream(Method::GET, &format!("{}/stream", super::turn_path(turn)), after, None).await
     }
 }
 
 impl Events {
-    /// The next event; none when the stream ended or broke.
+    /// Returns the next event, or none if the stream ended or broke.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -120,12 +120,12 @@ impl Events {
         }
     }
 
-    /// Every event that is still to come.
+    /// Returns the remaining events.
     pub async fn rest(self) -> Vec<Event> {
         self.rest_with_statuses().await.0
     }
 
-    /// Every event that is still to come, and what the turn was at.
+    /// Returns the remaining events, and all statuses.
     pub async fn rest_with_statuses(mut self) -> (Vec<Event>, Vec<Value>) {
         let mut all = Vec::new();
         while let Some(event) = self.next().await {
@@ -135,10 +135,9 @@ impl Events {
     }
 }
 
-/// Returns the text that a stream shows in the end, and its `InvokeResult`. Checks what holds
-/// for every whole stream: ids rise, each delta begins where the text before it ends, and exactly one
-/// result comes last.
-pub fn amounts_to(events: &[Event]) -> (String, String) {
+/// Returns the final text of a stream and its `InvokeResult`. Checks the invariants of a complete stream: ids rise,
+/// each delta begins at the end of the text before it, and exactly one result comes last.
+pub fn final_text_and_result(events: &[Event]) -> (String, String) {
     assert!(events.windows(2).all(|pair| pair[0].id < pair[1].id), "ids rise: {events:?}");
     let (last, before) = events.split_last().expect("at least a result");
     assert_eq!(last.kind, "result", "{events:?}");
@@ -164,8 +163,8 @@ pub fn amounts_to(events: &[Event]) -> (String, String) {
     (text, last.data.clone())
 }
 
-/// The final answer's text, of a result.
-pub fn answer_of(result: &str) -> String {
+/// Returns the final answer's text from a result.
+pub fn answer_text(result: &str) -> String {
     let result: Value = serde_json::from_str(result).expect("JSON");
     assert_eq!(result["Successful"], true, "{result}");
     result["Result"]["PrimaryOutputText"].as_str().expect("a final answer").to_owned()

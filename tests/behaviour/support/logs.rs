@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{PATIENCE, System};
 
 impl System {
-    /// The logs of all functions as they are written, once they are as wanted.
+    /// Waits until the logs of all functions are as wanted, and returns them.
     pub async fn until_logs(&self, wanted: impl Fn(&str) -> bool) -> String {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -22,14 +22,14 @@ impl System {
         }
     }
 
-    /// The lines of a function's log so far.
+    /// Returns the lines of a function's log so far.
     pub fn log(&self, function: Function) -> Vec<Value> {
         let log = std::fs::read_to_string(self.cloud.log_file(function)).expect("a log");
-        // The local cloud's own notes, and a panic's words, are no JSON.
+        // The local cloud's own lines and panic messages are not JSON.
         log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The lines that are as wanted, once there is one with this message: a log is written behind the scenes.
+    /// Waits for a wanted line with this message, because logs arrive in the background. Returns the wanted lines.
     pub async fn logged(
         &self,
         function: Function,
@@ -49,7 +49,7 @@ impl System {
     }
 }
 
-/// The line with this message.
+/// Returns the line with this message.
 pub fn line<'a>(lines: &'a [Value], message: &str) -> &'a Value {
     lines.iter().find(|line| line["message"] == message).unwrap_or_else(|| panic!("no {message}: {lines:#?}"))
 }

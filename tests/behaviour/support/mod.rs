@@ -17,7 +17,7 @@ use mock_model::{Provider, Recorder};
 use serde_json::{Value, json};
 
 pub use client::{Answer, Client};
-pub use events::{Event, Events, amounts_to, answer_of};
+pub use events::{Event, Events, answer_text, final_text_and_result};
 pub use logs::line;
 pub use roles::Roles;
 pub use sources::{Indexed, embedding, embeddings, serve, set};
@@ -30,14 +30,14 @@ pub struct System {
     pub cloud: Cloud,
     /// The permissions of its functions, and their use.
     pub roles: Arc<Roles>,
-    _taken: OnlyWhatIsTaken,
+    _taken: RequestValidityCheck,
 }
 
-/// Fails the test that drops it if the model was sent what no provider would take: whatever does not fit the published
-/// schema of a request, or breaks a rule of the API beside it.
-struct OnlyWhatIsTaken(Option<Recorder>);
+/// Fails the test on drop if the model received an invalid request: one that violates the published schema or a rule
+/// of the API.
+struct RequestValidityCheck(Option<Recorder>);
 
-impl Drop for OnlyWhatIsTaken {
+impl Drop for RequestValidityCheck {
     fn drop(&mut self) {
         let refused = self.0.as_ref().map(Recorder::invalid_requests).unwrap_or_default();
         if !std::thread::panicking() {
@@ -61,7 +61,7 @@ pub fn options() -> Options {
     }
 }
 
-/// The same, with a mock model that plays this provider.
+/// Returns the options with a mock model that imitates this provider.
 pub fn mock_profile(provider: &str) -> Options {
     let provider: Provider = provider.parse().expect("a known provider");
     Options { model: Model::Mock(provider), ..options() }
@@ -77,19 +77,19 @@ impl System {
         Self::under(roles, options).await
     }
 
-    /// A system whose time is measured: nothing stands between its functions and the services.
+    /// Starts a system for measurements, without a proxy between its functions and the services.
     pub async fn measured(options: Options) -> Self {
         Self::under(Arc::default(), options).await
     }
 
     async fn under(roles: Arc<Roles>, options: Options) -> Self {
         let cloud = Cloud::start(options).await.expect("the local cloud starts");
-        roles.stand_before(&cloud);
-        let taken = OnlyWhatIsTaken(cloud.model().cloned());
+        roles.set_addresses(&cloud);
+        let taken = RequestValidityCheck(cloud.model().cloned());
         Self { cloud, roles, _taken: taken }
     }
 
-    /// A user of an org.
+    /// Returns a client of this user.
     pub fn client(&self, org: &str, user: &str) -> Client {
         self.identified(&Identity::user(org, user))
     }
@@ -102,30 +102,30 @@ impl System {
         Client::new(self.cloud.url(), None)
     }
 
-    /// The bodies that the model was sent.
+    /// Returns the bodies of all requests to the model.
     pub fn model_calls(&self) -> Vec<Value> {
         self.cloud.model().expect("the mock model").bodies()
     }
 }
 
-/// A user turn with fresh ids.
+/// Creates a user turn with fresh ids.
 pub fn turn(instruction: &str) -> Value {
     turn_in(&id(), instruction)
 }
 
-/// A user turn of a session.
+/// Creates a user turn of a session.
 pub fn turn_in(session: &str, instruction: &str) -> Value {
     json!({"SessionId": session, "TurnId": id(), "Instruction": instruction})
 }
 
-/// A user turn of the session `s` in the conversation context `c`; see [`System::put_context`].
+/// Creates a user turn of the session `s` in the conversation context `c`; see [`System::put_context`].
 pub fn in_context(instruction: &str) -> Value {
     let mut turn = turn_in("s", instruction);
     turn["ConversationContextId"] = json!("c");
     turn
 }
 
-/// A fresh id, as clients mint them.
+/// Returns a fresh id, as clients create them.
 pub fn id() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
@@ -144,7 +144,7 @@ fn id_of<T: FromStr<Err = InvalidId>>(turn: &Value, name: &str) -> T {
     turn[name].as_str().unwrap().parse().unwrap()
 }
 
-/// The text of the newest user message of a model call.
+/// Returns the text of the newest user message of a model call.
 pub fn said(call: &Value) -> String {
     let input = call["input"].as_array().unwrap();
     let message = input.iter().rev().find(|item| item["role"] == "user").unwrap();
@@ -157,7 +157,7 @@ pub fn said(call: &Value) -> String {
         .join("\n")
 }
 
-/// The names of the tools that a model call offers.
+/// Returns the names of the tools of a model call.
 pub fn tools(call: &Value) -> Vec<&str> {
     call["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }

@@ -1,7 +1,7 @@
-//! The roles of `template.yaml`, held against what the functions ask of AWS: a call that its function's role does not
-//! allow is refused as IAM would, and what was used is kept.
+//! Enforces the roles of `template.yaml` on the functions' AWS calls: refuses a call that the role does not allow, as IAM
+//! does, and records the used permissions.
 //!
-//! It stands between the functions and the table, the bucket and the queue, and knows the caller by its access key.
+//! A proxy between the functions and the table, the bucket and the queue identifies the caller by its access key.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,17 +28,17 @@ const QUEUE: &str = "FinalizeQueue";
 static BESIDE: LazyLock<Runtime> =
     LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
 
-/// One statement of a role, as one of its functions has it.
+/// A statement of a role, for one function.
 #[derive(Debug, Clone)]
 pub struct Statement {
     pub function: String,
     pub sid: String,
     pub actions: Vec<String>,
-    /// `Table`, `Table/index/GSI1`, `PayloadBucket/*` and the like: logical names in place of ARNs.
+    /// Logical names in place of ARNs, such as `Table`, `Table/index/GSI1` or `PayloadBucket/*`.
     pub resources: Vec<String>,
 }
 
-/// A statement's action or resource that was used.
+/// A used action or resource of a statement.
 pub type Used = (String, String, String);
 
 /// The permissions of the roles, and their use.
@@ -52,7 +52,7 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// Puts the roles between the functions of a cloud that is to be started and its services.
+    /// Routes the functions of a cloud through the proxy, before the cloud starts.
     pub async fn before(options: &mut Options) -> Arc<Self> {
         let roles = Arc::new(Self { statements: statements(), ..Self::default() });
         for (variable, service) in [
@@ -75,7 +75,7 @@ impl Roles {
     }
 
     /// Sets the addresses of the services once the cloud has started.
-    pub fn stand_before(&self, cloud: &Cloud) {
+    pub fn set_addresses(&self, cloud: &Cloud) {
         let at = cloud.endpoints();
         let targets = [(TABLE, at.dynamodb.clone()), (BUCKET, at.s3.clone()), (QUEUE, at.sqs.clone())];
         self.targets.lock().unwrap().extend(targets);
@@ -113,7 +113,7 @@ impl Roles {
     }
 }
 
-/// A pattern's `*` is any text.
+/// Returns whether a text matches a pattern, in which `*` is any text.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
@@ -123,7 +123,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Every statement of the functions' roles.
+/// Returns all statements of the functions' roles.
 fn statements() -> Vec<Statement> {
     let template: Yaml = yaml_serde::from_str(include_str!("../../../template.yaml")).unwrap();
     let resources = template["Resources"].as_mapping().unwrap();
@@ -134,7 +134,7 @@ fn statements() -> Vec<Statement> {
         let role = said(&function["Properties"]["Role"]);
         let role = &template["Resources"][role.as_str()];
         let policies = role["Properties"]["Policies"].as_sequence().unwrap().iter();
-        // What only some stacks have is under an `!If`: no local cloud has it.
+        // Optional resources are under an `!If`: no local cloud has them.
         for policy in policies.filter(|policy| !matches!(policy, Yaml::Tagged(_))) {
             let statements_of = policy["PolicyDocument"]["Statement"].as_sequence().unwrap().iter();
             for statement in statements_of.filter(|statement| !matches!(statement, Yaml::Tagged(_))) {
@@ -157,7 +157,7 @@ fn all(one_or_more: &Yaml) -> Vec<String> {
     }
 }
 
-/// A text, or what a `!GetAtt`, `!Sub` or `!Ref` names, with logical names in place of ARNs.
+/// Returns a text, or the target of a `!GetAtt`, `!Sub` or `!Ref`, with logical names in place of ARNs.
 fn said(value: &Yaml) -> String {
     let text = match value {
         Yaml::Tagged(tagged) if tagged.tag == "GetAtt" => {
@@ -169,7 +169,7 @@ fn said(value: &Yaml) -> String {
     text.replace("${", "").replace(".Arn}", "")
 }
 
-/// Which actions on which resources a call needs.
+/// Returns the actions and resources that a call needs.
 fn needed(service: &str, request: &Parts, body: &[u8]) -> Vec<(String, String)> {
     let target = request.headers.get("x-amz-target").map_or("", |target| target.to_str().unwrap());
     let operation = target.rsplit('.').next().unwrap();
@@ -225,7 +225,7 @@ fn of_bucket(request: &Parts, body: &[u8]) -> Vec<(String, String)> {
     vec![(action.to_owned(), format!("{BUCKET}/{key}"))]
 }
 
-/// The function whose access key signed the call.
+/// Returns the function whose access key signed the call.
 fn caller(request: &Parts) -> String {
     let authorization =
         request.headers.get(header::AUTHORIZATION).map_or("", |header| header.to_str().unwrap());
@@ -234,9 +234,9 @@ fn caller(request: &Parts) -> String {
     key.strip_prefix("local-cloud-").unwrap_or_default().to_owned()
 }
 
-type Between = (Arc<Roles>, &'static str, reqwest::Client);
+type ProxyState = (Arc<Roles>, &'static str, reqwest::Client);
 
-async fn pass(State((roles, service, http)): State<Between>, request: Request) -> Response {
+async fn pass(State((roles, service, http)): State<ProxyState>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body: Bytes = to_bytes(body, usize::MAX).await.unwrap();
     let function = caller(&parts);
@@ -250,7 +250,7 @@ async fn pass(State((roles, service, http)): State<Between>, request: Request) -
     let is_object = service == BUCKET && matches!(parts.method, Method::GET | Method::HEAD);
     let sent = http.request(parts.method, format!("{target}{path}")).headers(parts.headers).body(body);
     let Ok(answer) = sent.send().await else { return StatusCode::BAD_GATEWAY.into_response() };
-    // S3 says what is missing to those alone who may list.
+    // S3 answers 404 only to callers that may list.
     if is_object
         && answer.status() == StatusCode::NOT_FOUND
         && !roles.allows(&function, "s3:ListBucket", BUCKET)

@@ -1,4 +1,4 @@
-//! Sources that were indexed: points of a vector database, and a provider of vectors for questions about them.
+//! Indexed sources: points of a vector database, and an embeddings provider for queries.
 
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 
 use super::{PATIENCE, System};
 
-/// Serves on a port of its own.
+/// Serves a router on a free port and returns its URL.
 pub async fn serve(router: Router) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -32,7 +32,7 @@ pub async fn serve(router: Router) -> String {
     url
 }
 
-/// A provider of embeddings: every text points north, unless it begins with `east`.
+/// Serves an embeddings provider: every text points north, unless it begins with `east`.
 pub async fn embeddings() -> String {
     let embed = |Json(asked): Json<Value>| async move {
         let texts = asked["input"].as_array().unwrap();
@@ -49,20 +49,20 @@ pub async fn embeddings() -> String {
     serve(Router::new().route("/v1/embeddings", post(embed))).await
 }
 
-/// Settings beside those that are there.
+/// Adds settings.
 pub fn set(mut options: Options, settings: &[(&str, &str)]) -> Options {
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     options.environment.extend(settings);
     options
 }
 
-/// A system whose questions this provider makes vectors of.
+/// Uses this provider for embeddings.
 pub fn embedding(options: Options, provider: &str) -> Options {
     let base = format!("{provider}/v1");
     set(options, &[("EMBEDDING_BASE_URL", base.as_str()), ("EMBEDDING_API_KEY", "key")])
 }
 
-/// A chunk to be found: the further a question is from where it stands, the later.
+/// An indexed chunk at a position: the nearest chunks to a query come first.
 pub struct Indexed {
     pub org: &'static str,
     pub path: &'static str,
@@ -77,7 +77,7 @@ impl Indexed {
         point::point_id(&OrgId::new(self.org).unwrap(), "core", self.path, 0).to_string()
     }
 
-    /// Its block as the model is told it.
+    /// Returns its block in the prompt.
     pub fn told(&self, number: usize) -> String {
         format!(
             "=== CHUNK {number} ===\nId: {}\nPath: {}\nLines: 10-{}\nLanguage: rust\n```rust\n{}\n```\n\n",
@@ -125,7 +125,7 @@ impl Indexed {
 }
 
 impl System {
-    /// Makes a collection whose vectors have so many dimensions, with these chunks in it.
+    /// Creates a collection with this many dimensions and these chunks.
     pub async fn indexed(&self, collection: &str, dimensions: u64, chunks: &[Indexed]) {
         let database = self.database().await;
         let create = |qdrant: Clients| async move {
@@ -170,8 +170,8 @@ impl System {
             .collect()
     }
 
-    /// Waits until the points of a collection are as wanted, as long as they change: the embedded engine takes a second for
-    /// each change that it puts on the disk, and longer on a busy machine.
+    /// Waits until the points of a collection are as wanted, as long as they keep changing. The embedded engine takes a
+    /// second or more to write a change to disk.
     pub async fn until_points(&self, collection: &str, wanted: impl Fn(&[Value]) -> bool) {
         let (mut give_up, mut seen) = (Instant::now() + 4 * PATIENCE, Vec::new());
         loop {
@@ -203,7 +203,7 @@ impl System {
     }
 
     /// Sends a message to `turn-finalizer`.
-    pub async fn tell(&self, message: &Value) {
+    pub async fn send_to_finalizer(&self, message: &Value) {
         let queue = &self.cloud.endpoints().finalize_queue;
         let send = self.cloud.sqs().send_message().queue_url(queue).message_body(message.to_string());
         send.send().await.unwrap();

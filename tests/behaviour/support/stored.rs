@@ -10,20 +10,20 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::{PATIENCE, System};
 
 impl System {
-    /// Every item of the table.
+    /// Returns every item of the table.
     pub async fn items(&self) -> Vec<HashMap<String, AttributeValue>> {
         let scan = self.cloud.dynamodb().scan().table_name(self.cloud.table()).consistent_read(true);
         scan.send().await.expect("a scan").items.unwrap_or_default()
     }
 
-    /// A text attribute of the only item whose sort key is this.
+    /// Returns a text attribute of the only item with this sort key.
     pub async fn attribute(&self, sk: &str, name: &str) -> Option<String> {
         let items = self.items().await;
         let item = items.iter().find(|item| item["SK"].as_s().is_ok_and(|found| found == sk))?;
         item.get(name).and_then(|value| value.as_s().ok()).cloned()
     }
 
-    /// Waits until the only item whose sort key is this has a text attribute with this value.
+    /// Waits until the only item with this sort key has a text attribute with this value.
     pub async fn until_attribute(&self, sk: &str, name: &str, value: &str) {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -36,7 +36,7 @@ impl System {
         }
     }
 
-    /// An item that is as wanted, once there is one: what finalization writes is there a second later.
+    /// Waits for an item that is as wanted: finalization writes about a second later.
     pub async fn until_item(
         &self,
         wanted: impl Fn(&HashMap<String, AttributeValue>) -> bool,
@@ -51,7 +51,7 @@ impl System {
         }
     }
 
-    /// Waits until a session has so many turns and all of them are finalized.
+    /// Waits until a session has this many turns and all are finalized.
     pub async fn until_finalized(&self, session: &str, turns: usize) {
         self.until_item(|item| {
             let is = |name: &str, ends: &str| item[name].as_s().is_ok_and(|text| text.ends_with(ends));
@@ -63,14 +63,14 @@ impl System {
         .await;
     }
 
-    /// Every object's key.
+    /// Returns the key of every object.
     pub async fn objects(&self) -> Vec<String> {
         let list =
             self.cloud.s3().list_objects_v2().bucket(self.cloud.bucket()).send().await.expect("a list");
         list.contents().iter().filter_map(|object| object.key().map(str::to_owned)).collect()
     }
 
-    /// Every version of every object: its key, with `marker` where it only says that the object was deleted.
+    /// Returns the key of every object version, with `marker` for a delete marker.
     pub async fn versions(&self) -> Vec<String> {
         let list = self.cloud.s3().list_object_versions().bucket(self.cloud.bucket()).send().await;
         let list = list.expect("a list of versions");
@@ -80,7 +80,7 @@ impl System {
         versions.chain(markers).collect()
     }
 
-    /// Waits for an object whose key is as wanted.
+    /// Waits for an object with a wanted key.
     pub async fn object(&self, wanted: impl Fn(&str) -> bool) -> String {
         let give_up = Instant::now() + PATIENCE;
         loop {
@@ -93,7 +93,7 @@ impl System {
         }
     }
 
-    /// Nothing in the table, nothing in the bucket.
+    /// True if the table and the bucket are empty.
     pub async fn has_no_trace(&self) -> bool {
         self.items().await.is_empty() && self.objects().await.is_empty()
     }

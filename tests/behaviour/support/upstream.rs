@@ -10,19 +10,19 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use super::{PATIENCE, System};
 
 impl System {
-    /// Puts a conversation context of the org `acme` with the id `c`. Functions keep contexts for a minute,
-    /// so those that run are ended.
+    /// Puts a conversation context of the org `acme` with the id `c`. Functions cache contexts for a minute,
+    /// so running ones are killed.
     pub async fn put_context(&self, members: Value) {
         let mut context = json!({"Kind": "conversation", "Id": "c", "Name": "C", "System": "Be brief."});
         context.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         let file = self.cloud.data_folder().join("context.json");
         std::fs::write(&file, context.to_string()).unwrap();
         local::contexts::put(self.cloud.data_folder(), "acme", &file).await.unwrap();
-        self.crashed().await;
+        self.crash_execute().await;
     }
 
-    /// Kills the processes of `execute`, and waits until none is left that could be given a request.
-    pub async fn crashed(&self) {
+    /// Kills the processes of `execute`, and waits until none can receive a request.
+    pub async fn crash_execute(&self) {
         self.cloud.crash(Function::Execute);
         let give_up = Instant::now() + PATIENCE;
         while self.cloud.processes(Function::Execute) > 0 {
@@ -31,7 +31,7 @@ impl System {
         }
     }
 
-    /// Waits until the model was sent so many bodies.
+    /// Waits until the model has received this many requests.
     pub async fn model_called(&self, times: usize) {
         let give_up = Instant::now() + PATIENCE;
         while self.model_calls().len() < times {
@@ -40,13 +40,13 @@ impl System {
         }
     }
 
-    /// The newest body that the model was sent.
+    /// Returns the newest request body to the model.
     pub fn last_call(&self) -> Value {
         self.model_calls().pop().expect("the model was called")
     }
 }
 
-/// The messages of a model call: who speaks, and all that is said.
+/// Returns the messages of a model call: role and text.
 pub fn messages(call: &Value) -> Vec<(String, String)> {
     let items = call["input"].as_array().unwrap().iter();
     items.filter_map(|item| Some((item["role"].as_str()?.to_owned(), text_of(&item["content"])))).collect()
@@ -62,14 +62,14 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// The system message of a model call that begins a chain.
+/// Returns the system message of a model call that starts a chain.
 pub fn system_message(call: &Value) -> String {
     let (role, text) = messages(call).remove(0);
     assert_eq!(role, "system");
     text
 }
 
-/// The user message of a model call.
+/// Returns the user message of a model call.
 pub fn user_message(call: &Value) -> String {
     let (role, text) = messages(call).pop().unwrap();
     assert_eq!(role, "user");
@@ -84,7 +84,7 @@ pub fn history(call: &Value) -> Vec<String> {
     earlier.map(|(role, text)| format!("{role}: {}", said(text))).collect()
 }
 
-/// The items of a model call's input: a message by who speaks, a call by its tool, the rest by what it is.
+/// Returns the input items of a model call: a message as its role, a call as its tool, the rest as their type.
 pub fn items(call: &Value) -> Vec<String> {
     let name = |item: &Value, member: &str| item[member].as_str().map(str::to_owned);
     let items = call["input"].as_array().unwrap().iter();
@@ -96,16 +96,16 @@ pub fn is_chained(call: &Value) -> bool {
     call.get("previous_response_id").is_some()
 }
 
-/// A provider beside the cloud's own: a mock model that a test declares by a name.
+/// An additional provider: a mock model that a test declares by name.
 pub struct NamedProvider {
-    /// Its base URL, without a slash at its end.
+    /// Its base URL, without a trailing slash.
     pub base: String,
     recorder: Recorder,
     server: JoinHandle<std::io::Result<()>>,
 }
 
 impl NamedProvider {
-    /// One that plays this provider.
+    /// Starts one that imitates this provider.
     pub async fn with_profile(provider: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let base = format!("http://{}/v1", listener.local_addr().expect("an address"));
@@ -115,12 +115,12 @@ impl NamedProvider {
         Self { base, recorder, server }
     }
 
-    /// The bodies that it was sent.
+    /// Returns the bodies of its requests.
     pub fn calls(&self) -> Vec<Value> {
         self.recorder.bodies()
     }
 
-    /// The requests as they came: query, headers and bodies.
+    /// Returns its requests: query, headers and bodies.
     pub fn requests(&self) -> Vec<Value> {
         self.recorder.requests()
     }
@@ -140,7 +140,7 @@ pub fn declaring(providers: &Value) -> Options {
     options
 }
 
-/// A tool that the client runs, as a context declares it.
+/// Returns a client tool, as declared in a context.
 pub fn reading_tool() -> Value {
     json!({
         "Name": "workspace_read_file", "Description": "Reads a file.", "ExecutedBy": "client",

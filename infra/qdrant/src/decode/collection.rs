@@ -1,4 +1,4 @@
-//! Collections and payload indexes, as they are asked for.
+//! Decodes requests for collections and payload indexes.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,17 @@ use qdrant_edge::{
 use super::point::key;
 use crate::refusal::Refusal;
 
-/// Dimensions that a vector may have.
-const MOST_DIMENSIONS: u64 = 65_536;
+/// Maximum number of dimensions of a vector.
+const MAX_DIMENSIONS: u64 = 65_536;
 
-/// Schema of a collection. Its layout (shards, replicas, graphs, disk or memory) is left to the
-/// real server: nothing of it changes what a query finds.
-pub(crate) fn config(asked: wire::CreateCollection) -> Result<EdgeConfig, Refusal> {
+/// Decodes the schema of a collection. Ignores its layout (shards, replicas, graphs, disk or memory), which does not
+/// change the results of a query.
+pub(crate) fn config(request: wire::CreateCollection) -> Result<EdgeConfig, Refusal> {
     use wire::vectors_config::Config;
-    if asked.quantization_config.is_some() {
+    if request.quantization_config.is_some() {
         return Err(Refusal::Unsupported("quantization"));
     }
-    let vectors = match asked.vectors_config.and_then(|config| config.config) {
+    let vectors = match request.vectors_config.and_then(|config| config.config) {
         Some(Config::Params(params)) => HashMap::from([(String::new(), dense(params)?)]),
         Some(Config::ParamsMap(named)) => {
             let named = named.map.into_iter().map(|(name, params)| Ok((name, dense(params)?)));
@@ -29,7 +29,7 @@ pub(crate) fn config(asked: wire::CreateCollection) -> Result<EdgeConfig, Refusa
         }
         None => HashMap::new(),
     };
-    let sparse_vectors = asked.sparse_vectors_config.unwrap_or_default().map.into_iter();
+    let sparse_vectors = request.sparse_vectors_config.unwrap_or_default().map.into_iter();
     let sparse_vectors = sparse_vectors.map(|(name, params)| (name, sparse(params))).collect();
     Ok(EdgeConfig { vectors, sparse_vectors, ..EdgeConfig::default() })
 }
@@ -38,8 +38,8 @@ fn dense(params: wire::VectorParams) -> Result<EdgeVectorParams, Refusal> {
     if params.multivector_config.is_some() {
         return Err(Refusal::Unsupported("multi-vectors"));
     }
-    if params.size == 0 || params.size > MOST_DIMENSIONS {
-        return Err(Refusal::invalid(format!("a vector has 1 to {MOST_DIMENSIONS} dimensions")));
+    if params.size == 0 || params.size > MAX_DIMENSIONS {
+        return Err(Refusal::invalid(format!("a vector has 1 to {MAX_DIMENSIONS} dimensions")));
     }
     let distance = match wire::Distance::try_from(params.distance) {
         Ok(wire::Distance::Cosine) => Distance::Cosine,
@@ -64,16 +64,16 @@ fn sparse(params: wire::SparseVectorParams) -> EdgeSparseVectorParams {
     }
 }
 
-/// An index of a field. Of its parameters those of a text count, since they say what a token is.
-pub(crate) fn index(asked: wire::CreateFieldIndexCollection) -> Result<CreateIndex, Refusal> {
+/// Decodes an index of a field. Only the parameters of a text index matter, because they define tokens.
+pub(crate) fn index(request: wire::CreateFieldIndexCollection) -> Result<CreateIndex, Refusal> {
     use wire::payload_index_params::IndexParams;
-    let field_schema = match asked.field_index_params.and_then(|params| params.index_params) {
+    let field_schema = match request.field_index_params.and_then(|params| params.index_params) {
         Some(IndexParams::TextIndexParams(params)) => {
             PayloadFieldSchema::FieldParams(PayloadSchemaParams::Text(text(&params)?))
         }
-        _ => PayloadFieldSchema::FieldType(kind(asked.field_type)?),
+        _ => PayloadFieldSchema::FieldType(kind(request.field_type)?),
     };
-    Ok(CreateIndex { field_name: key(&asked.field_name)?, field_schema: Some(field_schema) })
+    Ok(CreateIndex { field_name: key(&request.field_name)?, field_schema: Some(field_schema) })
 }
 
 fn kind(kind: Option<i32>) -> Result<PayloadSchemaType, Refusal> {
@@ -92,16 +92,16 @@ fn kind(kind: Option<i32>) -> Result<PayloadSchemaType, Refusal> {
 }
 
 fn text(params: &wire::TextIndexParams) -> Result<TextIndexParams, Refusal> {
-    use wire::TokenizerType as Asked;
+    use wire::TokenizerType as Tokenizer;
     if params.stopwords.is_some() || params.stemmer.is_some() || params.scoring.is_some() {
         return Err(Refusal::Unsupported("stop words, stemmers and scores of a text index"));
     }
-    let tokenizer = match Asked::try_from(params.tokenizer) {
-        Ok(Asked::Prefix) => TokenizerType::Prefix,
-        Ok(Asked::Whitespace) => TokenizerType::Whitespace,
-        Ok(Asked::Word | Asked::Unknown) => TokenizerType::Word,
-        Ok(Asked::Multilingual) => TokenizerType::Multilingual,
-        Ok(Asked::Code) | Err(_) => return Err(Refusal::Unsupported("this tokenizer")),
+    let tokenizer = match Tokenizer::try_from(params.tokenizer) {
+        Ok(Tokenizer::Prefix) => TokenizerType::Prefix,
+        Ok(Tokenizer::Whitespace) => TokenizerType::Whitespace,
+        Ok(Tokenizer::Word | Tokenizer::Unknown) => TokenizerType::Word,
+        Ok(Tokenizer::Multilingual) => TokenizerType::Multilingual,
+        Ok(Tokenizer::Code) | Err(_) => return Err(Refusal::Unsupported("this tokenizer")),
     };
     let size = |length: Option<u64>| length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     Ok(TextIndexParams {

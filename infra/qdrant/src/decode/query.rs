@@ -1,4 +1,4 @@
-//! Queries: what is near a vector, dense or sparse, and fusions of such queries.
+//! Decodes queries: nearest neighbours of a dense or sparse vector, and fusions of such queries.
 
 use qdrant_client::qdrant as wire;
 use qdrant_edge::external::ordered_float::OrderedFloat;
@@ -14,17 +14,17 @@ use crate::refusal::Refusal;
 
 /// Default number of results.
 const DEFAULT_LIMIT: u64 = 10;
-/// The constant of reciprocal rank fusion where none is given, as the real server has it.
+/// Default constant of reciprocal rank fusion, as in the real server.
 const DEFAULT_K: usize = 2;
 /// Deepest nesting of prefetches.
-const DEEPEST: usize = 8;
+const MAX_PREFETCH_DEPTH: usize = 8;
 
 pub(crate) fn query(asked: wire::QueryPoints) -> Result<QueryRequest, Refusal> {
     if asked.lookup_from.is_some() {
         return Err(Refusal::Unsupported("vectors looked up in another collection"));
     }
     Ok(QueryRequest {
-        prefetches: prefetches(asked.prefetch, DEEPEST)?,
+        prefetches: prefetches(asked.prefetch, MAX_PREFETCH_DEPTH)?,
         query: scoring(asked.query, asked.using)?,
         filter: filter(asked.filter)?,
         score_threshold: asked.score_threshold.map(OrderedFloat),
@@ -38,7 +38,7 @@ pub(crate) fn query(asked: wire::QueryPoints) -> Result<QueryRequest, Refusal> {
 
 fn prefetches(asked: Vec<wire::PrefetchQuery>, deepest: usize) -> Result<Vec<Prefetch>, Refusal> {
     let Some(deeper) = deepest.checked_sub(1) else {
-        return Err(Refusal::invalid(format!("prefetches are nested {DEEPEST} deep at most")));
+        return Err(Refusal::invalid(format!("prefetches are nested {MAX_PREFETCH_DEPTH} deep at most")));
     };
     asked.into_iter().map(|asked| prefetch(asked, deeper)).collect()
 }
@@ -106,7 +106,7 @@ fn near(input: wire::VectorInput) -> Result<VectorInternal, Refusal> {
     }
 }
 
-/// Every search compares every vector, so what says how to do it changes nothing.
+/// Decodes search parameters. Every search is exact, so parameters of approximate search are ignored.
 fn params(params: wire::SearchParams) -> SearchParams {
     SearchParams { exact: params.exact.unwrap_or(false), ..SearchParams::default() }
 }

@@ -6,7 +6,7 @@ use qdrant_edge::{PayloadSelectorExclude, PayloadSelectorInclude, WithPayloadInt
 use super::point::key;
 use crate::refusal::Refusal;
 
-/// Which of the payload; nothing where nothing is said.
+/// Decodes the payload selector. Returns none if it is missing.
 pub(crate) fn payload(
     selector: Option<wire::WithPayloadSelector>,
 ) -> Result<Option<WithPayloadInterface>, Refusal> {
@@ -20,7 +20,7 @@ pub(crate) fn payload(
     })
 }
 
-/// Which of the vectors; none where nothing is said.
+/// Decodes the vector selector. Selects none if it is missing.
 pub(crate) fn vectors(selector: Option<wire::WithVectorsSelector>) -> WithVector {
     use wire::with_vectors_selector::SelectorOptions;
     match selector.and_then(|selector| selector.selector_options) {

@@ -1,7 +1,7 @@
 //! Encodes the engine's results as protocol messages.
 
-mod described;
-mod found;
+mod collection;
+mod point;
 
-pub(crate) use described::info;
-pub(crate) use found::{point_id, record, scored};
+pub(crate) use collection::info;
+pub(crate) use point::{point_id, record, scored};

@@ -1,4 +1,4 @@
-//! Making, listing, describing and deleting collections.
+//! Creates, lists, describes and deletes collections.
 
 use ::qdrant_client::qdrant::collections_server::Collections;
 use ::qdrant_client::qdrant::*;

@@ -20,8 +20,8 @@ use tonic::{Response, Status};
 use crate::engine::Engine;
 use crate::refusal::Refusal;
 
-/// The largest message: a batch of a few hundred points.
-const LARGEST_MESSAGE: usize = 64 << 20;
+/// Maximum size of a message in bytes: a batch of a few hundred points.
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
 /// The services; clones share the engine.
 #[derive(Clone)]
@@ -39,15 +39,15 @@ pub(crate) async fn serve(
         .add_service(CollectionsServer::new(service.clone()))
         .add_service(
             PointsServer::new(service)
-                .max_decoding_message_size(LARGEST_MESSAGE)
-                .max_encoding_message_size(LARGEST_MESSAGE),
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .max_encoding_message_size(MAX_MESSAGE_BYTES),
         )
         .serve_with_incoming_shutdown(TcpListenerStream::new(listener), end)
         .await
 }
 
 impl Service {
-    /// Does something with the engine where it may block, and answers with it and the seconds that it took.
+    /// Runs blocking work on the engine and responds with its result and the seconds it took.
     async fn answer<T, R>(
         &self,
         work: impl FnOnce(&Engine) -> Result<T, Refusal> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Writing, finding and reading points.
+//! Writes, queries and reads points.
 
 use ::qdrant_client::qdrant::points_selector::PointsSelectorOneOf;
 use ::qdrant_client::qdrant::points_server::Points;
@@ -188,7 +188,7 @@ impl Points for Service {
 }
 
 impl Service {
-    /// Makes a change, on the disk when it is answered: always as if `wait` were asked for.
+    /// Applies a change, which is on disk when it is acknowledged, as if `wait` were always set.
     async fn change(
         &self,
         collection: String,

@@ -1,4 +1,4 @@
-//! Points as they are found: scored by a query, or read.
+//! Encodes points: scored by a query, or read.
 
 use std::collections::HashMap;
 

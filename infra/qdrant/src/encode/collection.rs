@@ -1,4 +1,4 @@
-//! A collection, as it is described to who asks.
+//! Encodes the description of a collection.
 
 use std::collections::HashMap;
 
