@@ -151,7 +151,7 @@ async fn every_role_permission_is_used() {
     indexed(&indexing).await;
     let sweep = Some(Duration::from_secs(1));
     let dying = System::with(Options { lease: Some(LEASE), sweep, ..options() }).await;
-    crashed(&dying).await;
+    crash_execute(&dying).await;
     let allowed: BTreeSet<_> = system
         .roles
         .statements()

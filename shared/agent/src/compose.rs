@@ -138,7 +138,7 @@ fn user_message(mode: &str, request: Option<&UserTurn>, spec: &TurnSpec, state: 
 }
 
 /// Returns the parts of the system message after the base prompt. The mode's instructions come first, then the other
-/// parts (docs/internals/decisions/0006-what-shapes-a-turn-and-where-it-is-said.md).
+/// parts (docs/internals/decisions/0006-prompt-layers.md).
 ///
 /// The parts describe the state at the start of the history window, so the message stays the same for the prompt
 /// cache. Later changes appear in the message where they happened.

@@ -1,7 +1,7 @@
 //! Access to a turn's payloads: by link, or inline for clients that can't follow one.
 //!
 //! An answer becomes an object of its own on first access. Most answers are never accessed here, and the outcome
-//! object contains them anyway (docs/internals/decisions/0002-the-answers-own-object.md).
+//! object contains them anyway (docs/internals/decisions/0002-answer-object-on-request.md).
 
 use contracts::{
     id::{SessionId, TurnId},
