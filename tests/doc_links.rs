@@ -109,7 +109,8 @@ fn links_of_every_page_have_targets() {
                 continue;
             }
             checked += 1;
-            let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
+            let (path, anchor) =
+                link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor)));
             let target = if path.is_empty() { page.clone() } else { resolve(page, path) };
             let has_anchor = |anchor: &str| {
                 let text = repository.files.get(&target).map_or("", String::as_str);

@@ -154,7 +154,8 @@ fn log_messages_are_constants() {
             for (at, call) in code.match_indices(&format!("tracing::{level}!(")) {
                 calls += 1;
                 let arguments = code[at + call.len()..].split(");").next().unwrap_or_default();
-                let is_constant = ["log::", "{message}", "self.message"].iter().any(|part| arguments.contains(part));
+                let is_constant =
+                    ["log::", "{message}", "self.message"].iter().any(|part| arguments.contains(part));
                 if !is_constant {
                     let line = code[..at].lines().count();
                     offenders.push(format!("{path}:{line}"));

@@ -110,7 +110,7 @@ async fn purged_session_leaves_only_its_tombstone() {
     assert_eq!(report["DeletedByUserId"], "ada");
     assert_eq!(report["Items"]["feedback"], 1, "{report}");
     assert_eq!(
-        report["ProviderResponseRemover"],
+        report["UpstreamResponses"],
         json!({"Removed": kept.len(), "Pending": 0, "NotRemoved": 0}),
         "the answers of both turns, and what the first one called its tool in"
     );
@@ -240,13 +240,9 @@ async fn provider_without_deletion_does_not_block_purge_and_is_reported() {
     system.cloud.model().unwrap().refuse_removals(true);
     purge(&ada, &request).await.result();
     let report = done(&ada, &request).await;
-    assert_eq!(
-        report["ProviderResponseRemover"],
-        json!({"Removed": 0, "Pending": 0, "NotRemoved": 1}),
-        "{report}"
-    );
+    assert_eq!(report["UpstreamResponses"], json!({"Removed": 0, "Pending": 0, "NotRemoved": 1}), "{report}");
     assert_eq!(left(&system, &request).await.1, Vec::<String>::new());
-    let told = done(&op, &request).await["ProviderResponseRemover"]["NotRemovedIds"].clone();
+    let told = done(&op, &request).await["UpstreamResponses"]["NotRemovedIds"].clone();
     assert_eq!(told[0]["ResponseId"].as_str(), kept.first().map(String::as_str), "{told}");
 }
 

@@ -118,7 +118,7 @@ async fn invalid_query_is_refused_and_token_is_bound_to_its_search() {
         (&format!("?q={long}"), "at most 256 characters"),
         (&format!("?q={}", many.replace(' ', "+")), "at most 8 words"),
         ("?q=a&pageSize=0", "pageSize must be"),
-        ("?q=a&order=asc", "order is no member"),
+        ("?q=a&order=asc", "Unknown query parameter"),
     ] {
         let refused = ada.get(&format!("{}{query}", paths::SEARCH)).await;
         assert_eq!((refused.status, refused.error().as_str()), (400, "ParameterInvalid"), "{query}");
