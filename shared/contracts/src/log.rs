@@ -42,6 +42,7 @@ messages! {
     JWKS_STALE = "jwks fetch failed, using the previous keys";
     MODEL_CALL_FAILED = "model call failed";
     MODEL_UNREACHABLE = "model provider unreachable";
+    MODE_CHANGED_REPEATEDLY = "mode changed repeatedly";
     OUTCOME_NOT_STORED = "outcome not stored";
     OVERDUE_TURN_FAILED = "overdue turn failed";
     PARTIAL_ANSWER_UNREADABLE = "partial answer unreadable";

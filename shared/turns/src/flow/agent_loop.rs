@@ -289,7 +289,7 @@ impl<D: AgentDeps> Executor<D> {
         {
             if state.mode_changes() > 1 {
                 let warning = tool::multiple_changes_warning(&last);
-                tracing::warn!(warning);
+                tracing::warn!(warning, "{}", contracts::log::MODE_CHANGED_REPEATEDLY);
                 state.warnings.push(warning);
             }
             state.warnings.extend(tool::branch_suggestion(&last));
