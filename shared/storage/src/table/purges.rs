@@ -66,7 +66,7 @@ impl PurgeStore for Table {
             });
         let entries = sort_keys.filter(|sort_key| !retained.contains(sort_key)).map(|sort_key| PurgeEntry {
             kind: key::kind_of_item(&sort_key),
-            sort_key: sort_key,
+            sort_key,
             bytes: 0,
             payload: None,
         });
