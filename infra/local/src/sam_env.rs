@@ -36,7 +36,7 @@ pub enum Error {
     File(String, std::io::Error),
 }
 
-/// Input of [`write`].
+/// Input of [`write()`].
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Data folder of the local cloud. The files are written into its subfolder `sam`.
