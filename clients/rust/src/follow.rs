@@ -142,7 +142,7 @@ impl Position {
                 if index != self.text_length {
                     // A gap in the text: discard it. The result has the complete answer.
                     self.text_length = index;
-                    on_event(Event::Reset(Some("mended".to_owned())));
+                    on_event(Event::Reset(Some("corrected".to_owned())));
                 }
                 self.text_length += text.encode_utf16().count();
                 on_event(Event::Delta(text));
