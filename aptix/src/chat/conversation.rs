@@ -295,6 +295,7 @@ impl Conversation {
 /// Formats an error with a hint, if there is one.
 fn advice(error: &Error) -> String {
     let hint = match (error.code(), error.retry()) {
+        _ if matches!(error, Error::Unreachable(_)) => " Is it running?",
         (Some("Unauthenticated"), _) => " Get a new token.",
         (_, Retry::SameRequest | Retry::NewTurn) => " Type /retry to try again.",
         _ => "",

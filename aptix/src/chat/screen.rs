@@ -77,7 +77,7 @@ impl Screen {
     fn reset(&mut self, reason: Option<&str>) {
         self.end_block();
         self.answer.clear();
-        if let Some(reason @ ("attempt" | "mended" | "retry")) = reason {
+        if let Some(reason @ ("corrected" | "retry")) = reason {
             self.note(&format!("(answer restarted: {reason})"));
         }
     }
