@@ -113,8 +113,8 @@ impl ContentHash {
     /// ```
     /// use contracts::ContentHash;
     ///
-    /// let hash = ContentHash::of_text("one\r\ntwo");
-    /// assert_eq!(hash, ContentHash::of_text("one\ntwo"));
+    /// let hash = ContentHash::hash_text("one\r\ntwo");
+    /// assert_eq!(hash, ContentHash::hash_text("one\ntwo"));
     /// // Each line counts with an LF at its end, the last one too.
     /// assert_eq!(hash, ContentHash::hash_bytes(b"one\ntwo\n"));
     /// // On the wire it is 64 hexadecimal digits.

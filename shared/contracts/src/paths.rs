@@ -11,10 +11,10 @@
 //!
 //! let (session, turn) = (SessionId::new("s1")?, TurnId::new("t1")?);
 //! assert_eq!(paths::TURN.template(), "/api/ai/agent/sessions/{SessionId}/turns/{TurnId}");
-//! assert_eq!(paths::TURN.of(&session, &turn), "/api/ai/agent/sessions/s1/turns/t1");
+//! assert_eq!(paths::TURN.fill(&session, &turn), "/api/ai/agent/sessions/s1/turns/t1");
 //!
 //! // A file's name is whatever the model called it, so it is percent-encoded.
-//! let link = paths::FILE.of(&session, &turn, &FileAddress::hash_bytes(b"x"), "50% done/ü.md");
+//! let link = paths::FILE.fill(&session, &turn, &FileAddress::hash_bytes(b"x"), "50% done/ü.md");
 //! assert!(link.ends_with("/50%25%20done%2F%C3%BC.md"));
 //! # Ok::<(), contracts::id::InvalidId>(())
 //! ```
