@@ -77,8 +77,8 @@ impl Screen {
     fn reset(&mut self, reason: Option<&str>) {
         self.end_block();
         self.answer.clear();
-        if let Some(reason @ ("corrected" | "retry")) = reason {
-            self.note(&format!("(answer restarted: {reason})"));
+        if let Some(cause) = reason.and_then(restart_cause) {
+            self.note(&format!("(answer restarted: {cause})"));
         }
     }
 
@@ -211,6 +211,16 @@ pub(crate) fn sanitize(text: &str) -> String {
     expanded.chars().filter(|letter| *letter == '\n' || !letter.is_control()).collect()
 }
 
+/// Returns the cause of an answer that starts anew; none if no answer follows the text so far.
+fn restart_cause(reason: &str) -> Option<&'static str> {
+    match reason {
+        "retry" => Some("the model is called again"),
+        "taken_over" => Some("another attempt took over"),
+        "restated" | "replaced" | "corrected" => Some("the text was corrected"),
+        _ => None,
+    }
+}
+
 /// Formats the status of a turn.
 fn status_text(status: &Value) -> String {
     let text = |name: &str| status.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -221,7 +231,28 @@ fn status_text(status: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use contracts::stream::ResetReason;
+
     use super::*;
+
+    #[test]
+    fn restarted_answer_shows_its_cause() {
+        let cause = |reason: ResetReason| {
+            let name = serde_json::to_value(reason).unwrap();
+            restart_cause(name.as_str().unwrap())
+        };
+        for reason in
+            [ResetReason::Retry, ResetReason::Restated, ResetReason::TakenOver, ResetReason::Replaced]
+        {
+            assert!(cause(reason).is_some(), "{reason:?}");
+        }
+        // The client's own reason, which is not on the wire.
+        assert!(restart_cause("corrected").is_some());
+        // A tool call or the error that follows says enough.
+        for reason in [ResetReason::Tools, ResetReason::Failed] {
+            assert_eq!(cause(reason), None, "{reason:?}");
+        }
+    }
 
     #[test]
     fn sanitized_text_has_no_terminal_commands() {
