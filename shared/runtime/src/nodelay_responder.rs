@@ -8,7 +8,6 @@
 
 use std::{
     convert::Infallible,
-    future::ready,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -122,18 +121,18 @@ fn request(event: &[u8]) -> Option<LambdaRequest> {
     rest_event.or_else(|_| json_bytes::from_slice(event).map(LambdaRequest::ApiGatewayV2)).ok()
 }
 
-/// Builds the body that the Runtime API expects: the head, then each chunk.
+/// Builds the body that the Runtime API expects: the head, its terminator and each chunk, in frames of their own as
+/// `lambda_runtime` sends them. `cargo lambda watch` reads no other framing.
 fn body<S>(mut head: MetadataPrelude, pieces: S) -> Result<body::Body, Error>
 where
     S: Stream<Item = Result<Bytes, axum::Error>> + Send + 'static,
 {
     let any = HeaderValue::from_static("application/octet-stream");
     head.headers.entry(header::CONTENT_TYPE).or_insert(any);
-    let mut head = serde_json::to_vec(&head)?;
-    head.extend(HEAD_TERMINATOR);
+    let head = [Bytes::from(serde_json::to_vec(&head)?), Bytes::from_static(&HEAD_TERMINATOR)];
     let pieces =
         pieces.map(|piece| piece.map_or_else(|error| Frame::trailers(error_trailers(&error)), Frame::data));
-    let frames = stream::once(ready(Frame::data(head.into()))).chain(pieces);
+    let frames = stream::iter(head.map(Frame::data)).chain(pieces);
     Ok(body::Body::new(StreamBody::new(frames.map(Ok::<_, Infallible>))))
 }
 
@@ -148,7 +147,7 @@ fn error_trailers(error: &axum::Error) -> HeaderMap {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::ErrorKind, sync::Mutex, time::Duration};
+    use std::{future::ready, io::ErrorKind, sync::Mutex, time::Duration};
 
     use axum::routing::get;
     use futures::channel::mpsc;
@@ -266,7 +265,7 @@ mod tests {
             assert!(text.contains(&format!("\r\n{header}\r\n")), "{header}: {text}");
         }
         let head = r#"{"statusCode":200,"headers":{"content-type":"application/octet-stream"},"cookies":[]}"#;
-        assert!(text.contains(&format!("\r\n{head}\0\0\0\0\0\0\0\0\r\n")), "{text}");
+        assert!(text.contains(&format!("\r\n{head}\r\n8\r\n\0\0\0\0\0\0\0\0\r\n")), "{text}");
         answer.pieces = None;
         answer.read_to("\r\n0\r\n\r\n").await;
         answer.end().await;
