@@ -8,7 +8,7 @@ use runtime::{
     query::{ListScope, Query},
 };
 use turns::{
-    flow::{SessionFilter, TurnFilter, export::PayloadMode},
+    flow::{SessionFilter, TurnFilter, read::export::PayloadMode},
     ports::{Order, TimeRange},
     text_search::SearchTerms,
 };

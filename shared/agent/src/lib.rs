@@ -6,32 +6,15 @@
 //! stored result. The crate does no I/O, knows no provider's wire format, and has no rules about who may write what.
 //! Those are in `protocol`.
 
-pub mod answer;
 pub mod attachments;
 pub mod attempt;
-mod block;
-pub mod compaction;
-pub mod compose;
-pub mod config;
 pub mod context;
-pub mod conversation;
-pub mod excerpt;
-pub mod fallback_reason;
-pub mod fault;
 pub mod history;
-pub mod history_window;
-pub mod hosted_tools;
 pub mod mode;
 pub mod model;
-pub mod model_settings;
 pub mod outcome;
 pub mod output_filter;
-pub mod prompt_state;
-pub mod provider_response;
-pub mod providers;
-pub mod result_validation;
+pub mod prompt;
 pub mod retrieval;
-pub mod rounds;
 pub mod text;
-pub mod timer;
 pub mod tool;

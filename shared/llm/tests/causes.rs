@@ -8,8 +8,8 @@ use std::{
     time::Duration,
 };
 
+use agent::model::model_settings::ModelSettings;
 use agent::model::{Chain, Instruction, Message, Model, Observer, Request};
-use agent::model_settings::ModelSettings;
 use llm::{ApiKey, Client, Config, Error, retry::Policy};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

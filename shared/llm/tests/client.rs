@@ -9,10 +9,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use agent::model::model_settings::ModelSettings;
 use agent::model::{
     Chain, Instruction, Message, Model, Observer, RawPayloads, Reply, Request, Tool, ToolOutput,
 };
-use agent::model_settings::ModelSettings;
 use contracts::{Usage, response::ToolOutcome};
 use llm::breaker;
 use llm::client::Timeouts;

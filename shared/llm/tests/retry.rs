@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use agent::model::model_settings::ModelSettings;
 use agent::model::{Chain, Instruction, Message, Model, Observer, Request};
-use agent::model_settings::ModelSettings;
 use llm::clock::Clock;
 use llm::key::KeySource;
 use llm::{ApiKey, Client, Config, Error};

@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use agent::hosted_tools::{HostedTool, MemoryLimit, SearchContextSize};
 use agent::model::Identifiers;
+use agent::model::hosted_tools::{HostedTool, MemoryLimit, SearchContextSize};
+use agent::model::model_settings::{Effort, ModelSettings, ServiceTier, TextFormat, Verbosity};
 use agent::model::{
     Attachment, Chain, FunctionCall, HistoryItem, HostedCall, Instruction, Message, Model, Observer,
     Reasoning, Reply, ReplyItem, Request, Tool, ToolOutput,
 };
-use agent::model_settings::{Effort, ModelSettings, ServiceTier, TextFormat, Verbosity};
 use contracts::response::ToolOutcome;
 use llm::{ApiKey, Client, Config};
 use mock_model::{Provider, Recorder};

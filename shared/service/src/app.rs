@@ -3,10 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use agent::{
-    config::{AgentConfig, VisibilityPolicy},
-    context,
+    context::{
+        self,
+        config::{AgentConfig, VisibilityPolicy},
+    },
     mode::Catalog,
-    providers::Providers,
+    model::providers::Providers,
     retrieval::DefaultSources,
     tool::{
         self, Registry,

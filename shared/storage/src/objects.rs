@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agent::answer::File;
+use agent::outcome::answer::File;
 use aws_sdk_s3::{
     Client,
     config::{

@@ -6,10 +6,12 @@ use std::{
 };
 
 use agent::{
-    config::{AgentConfig, VisibilityPolicy},
-    context::{self, AgentContext, Budgets, ConversationContext, Document, Fallback},
+    context::{
+        self, AgentContext, Budgets, ConversationContext, Document, Fallback,
+        config::{AgentConfig, VisibilityPolicy},
+    },
     mode::Catalog,
-    providers::Providers,
+    model::providers::Providers,
     retrieval::{DefaultSources, EmbeddingModel},
     tool::{self, Registry},
 };

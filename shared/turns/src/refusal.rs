@@ -9,7 +9,7 @@ use contracts::{
 };
 
 use crate::ports::{ListError, Unavailable};
-use agent::result_validation::Mismatch;
+use agent::tool::result_validation::Mismatch;
 
 /// A rejected request.
 #[derive(Debug, thiserror::Error)]

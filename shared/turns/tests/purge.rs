@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use agent::provider_response;
+use agent::outcome::provider_response;
 use bytes::Bytes;
 use contracts::Timestamp;
 use futures::FutureExt;

@@ -23,7 +23,7 @@ use contracts::{
 
 use super::kind::FileKind;
 use crate::{
-    block::{fenced, is_word, one_line},
+    prompt::block::{fenced, is_word, one_line},
     text::tokens,
 };
 

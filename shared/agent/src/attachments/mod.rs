@@ -25,7 +25,7 @@ pub use attach::MAX_ATTACHMENT_BYTES;
 pub use choose::choose;
 pub use warn::warnings;
 
-use crate::{block::one_line, model::Attachment, text::tokens};
+use crate::{model::Attachment, prompt::block::one_line, text::tokens};
 
 /// The files of a turn, prepared for a model request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

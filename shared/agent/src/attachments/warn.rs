@@ -10,7 +10,7 @@ use super::{
     files,
     kind::FileKind,
 };
-use crate::{block::one_line, context::Budgets, text::tokens};
+use crate::{context::Budgets, prompt::block::one_line, text::tokens};
 
 /// Returns a sentence per file or image that was left out: its name, the reason and the fix.
 #[must_use]

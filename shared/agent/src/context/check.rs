@@ -13,12 +13,12 @@ use super::{
     },
 };
 use crate::{
-    fault::FaultCollector,
+    context::fault::FaultCollector,
     mode::{
         Catalog, Mode,
         string_check::{check_line, check_text},
     },
-    model_settings::TextFormat,
+    model::model_settings::TextFormat,
     tool::{self, AGENT_CHANGE_MODE, client_tool_check},
 };
 

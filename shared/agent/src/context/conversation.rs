@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fallback, Prices, limits};
 use crate::{
-    hosted_tools::HostedTool,
-    model_settings::{Effort, ModelSettings, ServiceTier, TextFormat, Verbosity},
+    model::{
+        hosted_tools::HostedTool,
+        model_settings::{Effort, ModelSettings, ServiceTier, TextFormat, Verbosity},
+    },
     tool::Definition,
 };
 

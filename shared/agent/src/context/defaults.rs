@@ -1,7 +1,7 @@
 //! The contexts of sessions that name none. They ship with the service as data.
 
 use super::{AgentContext, ConversationContext, Document};
-use crate::fault::Faults;
+use crate::context::fault::Faults;
 
 pub(super) const DEFAULTS: &str = include_str!("../../data/contexts.json");
 

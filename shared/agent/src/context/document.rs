@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentContext, ConversationContext, check, fallback_check, limits::MAX_FILE_BYTES};
 use crate::{
-    fault::{FaultCollector, Faults},
+    context::fault::{FaultCollector, Faults},
     mode::{Catalog, parse},
 };
 

@@ -4,7 +4,7 @@ use super::{
     ConversationContext, Fallback, Prices, check,
     limits::{MAX_FALLBACKS, MAX_MODEL_NAME_CHARS},
 };
-use crate::{fault::FaultCollector, mode::string_check::check_line};
+use crate::{context::fault::FaultCollector, mode::string_check::check_line};
 
 /// Checks the provider and the fallbacks of a context.
 pub(super) fn check(

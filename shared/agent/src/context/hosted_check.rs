@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::{fault::FaultCollector, hosted_tools::HostedTool, mode::string_check::check_line, tool};
+use crate::{
+    context::fault::FaultCollector, mode::string_check::check_line, model::hosted_tools::HostedTool, tool,
+};
 
 /// The maximum number of hosted tools in a context.
 pub(super) const MAX_HOSTED_TOOLS: usize = 8;

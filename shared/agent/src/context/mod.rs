@@ -6,11 +6,13 @@
 
 mod agent;
 mod check;
+pub mod config;
 mod conversation;
 mod defaults;
 mod document;
 mod fallback;
 mod fallback_check;
+pub mod fault;
 mod hosted_check;
 mod limits;
 mod price;

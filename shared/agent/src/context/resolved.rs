@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::chain::ConversationStatePolicy;
 
 use super::{AgentContext, Budgets, ConversationContext, Defaults, Route, ToolsOnContinuation};
-use crate::{model_settings::ModelSettings, tool::Definition};
+use crate::{model::model_settings::ModelSettings, tool::Definition};
 
 /// The settings of one turn.
 #[derive(Debug, Clone, PartialEq)]

@@ -301,7 +301,7 @@ mod tests {
     use super::*;
     use crate::{
         context::{AgentContext, Budgets, ConversationContext, Fallback, Prices},
-        model_settings::TextFormat,
+        model::model_settings::TextFormat,
         tool::Definition,
     };
 

@@ -5,12 +5,14 @@ use protocol::{ancestry::ResolvedParent, session::SolutionContext, turn::Turn};
 
 use crate::{
     attachments::{self, Attachments},
-    history_window::HistoryWindow,
+    history::{
+        history_window::HistoryWindow,
+        rounds::{ReasoningReader, Round},
+    },
     mode::Catalog,
     model::{HistoryItem, Instruction, Message, ReplyItem},
     outcome::Outcome,
-    prompt_state::{self, PromptState, SolutionTexts},
-    rounds::{ReasoningReader, Round},
+    prompt::prompt_state::{self, PromptState, SolutionTexts},
     text::{indent, tokens},
     tool::results_block,
 };

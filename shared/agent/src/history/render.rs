@@ -4,11 +4,13 @@ use protocol::session::SolutionContext;
 
 use super::{Exchange, LoadedHistory, Truncation, fit};
 use crate::{
-    history_window::{HistorySummary, HistoryWindow},
+    history::{
+        history_window::{HistorySummary, HistoryWindow},
+        rounds::ReasoningReader,
+    },
     mode::Catalog,
     model::HistoryItem,
-    prompt_state::PromptState,
-    rounds::ReasoningReader,
+    prompt::prompt_state::PromptState,
 };
 
 /// The turn and the model to render the earlier turns for.

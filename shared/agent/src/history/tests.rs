@@ -19,12 +19,14 @@ use super::*;
 use crate::{
     attachments,
     context::Budgets,
-    history_window::HistoryWindow,
+    history::{
+        history_window::HistoryWindow,
+        rounds::{Round, ToolCallRecord},
+    },
     mode::Catalog,
     model::{HistoryItem, Instruction, Message, ReplyItem},
     outcome::Outcome,
-    prompt_state::SolutionTexts,
-    rounds::{Round, ToolCallRecord},
+    prompt::prompt_state::SolutionTexts,
     tool,
 };
 
@@ -140,7 +142,7 @@ fn round(id: &str, result: &str, mode: &str) -> Round {
         outcome: Some(ToolOutcome::ResultJson(result.to_owned())),
         ran_by: None,
         execution_ms: None,
-        files: crate::rounds::CallFiles::default(),
+        files: crate::history::rounds::CallFiles::default(),
     };
     Round { calls: vec![call], mode: Some(mode.to_owned()), ..Round::default() }
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{Chunk, MAX_CHUNKS};
 use crate::{
-    block::{fenced, is_word, one_line},
+    prompt::block::{fenced, is_word, one_line},
     text::{ref_path, tokens},
 };
 

@@ -12,12 +12,14 @@ mod definition;
 pub mod diagnostics;
 mod effect_limits;
 mod registry;
+pub mod result_validation;
 mod results_block;
 mod routing;
 mod run;
 mod schema;
 mod selection;
 mod server_tool;
+pub mod timer;
 
 pub use built_in::{AGENT_CHANGE_MODE, SEARCH_CONTEXT, built_in};
 pub use check::{DefinitionFault, check, is_valid_name, schema_faults};

@@ -7,7 +7,7 @@ use super::{
     check::{DefinitionFault, check_built_in},
     schema::Schema,
 };
-use crate::fault::{FaultCollector, Faults};
+use crate::context::fault::{FaultCollector, Faults};
 
 /// The tools that this service can run, by name.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The hosted tools of a request.
 
-use agent::hosted_tools::HostedTool;
+use agent::model::hosted_tools::HostedTool;
 
 use crate::wire::request as wire;
 

@@ -10,8 +10,8 @@
 
 use std::borrow::Cow;
 
+use agent::model::model_settings::ModelSettings;
 use agent::model::{Chain, HistoryItem, Instruction, Message, ReplyItem, Request, Tool, ToolOutput};
-use agent::model_settings::ModelSettings;
 use contracts::response::ToolOutcome;
 
 use crate::wire::request as wire;

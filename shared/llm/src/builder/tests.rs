@@ -1,7 +1,7 @@
 //! AGN-003 §8, one test per line, as amended by our rulings.
 
+use agent::model::model_settings::Effort;
 use agent::model::{Attachment, FunctionCall, Reasoning};
-use agent::model_settings::Effort;
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 

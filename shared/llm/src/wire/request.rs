@@ -1,7 +1,7 @@
 //! A request to `POST {base}/responses`.
 
-use agent::hosted_tools::{MemoryLimit, SearchContextSize};
-use agent::model_settings::{Effort, ServiceTier, Verbosity};
+use agent::model::hosted_tools::{MemoryLimit, SearchContextSize};
+use agent::model::model_settings::{Effort, ServiceTier, Verbosity};
 use serde::Serialize;
 use serde_json::Value;
 

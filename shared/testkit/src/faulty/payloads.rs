@@ -1,6 +1,6 @@
 //! The bucket with faults.
 
-use agent::answer::File;
+use agent::outcome::answer::File;
 use bytes::Bytes;
 use protocol::{
     id::SessionKey,

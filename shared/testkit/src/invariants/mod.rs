@@ -13,7 +13,7 @@ mod turns;
 
 use std::{collections::BTreeMap, fmt};
 
-use agent::{attempt::RecoveryPoint, excerpt::excerpt_of, outcome::Outcome};
+use agent::{attempt::RecoveryPoint, outcome::Outcome, text::excerpt::excerpt_of};
 use bytes::Bytes;
 use contracts::ToolContinuation;
 use protocol::{

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use agent::answer::File;
+use agent::outcome::answer::File;
 use bytes::Bytes;
 use contracts::Timestamp;
 use protocol::{id::SessionKey, payload::Payload, purge::PurgeEntry};

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use agent::{
-    answer::File,
-    outcome::{Ending, Outcome},
-};
+use agent::outcome::{Ending, Outcome, answer::File};
 use bytes::Bytes;
 use protocol::payload::{Kind, Payload};
 use turns::ports::{Link, PayloadReads, Payloads, Unavailable};

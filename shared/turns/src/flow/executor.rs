@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use protocol::correlation::CorrelationId;
 
-use super::provider_capabilities::CapabilityCache;
+use crate::flow::run::provider_capabilities::CapabilityCache;
 use crate::ports::{AgentDeps, Timer};
 
 /// Runs user turns, and resumes turns that await tool results.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent::{config::AgentConfig, model::Model, retrieval::Retrieval};
+use agent::{context::config::AgentConfig, model::Model, retrieval::Retrieval};
 use protocol::timing::Timing;
 
 use super::{Clock, FinalizeQueue, Payloads, Random, Store};

@@ -17,7 +17,7 @@ use contracts::Timestamp;
 use protocol::{id::AttemptId, queue_message::FinalizeMessage, version::UnsupportedVersion};
 
 pub use adapters::{Adapters, AgentAdapters, AgentDeps, Deps};
-pub use agent::timer::Timer;
+pub use agent::tool::timer::Timer;
 pub use archive::{Archive, ArchiveItem, ArchivedObject, InvalidItem, Object, PayloadArchive, RawItem};
 pub use index::{
     Backfill, Candidate, Candidates, IndexQuery, Indexed, SessionIndex, SessionIndexRemover,

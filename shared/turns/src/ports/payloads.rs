@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use agent::answer::File;
+use agent::outcome::answer::File;
 use bytes::Bytes;
 use contracts::Timestamp;
 use protocol::payload::Payload;

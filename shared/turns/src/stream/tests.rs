@@ -1,7 +1,7 @@
 //! A client always ends up with the answer, whatever is cut, killed and read again.
 
 use crate::checkpoint::Checkpoint;
-use agent::answer::embedded_link;
+use agent::outcome::answer::embedded_link;
 use protocol::stream_position::Segment;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! The writing half of a stream.
 
 use crate::checkpoint::{CHECKPOINT_TTL, Checkpoint, MAX_CHECKPOINT_BYTES};
-use agent::answer::{File, embedded, embedded_link};
+use agent::outcome::answer::{File, embedded, embedded_link};
 use protocol::stream_position::{Segment, StreamPosition};
 use std::{
     collections::VecDeque,

@@ -18,7 +18,7 @@ use super::{
     routing::{ClientCallError, client_call_error},
 };
 use crate::model::{FunctionCall, ToolOutput};
-use crate::{text::truncate, timer::Timer};
+use crate::{text::truncate, tool::timer::Timer};
 
 /// The maximum length of a failed result's text, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4_000;

@@ -1,0 +1,175 @@
+//! The agent's configuration: modes, tools and default contexts.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use contracts::{id::OrgId, read::Visibility};
+use protocol::{
+    chain::{ConversationStatePolicy, HistoryOwner, Target},
+    session::Hints,
+};
+
+use crate::{
+    attempt::TurnSpec,
+    context::{Defaults, ResolvedContext, Route, ToolsOnContinuation},
+    mode::Catalog,
+    model::providers::Providers,
+    retrieval::{DefaultSources, EmbeddingModel, Hint, MAX_CHUNKS, Sources, key},
+    tool::{self, AvailableMode, Definition, Registry, ToolSelection, TurnFacts},
+};
+
+/// The configuration of a process, validated at its start.
+#[derive(Debug)]
+pub struct AgentConfig {
+    /// The modes.
+    pub catalog: Catalog,
+    /// The server's tools.
+    pub tools: Registry,
+    /// Defaults for what contexts leave unset.
+    pub defaults: Defaults,
+    /// The model for conversation contexts that name none.
+    pub model: String,
+    /// The model providers.
+    pub providers: Providers,
+    /// The owner of the conversation history for contexts that name none.
+    pub conversation_state: ConversationStatePolicy,
+    /// The sources to search for contexts that name none; none if nothing is indexed.
+    pub retrieval: Option<DefaultSources>,
+    /// Visibility of new sessions within their org.
+    pub visibility: VisibilityPolicy,
+    /// Retention of deleted sessions, for orgs that differ from the deployment.
+    pub retention_overrides: BTreeMap<OrgId, Duration>,
+    /// True if there is an index of sessions. It must be updated when a session is renamed or created without a turn.
+    pub sessions_are_indexed: bool,
+    /// Server tools of every mode, besides `agent_change_mode`.
+    pub always_on_tools: Vec<String>,
+}
+
+/// Visibility of new sessions within their org.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VisibilityPolicy {
+    /// For orgs without an override.
+    pub default: Visibility,
+    /// Overrides by org.
+    pub by_org: BTreeMap<OrgId, Visibility>,
+}
+
+impl VisibilityPolicy {
+    /// Returns the visibility of new sessions in this org.
+    #[must_use]
+    pub fn for_org(&self, org: &OrgId) -> Visibility {
+        self.by_org.get(org).copied().unwrap_or(self.default)
+    }
+}
+
+impl AgentConfig {
+    /// Returns the model and the provider of a turn with these settings, before anything is known of the provider.
+    #[must_use]
+    pub fn target(&self, effective: &ResolvedContext) -> Target {
+        let Route { provider, model, prices: _ } = &effective.route;
+        let (model, provider) = (model.clone(), self.providers.id(provider.as_deref()));
+        Target { model, provider, policy: effective.chain, is_stateless: false }
+    }
+
+    /// Returns the sources that a turn with these settings searches; none without retrieval.
+    #[must_use]
+    pub fn sources(&self, effective: &ResolvedContext, hints: &Hints, mode: &str) -> Option<Sources> {
+        let configured = self.retrieval.as_ref()?;
+        let (chunks, tokens) = (effective.budgets.context_chunks, effective.budgets.context_tokens);
+        if chunks == 0 || tokens == 0 {
+            return None;
+        }
+        let embedding = match &effective.embedding_model {
+            Some(name) => EmbeddingModel { name: name.clone(), dimensions: effective.dimensions },
+            None => EmbeddingModel {
+                dimensions: effective.dimensions.or(configured.embedding.dimensions),
+                ..configured.embedding.clone()
+            },
+        };
+        let session_hints = [
+            (key::REPO, hints.repo.clone()),
+            (key::PROJECT_ID, hints.workspace.clone()),
+            (key::LANGUAGE, hints.language.as_deref().map(str::to_lowercase)),
+        ];
+        let session_hints = session_hints.into_iter().filter_map(|(key, value)| {
+            value.filter(|value| !value.trim().is_empty()).map(|value| Hint::new(key, &value))
+        });
+        let of_mode = self.catalog.rag_hints(mode).iter().map(|hint| Hint::new(hint.key(), hint.value()));
+        Some(Sources {
+            collection: effective.collection.as_ref().unwrap_or(&configured.collection).clone(),
+            embedding,
+            chunks: chunks.min(MAX_CHUNKS),
+            tokens,
+            hints: session_hints.chain(of_mode).collect(),
+        })
+    }
+
+    /// Returns the resolved settings of a turn, except for those that its session fixes. The base prompt comes first,
+    /// then the mode's instructions and the mode catalog, then the usage of the tools.
+    #[must_use]
+    pub fn turn_spec(
+        &self,
+        effective: &ResolvedContext,
+        mode: &str,
+        history_owner: HistoryOwner,
+    ) -> TurnSpec {
+        let of_mode = self.catalog.server_tools(mode).iter().chain(&self.always_on_tools).map(String::as_str);
+        let of_context = &effective.client_tools;
+        // If a mode and a context declare the same tool, the context's declaration applies.
+        let declared = |tool: &&Definition| of_context.iter().any(|other| other.name == tool.name);
+        let mode_client_tools = self.catalog.client_tools(mode).iter().filter(|tool| !declared(tool));
+        let hosted = effective.settings.hosted_tools.len();
+        let ToolSelection { tools, dropped } =
+            tool::select_tools(&self.tools, of_context.iter().chain(mode_client_tools), of_mode, hosted);
+        for dropped in dropped {
+            tracing::warn!(%dropped, "{}", contracts::log::TOOL_OMITTED);
+        }
+        let tool_choice = effective.tool_choice.clone().filter(|name| {
+            let is_offered = tools.iter().any(|tool| tool.name == *name);
+            if !is_offered {
+                tracing::warn!(tool = %name, mode, "{}", contracts::log::FORCED_TOOL_UNAVAILABLE);
+            }
+            is_offered
+        });
+        let scoped: Vec<String> = [self.catalog.instructions(mode), Some(self.catalog.catalog_block())]
+            .into_iter()
+            .flatten()
+            .collect();
+        let usage = tool::usage_metadata_block(&tools);
+        TurnSpec {
+            provider: effective.route.provider.clone(),
+            model: effective.route.model.clone(),
+            fallbacks: effective.fallbacks.clone(),
+            system_prompt: effective.system.clone(),
+            system_parts: [Some(scoped.join("\n\n")), usage].into_iter().flatten().collect(),
+            settings: effective.settings.clone(),
+            active_files: Vec::new(),
+            sources: None,
+            tool_choice,
+            tools,
+            tools_on_continuation: effective.tools_on_continuation == ToolsOnContinuation::Send,
+            history_owner,
+            conversation_state: effective.chain,
+            start: None,
+            cutoff_depth: 0,
+            history_tokens: effective.budgets.history_tokens,
+            history_summary: effective.history_summary,
+            solution: None,
+            store_raw_payloads: effective.store_raw_payloads,
+            prices: effective.route.prices.clone(),
+            max_rounds: effective.max_rounds,
+            tool_deadline_seconds: effective.tool_deadline.as_secs(),
+        }
+    }
+
+    /// Returns the facts that tools may use about a turn in this mode.
+    #[must_use]
+    pub fn facts(&self, mode: &str) -> TurnFacts {
+        let offered = self.catalog.modes().filter(|mode| mode.is_offered());
+        let modes = offered.map(|mode| AvailableMode {
+            key: mode.key.clone(),
+            display_name: mode.display_name.clone(),
+            when_to_use: mode.when_to_use.clone(),
+        });
+        TurnFacts { mode: mode.to_owned(), modes: modes.collect() }
+    }
+}

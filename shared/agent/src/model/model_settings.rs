@@ -1,0 +1,103 @@
+//! Settings of a model call, apart from its input.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::hosted_tools::HostedTool;
+
+/// Sampling and output settings. Only those that are set are sent, because some models reject them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ModelSettings {
+    /// Randomness of the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Probability mass of the tokens to sample from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Maximum number of tokens in a reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// Effort of a reasoning model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_effort: Option<Effort>,
+    /// Length of the model's text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<Verbosity>,
+    /// JSON format that the answer must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_format: Option<TextFormat>,
+    /// The provider's service tier, which determines priority and price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_tier: Option<ServiceTier>,
+    /// Set if one reply may call several tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel_tool_calls: Option<bool>,
+    /// The tools that the provider runs itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosted_tools: Vec<HostedTool>,
+}
+
+/// Effort of a reasoning model, as the provider names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// No reasoning.
+    None,
+    /// As little as possible.
+    Minimal,
+    /// Little.
+    Low,
+    /// The usual amount.
+    Medium,
+    /// Much.
+    High,
+    /// More than `High`.
+    Xhigh,
+    /// As much as the model can.
+    Max,
+}
+
+/// Length of the model's text, as the provider names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verbosity {
+    /// Short.
+    Low,
+    /// The usual length.
+    Medium,
+    /// Long.
+    High,
+}
+
+/// A provider's service tier, as the provider names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServiceTier {
+    /// As configured for the account.
+    Auto,
+    /// The standard tier.
+    Default,
+    /// Slower and cheaper.
+    Flex,
+    /// On prepaid capacity.
+    Scale,
+    /// Faster and more expensive.
+    Priority,
+}
+
+/// The JSON that an answer must be (`text.format`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct TextFormat {
+    /// Name for the model: letters, digits, `_` and `-`, at most 64.
+    pub name: String,
+    /// Description for the model.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub description: Option<String>,
+    /// The JSON Schema: an object.
+    pub schema: Value,
+    /// Set if the provider must enforce the schema.
+    #[serde(default)]
+    pub strict: bool,
+}

@@ -1,0 +1,159 @@
+//! Composes the next model request of a turn from its settings and its state.
+//!
+//! If the provider stores the conversation, the request contains only what is new. Otherwise it repeats the whole
+//! conversation verbatim before that, which keeps the provider's prompt cache warm.
+
+use contracts::{Fingerprint, request::UserTurn};
+use protocol::turn::Turn;
+
+use crate::{
+    attachments::Attachments,
+    attempt::{AttemptState, TurnSpec, conversation::Conversation},
+    history::compaction::CompactionRange,
+    mode::Catalog,
+    model::{Chain, HistoryItem, Identifiers, Instruction, Message, Request, model_settings::ModelSettings},
+    prompt::prompt_state::{self, PromptState},
+    tool,
+};
+
+/// A model request, and what the model knows after it.
+#[derive(Debug)]
+pub struct ComposedRequest {
+    /// The request.
+    pub request: Request,
+    /// Text hash of the latest solution context after this request.
+    pub chain_solution: Option<Fingerprint>,
+    /// The omitted turns to summarize before the request is sent.
+    pub compaction: Option<CompactionRange>,
+}
+
+/// Composes the next request. Everything that [`Conversation::missing_data`] reports must be loaded.
+pub fn compose(
+    turn: &Turn,
+    spec: &TurnSpec,
+    state: &mut AttemptState,
+    conversation: &mut Conversation,
+    catalog: &Catalog,
+) -> ComposedRequest {
+    let previous = conversation.previous_response_id(spec, state).map(str::to_owned);
+    let (chain, message, prompt_state, compaction) = match previous {
+        Some(previous_response_id) => {
+            let (message, prompt_state) = incremental_message(turn, spec, state, conversation, catalog);
+            (Chain::Continues { previous_response_id }, message, prompt_state, None)
+        }
+        None => full_conversation(turn, spec, state, conversation, catalog),
+    };
+    let (tools, hosted_tools) = match chain {
+        Chain::Continues { .. } if !spec.tools_on_continuation => (Vec::new(), Vec::new()),
+        Chain::Continues { .. } | Chain::Initial { .. } => {
+            (tool::to_model_tools(&spec.tools), spec.settings.hosted_tools.clone())
+        }
+    };
+    // Without tools there is no choice, and a tool forced again after its results would be called forever.
+    let may_force = state.rounds == 0 && !tools.is_empty();
+    let request = Request {
+        provider: spec.provider.clone(),
+        model: spec.model.clone(),
+        settings: ModelSettings { hosted_tools, ..spec.settings.clone() },
+        identifiers: Some(Identifiers::for_turn(turn)),
+        store: conversation.provider_stores(spec),
+        chain,
+        message,
+        tools,
+        tool_choice: spec.tool_choice.clone().filter(|_| may_force),
+        wants_reasoning: conversation.replays_reasoning(spec),
+    };
+    ComposedRequest { request, chain_solution: prompt_state.solution, compaction }
+}
+
+/// Returns the new message for a provider that stores the conversation.
+fn incremental_message(
+    turn: &Turn,
+    spec: &TurnSpec,
+    state: &AttemptState,
+    conversation: &Conversation,
+    catalog: &Catalog,
+) -> (Message, PromptState) {
+    let mut prompt_state = PromptState { mode: state.chain_mode.clone(), solution: state.chain_solution };
+    let solution_texts = conversation.solution_texts(spec);
+    let solution_hash = spec.solution.as_ref().map(|solution| solution.text);
+    let mode = state.mode(turn);
+    let update = [
+        prompt_state.update_mode(mode, catalog),
+        prompt_state.update_solution(solution_hash, &solution_texts),
+    ];
+    let message = match state.last_round() {
+        Some(round) => Message { tool_outputs: round.outputs(), ..Message::in_mode(mode) },
+        None => user_message(mode, conversation.request.as_ref(), spec, state),
+    };
+    (Message { update: prompt_state::join_updates(update), ..message }, prompt_state)
+}
+
+/// Returns the whole conversation: the earlier turns, this turn so far, and the new message.
+fn full_conversation(
+    turn: &Turn,
+    spec: &TurnSpec,
+    state: &mut AttemptState,
+    conversation: &mut Conversation,
+    catalog: &Catalog,
+) -> (Chain, Message, PromptState, Option<CompactionRange>) {
+    let rendered = conversation.render_history(turn, spec, state, catalog);
+    let compaction = conversation.compaction_range(spec, state, &rendered);
+    let solution_texts = conversation.solution_texts(spec);
+    let (mut history, mut prompt_state) = (rendered.items, rendered.prompt_state);
+    let (window, next_window) = (rendered.window, rendered.next_window);
+    // With an empty history, this message carries the note about the omitted turns.
+    let earlier_turns_block = window.earlier_turns_block().filter(|_| history.is_empty());
+    let shown_solution = window.solution.as_ref().and_then(|solution| solution_texts.get(&solution.text));
+    let parts = build_system_parts(turn, spec, &window.mode, shown_solution, catalog);
+    if shown_solution.is_none() && history.is_empty() {
+        prompt_state.solution = None;
+    }
+    let solution_hash = spec.solution.as_ref().map(|solution| solution.text);
+    let update = [
+        prompt_state.update_mode(&turn.mode, catalog),
+        prompt_state.update_solution(solution_hash, &solution_texts),
+    ];
+    let first = user_message(&turn.mode, conversation.request.as_ref(), spec, state);
+    let mut message = Message { update: prompt_state::join_updates(update), earlier_turns_block, ..first };
+    let rounds = state.rounds_for_replay(state.mode(turn));
+    for round in &rounds {
+        history.push(HistoryItem::Message(message));
+        history.push(HistoryItem::Reply(round.reply_items(conversation.reasoning_reader(spec))));
+        message = prompt_state.tool_results_message(round, catalog);
+    }
+    state.history_window = next_window;
+    (Chain::Initial { system: spec.system_prompt.clone(), parts, history }, message, prompt_state, compaction)
+}
+
+/// Returns the first message of a turn.
+fn user_message(mode: &str, request: Option<&UserTurn>, spec: &TurnSpec, state: &AttemptState) -> Message {
+    let Attachments { files_block, parts } =
+        request.map(|request| Attachments::new(request, &spec.active_files)).unwrap_or_default();
+    let instruction = request.map_or(Instruction::ToolResults, Instruction::from_request);
+    let context_block = state.context_block.clone();
+    Message { instruction, context_block, files_block, attachments: parts, ..Message::in_mode(mode) }
+}
+
+/// Returns the parts of the system message after the base prompt. The mode's instructions come first, then the other
+/// parts (docs/internals/decisions/0006-prompt-layers.md).
+///
+/// The parts describe the state at the start of the history window, so the message stays the same for the prompt
+/// cache. Later changes appear in the message where they happened.
+fn build_system_parts(
+    turn: &Turn,
+    spec: &TurnSpec,
+    mode: &str,
+    solution: Option<&String>,
+    catalog: &Catalog,
+) -> Vec<String> {
+    let mut parts = spec.system_parts.clone();
+    if let Some(scoped) = parts.first_mut().filter(|_| mode != turn.mode) {
+        let initial_parts: Vec<String> =
+            [catalog.instructions(mode), Some(catalog.catalog_block())].into_iter().flatten().collect();
+        *scoped = initial_parts.join("\n\n");
+    }
+    let after_mode = 1.min(parts.len());
+    parts.splice(after_mode..after_mode, solution.map(|text| prompt_state::solution_block(text)));
+    parts
+}

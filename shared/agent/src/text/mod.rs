@@ -1,0 +1,100 @@
+//! Measures and shortens text.
+
+pub mod excerpt;
+
+use unicode_segmentation::GraphemeCursor;
+
+/// Maximum size of a path in a file reference, in bytes of UTF-8. A longer path keeps its end, which names the file.
+/// References to 64 files then stay under 80 KB, and their item under 100 KB.
+pub const MAX_REF_PATH_BYTES: usize = 1_024;
+
+/// Replaces the removed part of a path.
+const ELLIPSIS: &str = "…";
+
+/// Estimates the number of tokens in a text: one per three bytes of UTF-8, rounded up.
+///
+/// Source code and English have fewer, about one per four bytes. Other scripts have about one per character of two or
+/// three bytes. So the estimate errs on the high side without a model's own tokenizer.
+///
+/// # Examples
+/// ```
+/// assert_eq!(agent::text::tokens("let x = 1;"), 4);
+/// ```
+#[must_use]
+pub fn tokens(text: &str) -> u32 {
+    u32::try_from(text.len().div_ceil(BYTES_PER_TOKEN)).unwrap_or(u32::MAX)
+}
+
+/// Minimum number of bytes of UTF-8 per token, approximately.
+pub const BYTES_PER_TOKEN: usize = 3;
+
+/// Returns the head of a text: at most `max` Unicode scalar values, truncated at a grapheme boundary.
+#[must_use]
+pub fn head(text: &str, max: usize) -> &str {
+    // A text has no more scalar values than bytes, so most texts need no scan.
+    if text.len() <= max {
+        return text;
+    }
+    let Some((end, _)) = text.char_indices().nth(max) else {
+        return text;
+    };
+    // Searches the boundary backwards from the limit, not through the whole text.
+    let mut cursor = GraphemeCursor::new(end, text.len(), true);
+    let end = match cursor.is_boundary(text, 0) {
+        Ok(false) => cursor.prev_boundary(text, 0).ok().flatten().unwrap_or_default(),
+        _ => end,
+    };
+    text.get(..end).unwrap_or_default()
+}
+
+/// Truncates a text that has more than `max` bytes, and appends the size of the removed part.
+#[must_use]
+pub fn truncate(text: String, max: usize) -> String {
+    if text.len() <= max {
+        return text;
+    }
+    let head = text.split_at(text.floor_char_boundary(max)).0;
+    format!("{head}\n[cut here: {} of {} bytes left out]", text.len() - head.len(), text.len())
+}
+
+/// True if a text may be truncated. A complete text can contain the same mark.
+#[must_use]
+pub fn may_be_truncated(text: &str) -> bool {
+    text.contains("[cut here: ")
+}
+
+/// Indents every line, so that nothing in the text can imitate the structure of the block around it (I15).
+#[must_use]
+pub fn indent(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines: Vec<String> = text.split('\n').map(|line| format!("    {line}")).collect();
+    lines.join("\n")
+}
+
+/// Returns a path for a file reference.
+pub(crate) fn ref_path(path: &str) -> String {
+    if path.len() <= MAX_REF_PATH_BYTES {
+        return path.to_owned();
+    }
+    let kept = path.ceil_char_boundary(path.len() - (MAX_REF_PATH_BYTES - ELLIPSIS.len()));
+    format!("{ELLIPSIS}{}", path.get(kept..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_ends_before_grapheme_over_limit() {
+        let flags = "🇩🇪🇫🇷🇮🇹";
+        assert_eq!([1, 2, 3, 4, 5, 6, 7].map(|max| head(flags, max).chars().count()), [0, 2, 2, 4, 4, 6, 6]);
+        assert_eq!((head("e\u{301}x", 1), head("e\u{301}x", 2), head("a\r\nb", 2)), ("", "e\u{301}", "a"));
+        assert_eq!((head("", 0), head("ab", 0), head("äb", 1)), ("", "", "ä"));
+    }
+
+    #[test]
+    fn text_is_truncated_between_characters_only_over_limit() {
+        assert_eq!(truncate("äöü".to_owned(), 6), "äöü");
+        assert_eq!(truncate("äöü".to_owned(), 5), "äö\n[cut here: 2 of 6 bytes left out]");
+    }
+}

@@ -1,0 +1,78 @@
+//! Forks a session: creates a new one that continues from a completed turn.
+
+use contracts::{id::SessionId, request};
+use futures::future::{join, try_join3};
+use protocol::{
+    Caller,
+    id::{SessionKey, TurnKey},
+    session::Session,
+    transition::fork::{self, ForkRequest},
+    turn::State,
+};
+
+use crate::flow::{
+    access,
+    executor::Executor,
+    finish::evidence::{self, Evidence},
+};
+use crate::{
+    ports::{AgentDeps, Clock, Reads, Store, Unavailable},
+    refusal::Refusal,
+};
+
+impl<D: AgentDeps> Executor<D> {
+    /// Creates the session. The same request again is a no-op.
+    ///
+    /// # Errors
+    /// If there is no such turn, it has no answer to continue from, or the new session's id is taken by another
+    /// session.
+    pub async fn fork(
+        &self,
+        caller: &Caller,
+        session: SessionId,
+        request: &request::ForkRequest,
+    ) -> Result<(), Refusal> {
+        let store = self.deps.store();
+        let source = SessionKey { org: caller.org.clone(), session };
+        let key = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
+        let turn = source.turn(request.turn_id.clone());
+        let (original, source_turn, existing) =
+            try_join3(store.session(&source), store.turn(&turn), store.session(&key)).await?;
+        let original = original.ok_or(Refusal::SessionNotFound)?;
+        if !access::can_see(store, caller, &original).await? {
+            return Err(Refusal::SessionNotFound);
+        }
+        let source_turn = source_turn.ok_or(Refusal::TurnNotFound)?;
+        if let Some(existing) = existing {
+            return ensure_same_fork(&existing, &turn, caller);
+        }
+        if original.deleted.is_some() {
+            return Err(Refusal::SessionDeleted);
+        }
+        if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
+            return Err(Refusal::TurnNotCompleted);
+        }
+        let evidence = evidence::load(store, self.deps.payloads(), &source_turn).await?;
+        let summary = evidence.as_ref().map(Evidence::outcome_summary).unwrap_or_default();
+        let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
+        let fork_request =
+            ForkRequest { key: key.clone(), by: caller.user.clone(), name: request.name.clone() };
+        let commit =
+            fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
+                .map_err(|_| Refusal::TurnNotCompleted)?;
+        let (written, ()) = join(store.commit(&commit), self.notify_index(&key)).await;
+        let Err(error) = written else { return Ok(()) };
+        // I11: the stored session tells if this write, another one, or none was applied.
+        match store.session(&key).await? {
+            Some(existing) => ensure_same_fork(&existing, &turn, caller),
+            None => Err(Unavailable { what: "the table", source: error.into() }.into()),
+        }
+    }
+}
+
+fn ensure_same_fork(existing: &Session, source: &TurnKey, caller: &Caller) -> Result<(), Refusal> {
+    let origin = existing.forked_from.as_ref();
+    let same = origin
+        .is_some_and(|origin| (&origin.session, &origin.turn) == (&source.session.session, &source.turn));
+    (same && existing.owner.id == caller.user.id).then_some(()).ok_or(Refusal::SessionIdConflict)
+}

@@ -1,0 +1,211 @@
+//! Purges deleted sessions step by step (rule 12).
+//!
+//! Each step counts a batch in the purge record, and then removes it. If the process dies in between, the next step
+//! finds the batch already counted and only removes it. The responses that providers store are listed only in the
+//! objects, so the record takes them over before the objects are removed. Providers are asked afterwards, so an
+//! unreachable provider doesn't keep any of our own data. The session index comes last, when no source of new entries
+//! is left.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use agent::outcome::provider_response;
+use contracts::error::causes;
+use futures::{StreamExt, TryStreamExt, future::try_join, stream};
+use protocol::{
+    id::SessionKey,
+    payload::{Kind, Payload},
+    purge::{DeleteOutcome, ProviderResponseRef, Purge, PurgeEntry, Stage},
+    transition::purging::{self, Action},
+};
+
+use crate::flow::write::{self, WriteOutcome};
+use crate::ports::{
+    Clock, DUE_SHARDS, Deps, PayloadReads, ProviderResponseRemover, PurgePayloads, PurgeStore, Reads,
+    SessionIndexRemover, Timer, Unavailable, WriteError,
+};
+
+/// The number of objects to read concurrently. Each may be a few megabytes.
+const MAX_CONCURRENT_READS: usize = 4;
+
+/// The number of provider responses to remove concurrently.
+const MAX_CONCURRENT_REMOVALS: usize = 8;
+
+/// The most consecutive times a purge decides again because its record couldn't be written.
+const MAX_TRIES: usize = 8;
+
+/// The purger of sessions. Of providers it can only remove stored responses.
+#[derive(Debug)]
+pub struct Purger<D, U, I> {
+    deps: D,
+    upstream: U,
+    index: I,
+}
+
+impl<D, U, I> Purger<D, U, I>
+where
+    D: Deps<Store: PurgeStore, Payloads: PurgePayloads>,
+    U: ProviderResponseRemover,
+    I: SessionIndexRemover,
+{
+    /// Creates a purger over these dependencies.
+    #[must_use]
+    pub fn new(deps: D, upstream: U, index: I) -> Self {
+        Self { deps, upstream, index }
+    }
+
+    /// Continues the purge of a session for at most `budget`, as far as it can get for now. The message or index
+    /// entry that names the session is only a hint. Returns true once the session is purged.
+    ///
+    /// # Errors
+    /// If a store can't be reached, or the record stays contended.
+    pub async fn purge(&self, key: &SessionKey, budget: Duration) -> Result<bool, Unavailable> {
+        let (store, host, timing) = (self.deps.store(), self.deps.host(), self.deps.timing());
+        let stop_at = host.monotonic().saturating_add(budget);
+        let mut contended = 0;
+        while contended < MAX_TRIES {
+            let (session, record) = try_join(store.session(key), store.purge(key)).await?;
+            let Some(record) = record else { return Ok(false) };
+            let progressed = match purging::action(session.as_ref(), &record, host.now(), timing) {
+                Action::Idle => return Ok(record.stage == Stage::Done),
+                Action::Reschedule(noted) => {
+                    self.write_record(&noted).await?;
+                    return Ok(false);
+                }
+                Action::Begin(commit) => {
+                    let applied = write::commit(&self.deps, &commit).await?;
+                    let applied = matches!(applied, WriteOutcome::Applied);
+                    if applied {
+                        tracing::info!(
+                            org = key.org.as_str(),
+                            session = key.session.as_str(),
+                            action = "purge",
+                            retention = true,
+                            "{}",
+                            contracts::log::AUDIT
+                        );
+                    }
+                    applied
+                }
+                Action::Remove => self.remove_batch(&record).await?,
+            };
+            contended = if progressed { 0 } else { contended + 1 };
+            if host.monotonic() >= stop_at {
+                return Ok(false);
+            }
+        }
+        Err(Unavailable { what: "the record of a purge", source: "it stayed contended".into() })
+    }
+
+    /// Finds sessions whose purge is due, and continues each, for at most `budget`. Returns the number found.
+    ///
+    /// # Errors
+    /// If the index can't be read. A failure of a single session is logged, and the next sweep retries it.
+    pub async fn sweep(&self, budget: Duration) -> Result<usize, Unavailable> {
+        let (store, host) = (self.deps.store(), self.deps.host());
+        let stop_at = host.monotonic().saturating_add(budget);
+        let mut found = 0;
+        for shard in 0..DUE_SHARDS {
+            let mut after = None;
+            loop {
+                let page = store.due_purges(shard, host.now(), after).await?;
+                for key in &page.items {
+                    let left = stop_at.saturating_sub(host.monotonic());
+                    if left.is_zero() {
+                        return Ok(found);
+                    }
+                    found += 1;
+                    if let Err(error) = self.purge(key, left).await {
+                        tracing::error!(error = %causes(&error), "{}", contracts::log::PURGE_FAILED);
+                    }
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes one batch: items first, then objects, then provider responses and the index entry. Returns false if
+    /// someone else wrote the record.
+    async fn remove_batch(&self, record: &Purge) -> Result<bool, Unavailable> {
+        let (store, payloads) = (self.deps.store(), self.deps.payloads());
+        let items = store.items(&record.key).await?;
+        if !items.is_empty() {
+            let counted = self.record_counts(record, record.with_items(&items)).await?;
+            if counted {
+                store.remove_items(&record.key, &items).await?;
+            }
+            return Ok(counted);
+        }
+        if record.is_full() {
+            return self.remove_provider_responses(record).await;
+        }
+        let versions = payloads.versions(&record.key).await?;
+        if !versions.is_empty() {
+            let upstream = self.find_provider_responses(record, &versions).await?;
+            let counted = self.record_counts(record, record.with_objects(&versions, upstream)).await?;
+            if counted {
+                payloads.remove_versions(&versions).await?;
+            }
+            return Ok(counted);
+        }
+        if record.has_provider_responses() {
+            return self.remove_provider_responses(record).await;
+        }
+        let index_deletion = self.index.delete(&record.key).await.unwrap_or_else(|error| {
+            tracing::warn!(error = %causes(&error), "{}", contracts::log::INDEX_REMOVAL_FAILED);
+            DeleteOutcome::Retained
+        });
+        let (now, timing) = (self.deps.host().now(), self.deps.timing());
+        self.write_record(&purging::after_empty_pass(record, index_deletion, now, timing)).await
+    }
+
+    /// Finds the provider responses that these objects refer to.
+    async fn find_provider_responses(
+        &self,
+        record: &Purge,
+        versions: &[PurgeEntry],
+    ) -> Result<BTreeSet<ProviderResponseRef>, Unavailable> {
+        let may_refer = |payload: &&Payload| matches!(payload.kind, Kind::Outcome(_) | Kind::Step(..));
+        let objects = record.uncounted(versions).filter_map(|piece| piece.payload.as_ref()).filter(may_refer);
+        let objects: BTreeSet<Payload> = objects.cloned().collect();
+        let read = stream::iter(objects).map(|payload| async move {
+            let object = self.deps.payloads().get(&payload).await?;
+            Ok(object.and_then(|bytes| provider_response::find_in_object(&bytes)))
+        });
+        let responses: Vec<Option<ProviderResponseRef>> =
+            read.buffer_unordered(MAX_CONCURRENT_READS).try_collect().await?;
+        Ok(responses.into_iter().flatten().collect())
+    }
+
+    /// Asks providers to remove a batch of their stored responses.
+    async fn remove_provider_responses(&self, record: &Purge) -> Result<bool, Unavailable> {
+        let removals = stream::iter(record.provider_batch().to_vec()).map(|response| async move {
+            let removed = self.upstream.remove(&response).await;
+            removed.err().map(|error| {
+                tracing::warn!(error = %causes(&error), "{}", contracts::log::PROVIDER_RESPONSE_NOT_REMOVED);
+                response
+            })
+        });
+        let remaining: Vec<Option<ProviderResponseRef>> =
+            removals.buffer_unordered(MAX_CONCURRENT_REMOVALS).collect().await;
+        let (now, timing) = (self.deps.host().now(), self.deps.timing());
+        let remaining = remaining.into_iter().flatten().collect();
+        self.write_record(&purging::after_provider_batch(record, remaining, now, timing)).await
+    }
+
+    /// Writes the counts to the record, unless it contains them already. Returns true if it does now.
+    async fn record_counts(&self, before: &Purge, after: Purge) -> Result<bool, Unavailable> {
+        if after == *before { Ok(true) } else { self.write_record(&after).await }
+    }
+
+    /// Writes the record; false if it has to be read again.
+    async fn write_record(&self, record: &Purge) -> Result<bool, Unavailable> {
+        match self.deps.store().write_purge(record).await {
+            Ok(()) => Ok(true),
+            Err(WriteError::ConditionFailed | WriteError::Contended | WriteError::Unknown(_)) => Ok(false),
+        }
+    }
+}

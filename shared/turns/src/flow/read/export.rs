@@ -1,0 +1,421 @@
+//! Streams sessions as export documents. Memory use is bounded by one page of a list or one payload at a time.
+//!
+//! A caller who may read a session may export what reads show of it. Operators also get the stored items that an
+//! import needs.
+
+use std::{future::Future, time::Duration};
+
+use bytes::Bytes;
+use contracts::{
+    id::{SessionId, UserId},
+    paths,
+    read::{AgentSession, AgentSessionTurn, ExportFormat, ExportedPayload, PayloadKind, PayloadValue},
+};
+use futures::{SinkExt, Stream, StreamExt, channel::mpsc, stream};
+use protocol::{
+    Caller,
+    id::{SessionKey, TurnKey},
+    link,
+    payload::{Kind, Payload},
+    turn::Verdict,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::flow::read::session_reader::{SessionReader, TurnsPage, report_of};
+use crate::flow::{access, finish::outcomes, read::lists::SessionFilter};
+use crate::{
+    ports::{Archive, ArchivedObject, Order, PayloadArchive, Payloads, Reads, Record, Timer, Unavailable},
+    refusal::Refusal,
+    view,
+};
+
+/// The number of list items to hold at a time.
+const PAGE_SIZE: usize = 20;
+
+/// The size in bytes after which an org's export ends with a token. Lambda streams at most 200 MB, and one session
+/// may follow after this limit.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The way an export includes payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PayloadMode {
+    /// Inline, in full.
+    Inline,
+    /// As links.
+    Links,
+}
+
+/// An error that ends an export early. The document written so far is incomplete.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The client disconnected.
+    #[error("the client disconnected")]
+    Disconnected,
+    /// A read failed or was refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+impl From<Unavailable> for ExportError {
+    fn from(error: Unavailable) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+/// The writer of an export. It buffers one chunk that isn't read yet.
+#[derive(Debug)]
+pub struct ExportWriter {
+    sender: mpsc::Sender<Bytes>,
+    written: u64,
+}
+
+/// Returns the output of `write` as a stream. `write` runs only while the stream is read.
+pub fn export_stream<F>(
+    write: impl FnOnce(ExportWriter) -> F,
+) -> impl Stream<Item = Result<Bytes, ExportError>>
+where
+    F: Future<Output = Result<(), ExportError>>,
+{
+    let (pieces, read) = mpsc::channel(0);
+    let work = stream::once(write(ExportWriter { sender: pieces, written: 0 }));
+    let failed = work.filter_map(|done| async { done.err().map(Err) });
+    stream::select(read.map(Ok), failed)
+}
+
+impl ExportWriter {
+    async fn text(&mut self, text: &'static str) -> Result<(), ExportError> {
+        self.bytes(Bytes::from_static(text.as_bytes())).await
+    }
+
+    async fn bytes(&mut self, bytes: Bytes) -> Result<(), ExportError> {
+        self.written = self.written.saturating_add(bytes.len() as u64);
+        self.sender.send(bytes).await.map_err(|_| ExportError::Disconnected)
+    }
+
+    async fn json(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
+        // The contract's types consist of strings, numbers and lists, so they always serialize.
+        self.bytes(serde_json::to_vec(value).unwrap_or_default().into()).await
+    }
+
+    /// Writes a value as one line of JSON.
+    ///
+    /// # Errors
+    /// If the client disconnected.
+    pub async fn line(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
+        self.json(value).await?;
+        self.text("\n").await
+    }
+
+    fn list(&mut self) -> JsonList<'_> {
+        JsonList { out: self, has_items: false }
+    }
+}
+
+/// A JSON array's items, separated by commas.
+struct JsonList<'a> {
+    out: &'a mut ExportWriter,
+    has_items: bool,
+}
+
+impl JsonList<'_> {
+    async fn next(&mut self) -> Result<&mut ExportWriter, ExportError> {
+        if std::mem::replace(&mut self.has_items, true) {
+            self.out.text(",").await?;
+        }
+        Ok(self.out)
+    }
+
+    async fn item(&mut self, value: &impl Serialize) -> Result<(), ExportError> {
+        self.next().await?.json(value).await
+    }
+}
+
+/// The position of an org's export: a page of the session list, and the last session of it that was written.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct ExportCursor(Option<String>, Option<SessionId>);
+
+/// The result of one call of an org's export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportPage {
+    /// The number of sessions that were written.
+    pub sessions: u64,
+    /// The token for the next call; none if these were the last sessions.
+    pub next_token: Option<String>,
+}
+
+impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
+    /// Reads the session to export, without its turns.
+    ///
+    /// # Errors
+    /// If this caller has no such session.
+    pub async fn begin_export(&self, caller: &Caller, id: SessionId) -> Result<AgentSession, Refusal> {
+        let none = TurnsPage { order: Order::OldestFirst, size: 0, token: None };
+        let session = self.read_session(caller, id, none).await?.0.result;
+        access::audit_session("export", caller, &session.id);
+        Ok(AgentSession {
+            mode_history: Vec::new(),
+            mode_history_continuation_token: None,
+            turns: Vec::new(),
+            continuation_token: None,
+            ..session
+        })
+    }
+
+    /// Writes a session's export document.
+    ///
+    /// # Errors
+    /// If a read fails. The document is incomplete then.
+    pub async fn export(
+        &self,
+        caller: &Caller,
+        session: &AgentSession,
+        values: PayloadMode,
+        out: &mut ExportWriter,
+    ) -> Result<(), ExportError> {
+        let key = SessionKey { org: caller.org.clone(), session: session.id.clone() };
+        out.text("{\"Format\":").await?;
+        out.json(&ExportFormat::Session).await?;
+        out.text(",\"Session\":").await?;
+        out.json(session).await?;
+        out.text(",\"ModeHistory\":[").await?;
+        self.export_modes(caller, &key, &mut out.list()).await?;
+        out.text("],\"Turns\":[").await?;
+        let mut after = None;
+        let mut turns = out.list();
+        loop {
+            let records = self.store.records(&key, after, Order::OldestFirst, PAGE_SIZE).await?;
+            for record in &records {
+                self.export_turn(caller, record, values, turns.next().await?).await?;
+            }
+            match records.last() {
+                Some(last) => after = Some(last.turn.sequence),
+                None => break,
+            }
+        }
+        if caller.operator && values == PayloadMode::Inline {
+            out.text("],\"Stored\":[").await?;
+            let (mut items, mut after) = (out.list(), None);
+            loop {
+                let page = self.store.stored_items(&key, after).await?;
+                for item in &page.items {
+                    items.item(item).await?;
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        out.text("]}").await
+    }
+
+    async fn export_modes(
+        &self,
+        caller: &Caller,
+        key: &SessionKey,
+        out: &mut JsonList<'_>,
+    ) -> Result<(), ExportError> {
+        let mut before: Option<String> = None;
+        loop {
+            let size = u32::try_from(PAGE_SIZE).unwrap_or(u32::MAX);
+            let page = self.mode_history(caller, key.session.clone(), size, before.as_deref()).await?;
+            for change in &page.items {
+                out.item(change).await?;
+            }
+            before = page.continuation_token;
+            if before.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn export_turn(
+        &self,
+        caller: &Caller,
+        record: &Record,
+        values: PayloadMode,
+        out: &mut ExportWriter,
+    ) -> Result<(), ExportError> {
+        let report = report_of(&self.store, &self.payloads, record).await?;
+        let turn: AgentSessionTurn = view::turn(record, &report, caller.operator);
+        out.text("{\"Turn\":").await?;
+        out.json(&turn).await?;
+        out.text(",\"Feedback\":[").await?;
+        let (mut list, mut after) = (out.list(), None::<UserId>);
+        loop {
+            let feedback = self.store.feedback(&record.turn.key, after.as_ref(), PAGE_SIZE).await?;
+            after = feedback.last().map(|last| last.by.id.clone());
+            for feedback in feedback {
+                list.item(&view::feedback(feedback)).await?;
+            }
+            if after.is_none() {
+                break;
+            }
+        }
+        out.text("],\"Payloads\":[").await?;
+        if let Some(answer) = record.turn.answer() {
+            outcomes::store_answer(&self.payloads, &answer).await?;
+        }
+        let (mut list, mut after) = (out.list(), None);
+        loop {
+            let page = self.payloads.objects(&record.turn.key, after).await?;
+            for placed in page.items {
+                let raw = report.last_raw_payload.filter(|_| caller.operator);
+                let url = url_of(record, &placed.payload.kind, raw);
+                let is_included = match values {
+                    PayloadMode::Inline if caller.operator => record.turn.references(&placed.payload.kind),
+                    PayloadMode::Inline | PayloadMode::Links => url.is_some(),
+                };
+                if is_included && let Some(payload) = self.export_payload(placed, url, values).await? {
+                    list.item(&payload).await?;
+                }
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        out.text("]}").await
+    }
+
+    /// Reads a payload; none if it was removed meanwhile.
+    async fn export_payload(
+        &self,
+        ArchivedObject { payload, place, size }: ArchivedObject,
+        url: Option<String>,
+        values: PayloadMode,
+    ) -> Result<Option<ExportedPayload>, Unavailable> {
+        let linked = ExportedPayload {
+            kind: kind_of(&payload),
+            name: payload.kind.file_name().to_owned(),
+            object: place,
+            size_bytes: size,
+            mime_type: None,
+            sha256: None,
+            text: None,
+            base64: None,
+            url,
+        };
+        if values == PayloadMode::Links {
+            return Ok(Some(linked));
+        }
+        let found = self.payloads.read(&payload, u64::MAX).await?;
+        Ok(found.and_then(|found| Some((found.media_type, found.bytes?))).map(|(media_type, bytes)| {
+            let value = PayloadValue::new(linked.name.clone(), media_type, &bytes);
+            ExportedPayload {
+                size_bytes: value.size_bytes,
+                mime_type: Some(value.mime_type),
+                sha256: Some(value.sha256),
+                text: value.text,
+                base64: value.base64,
+                url: None,
+                ..linked
+            }
+        }))
+    }
+
+    /// Writes the documents of the sessions of the caller's org, newest activity first, one per line. It ends with a
+    /// token when the time or the response size is used up.
+    ///
+    /// # Errors
+    /// If the token isn't from an export, or a read fails.
+    pub async fn export_all(
+        &self,
+        caller: &Caller,
+        filter: &SessionFilter,
+        values: PayloadMode,
+        token: Option<&str>,
+        (timer, budget): (&impl Timer, Duration),
+        out: &mut ExportWriter,
+    ) -> Result<ExportPage, ExportError> {
+        let ExportCursor(mut list, mut last_written) = match token {
+            Some(token) => serde_json::from_str(token).map_err(|_| Refusal::InvalidContinuationToken)?,
+            None => ExportCursor::default(),
+        };
+        let ends = timer.monotonic().saturating_add(budget);
+        let mut exported = ExportPage { sessions: 0, next_token: None };
+        loop {
+            let user = filter.user.as_ref();
+            let page = self.store.sessions(&caller.org, user, &filter.active, PAGE_SIZE, list.clone()).await;
+            let page = page.map_err(Refusal::from)?;
+            let resume_after = last_written.take();
+            let resume_at = page.items.iter().position(|one| Some(&one.key.session) == resume_after.as_ref());
+            for session in page.items.iter().skip(resume_at.map_or(0, |resume_at| resume_at + 1)) {
+                let id = &session.key.session;
+                let is_full = out.written >= MAX_BYTES || timer.monotonic() >= ends;
+                if is_full && exported.sessions > 0 {
+                    exported.next_token = serde_json::to_string(&ExportCursor(list, last_written)).ok();
+                    return Ok(exported);
+                }
+                if filter.matches(session) {
+                    match self.begin_export(caller, id.clone()).await {
+                        // Purged since the list was read.
+                        Err(Refusal::SessionNotFound) => {}
+                        opened => {
+                            self.export(caller, &opened?, values, out).await?;
+                            out.text("\n").await?;
+                            exported.sessions += 1;
+                        }
+                    }
+                }
+                last_written = Some(id.clone());
+            }
+            (list, last_written) = (page.next, None);
+            if list.is_none() {
+                return Ok(exported);
+            }
+        }
+    }
+}
+
+/// Requires the caller to be an operator.
+///
+/// # Errors
+/// If the caller isn't an operator.
+pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
+    if caller.operator { Ok(()) } else { Err(Refusal::OperatorRequired) }
+}
+
+fn kind_of(payload: &Payload) -> PayloadKind {
+    match payload.kind {
+        Kind::Instruction(_) => PayloadKind::Instruction,
+        Kind::Outcome(_) => PayloadKind::Outcome,
+        Kind::Step(..) => PayloadKind::Step,
+        Kind::ToolResults(_) => PayloadKind::ToolResults,
+        Kind::Answer(_) => PayloadKind::Answer,
+        Kind::PartialAnswer(_) => PayloadKind::PartialAnswer,
+        Kind::ModelRequest(..) => PayloadKind::LlmRequest,
+        Kind::ModelResponse(..) => PayloadKind::LlmResponse,
+        Kind::File { .. } => PayloadKind::File,
+    }
+}
+
+/// Returns the URL path of a payload; none if no read shows it.
+fn url_of(record: &Record, kind: &Kind, raw: Option<u32>) -> Option<String> {
+    let key: &TurnKey = &record.turn.key;
+    let verdict = record.turn.settlement().map(|settlement| &settlement.verdict);
+    let is_last = |writer, call| verdict.and_then(Verdict::writer) == Some(writer) && raw == Some(call);
+    match kind {
+        Kind::Instruction(request) if *request == record.turn.stored_request() => {
+            Some(link::payload(key, paths::INSTRUCTION))
+        }
+        Kind::Answer(writer) if matches!(verdict, Some(Verdict::Completed { writer: ours }) if ours == writer) => {
+            Some(link::payload(key, paths::ANSWER))
+        }
+        Kind::ModelRequest(writer, call) if is_last(writer, *call) => {
+            Some(link::payload(key, paths::MODEL_REQUEST))
+        }
+        Kind::ModelResponse(writer, call) if is_last(writer, *call) => {
+            Some(link::payload(key, paths::MODEL_RESPONSE))
+        }
+        Kind::File { address, name } => Some(link::file(key, address, name)),
+        Kind::Instruction(_)
+        | Kind::Answer(_)
+        | Kind::PartialAnswer(_)
+        | Kind::ModelRequest(..)
+        | Kind::ModelResponse(..)
+        | Kind::Outcome(_)
+        | Kind::Step(..)
+        | Kind::ToolResults(_) => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! An attempt: this process owns a running turn and works towards its outcome while it holds the lease.
+
+use std::{convert::Infallible, pin::pin};
+
+use agent::outcome::Response;
+use contracts::error::causes;
+use futures::future::{Either, join, select};
+use protocol::id::TurnKey;
+
+use crate::checkpoint::CHECKPOINT_INTERVAL;
+use crate::flow::{
+    executor::Executor,
+    owned_turn::{OwnedTurn, keep_lease},
+    run::{
+        agent_loop::{AttemptStart, Interruption},
+        watch::watch,
+    },
+};
+use crate::{
+    ports::{AgentDeps, Clock, Deps, Payloads, Reads, Store, Timer},
+    refusal::Refusal,
+    stream::Writer,
+};
+
+impl<D: AgentDeps> Executor<D> {
+    /// Works on a turn while the lease holds, and responds with the turn's final outcome, whoever decided it.
+    pub(in crate::flow) async fn run_attempt(
+        &self,
+        owned: &OwnedTurn,
+        work: AttemptStart<'_>,
+        stream: &Writer,
+    ) -> Result<Response, Refusal> {
+        tracing::Span::current().record("attempt", owned.turn.attempt.as_str());
+        stream.begin(&owned.turn);
+        let result = {
+            let work = pin!(async {
+                let answer = {
+                    // Ownership is watched until the work has an outcome. From then on, the conditional write
+                    // decides.
+                    let lost = pin!(watch(&self.deps, owned));
+                    let work = pin!(while_storing_files(
+                        &self.deps,
+                        stream,
+                        self.run_agent_loop(owned, work, stream)
+                    ));
+                    match select(work, lost).await {
+                        Either::Left((answer, _)) => answer?,
+                        Either::Right((lost, _)) => return Err(Interruption::from(lost)),
+                    }
+                };
+                let optional_files = answer.optional_files;
+                let settled = self.settle(owned, answer.outcome, &answer.files, stream);
+                Ok(join(settled, self.store_best_effort(&optional_files)).await.0)
+            });
+            let lease = pin!(keep_lease(&self.deps, owned));
+            let checkpoints = pin!(write_checkpoints(&self.deps, &owned.turn.key, stream));
+            let keep = select(lease, checkpoints);
+            // The lease is polled before the work each time, so no model call begins under an expired lease. That
+            // includes the first call, if the write that won the turn took that long.
+            match select(keep, work).await {
+                Either::Right((answer, _)) => answer,
+                Either::Left(_) => Err(Interruption::OwnershipLost),
+            }
+        };
+        match result {
+            Ok(answer) => answer,
+            // Nothing was decided: the turn stays as it is, and the same request continues it.
+            Err(Interruption::Unavailable(error)) => Err(error.into()),
+            // The turn is lost. Leaving the block above dropped the work before anything is awaited here. That ends
+            // the model call, so it costs nothing further.
+            Err(Interruption::OwnershipLost) => {
+                let stored = self.deps.store().turn(&owned.turn.key).await?;
+                self.replay_stored(stored.ok_or(Refusal::TurnNotFound)?, stream).await
+            }
+        }
+    }
+}
+
+/// Runs the work and concurrently stores the files that the streamed text links to. The stream holds back the text
+/// around a file until the file is stored. A file that can't be stored appears with the settled answer, if at all.
+async fn while_storing_files<T>(deps: &impl Deps, stream: &Writer, work: impl Future<Output = T>) -> T {
+    let keep = pin!(async {
+        loop {
+            let (number, file) = stream.unstored().await;
+            match deps.payloads().put_file(&file).await {
+                Ok(()) => stream.mark_stored(number),
+                Err(error) => {
+                    tracing::warn!(error = %causes(&error), "{}", contracts::log::STREAM_FILE_NOT_STORED);
+                    deps.host().sleep(CHECKPOINT_INTERVAL).await;
+                }
+            }
+        }
+    });
+    match select(pin!(work), keep).await {
+        Either::Left((done, _)) => done,
+        Either::Right((never, _)) => never,
+    }
+}
+
+/// Writes a checkpoint every second while the model streams. Text whose checkpoint fails is part of the next one.
+async fn write_checkpoints(deps: &impl Deps, turn: &TurnKey, stream: &Writer) -> Infallible {
+    if !stream.is_streamed() {
+        return std::future::pending().await;
+    }
+    let mut saved = None;
+    loop {
+        deps.host().sleep(CHECKPOINT_INTERVAL).await;
+        let Some(checkpoint) = stream.checkpoint(turn, saved, deps.host().now()) else {
+            continue;
+        };
+        match deps.store().put_checkpoint(&checkpoint).await {
+            Ok(()) => saved = Some(checkpoint.end),
+            Err(error) => {
+                tracing::warn!(error = %causes(&error), "{}", contracts::log::CHECKPOINT_NOT_STORED)
+            }
+        }
+    }
+}
