@@ -99,15 +99,15 @@ impl Conversation {
         provider: &str,
     ) -> Self {
         // This turn's own reply can be continued, unless the model or the provider has changed since.
-        let switched = match (&state.provider, &state.requested_model) {
-            (Some(answered), _) if answered != provider => Some(ReplayReason::ProviderChanged),
-            (_, Some(asked)) if *asked != spec.model => Some(ReplayReason::ModelChanged),
-            _ => None,
+        let switched = match &state.chain.reply {
+            Some(reply) if reply.provider != provider => Some(ReplayReason::ProviderChanged),
+            Some(reply) if reply.model != spec.route.model => Some(ReplayReason::ModelChanged),
+            Some(_) | None => None,
         };
-        let is_stateless = state.stateless_provider.as_deref() == Some(provider);
-        let replay_reason = match &state.response_id {
+        let is_stateless = state.chain.stateless_provider.as_deref() == Some(provider);
+        let replay_reason = match &state.chain.response_id {
             Some(_) if is_stateless => start.replay_reason().or(Some(ReplayReason::NotFound)),
-            Some(_) if spec.history_owner == HistoryOwner::Provider => switched,
+            Some(_) if spec.history.owner == HistoryOwner::Provider => switched,
             Some(_) | None => start.replay_reason(),
         };
         Self {
@@ -116,7 +116,7 @@ impl Conversation {
             history: None,
             previous_response_id: start.previous_response_id().map(str::to_owned),
             replay_reason,
-            token_budget: spec.history_tokens,
+            token_budget: spec.history.tokens,
             is_shrunk: false,
             replayed_tokens: 0,
             provider: provider.to_owned(),
@@ -136,7 +136,7 @@ impl Conversation {
     /// Returns the response that the next request continues from; none if it starts a chain.
     #[must_use]
     pub fn previous_response_id<'a>(&'a self, spec: &TurnSpec, state: &'a AttemptState) -> Option<&'a str> {
-        let previous = state.response_id.as_ref().or(self.previous_response_id.as_ref());
+        let previous = state.chain.response_id.as_ref().or(self.previous_response_id.as_ref());
         let remembered = self.provider_stores(spec) && self.replay_reason.is_none();
         previous.filter(|_| remembered).map(String::as_str)
     }
@@ -144,13 +144,13 @@ impl Conversation {
     /// True if the next request contains the user's own message: the first of the turn or of a chain.
     #[must_use]
     pub fn includes_user_request(&self, spec: &TurnSpec, state: &AttemptState) -> bool {
-        self.previous_response_id(spec, state).is_none() || state.response_id.is_none()
+        self.previous_response_id(spec, state).is_none() || state.chain.response_id.is_none()
     }
 
     /// True if the provider stores its responses for later requests to continue from.
     #[must_use]
     pub fn provider_stores(&self, spec: &TurnSpec) -> bool {
-        spec.history_owner == HistoryOwner::Provider && !self.is_stateless && !self.rejected_continuation
+        spec.history.owner == HistoryOwner::Provider && !self.is_stateless && !self.rejected_continuation
     }
 
     /// Returns the data to load before the next request can be composed.
@@ -158,11 +158,12 @@ impl Conversation {
     pub fn missing_data(&self, spec: &TurnSpec, state: &AttemptState) -> MissingData {
         let starts_chain = self.previous_response_id(spec, state).is_none();
         let needs_text =
-            |latched: &SolutionContext| starts_chain || state.chain_solution != Some(latched.text);
+            |latched: &SolutionContext| starts_chain || state.prompt.solution != Some(latched.text);
         MissingData {
             request: self.request.is_none() && self.includes_user_request(spec, state),
             history: (self.replay_reason.is_some() && self.history.is_none()).then_some(self.token_budget),
             solution: spec
+                .prompt
                 .solution
                 .clone()
                 .filter(|latched| needs_text(latched) && self.solution_text.is_none()),
@@ -172,13 +173,14 @@ impl Conversation {
     /// Returns the loaded texts of solution contexts.
     pub(crate) fn solution_texts(&self, spec: &TurnSpec) -> SolutionTexts {
         let history = self.history.as_ref().map(|history| history.solution_texts.clone()).unwrap_or_default();
-        let latched = spec.solution.as_ref().map(|latched| latched.text).zip(self.solution_text.clone());
+        let latched =
+            spec.prompt.solution.as_ref().map(|latched| latched.text).zip(self.solution_text.clone());
         history.into_iter().chain(latched).collect()
     }
 
     /// Returns the model that gets the reasoning of earlier replies, if any.
     pub(crate) fn reasoning_reader<'a>(&'a self, spec: &'a TurnSpec) -> Option<ReasoningReader<'a>> {
-        let reasoning_reader = ReasoningReader { model: &spec.model, provider: &self.provider };
+        let reasoning_reader = ReasoningReader { model: &spec.route.model, provider: &self.provider };
         Some(reasoning_reader).filter(|_| self.replays_reasoning(spec))
     }
 
@@ -198,10 +200,10 @@ impl Conversation {
         let target = RenderTarget {
             depth: turn.depth(),
             mode: &turn.mode,
-            solution: spec.solution.as_ref().filter(|_| self.solution_text.is_some()),
+            solution: spec.prompt.solution.as_ref().filter(|_| self.solution_text.is_some()),
             reasoning_reader: self.reasoning_reader(spec),
             token_budget: self.token_budget,
-            summary: state.history_window.as_ref().and_then(|window| window.summary.as_ref()),
+            summary: state.history.summary(),
             omits_files: self.omits_files,
         };
         let nothing = LoadedHistory::default();
@@ -212,15 +214,17 @@ impl Conversation {
         let first = history.exchanges.first().map_or(turn.depth(), |exchange| exchange.depth);
         let is_truncated = history.truncation != Truncation::None || rendered.window.from > first;
         if let Some(warning) = warning {
-            state.warn(warning);
+            state.effects.warn(warning);
         }
         match history.truncation {
-            Truncation::Unreadable => state.warn(HISTORY_UNREADABLE),
-            _ if is_truncated && (warning.is_some() || self.is_shrunk) => state.warn(HISTORY_TRUNCATED),
+            Truncation::Unreadable => state.effects.warn(HISTORY_UNREADABLE),
+            _ if is_truncated && (warning.is_some() || self.is_shrunk) => {
+                state.effects.warn(HISTORY_TRUNCATED)
+            }
             Truncation::TokenBudget | Truncation::WindowStart | Truncation::None => {}
         }
         if let Some(warning) = omitted_files_warning(&rendered.omitted_files) {
-            state.warn(&warning);
+            state.effects.warn(&warning);
         }
         self.replayed_tokens = rendered.tokens;
         rendered
@@ -241,7 +245,7 @@ impl Conversation {
     #[must_use]
     pub fn lost_context(&self, spec: &TurnSpec, request: &Request, reply: &Reply) -> bool {
         let chained = matches!(request.chain, Chain::Continues { .. });
-        chained && !reply.is_stored && spec.conversation_state == ConversationStatePolicy::Auto
+        chained && !reply.is_stored && spec.history.policy == ConversationStatePolicy::Auto
     }
 
     /// Records a reply and returns the capabilities that it shows, which the turn and then its session remember. From
@@ -254,7 +258,7 @@ impl Conversation {
         state: &mut AttemptState,
     ) -> Vec<ObservedCapability> {
         let chained = matches!(request.chain, Chain::Continues { .. });
-        let capability = match spec.conversation_state {
+        let capability = match spec.history.policy {
             // The provider accepted the replayed conversation, so its refusal was about continuing.
             ConversationStatePolicy::Auto if self.rejected_continuation => {
                 Some(ObservedCapability::RejectsContinuation)
@@ -269,7 +273,7 @@ impl Conversation {
             Some(ObservedCapability::RejectsContinuation | ObservedCapability::StoresNothing)
         ) {
             (self.rejected_continuation, self.is_stateless) = (false, true);
-            state.stateless_provider = Some(self.provider.clone());
+            state.chain.stateless_provider = Some(self.provider.clone());
         }
         if self.provider_stores(spec) {
             self.replay_reason = None;
@@ -285,7 +289,7 @@ impl Conversation {
         match (error, &request.chain) {
             (Error::ChainLost, Chain::Continues { .. }) => {
                 self.replay_reason = Some(ReplayReason::NotFound);
-                self.rejected_continuation = spec.conversation_state == ConversationStatePolicy::Auto;
+                self.rejected_continuation = spec.history.policy == ConversationStatePolicy::Auto;
             }
             (Error::ContextTooLong, Chain::Continues { .. }) => {
                 self.replay_reason = Some(ReplayReason::TooLong)

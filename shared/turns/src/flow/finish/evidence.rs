@@ -69,7 +69,7 @@ pub(in crate::flow) async fn load(
     let (source, partial) =
         try_join(load_source(payloads, turn), partial_answer::load_text(store, payloads, turn)).await?;
     // Text that accompanies tool calls is part of the recorded step.
-    let is_included = |text: &String| matches!(&source, Some(WorkRecord::RecoveryPoint(step)) if step.state.has_reply_starting_with(text));
+    let is_included = |text: &String| matches!(&source, Some(WorkRecord::RecoveryPoint(step)) if step.state.rounds.has_reply_starting_with(text));
     let partial = partial.filter(|text| !is_included(text));
     Ok((source.is_some() || partial.is_some()).then_some(Evidence { source, partial_answer: partial }))
 }

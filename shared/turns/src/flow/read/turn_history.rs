@@ -57,7 +57,12 @@ fn from_step(turn: &Turn, step: &RecoveryPoint) -> TurnHistory {
         State::AwaitingTools { deadline, .. } => Some(*deadline),
         State::Running { .. } | State::Settled(_) | State::Finalized(_) => None,
     };
-    TurnHistory { rounds: state.rounds_for_replay(state.mode(turn)), of: state.rounds, deadline, last: None }
+    TurnHistory {
+        rounds: state.rounds.for_replay(state.effects.mode(turn)),
+        of: state.rounds.count,
+        deadline,
+        last: None,
+    }
 }
 
 fn from_outcome(outcome: Outcome) -> TurnHistory {
@@ -99,12 +104,12 @@ async fn with_full_values(
         match evidence::recorded_step(payloads, turn, &model_call.attempt_id, model_call.recovery_point)
             .await?
         {
-            None => {
-                evidence::resumed_step(payloads, turn).await?.filter(|step| step.state.rounds == history.of)
-            }
+            None => evidence::resumed_step(payloads, turn)
+                .await?
+                .filter(|step| step.state.rounds.count == history.of),
             recorded => recorded,
         };
-    let rounds = recorded.map(|step| step.state.rounds_for_replay(step.state.mode(turn)));
+    let rounds = recorded.map(|step| step.state.rounds.for_replay(step.state.effects.mode(turn)));
     Ok(match rounds {
         Some(rounds) => TurnHistory { rounds, ..history },
         None => history,

@@ -42,10 +42,10 @@ impl<D: AgentDeps> Executor<D> {
         let request = OptionFuture::from(request.then(|| self.load_request(turn)));
         let solution = OptionFuture::from(solution.map(|latched| self.load_solution(turn, latched)));
         let history = OptionFuture::from(history.map(|token_budget| {
-            let walk =
-                AncestryWalk::new(token_budget, state.history_window.clone()).with_cutoff(spec.cutoff_depth);
+            let walk = AncestryWalk::new(token_budget, state.history.window.clone())
+                .with_cutoff(spec.history.cutoff_depth);
             // Boxed: few requests need the history, and its future would enlarge that of every turn.
-            Box::pin(self.load_history(turn, walk, spec.solution.as_ref()))
+            Box::pin(self.load_history(turn, walk, spec.prompt.solution.as_ref()))
         }));
         let (request, solution, history) = join3(request, solution, history).await;
         conversation.request = request.transpose()?.or(conversation.request.take());
