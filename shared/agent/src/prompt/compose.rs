@@ -35,7 +35,7 @@ pub fn compose(
     conversation: &mut Conversation,
     catalog: &Catalog,
 ) -> ComposedRequest {
-    let previous = conversation.previous_response_id(spec, state).map(str::to_owned);
+    let previous = conversation.previous_response_id(state).map(str::to_owned);
     let (chain, message, prompt_state, compaction) = match previous {
         Some(previous_response_id) => {
             let (message, prompt_state) = incremental_message(turn, spec, state, conversation, catalog);
@@ -56,12 +56,12 @@ pub fn compose(
         model: spec.route.model.clone(),
         settings: ModelSettings { hosted_tools, ..spec.settings.clone() },
         identifiers: Some(Identifiers::for_turn(turn)),
-        store: conversation.provider_stores(spec),
+        store: conversation.provider_stores(),
         chain,
         message,
         tools,
         tool_choice: spec.tools.choice.clone().filter(|_| may_force),
-        wants_reasoning: conversation.replays_reasoning(spec),
+        wants_reasoning: conversation.replays_reasoning(),
     };
     ComposedRequest { request, prompt_state, compaction }
 }
@@ -84,7 +84,7 @@ fn incremental_message(
     ];
     let message = match &state.rounds.last {
         Some(round) => Message { tool_outputs: round.outputs(), ..Message::in_mode(mode) },
-        None => user_message(mode, conversation.request.as_ref(), spec, state),
+        None => user_message(mode, conversation.loaded.request.as_ref(), spec, state),
     };
     (Message { update: prompt_state::join_updates(update), ..message }, prompt_state)
 }
@@ -114,7 +114,7 @@ fn full_conversation(
         prompt_state.update_mode(&turn.mode, catalog),
         prompt_state.update_solution(solution_hash, &solution_texts),
     ];
-    let first = user_message(&turn.mode, conversation.request.as_ref(), spec, state);
+    let first = user_message(&turn.mode, conversation.loaded.request.as_ref(), spec, state);
     let mut message = Message { update: prompt_state::join_updates(update), earlier_turns_block, ..first };
     let rounds = state.rounds.for_replay(state.effects.mode(turn));
     for round in &rounds {

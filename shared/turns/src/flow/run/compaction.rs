@@ -47,7 +47,7 @@ impl<D: AgentDeps> Executor<D> {
         let Some(range) = composed.compaction else { return Ok((composed, Vec::new())) };
         // Boxed: few requests leave anything out. The part to compact ends before the first turn that the request
         // includes.
-        let included = conversation.history.iter().flat_map(|history| &history.exchanges);
+        let included = conversation.loaded.history.iter().flat_map(|history| &history.exchanges);
         let first_included = included.into_iter().find(|exchange| exchange.depth >= range.until);
         let from =
             first_included.map_or_else(|| owned.turn.resolved_parent(), |exchange| exchange.parent.clone());

@@ -4,7 +4,7 @@ use agent::{
     attachments,
     attempt::{
         AttemptState, TurnSpec,
-        conversation::{Conversation, MissingData},
+        conversation::{Conversation, LoadedData, MissingData},
     },
     history::{AncestryWalk, Exchange, LoadedHistory, Truncation},
     prompt::compose::{ComposedRequest, compose},
@@ -48,9 +48,8 @@ impl<D: AgentDeps> Executor<D> {
             Box::pin(self.load_history(turn, walk, spec.prompt.solution.as_ref()))
         }));
         let (request, solution, history) = join3(request, solution, history).await;
-        conversation.request = request.transpose()?.or(conversation.request.take());
-        conversation.solution_text = solution.transpose()?.or(conversation.solution_text.take());
-        conversation.history = history.or(conversation.history.take());
+        let (request, solution_text) = (request.transpose()?, solution.transpose()?);
+        conversation.loaded.extend(LoadedData { request, solution_text, history });
         Ok(compose(turn, spec, state, conversation, &self.deps.config().catalog))
     }
 

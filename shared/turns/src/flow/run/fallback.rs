@@ -92,8 +92,7 @@ impl<D: AgentDeps> Executor<D> {
         *spec = next;
         spec.history.owner = now.history_owner;
         spec.history.start = Some(start).filter(|start| *start != turn.chain);
-        let request = conversation.request.take();
-        *conversation = self.new_conversation(turn, spec, state, request).with_loaded_from(conversation);
+        *conversation = self.new_conversation(turn, spec, state, None).with_loaded_from(conversation);
         true
     }
 
