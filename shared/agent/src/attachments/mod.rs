@@ -25,7 +25,10 @@ pub use attach::MAX_ATTACHMENT_BYTES;
 pub use choose::choose;
 pub use warn::warnings;
 
-use crate::{model::Attachment, prompt::block::one_line, text::tokens};
+use crate::{
+    model::Attachment,
+    text::{block::one_line, tokens},
+};
 
 /// The files of a turn, prepared for a model request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,7 +10,10 @@ use super::{
     files,
     kind::FileKind,
 };
-use crate::{context::Budgets, prompt::block::one_line, text::tokens};
+use crate::{
+    context::Budgets,
+    text::{block::one_line, tokens},
+};
 
 /// Returns a sentence per file or image that was left out: its name, the reason and the fix.
 #[must_use]

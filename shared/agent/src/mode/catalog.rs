@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Mode, RagHint, check, parse, prompt};
 use crate::{
-    context::fault::{FaultCollector, Faults},
+    fault::{FaultCollector, Faults},
     tool::Definition,
 };
 

@@ -6,7 +6,9 @@
 pub mod fallback_reason;
 pub mod hosted_tools;
 pub mod model_settings;
+pub mod price;
 pub mod providers;
+pub mod route;
 
 use std::{future::Future, time::Duration};
 

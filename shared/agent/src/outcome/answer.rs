@@ -10,12 +10,14 @@ use contracts::{
 
 use crate::{
     attempt::{AttemptState, RecoveryPoint, StagedEffects, TurnSpec},
-    history::rounds::{CallFiles, MAX_INLINE_VALUE_BYTES, ModelCallInfo, Round},
     model,
     outcome::Outcome,
     output_filter::{Blob, FilteredText},
     text::excerpt::excerpt_of,
-    tool::{self, PublishFile},
+    tool::{
+        self, PublishFile,
+        rounds::{CallFiles, MAX_INLINE_VALUE_BYTES, ModelCallInfo, Round},
+    },
 };
 use protocol::{
     chain::HistoryOwner,

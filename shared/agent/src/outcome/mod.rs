@@ -12,12 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    attempt::RecoveryPoint,
-    history::{
-        history_window::HistoryWindow,
-        rounds::{ModelCallInfo, Round},
-    },
+    attempt::{RecoveryPoint, history_window::HistoryWindow},
     text::excerpt::excerpt_of,
+    tool::rounds::{ModelCallInfo, Round},
 };
 use protocol::{
     detail::Report,

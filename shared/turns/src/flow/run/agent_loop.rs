@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use agent::{
     attempt::{AttemptState, RecoveryPoint, ReplyInfo, TurnSpec, millis},
-    history::rounds::{AssistantMessage, ModelCallInfo, ToolCallRecord},
     model::{Error, FunctionCall, Model, Observer},
     outcome::answer::{self, Answer, File, embedded_link},
     output_filter::{Blob, FilteredText, filter_in_chunks},
     prompt::compose::ComposedRequest,
     retrieval::SEARCH_SKIPPED,
-    tool::{self, Effect, ExecutedBy, ExecutedCall, Limits, PublishFile, ToolError},
+    tool::{
+        self, Effect, ExecutedBy, ExecutedCall, Limits, PublishFile, ToolError,
+        rounds::{AssistantMessage, ModelCallInfo, ToolCallRecord},
+    },
 };
 use bytes::Bytes;
 use contracts::{

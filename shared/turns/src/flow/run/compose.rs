@@ -2,12 +2,12 @@
 
 use agent::{
     attachments,
-    attempt::{
-        AttemptState, TurnSpec,
+    attempt::{AttemptState, TurnSpec},
+    history::{AncestryWalk, Exchange, LoadedHistory, Truncation},
+    prompt::{
+        compose::{ComposedRequest, compose},
         conversation::{Conversation, LoadedData, MissingData},
     },
-    history::{AncestryWalk, Exchange, LoadedHistory, Truncation},
-    prompt::compose::{ComposedRequest, compose},
 };
 use contracts::{error::causes, request::UserTurn};
 use futures::future::{OptionFuture, join_all, join3, try_join};

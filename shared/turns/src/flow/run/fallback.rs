@@ -1,8 +1,9 @@
 //! Fallback to the next model when one can't answer.
 
 use agent::{
-    attempt::{AttemptState, TurnSpec, conversation::Conversation},
+    attempt::{AttemptState, TurnSpec},
     model::{Chain, Error, Request, fallback_reason},
+    prompt::conversation::Conversation,
 };
 use contracts::request::UserTurn;
 use protocol::{

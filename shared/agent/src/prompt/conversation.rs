@@ -8,14 +8,11 @@ use protocol::{
 };
 
 use crate::{
-    attempt::{AttemptState, TurnSpec},
-    history::{
-        self, LoadedHistory, RenderTarget, RenderedHistory, Truncation, compaction::CompactionRange,
-        rounds::ReasoningReader,
-    },
+    attempt::{AttemptState, TurnSpec, prompt_state::SolutionTexts},
+    history::{self, LoadedHistory, RenderTarget, RenderedHistory, Truncation, compaction::CompactionRange},
     mode::Catalog,
     model::{Chain, Error, HistoryItem, Reply, Request},
-    prompt::prompt_state::SolutionTexts,
+    tool::rounds::ReasoningReader,
 };
 
 /// Warning for the user if the model gets only part of the conversation.
