@@ -100,8 +100,7 @@ impl Conversation {
     }
 
     /// Returns the response that the next request continues from; none if it starts a chain.
-    #[must_use]
-    pub fn previous_response_id<'a>(&'a self, state: &'a AttemptState) -> Option<&'a str> {
+    pub(crate) fn previous_response_id<'a>(&'a self, state: &'a AttemptState) -> Option<&'a str> {
         match &self.history {
             HistorySource::Continued { previous_response_id } => {
                 state.chain.response_id.as_deref().or(previous_response_id.as_deref())
@@ -111,14 +110,12 @@ impl Conversation {
     }
 
     /// True if the next request contains the user's own message: the first of the turn or of a chain.
-    #[must_use]
-    pub fn includes_user_request(&self, state: &AttemptState) -> bool {
+    fn includes_user_request(&self, state: &AttemptState) -> bool {
         self.previous_response_id(state).is_none() || state.chain.response_id.is_none()
     }
 
     /// True if the provider stores its responses for later requests to continue from.
-    #[must_use]
-    pub fn provider_stores(&self) -> bool {
+    pub(crate) fn provider_stores(&self) -> bool {
         self.history.provider_stores()
     }
 
