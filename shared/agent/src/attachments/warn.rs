@@ -6,9 +6,8 @@ use contracts::{
 };
 
 use super::{
-    attach::{MAX_ATTACHMENT_BYTES, fits},
-    files,
     kind::FileKind,
+    request_files::{MAX_ATTACHMENT_BYTES, files, fits},
 };
 use crate::{
     context::Budgets,
