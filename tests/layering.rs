@@ -16,7 +16,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("contracts", &[]),
     ("settings", &[]),
     ("tls", &[]),
-    ("crc-fast", &[]),
     ("protocol", &["contracts"]),
     ("agent", &["contracts", "protocol"]),
     ("turns", &["contracts", "protocol", "agent"]),

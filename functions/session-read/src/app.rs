@@ -38,7 +38,7 @@ impl App {
         let tokens = PageTokens::read(&mut env);
         let index = session_index::Settings::read(&mut env);
         env.finish()?;
-        let Clients { table, objects, secrets, .. } = Clients::from_environment(&storage);
+        let Clients { table, objects, secrets, .. } = Clients::load(&storage).await;
         let index = index.map(|index| index.index(&secrets, SessionIndexTimeouts::SEARCH)).transpose()?;
         let reader = Arc::new(SessionReader::new(table, objects));
         Ok(Self { reader, index, keep_alive, timing, response_mode, tokens, claims })

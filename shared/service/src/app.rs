@@ -79,7 +79,7 @@ impl App {
         let response_mode = ResponseMode::read(&mut env);
         env.finish()?;
 
-        let Clients { table, objects, queue, secrets } = Clients::from_environment(&storage);
+        let Clients { table, objects, queue, secrets } = Clients::load(&storage).await;
         let model_providers = model_providers.with_keys(&secrets);
         let (configured, retrieval) = match (sources, model_providers.default_provider()) {
             (Some(sources), Some((config, key))) => Some(sources.sources(config, key, &secrets)?).unzip(),
