@@ -14,6 +14,7 @@ use serde_json::Value;
 /// The crates that each crate may depend on. A new crate has to be added here.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("contracts", &[]),
+    ("openapi", &["contracts"]),
     ("settings", &[]),
     ("tls", &[]),
     ("crc-fast", &[]),
@@ -69,11 +70,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "turn-finalizer",
             "authorizer",
             "mock-model",
+            "openapi",
             "settings",
         ],
     ),
     ("client", &[]),
-    ("aptix", &["client", "contracts", "llm", "indexing", "local", "mock-model", "settings"]),
+    ("aptix", &["client", "contracts", "llm", "indexing", "local", "mock-model", "openapi", "settings"]),
 ];
 
 /// Libraries that only these crates may use.

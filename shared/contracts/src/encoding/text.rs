@@ -12,7 +12,7 @@ const PREFIX: &str = "x-aptix-";
 
 /// The headers, without the prefix, and their members. Headers are lines of text, so there are none for files,
 /// images and conditions.
-pub(crate) const HEADERS: &[(&str, &str)] = &[
+pub const HEADERS: &[(&str, &str)] = &[
     ("session-id", "SessionId"),
     ("turn-id", "TurnId"),
     ("solution-context", "SolutionContextText"),

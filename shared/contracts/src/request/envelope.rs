@@ -5,7 +5,7 @@ use super::{
     artifact::{self, Artifact},
     field_table::{
         Field,
-        Presence::{Forbidden, Optional, Required},
+        Presence::{self, Forbidden, Optional, Required},
         Scenario, peek, read_object,
     },
     image::{self, ClipboardImage},
@@ -100,6 +100,11 @@ pub(crate) const FIELDS: &[Field<Draft>] = &[
         draft.tool_results = tool_results::read(json, at, violations);
     }),
 ];
+
+/// Returns the members of an execute request and their presence in a scenario, for a document that describes them.
+pub fn members(scenario: Scenario) -> impl Iterator<Item = (&'static str, Presence)> {
+    FIELDS.iter().map(move |field| (field.name, field.presence(scenario)))
+}
 
 /// Returns the instruction unless it is blank. A blank instruction conveys no intent, so it counts as absent.
 pub(super) fn non_blank(text: &str) -> Option<String> {

@@ -30,8 +30,10 @@ pub(crate) mod value;
 pub(crate) mod violations;
 
 pub use artifact::{Artifact, Contents, Origin};
+pub use envelope::members;
 pub use exports::parse_exports;
 pub use feedback::FeedbackRequest;
+pub use field_table::{Presence, Scenario};
 pub use image::{ClipboardImage, ImageType};
 pub use rag::{RagCondition, RagOperator, RagValue};
 pub use relative_path::{FileName, InvalidPath, RelativePath};

@@ -7,7 +7,7 @@ use utoipa::openapi::{
     example::{Example, ExampleBuilder},
 };
 
-use crate::{
+use contracts::{
     invoke_result::InvokeResult,
     non_empty::NonEmpty,
     read::{PayloadAnswer, PayloadLink, PayloadValue},
@@ -16,18 +16,18 @@ use crate::{
     usage::Usage,
 };
 
-pub(super) type Examples = Vec<(String, RefOr<Example>)>;
+pub(crate) type Examples = Vec<(String, RefOr<Example>)>;
 
 /// A user turn, as `sam local invoke` sends it to `execute`.
-const USER_TURN: &str = include_str!("../../../../events/execute.json");
+const USER_TURN: &str = include_str!("../../../events/execute.json");
 /// Tool results, as `sam local invoke` sends them to `tool-continuation`.
-const TOOL_RESULTS: &str = include_str!("../../../../events/tool-continuation.json");
+const TOOL_RESULTS: &str = include_str!("../../../events/tool-continuation.json");
 
-pub(super) fn user_turn() -> Examples {
+pub(crate) fn user_turn() -> Examples {
     from_event("userTurn", "A user turn with a file", USER_TURN)
 }
 
-pub(super) fn tool_results() -> Examples {
+pub(crate) fn tool_results() -> Examples {
     from_event("toolResults", "Results of client tools", TOOL_RESULTS)
 }
 
@@ -42,7 +42,7 @@ fn from_event(name: &str, summary: &str, event: &str) -> Examples {
 }
 
 /// A stream: the first example answer, in two pieces.
-pub(super) fn events() -> Option<Value> {
+pub(crate) fn events() -> Option<Value> {
     let complete = final_response(metadata()?);
     let (first, second) = complete.primary_output_text.split_at_checked("It returns ".len())?;
     let delta = |index, text: &str| Kind::Delta(Delta { index, text: text.to_owned() });
@@ -71,7 +71,7 @@ fn final_response(metadata: Metadata) -> Final {
 }
 
 /// One response of each kind.
-pub(super) fn responses() -> Examples {
+pub(crate) fn responses() -> Examples {
     let Some(metadata) = metadata() else { return Examples::new() };
     let complete = final_response(metadata.clone());
     let call = ToolCall {
@@ -96,7 +96,7 @@ pub(super) fn responses() -> Examples {
 }
 
 /// An inline payload, and a link.
-pub(super) fn payloads() -> Examples {
+pub(crate) fn payloads() -> Examples {
     let text = b"It returns `0`: the sum of no numbers.";
     let value = PayloadValue::new("answer.md".to_owned(), "text/markdown; charset=utf-8".to_owned(), text);
     let expires_at = "2026-01-01T00:05:00.000Z".parse().ok();

@@ -6,7 +6,7 @@ use utoipa::openapi::{
     schema::{KnownFormat, SchemaFormat, SchemaType, Type},
 };
 
-use crate::{
+use contracts::{
     id::MAX_ID_CHARS,
     read::TurnStatus,
     request::limits::{
@@ -17,7 +17,7 @@ use crate::{
 
 /// A parameter of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Param {
+pub(crate) enum Param {
     Session,
     Turn,
     Hash,
@@ -46,7 +46,7 @@ pub(super) enum Param {
 
 /// The value of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HeaderKind {
+pub(crate) enum HeaderKind {
     Named(&'static str),
     Text(usize),
     Flag,
@@ -55,11 +55,11 @@ pub(super) enum HeaderKind {
 const HINT: HeaderKind = HeaderKind::Named("Hint");
 
 /// The parameter that every operation takes.
-pub(super) const EVERY_OPERATION: Param = Param::CorrelationId;
+pub(crate) const EVERY_OPERATION: Param = Param::CorrelationId;
 
 /// The headers of an execute request: the position in its stream, and those of the plain text encoding, which a
 /// test compares with the encoding's own table.
-pub(super) const EXECUTE_HEADERS: &[Param] = &[
+pub(crate) const EXECUTE_HEADERS: &[Param] = &[
     Param::LastEventId,
     Param::Header("X-Aptix-Session-Id", "SessionId", HeaderKind::Named("SessionId")),
     Param::Header("X-Aptix-Turn-Id", "TurnId", HeaderKind::Named("TurnId")),
@@ -81,7 +81,7 @@ pub(super) const EXECUTE_HEADERS: &[Param] = &[
 ];
 
 impl Param {
-    pub(super) fn parameter(self) -> Parameter {
+    pub(crate) fn parameter(self) -> Parameter {
         let (name, place, schema) = match self {
             Self::Session => ("SessionId", ParameterIn::Path, named("SessionId")),
             Self::Turn => ("TurnId", ParameterIn::Path, named("TurnId")),
@@ -260,7 +260,7 @@ fn page_size() -> ObjectBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoding::text::HEADERS;
+    use contracts::encoding::text::HEADERS;
 
     #[test]
     fn headers_match_text_encoding() {

@@ -1,7 +1,7 @@
 //! Serializes the OpenAPI document and removes citations of internal records. Doc comments may cite them in
 //! parentheses, but readers of the document can't open them.
 
-use super::{document, down_conversion::down_convert};
+use crate::{document, down_conversion::down_convert};
 
 /// The prefixes of citations.
 const PREFIXES: [&str; 7] = ["AGN-", "DD-", "IDX-", "TUL-", "\u{a7}", concat!("ruling", ": "), "docs/"];

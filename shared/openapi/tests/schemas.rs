@@ -1,9 +1,7 @@
 //! The OpenAPI schemas of the wire types.
 
-#![cfg(feature = "openapi")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use contracts::openapi;
 use serde_json::Value;
 
 fn all() -> Value {

@@ -9,16 +9,16 @@ use utoipa::openapi::{
     schema::{AdditionalProperties, AnyOfBuilder, OneOfBuilder, SchemaType, Type},
 };
 
-use super::NamedSchema;
+use crate::NamedSchema;
 
 /// Forbids members other than the named ones.
-pub(super) const NO_OTHER_MEMBERS: AdditionalProperties<Schema> = AdditionalProperties::FreeForm(false);
+pub(crate) const NO_OTHER_MEMBERS: AdditionalProperties<Schema> = AdditionalProperties::FreeForm(false);
 
 /// The response kinds and the values of `Kind`.
 const KINDS: [(&str, &str); 2] = [("Final", "final"), ("ClientToolContinuation", "client_tool_continuation")];
 
 /// Closes both response kinds, and the union of them.
-pub(super) fn close_response_kinds(all: &mut Vec<NamedSchema>) {
+pub(crate) fn close_response_kinds(all: &mut Vec<NamedSchema>) {
     let metadata = object(all, "Metadata");
     let mut response = OneOfBuilder::new();
     let mut discriminator = utoipa::openapi::Discriminator::new("Kind");
@@ -50,14 +50,14 @@ pub(super) fn close_response_kinds(all: &mut Vec<NamedSchema>) {
 }
 
 /// Requires at least one input in a user turn.
-pub(super) fn require_user_turn_input(all: &mut [NamedSchema]) {
+pub(crate) fn require_user_turn_input(all: &mut [NamedSchema]) {
     if let Some(turn) = object(all, "UserTurn") {
         set(all, "UserTurn", require_input(turn));
     }
 }
 
 /// Requires at least one input in an object: an instruction that is not blank, an artifact or an image.
-pub(super) fn require_input(object: Object) -> Schema {
+pub(crate) fn require_input(object: Object) -> Schema {
     let instruction = ObjectBuilder::new().schema_type(Type::String).pattern(Some(r"\S"));
     let any_value = || ObjectBuilder::new().schema_type(SchemaType::AnyValue);
     let non_empty = || ArrayBuilder::new().items(any_value()).min_items(Some(1));

@@ -8,13 +8,13 @@ use utoipa::openapi::{
     schema::{SchemaType, Type},
 };
 
-use super::{
+use crate::{
     envelopes,
     error_groups::{self, GATEWAY},
     examples,
     operations::{Link, ResponseKind, Row},
 };
-use crate::{error::ErrorCode, stream::MEDIA_TYPE};
+use contracts::{error::ErrorCode, stream::MEDIA_TYPE};
 
 const JSON: &str = "application/json";
 const JSON_LINES: &str = "application/jsonl";
@@ -28,7 +28,7 @@ const GATEWAY_REQUEST_ID: &str = "GatewayRequestId";
 const CORRELATION_ID: &str = "CorrelationId";
 const RETRY_AFTER: &str = "RetryAfter";
 
-pub(super) fn for_operation(row: &Row) -> Responses {
+pub(crate) fn for_operation(row: &Row) -> Responses {
     let mut all = success_responses(row);
     for (status, codes) in error_groups::by_status(row.errors) {
         all = all.response(status.to_string(), failure_response(row, &codes));
@@ -103,7 +103,7 @@ fn failure_response(row: &Row, codes: &[ErrorCode]) -> RefOr<Response> {
 }
 
 /// The responses that operations share.
-pub(super) fn shared_responses() -> impl Iterator<Item = (&'static str, Response)> {
+pub(crate) fn shared_responses() -> impl Iterator<Item = (&'static str, Response)> {
     ErrorCode::ALL.iter().map(|code| (code.as_str(), error_response(&[*code], false)))
 }
 
@@ -153,7 +153,7 @@ fn no_new_events() -> ResponseBuilder {
     response_builder("`Last-Event-ID` is the stream's latest `result`. There are no newer events yet.")
 }
 
-/// A stream, described by the schema of one event; see [`crate::stream`]. The schema has no type, because OpenAPI
+/// A stream, described by the schema of one event; see [`contracts::stream`]. The schema has no type, because OpenAPI
 /// 3.1 can't describe the items of a stream and the example is a whole stream.
 fn event_stream() -> Content {
     let kinds = ["delta", "reset", "status", "result"];
@@ -212,7 +212,7 @@ fn component(header: &str) -> Ref {
 }
 
 /// The shared headers, for `components`.
-pub(super) fn headers() -> [(&'static str, Header); 4] {
+pub(crate) fn headers() -> [(&'static str, Header); 4] {
     let text = |description: &str| HeaderBuilder::new().description(Some(description)).build();
     let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
     [

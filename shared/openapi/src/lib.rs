@@ -1,9 +1,10 @@
-//! The OpenAPI 3.1 document of the HTTP API, generated from the contract (feature `openapi`).
+//! The OpenAPI 3.1 document of the HTTP API, generated from the contract.
 //!
-//! Simple types derive their schema where they are defined. This module has the schemas of types with hand-written
-//! parsing or serialization (strings with rules, the envelope, the requests), and `operations.rs`, the table that
-//! defines each operation's parameters, response and errors. Statuses, descriptions and retry advice come from the
-//! catalogue of error codes, limits from [`crate::request::limits`], and examples from the sample events.
+//! Simple types derive their schema where they are defined, and `contracts` has the schemas of its strings with rules
+//! (feature `openapi`). This crate has the schemas of other types with hand-written parsing or serialization (the
+//! envelope, the requests), and `operations`, the tables that define each operation's parameters, response and
+//! errors. Statuses, descriptions and retry advice come from the catalogue of error codes, limits from
+//! [`contracts::request::limits`], and examples from the sample events.
 //! Deliberately absent: routing. A test calls each operation.
 
 mod bodies;
@@ -20,7 +21,6 @@ mod operations;
 mod parameters;
 mod request_schemas;
 mod responses;
-mod strings;
 
 pub use citations::{SerializeError, json, json_3_0, yaml};
 pub use document::document;
@@ -31,7 +31,7 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-use crate::{
+use contracts::{
     AgentExecuteResponse, ContentHash, ErrorCode, FileAddress,
     read::{
         AgentSession, AgentSessionSummary, AgentSessionTurn, AgentSessionTurnSummary, ExportLine,
@@ -107,5 +107,5 @@ pub fn schemas() -> Vec<(String, RefOr<Schema>)> {
 #[must_use]
 pub fn error_codes() -> Vec<(&'static str, Vec<ErrorCode>)> {
     let of = |row: &operations::Row| error_groups::by_status(row.errors).into_values().flatten().collect();
-    operations::OPERATIONS.iter().map(|row| (row.id, of(row))).collect()
+    operations::all().map(|row| (row.id, of(row))).collect()
 }

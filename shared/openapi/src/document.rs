@@ -9,9 +9,9 @@ use utoipa::openapi::{
     tag::{Tag, TagBuilder},
 };
 
-use super::{
+use crate::{
     bodies, error_groups,
-    operations::{OPERATIONS, Row, TAGS},
+    operations::{self, Row, TAGS},
     parameters::{EVERY_OPERATION, Param},
     responses, schemas,
 };
@@ -32,7 +32,7 @@ const DESCRIPTION: &str = "Run turns of AI agents and read their sessions.\n\nEv
 #[must_use]
 pub fn document() -> OpenApi {
     let mut paths = Paths::new();
-    for row in OPERATIONS {
+    for row in operations::all() {
         let item = PathItem::new(row.method.clone(), operation(row));
         match paths.paths.get_mut(row.path) {
             Some(there) => there.merge_operations(item),
@@ -69,7 +69,7 @@ fn operation(row: &Row) -> Operation {
 
 fn components() -> Components {
     let mut all = ComponentsBuilder::new().schemas_from_iter(schemas()).security_scheme(BEARER, bearer());
-    let takes = OPERATIONS.iter().flat_map(|row| row.parameters).copied().chain([EVERY_OPERATION]);
+    let takes = operations::all().flat_map(|row| row.parameters).copied().chain([EVERY_OPERATION]);
     for parameter in takes.map(Param::parameter) {
         all = all.parameter(parameter.name.clone(), parameter);
     }
@@ -77,7 +77,7 @@ fn components() -> Components {
         all = all.header(name, header);
     }
     let used = |code: &str| {
-        OPERATIONS.iter().any(|row| {
+        operations::all().any(|row| {
             let statuses = error_groups::by_status(row.errors);
             statuses.values().any(|codes| matches!(codes.as_slice(), [only] if only.as_str() == code))
         })

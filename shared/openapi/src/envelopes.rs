@@ -10,27 +10,27 @@ use utoipa::{
     },
 };
 
-use super::NamedSchema;
-use crate::{
-    error::{ErrorCode, Wire as Error},
+use crate::NamedSchema;
+use contracts::{
+    error::{Error, ErrorCode},
     invoke_result::{InvokeResult, Warning},
 };
 
 const FAILURE: &str = "InvokeResult_Failure";
 
 /// The name of the envelope schema for a result.
-pub(super) fn envelope_name(result: &str) -> String {
+pub(crate) fn envelope_name(result: &str) -> String {
     format!("InvokeResult_{result}")
 }
 
-pub(super) fn success(result: &str) -> Schema {
+pub(crate) fn success(result: &str) -> Schema {
     envelope(true, Ref::from_schema_name(result).into(), array("Error").max_items(Some(0)))
         .description(Some("A successful result."))
         .into()
 }
 
 /// Adds the envelope with errors, and the schemas that it refers to.
-pub(super) fn failure(all: &mut Vec<NamedSchema>) {
+pub(crate) fn failure(all: &mut Vec<NamedSchema>) {
     let null = ObjectBuilder::new().schema_type(Type::Null).build();
     let example = InvokeResult::<()>::err(ErrorCode::SessionNotFound.into());
     let failure = envelope(false, null.into(), array("Error").min_items(Some(1)))
@@ -43,7 +43,7 @@ pub(super) fn failure(all: &mut Vec<NamedSchema>) {
 }
 
 /// The schema of a failure with only these codes.
-pub(super) fn failure_with_codes(codes: &[ErrorCode]) -> Schema {
+pub(crate) fn failure_with_codes(codes: &[ErrorCode]) -> Schema {
     let codes = text().enum_values(Some(codes.iter().map(|code| code.as_str())));
     let error = ObjectBuilder::new().property("ErrorCode", codes);
     let errors = ArrayBuilder::new().items(error);
@@ -64,7 +64,7 @@ fn envelope(successful: bool, result: RefOr<Schema>, errors: ArrayBuilder) -> Ob
         .required("Result")
         .required("Errors")
         .required("Warnings")
-        .additional_properties(Some(super::closed_schemas::NO_OTHER_MEMBERS))
+        .additional_properties(Some(crate::closed_schemas::NO_OTHER_MEMBERS))
 }
 
 fn array(of: &str) -> ArrayBuilder {

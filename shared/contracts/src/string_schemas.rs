@@ -1,5 +1,5 @@
 //! Schemas of strings with rules: ids, hashes, timestamps, names, paths. A pattern expresses as much of a rule as a
-//! regular expression can.
+//! regular expression can. Strings without a type of their own in the contract have a unit struct here.
 
 use std::borrow::Cow;
 
@@ -12,6 +12,7 @@ use utoipa::{
 };
 
 use crate::{
+    error::{Error, Wire},
     hash::{ContentHash, FileAddress, Fingerprint},
     id::{AgentContextId, ConversationContextId, MAX_ID_CHARS, OrgId, SessionId, TurnId, UserId},
     request::{
@@ -24,15 +25,37 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// Strings without a type of their own in the contract.
-pub(super) struct Hint;
-pub(super) struct MimeType;
-pub(super) struct ImageId;
-pub(super) struct ImageData;
-pub(super) struct RagKey;
-pub(super) struct RagText;
-pub(super) struct SessionName;
-pub(super) struct ToolCallId;
+/// A line of text, such as a hint or a name.
+#[derive(Debug)]
+pub struct Hint;
+
+/// A media type.
+#[derive(Debug)]
+pub struct MimeType;
+
+/// A client's id of an image.
+#[derive(Debug)]
+pub struct ImageId;
+
+/// The Base64 data of an image.
+#[derive(Debug)]
+pub struct ImageData;
+
+/// The key of a retrieval condition.
+#[derive(Debug)]
+pub struct RagKey;
+
+/// A text that a retrieval condition compares with.
+#[derive(Debug)]
+pub struct RagText;
+
+/// The display name of a session.
+#[derive(Debug)]
+pub struct SessionName;
+
+/// The id of a tool call.
+#[derive(Debug)]
+pub struct ToolCallId;
 
 /// Implements a named schema for a type with a builder function.
 macro_rules! named {
@@ -73,6 +96,23 @@ named! {
     FileName: |string| line(string, MAX_FILE_NAME_CHARS).pattern(Some(FILE_NAME));
     ImageData: |string| string.content_encoding("base64").pattern(Some(IMAGE_DATA));
     Timestamp: |string| string.format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+}
+
+/// An error has the schema of its wire form.
+impl PartialSchema for Error {
+    fn schema() -> RefOr<Schema> {
+        Wire::schema()
+    }
+}
+
+impl ToSchema for Error {
+    fn name() -> Cow<'static, str> {
+        Wire::name()
+    }
+
+    fn schemas(all: &mut Vec<(String, RefOr<Schema>)>) {
+        Wire::schemas(all);
+    }
 }
 
 /// One line of text that is not blank.

@@ -8,12 +8,12 @@ use utoipa::openapi::{
     schema::{ArrayBuilder, KnownFormat, Schema, SchemaFormat, Type},
 };
 
-use super::{
+use crate::{
     closed_schemas::{NO_OTHER_MEMBERS, require_input},
     examples,
     operations::Body,
 };
-use crate::request::limits::{
+use contracts::request::limits::{
     MAX_ARTIFACTS, MAX_BODY_BYTES, MAX_IMAGES, MAX_INSTRUCTION_CHARS, MAX_SOLUTION_CONTEXT_CHARS,
 };
 
@@ -22,7 +22,7 @@ const IDS: [&str; 4] = ["SessionId", "TurnId", "AgentContextId", "ConversationCo
 
 const MIB: usize = 1024 * 1024;
 
-pub(super) fn request_body(body: Body) -> RequestBody {
+pub(crate) fn request_body(body: Body) -> RequestBody {
     let all = RequestBodyBuilder::new().required(Some(Required::True)).description(Some(format!(
         "At most {} MiB, and about 6 MiB when encoded as a JSON string, as gateways pass it on: each quote, \
         backslash and line ending counts twice there. Members may be written in camelCase. Null counts as \
@@ -51,7 +51,7 @@ fn json(schema: &str, examples: examples::Examples) -> utoipa::openapi::Content 
     ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).examples_from_iter(examples).build()
 }
 
-/// A user turn as a browser's form; see [`crate::encoding::multipart`].
+/// A user turn as a browser's form; see [`contracts::encoding::multipart`].
 fn form() -> utoipa::openapi::Content {
     let mut form = ObjectBuilder::new().description(Some(
         "A user turn. Fields are named like its members; an empty field counts as absent. A file is an \
@@ -80,7 +80,7 @@ fn form() -> utoipa::openapi::Content {
         .build()
 }
 
-/// A user turn's instruction; see [`crate::encoding::text`].
+/// A user turn's instruction; see [`contracts::encoding::text`].
 fn plain() -> utoipa::openapi::Content {
     let instruction = text().max_length(Some(MAX_INSTRUCTION_CHARS)).pattern(Some(r"\S")).description(Some(
         "The `Instruction` of a user turn. The other members are the `X-Aptix-…` headers.",

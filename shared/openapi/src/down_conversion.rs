@@ -20,7 +20,7 @@ type Object = Map<String, Value>;
 
 /// Converts a document to OpenAPI 3.0.
 #[must_use]
-pub(super) fn down_convert(mut document: Value) -> Value {
+pub(crate) fn down_convert(mut document: Value) -> Value {
     if let Some(root) = document.as_object_mut() {
         root.insert("openapi".to_owned(), json!(VERSION));
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{
+use contracts::error::{
     ErrorCode::{self, *},
     Retry,
 };
 
 /// Errors of every operation: those of the gateway, failures of the service, and unknown query parameters.
-pub(super) const ANYWHERE: &[ErrorCode] = &[
+pub(crate) const ANYWHERE: &[ErrorCode] = &[
     ParameterInvalid,
     Unauthenticated,
     Forbidden,
@@ -22,10 +22,10 @@ pub(super) const ANYWHERE: &[ErrorCode] = &[
 ];
 
 /// Errors that only the gateway returns. They are always in the envelope, even if the client accepts plain text.
-pub(super) const GATEWAY: &[ErrorCode] = &[Forbidden, TooManyRequests, FunctionFailed, FunctionTimedOut];
+pub(crate) const GATEWAY: &[ErrorCode] = &[Forbidden, TooManyRequests, FunctionFailed, FunctionTimedOut];
 
 /// Errors of parsing a JSON body.
-pub(super) const BODY: &[ErrorCode] = &[
+pub(crate) const BODY: &[ErrorCode] = &[
     BodyMissing,
     BodyNotJson,
     MemberRequired,
@@ -38,22 +38,22 @@ pub(super) const BODY: &[ErrorCode] = &[
 ];
 
 /// Errors of parsing a user turn in any encoding.
-pub(super) const USER_TURN: &[ErrorCode] = &[InputRequired, BodyNotText, BodyNotMultipart];
+pub(crate) const USER_TURN: &[ErrorCode] = &[InputRequired, BodyNotText, BodyNotMultipart];
 
 /// Errors of reading a session.
-pub(super) const SESSION: &[ErrorCode] = &[SessionNotFound];
+pub(crate) const SESSION: &[ErrorCode] = &[SessionNotFound];
 
 /// Errors of writing to a deleted session.
-pub(super) const DELETED: &[ErrorCode] = &[SessionDeleted];
+pub(crate) const DELETED: &[ErrorCode] = &[SessionDeleted];
 
 /// Errors of reading a turn. An invalid path counts as an unknown session.
-pub(super) const TURN: &[ErrorCode] = &[SessionNotFound, TurnNotFound];
+pub(crate) const TURN: &[ErrorCode] = &[SessionNotFound, TurnNotFound];
 
 /// Errors of reading a payload.
-pub(super) const PAYLOAD: &[ErrorCode] = &[PayloadNotFound, InlineTooLarge];
+pub(crate) const PAYLOAD: &[ErrorCode] = &[PayloadNotFound, InlineTooLarge];
 
 /// Errors of starting or replaying a turn (I9).
-pub(super) const START: &[ErrorCode] = &[
+pub(crate) const START: &[ErrorCode] = &[
     SessionNotFound,
     SessionDeleted,
     TurnNotFound,
@@ -66,16 +66,16 @@ pub(super) const START: &[ErrorCode] = &[
 ];
 
 /// Errors of rerunning a turn.
-pub(super) const RERUN: &[ErrorCode] = &[SessionNotFound, TurnNotFound, InputRequired];
+pub(crate) const RERUN: &[ErrorCode] = &[SessionNotFound, TurnNotFound, InputRequired];
 
 /// Errors of submitting feedback. The turn must have ended.
-pub(super) const FEEDBACK: &[ErrorCode] = &[SessionBusy];
+pub(crate) const FEEDBACK: &[ErrorCode] = &[SessionBusy];
 
 /// Errors of forking a session.
-pub(super) const FORK: &[ErrorCode] = &[SessionNotFound, TurnNotFound, TurnNotCompleted, SessionIdConflict];
+pub(crate) const FORK: &[ErrorCode] = &[SessionNotFound, TurnNotFound, TurnNotCompleted, SessionIdConflict];
 
 /// Errors of importing sessions.
-pub(super) const IMPORT: &[ErrorCode] = &[
+pub(crate) const IMPORT: &[ErrorCode] = &[
     BodyMissing,
     BodyNotJson,
     MemberUnknown,
@@ -86,7 +86,7 @@ pub(super) const IMPORT: &[ErrorCode] = &[
 ];
 
 /// Errors of submitting tool results.
-pub(super) const TOOL_RESULTS: &[ErrorCode] = &[
+pub(crate) const TOOL_RESULTS: &[ErrorCode] = &[
     TurnNotFound,
     TurnOfAnotherUser,
     SessionDeleted,
@@ -96,7 +96,7 @@ pub(super) const TOOL_RESULTS: &[ErrorCode] = &[
 ];
 
 /// Errors of a failed turn. A replay returns the same error.
-pub(super) const FAILED_TURN: &[ErrorCode] = &[
+pub(crate) const FAILED_TURN: &[ErrorCode] = &[
     TurnCancelled,
     TurnSuperseded,
     ToolDeadlineExpired,
@@ -119,7 +119,7 @@ pub(super) const FAILED_TURN: &[ErrorCode] = &[
 ];
 
 /// Groups the codes by status, in catalogue order.
-pub(super) fn by_status(groups: &[&[ErrorCode]]) -> BTreeMap<u16, Vec<ErrorCode>> {
+pub(crate) fn by_status(groups: &[&[ErrorCode]]) -> BTreeMap<u16, Vec<ErrorCode>> {
     let mut statuses: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
     for code in ErrorCode::ALL {
         if groups.iter().any(|group| group.contains(code)) {
@@ -130,7 +130,7 @@ pub(super) fn by_status(groups: &[&[ErrorCode]]) -> BTreeMap<u16, Vec<ErrorCode>
 }
 
 /// Describes the codes of a status, with their meaning and retry advice.
-pub(super) fn description(codes: &[ErrorCode]) -> String {
+pub(crate) fn description(codes: &[ErrorCode]) -> String {
     let line = |code: &ErrorCode| format!("- `{code}`: {}{}", code.summary(), advice(*code));
     codes.iter().map(line).collect::<Vec<_>>().join("\n")
 }

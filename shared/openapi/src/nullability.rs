@@ -8,7 +8,7 @@ use utoipa::openapi::{
 };
 
 /// Removes null from every optional member.
-pub(super) fn remove_optional_null(schema: &mut RefOr<Schema>) {
+pub(crate) fn remove_optional_null(schema: &mut RefOr<Schema>) {
     match schema {
         RefOr::T(Schema::Object(object)) => {
             let required = object.required.clone();

@@ -1,13 +1,13 @@
 //! Length, count and size limits of request members. The derive macro accepts bounds only as literals, so the
-//! constants of [`limits`](crate::request::limits) are applied here.
+//! constants of [`limits`](contracts::request::limits) are applied here.
 
 use utoipa::openapi::{
     RefOr, Schema,
     schema::{Array, Object},
 };
 
-use super::NamedSchema;
-use crate::request::limits::{
+use crate::NamedSchema;
+use contracts::request::limits::{
     MAX_ARTIFACTS, MAX_CONDITIONS, MAX_DESCRIPTION_CHARS, MAX_ERROR_MESSAGE_CHARS, MAX_IMAGES,
     MAX_INSTRUCTION_CHARS, MAX_LABEL_CHARS, MAX_MODE_CHARS, MAX_NOTE_CHARS, MAX_RESULT_JSON_CHARS,
     MAX_SAFE_INTEGER, MAX_SOLUTION_CONTEXT_CHARS, MAX_TOOL_RESULTS, MAX_VALUES,
@@ -40,7 +40,7 @@ const BOUNDS: &[(&str, &str, Max)] = &[
     ("RagCondition", "Values", Max::Items(MAX_VALUES)),
 ];
 
-pub(super) fn apply(all: &mut [NamedSchema]) {
+pub(crate) fn apply(all: &mut [NamedSchema]) {
     for (schema, member, bound) in BOUNDS {
         match (member_of(all, schema, member), *bound) {
             (Some(Schema::Object(Object { max_length, .. })), Max::Chars(most)) => *max_length = Some(most),
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn every_bound_is_in_document() {
-        let all: std::collections::BTreeMap<_, _> = crate::openapi::schemas().into_iter().collect();
+        let all: std::collections::BTreeMap<_, _> = crate::schemas().into_iter().collect();
         let all: Value = serde_json::from_str(&serde_json::to_string(&all).unwrap()).unwrap();
         for (schema, member, bound) in BOUNDS {
             let (keyword, most) = match *bound {

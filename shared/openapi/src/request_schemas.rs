@@ -1,13 +1,15 @@
-//! Schemas of the requests, except for their length and count limits (see [`super::bounds`]). The field tables of
-//! [`crate::request`] are authoritative. A test compares the members and their presence here with the table of the
+//! Schemas of the requests, except for their length and count limits (see [`crate::bounds`]). The field tables of
+//! [`contracts::request`] are authoritative. A test compares the members and their presence here with the table of the
 //! envelope.
 
 #![expect(dead_code, reason = "only the derive macro reads these types")]
 
 use utoipa::ToSchema;
 
-use super::strings::{Hint, ImageData, ImageId, MimeType, RagKey, RagText, SessionName, ToolCallId};
-use crate::{
+use contracts::string_schemas::{
+    Hint, ImageData, ImageId, MimeType, RagKey, RagText, SessionName, ToolCallId,
+};
+use contracts::{
     id::{AgentContextId, ConversationContextId, SessionId, TurnId},
     read::Visibility,
     request::{FileName, RelativePath},
@@ -28,7 +30,7 @@ pub enum AgentExecuteRequestSchema {
 #[derive(ToSchema)]
 #[schema(rename_all = "PascalCase", min_properties = 1)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SessionEdit {
+pub(crate) struct SessionEdit {
     /// Display name.
     name: Option<SessionName>,
     /// Description. An empty text removes it.
@@ -81,7 +83,7 @@ pub struct ToolContinuation {
 #[derive(ToSchema)]
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
-pub(super) struct RerunRequest {
+pub(crate) struct RerunRequest {
     turn_id: TurnId,
     /// New instruction. Default: that of the original turn.
     #[schema(pattern = r"\S")]
@@ -98,7 +100,7 @@ pub(super) struct RerunRequest {
 #[derive(ToSchema)]
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
-pub(super) struct ForkRequest {
+pub(crate) struct ForkRequest {
     /// Id of the new session, chosen by the client.
     session_id: SessionId,
     /// Id of the completed turn to continue from.
@@ -111,7 +113,7 @@ pub(super) struct ForkRequest {
 #[derive(ToSchema)]
 #[schema(rename_all = "PascalCase")]
 #[serde(deny_unknown_fields)]
-pub(super) struct FeedbackRequest {
+pub(crate) struct FeedbackRequest {
     /// Rating of the answer from 1 (worst) to 5 (best).
     #[schema(minimum = 1, maximum = 5)]
     rating: u8,
@@ -270,34 +272,30 @@ mod tests {
     };
 
     use super::*;
-    use crate::request::{
-        envelope::FIELDS,
-        field_table::{Presence, Scenario},
-    };
+    use contracts::request::{Presence, Scenario, members};
 
     /// The members of a schema and their presence, in the order of the field table.
-    fn members<T: PartialSchema>() -> Vec<(&'static str, Presence)> {
+    fn documented<T: PartialSchema>() -> Vec<(&'static str, Presence)> {
         let RefOr::T(Schema::Object(object)) = T::schema() else { panic!("not an object") };
-        let found: Vec<_> = FIELDS
-            .iter()
-            .filter(|row| object.properties.contains_key(row.name))
-            .map(|row| match object.required.contains(&row.name.to_owned()) {
-                true => (row.name, Presence::Required),
-                false => (row.name, Presence::Optional),
+        let found: Vec<_> = members(Scenario::UserTurn)
+            .map(|(name, _)| name)
+            .filter(|name| object.properties.contains_key(*name))
+            .map(|name| match object.required.contains(&name.to_owned()) {
+                true => (name, Presence::Required),
+                false => (name, Presence::Optional),
             })
             .collect();
         assert_eq!(found.len(), object.properties.len(), "a member that the table does not have");
         found
     }
 
-    fn table(scenario: Scenario) -> Vec<(&'static str, Presence)> {
-        let rows = FIELDS.iter().map(|row| (row.name, row.presence(scenario)));
-        rows.filter(|(_, presence)| *presence != Presence::Forbidden).collect()
+    fn accepted(scenario: Scenario) -> Vec<(&'static str, Presence)> {
+        members(scenario).filter(|(_, presence)| *presence != Presence::Forbidden).collect()
     }
 
     #[test]
     fn schemas_match_field_tables() {
-        assert_eq!(members::<UserTurn>(), table(Scenario::UserTurn));
-        assert_eq!(members::<ToolContinuation>(), table(Scenario::ToolContinuation));
+        assert_eq!(documented::<UserTurn>(), accepted(Scenario::UserTurn));
+        assert_eq!(documented::<ToolContinuation>(), accepted(Scenario::ToolContinuation));
     }
 }
