@@ -26,32 +26,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("retrieval", &["contracts", "protocol", "agent", "turns", "llm", "tls"]),
     ("testkit", &["contracts", "protocol", "agent", "turns"]),
     ("indexing", &["contracts", "agent", "llm", "retrieval"]),
-    ("providers", &["contracts", "protocol", "turns", "storage", "llm", "settings"]),
-    ("session-index", &["storage", "retrieval", "providers", "settings"]),
     ("runtime", &["contracts", "protocol", "settings", "tls"]),
     (
         "service",
-        &[
-            "contracts",
-            "protocol",
-            "agent",
-            "turns",
-            "storage",
-            "llm",
-            "providers",
-            "retrieval",
-            "runtime",
-            "settings",
-        ],
+        &["contracts", "protocol", "agent", "turns", "storage", "llm", "retrieval", "runtime", "settings"],
     ),
     ("mock-model", &[]),
     ("execute", &["contracts", "runtime", "service"]),
     ("tool-continuation", &["contracts", "runtime", "service"]),
-    ("session-read", &["contracts", "protocol", "turns", "storage", "runtime", "session-index", "settings"]),
-    (
-        "turn-finalizer",
-        &["contracts", "protocol", "turns", "storage", "providers", "runtime", "session-index", "settings"],
-    ),
+    ("session-read", &["contracts", "protocol", "turns", "storage", "runtime", "service", "settings"]),
+    ("turn-finalizer", &["contracts", "protocol", "turns", "storage", "runtime", "service", "settings"]),
     ("authorizer", &["contracts", "runtime", "settings", "tls"]),
     (
         "local",
@@ -88,6 +72,10 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 
+/// The modules of `service` that functions without a model may use.
+const WITHOUT_MODEL: &[(&str, &[&str])] =
+    &[("session-read", &["session_index"]), ("turn-finalizer", &["providers", "session_index"])];
+
 #[test]
 fn crates_depend_only_on_allowed_crates() {
     let crates = dependencies();
@@ -102,6 +90,20 @@ fn crates_depend_only_on_allowed_crates() {
         for (library, users) in RESERVED {
             let used = dependencies.iter().any(|dependency| dependency == library);
             assert!(!used || users.contains(&name.as_str()), "{name} must not use {library}");
+        }
+    }
+}
+
+#[test]
+fn functions_without_a_model_use_only_their_part_of_service() {
+    for (name, folder) in crates() {
+        let Some((_, allowed)) = WITHOUT_MODEL.iter().find(|(function, _)| *function == name) else {
+            continue;
+        };
+        for file in sources(&folder.join("src")) {
+            for module in taken_from(&fs::read_to_string(file).unwrap(), "service::") {
+                assert!(allowed.contains(&module.as_str()), "{name} must not use service::{module}");
+            }
         }
     }
 }
@@ -197,6 +199,7 @@ fn taken_from(code: &str, prefix: &str) -> BTreeSet<String> {
                 word.push(c);
             }
             taken.insert(first_word(&word));
+            taken.remove("");
         } else {
             taken.insert(first_word(rest));
         }

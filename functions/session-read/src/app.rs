@@ -7,7 +7,7 @@ use protocol::{Caller, timing::Timing};
 use runtime::{
     ClaimNames, Reply, api::ResponseMode, page_token::PageTokens, query::ListScope, stream::KeepAlive,
 };
-use session_index::{SessionIndex, SessionIndexTimeouts};
+use service::session_index::{self, SessionIndex, SessionIndexTimeouts};
 use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{flow::SessionReader, refusal::Refusal};

@@ -6,7 +6,7 @@ use protocol::{chain::provider_id, purge::ProviderResponseRef};
 use storage::Secrets;
 use turns::ports::{ProviderResponseRemover, Unavailable};
 
-use crate::{
+use super::{
     key::CachedKey,
     registry::{ResolvedProviders, Settings},
 };

@@ -16,7 +16,7 @@ use serde_json::Value;
 use settings::{Env, MAX_CALL_SECONDS, MAX_CONNECT_SECONDS};
 use storage::Secrets;
 
-use crate::{
+use super::{
     client_config,
     key::{CachedKey, KeyConfig},
 };

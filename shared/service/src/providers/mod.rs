@@ -1,7 +1,7 @@
 //! The model providers of a deployment, from the functions' settings: their URLs, keys and timeouts. [`StoredResponses`]
 //! deletes the responses that they store.
 //!
-//! Model calls are out of scope: code that only deletes responses depends on this crate and not on `llm`.
+//! Model calls are out of scope. A function that only deletes responses uses this module and no client of `llm`.
 
 mod client_config;
 mod key;

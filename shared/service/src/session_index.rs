@@ -1,14 +1,15 @@
 //! The session index of a deployment, from the functions' settings: its URL, collection and key.
 //!
-//! Model calls and source search are out of scope, so that code which searches, indexes or purges sessions doesn't depend
-//! on the retrieval of turns.
+//! Model calls and source search are out of scope: functions that search, index or purge sessions use this module and
+//! not [`sources`](crate::sources).
 
-use providers::{CachedKey, KeyConfig};
 use retrieval::{SessionPoints, connection::InvalidUrl};
 use settings::Env;
 use storage::Secrets;
 
 pub use retrieval::sessions::SessionIndexTimeouts;
+
+use crate::providers::{CachedKey, KeyConfig};
 
 /// The session index.
 pub type SessionIndex = SessionPoints<CachedKey>;
