@@ -4,7 +4,12 @@ use std::borrow::Cow;
 
 use crate::{
     error::{Error, ErrorCode},
-    request::{UserTurn, check_body_size, envelope, json::Json, validate},
+    request::{
+        UserTurn,
+        body::{check_body_size, validate},
+        envelope,
+        json::Json,
+    },
 };
 
 /// The prefix of the headers, in lowercase.

@@ -3,7 +3,7 @@
 use contracts::paths;
 use utoipa::openapi::path::HttpMethod;
 
-use super::{ResponseKind, Row};
+use super::row::{ResponseKind, Row};
 use crate::{
     error_groups::{ANYWHERE, PAYLOAD, TURN},
     parameters::Param,

@@ -3,7 +3,7 @@
 use contracts::paths;
 use utoipa::openapi::path::HttpMethod;
 
-use super::{Body, Link, ResponseKind, Row};
+use super::row::{Body, Link, ResponseKind, Row};
 use crate::{
     error_groups::{ANYWHERE, BODY, DELETED, FORK, IMPORT, SESSION},
     parameters::Param,
