@@ -1,12 +1,6 @@
 //! Tests of ancestries: reruns and forks, on values alone.
 
-use super::{
-    begin::{self, ParentState, PurgedAncestor, Rerun, Setup},
-    finalize::{self, Finalization, chain_head},
-    fork::{self, ForkRequest},
-    settle,
-    tests::{answer, at, attempt, setup, submission},
-};
+use super::{answer, at, attempt, setup, submission};
 use crate::{
     ancestry::{ParentRef, RerunOf},
     chain::{ChainStart, ReplayReason},
@@ -14,6 +8,12 @@ use crate::{
     id::SessionKey,
     session::{Session, SolutionContext},
     timing::Timing,
+    transition::{
+        begin::{self, ParentState, PurgedAncestor, Rerun, Setup},
+        finalize::{self, Finalization, chain_head},
+        fork::{self, ForkRequest},
+        settle,
+    },
     turn::{EndReason, Turn, Verdict},
 };
 
