@@ -1,8 +1,10 @@
 //! Builds the application from the settings, once per process.
 
 use lambda_runtime::Error;
-use providers::StoredResponses;
-use session_index::{SessionIndex, SessionIndexTimeouts};
+use service::{
+    providers::{self, StoredResponses},
+    session_index::{self, SessionIndex, SessionIndexTimeouts},
+};
 use settings::Env;
 use storage::{Clients, Objects, Table};
 use turns::{

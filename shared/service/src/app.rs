@@ -22,7 +22,6 @@ use contracts::{
 };
 use protocol::Caller;
 use protocol::chain::{ConversationStatePolicy, provider_id};
-use providers::CachedKey;
 use runtime::{ClaimNames, Reply, api::ResponseMode, stream::KeepAlive};
 use settings::{Env, Kind};
 use storage::{Clients, Objects, Queue, Table};
@@ -33,7 +32,10 @@ use turns::{
     system::System,
 };
 
-use crate::sources::{self, Sources};
+use crate::{
+    providers::{self, CachedKey},
+    sources::{self, Sources},
+};
 
 pub use turns::flow::{IdPolicy, Invocation};
 
