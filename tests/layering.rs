@@ -72,17 +72,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "settings",
         ],
     ),
+    ("bench", &["contracts", "protocol", "local", "mock-model"]),
     ("client", &[]),
-    ("aptix", &["client", "contracts", "llm", "indexing", "local", "mock-model", "settings"]),
+    ("aptix", &["bench", "client", "contracts", "llm", "indexing", "local", "mock-model", "settings"]),
 ];
 
 /// Libraries that only these crates may use.
 const RESERVED: &[(&str, &[&str])] = &[
-    ("aws-sdk-dynamodb", &["storage", "local"]),
+    ("aws-sdk-dynamodb", &["storage", "local", "bench"]),
     ("aws-sdk-s3", &["storage", "local"]),
-    ("aws-sdk-sqs", &["storage", "local"]),
+    ("aws-sdk-sqs", &["storage", "local", "bench"]),
     ("aws-sdk-secretsmanager", &["storage"]),
-    ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "client", "local"]),
+    ("reqwest", &["llm", "retrieval", "storage", "runtime", "authorizer", "client", "local", "bench"]),
     ("qdrant-client", &["retrieval", "indexing"]),
 ];
 

@@ -1,9 +1,7 @@
-//! `local smoke`: the suite that anyone can run against a deployment, against the local cloud.
+//! `aptix smoke`: the suite that anyone can run against a deployment, against the local cloud.
 
-use local::{
-    smoke::{DEFAULT_INSTRUCTION, Deployment, run},
-    token::Identity,
-};
+use bench::smoke::{DEFAULT_INSTRUCTION, Deployment, run};
+use local::token::Identity;
 
 use crate::support::System;
 

@@ -8,7 +8,6 @@
 //! Deliberately absent: any logic of sessions and turns, and any isolation between functions, which share one
 //! machine. Limits that clients and functions can run into (sizes, timeouts, concurrency) are those of AWS.
 
-pub mod bench;
 mod cloud;
 pub mod console;
 pub mod contexts;
@@ -30,7 +29,6 @@ pub mod preflight;
 mod quick_ack;
 pub mod sam_env;
 mod services;
-pub mod smoke;
 pub mod sources;
 mod sweep_timer;
 pub mod token;

@@ -1,18 +1,17 @@
-//! AWS calls of one ordinary turn.
+//! AWS calls of one ordinary turn, counted on the wire by a proxy between the functions and their services.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mock_model::Moment;
 
-use super::{Call, CallLog, Service};
-use crate::bench::{
-    Failure,
-    client::id,
-    load::{Shape, count},
-    metric::Metric,
-    prices,
-    system::System,
-};
+use crate::call_proxy::{Call, CallProxy, Service};
+use crate::client::id;
+use crate::failure::Failure;
+use crate::metric::{Metric, count};
+use crate::prices;
+use crate::shape::Shape;
+use crate::system::System;
 
 /// Delay of each call of a counted turn.
 const CALL_DELAY: Duration = Duration::from_millis(30);
@@ -21,16 +20,24 @@ const COUNTED_TURNS: usize = 3;
 /// Warm-up turns, which open connections and fill caches.
 const WARM_UP_TURNS: usize = 3;
 
-pub(super) async fn metrics(system: &System, log: &CallLog) -> Result<Vec<Metric>, Failure> {
+/// Measures the AWS calls of an ordinary turn, and the cost of a million of them.
+pub(crate) async fn measure(program: &Path, number: usize) -> Result<Vec<Metric>, Failure> {
+    let (system, proxy) = System::start_recorded(program, number).await?;
+    let metrics = metrics(&system, &proxy).await;
+    system.shutdown().await;
+    metrics
+}
+
+async fn metrics(system: &System, proxy: &CallProxy) -> Result<Vec<Metric>, Failure> {
     let session = id();
     for _ in 0..WARM_UP_TURNS {
         let (turn, _) = system.client.turn(&session, Shape::Buffered, Duration::ZERO).await?;
         system.client.wait_until_finalized(&session, &turn).await?;
     }
-    log.delay_calls(CALL_DELAY);
+    proxy.delay_calls(CALL_DELAY);
     let mut fewest: Option<CountedTurn> = None;
     for _ in 0..COUNTED_TURNS {
-        let counted = CountedTurn::turn(system, log, &session).await?;
+        let counted = CountedTurn::turn(system, proxy, &session).await?;
         if fewest.as_ref().is_none_or(|fewest| counted.cost() < fewest.cost()) {
             fewest = Some(counted);
         }
@@ -81,9 +88,9 @@ struct CountedTurn {
 }
 
 impl CountedTurn {
-    async fn turn(system: &System, log: &CallLog, session: &str) -> Result<Self, Failure> {
+    async fn turn(system: &System, proxy: &CallProxy, session: &str) -> Result<Self, Failure> {
         system.clear_model_requests();
-        log.take();
+        proxy.take();
         let (turn, took) = system.client.turn(session, Shape::Buffered, Duration::ZERO).await?;
         system.client.wait_until_finalized(session, &turn).await?;
         // The last call is recorded after its response is forwarded, slightly later than its effect shows in the
@@ -94,7 +101,7 @@ impl CountedTurn {
             moments.iter().filter(move |(moment, _)| *moment == expected).map(|(_, at)| *at)
         };
         let model = at(Moment::Received).next().zip(at(Moment::TextSent).next_back());
-        Ok(Self { calls: log.take(), model: model.ok_or("the model was not called")?, took })
+        Ok(Self { calls: proxy.take(), model: model.ok_or("the model was not called")?, took })
     }
 
     /// Returns the numbers of sequential calls of `execute` before and after the model call.
@@ -137,6 +144,7 @@ mod tests {
             function: "execute".to_owned(),
             service: Service::Table,
             operation: "GetItem".to_owned(),
+            sort_key: None,
             started: start + Duration::from_millis(from),
             finished: start + Duration::from_millis(to),
             units: 0.5,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use yaml_serde::Value as Yaml;
 
-use super::Failure;
-use super::metric::Metric;
+use crate::failure::Failure;
+use crate::metric::Metric;
 
 /// Latency of the model.
 const MODEL: Duration = Duration::from_secs(10);
@@ -33,20 +33,20 @@ const LOG: f64 = 0.5;
 const SIZES: [f64; 3] = [128.0, 256.0, 512.0];
 
 /// AWS usage of a turn.
-pub(super) struct TurnUsage {
-    pub(super) write_units: f64,
-    pub(super) read_units: f64,
-    pub(super) objects_written: f64,
-    pub(super) objects_read: f64,
+pub(crate) struct TurnUsage {
+    pub(crate) write_units: f64,
+    pub(crate) read_units: f64,
+    pub(crate) objects_written: f64,
+    pub(crate) objects_read: f64,
     /// Messages sent by functions. Each is also received and deleted.
-    pub(super) messages: f64,
+    pub(crate) messages: f64,
     /// Duration of the turn on top of the model.
-    pub(super) overhead: Duration,
+    pub(crate) overhead: Duration,
 }
 
 /// Returns the dollars for a million such turns: each item, and totals for several memory sizes.
-pub(super) fn per_million(usage: &TurnUsage) -> Result<Vec<Metric>, Failure> {
-    let template: Yaml = yaml_serde::from_str(include_str!("../../../../template.yaml"))?;
+pub(crate) fn per_million(usage: &TurnUsage) -> Result<Vec<Metric>, Failure> {
+    let template: Yaml = yaml_serde::from_str(include_str!("../../../template.yaml"))?;
     let at =
         |path: &[&str]| path.iter().try_fold(&template, |node, name| node.get(*name)).and_then(Yaml::as_f64);
     let execute =

@@ -7,34 +7,24 @@ use std::time::{Duration, Instant};
 use contracts::request::limits::MAX_BODY_BYTES;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::Failure;
-use super::metric::{Metric, percentile};
-use super::system::System;
-use super::usage::Usage;
+use crate::failure::Failure;
+use crate::metric::{Metric, count, millis, percentile};
+use crate::shape::Shape;
+use crate::system::System;
+use crate::usage::Usage;
 
 /// Sessions created at once.
 const SETUP_CONCURRENCY: usize = 16;
 /// Time after which a turn's announcement has been delivered.
 const ANNOUNCEMENT_DELAY: Duration = Duration::from_millis(1_500);
 
-/// Kind of turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// Buffered response.
-    Buffered,
-    /// Streamed response, read to its end.
-    Streamed,
-    /// With a round of client tools: two requests and two model calls.
-    ToolRound,
-}
-
 /// A load: concurrent clients, each in a session of its own.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Load {
-    pub(super) shape: Shape,
-    pub(super) concurrency: usize,
+pub(crate) struct Load {
+    pub(crate) shape: Shape,
+    pub(crate) concurrency: usize,
     /// Latency of the model.
-    pub(super) model: Duration,
+    pub(crate) model: Duration,
 }
 
 impl fmt::Display for Load {
@@ -49,7 +39,7 @@ impl fmt::Display for Load {
 }
 
 /// Runs ordinary turns under a load, each in a session of its own.
-pub(super) async fn run(system: &System, load: &Load, turns: usize) -> Result<Vec<Metric>, Failure> {
+pub(crate) async fn run(system: &System, load: &Load, turns: usize) -> Result<Vec<Metric>, Failure> {
     let client = &system.client;
     let open = stream::iter(0..turns).map(|_| client.session());
     let sessions: Vec<String> = open.buffer_unordered(SETUP_CONCURRENCY).try_collect().await?;
@@ -85,7 +75,7 @@ pub(super) async fn run(system: &System, load: &Load, turns: usize) -> Result<Ve
 }
 
 /// Measures the peak memory after a request with the largest body.
-pub(super) async fn largest_body(system: &System) -> Result<Vec<Metric>, Failure> {
+pub(crate) async fn largest_body(system: &System) -> Result<Vec<Metric>, Failure> {
     system.client.turn_with_file(MAX_BODY_BYTES - 4_096).await?;
     Ok(memory_metrics("after a turn with the largest body", &system.usage()))
 }
@@ -121,14 +111,4 @@ fn memory_metrics(group: &str, usage: &BTreeMap<String, Usage>) -> Vec<Metric> {
             Metric::new(group, &format!("peak memory, {function}"), "MiB", mib(usage.peak))
         })
         .collect()
-}
-
-pub(super) fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
-}
-
-/// Converts a count to a float. No count comes near the precision limit.
-#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-pub(super) fn count(number: usize) -> f64 {
-    number as f64
 }

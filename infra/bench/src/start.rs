@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use mock_model::Moment;
 use tokio::{net::TcpListener, process::Command};
 
-use crate::lambda::Function;
+use local::Function;
 
-use super::Failure;
-use super::client::id;
-use super::load::{Shape, millis};
-use super::metric::Metric;
-use super::system::System;
+use crate::client::id;
+use crate::failure::Failure;
+use crate::metric::{Metric, millis};
+use crate::shape::Shape;
+use crate::system::System;
 
 /// Starts of each function per round.
 const STARTS_PER_FUNCTION: usize = 10;
@@ -39,7 +39,7 @@ const SETTINGS: [(&str, &str); 14] = [
 ];
 
 /// Measures the median start time of each function, and the first turn of a fresh cloud.
-pub(super) async fn measure(program: &Path, number: usize) -> Result<Vec<Metric>, Failure> {
+pub(crate) async fn measure(program: &Path, number: usize) -> Result<Vec<Metric>, Failure> {
     let mut metrics = Vec::new();
     for function in Function::ALL {
         let median = median(program, &["function", function.name()], function.name()).await?;
@@ -57,7 +57,7 @@ pub(super) async fn measure(program: &Path, number: usize) -> Result<Vec<Metric>
 }
 
 /// Returns the median start time of a function, in milliseconds.
-pub(super) async fn median(program: &Path, arguments: &[&str], name: &str) -> Result<f64, Failure> {
+pub(crate) async fn median(program: &Path, arguments: &[&str], name: &str) -> Result<f64, Failure> {
     let mut took = Vec::new();
     for _ in 0..STARTS_PER_FUNCTION {
         took.push(start_once(program, arguments, name).await?);

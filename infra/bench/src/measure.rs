@@ -1,4 +1,4 @@
-//! Benchmarks of the overhead of a turn on top of the model: latency, CPU, memory, AWS calls, table units and cost.
+//! The benchmark: its options, its parts and their rounds.
 //!
 //! A client, the gateway, the services and the mock model are in this process. The functions are separate processes,
 //! and the operating system reports their resource usage. With a baseline program, both are measured alternately, so
@@ -7,33 +7,16 @@
 //! An *ordinary turn* is the second or a later turn of a session whose previous turn is finalized. It has 2 KB of
 //! input, and 2 KB of output in 300 deltas.
 
-mod calls;
-mod client;
-mod deployed;
-mod hardware;
-mod load;
-mod long_sessions;
-mod metric;
-mod prices;
-mod scaling;
-mod start;
-mod system;
-mod usage;
-
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::{
-    load::{Load, Shape},
-    metric::Metrics,
-    system::System,
-};
-
-pub use self::hardware::machine;
-
-/// An error that aborts the benchmark, in one line.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+use crate::failure::Failure;
+use crate::load::Load;
+use crate::metric::Metrics;
+use crate::shape::Shape;
+use crate::system::System;
+use crate::{deployed, load, scaling, start, turn_calls};
 
 /// A part of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +122,7 @@ impl<T: Fn(&str)> Bench<'_, T> {
     async fn calls(&self, metrics: &mut Metrics) -> Result<(), Failure> {
         (self.report)("AWS calls");
         for (number, program) in self.programs.iter().enumerate() {
-            metrics.add(number, calls::count(program, number).await?);
+            metrics.add(number, turn_calls::measure(program, number).await?);
         }
         Ok(())
     }

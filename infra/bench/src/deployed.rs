@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use crate::lambda::Function;
+use local::Function;
 
-use super::Failure;
-use super::load::count;
-use super::metric::Metric;
-use super::start;
+use crate::failure::Failure;
+use crate::metric::{Metric, count};
+use crate::start;
 
 /// Returns the sizes of the zips that `cargo lambda build --output-format zip` writes.
-pub(super) fn sizes(folder: &Path) -> Result<Vec<Metric>, Failure> {
+pub(crate) fn sizes(folder: &Path) -> Result<Vec<Metric>, Failure> {
     let size = |function: Function| {
         let zip = folder.join(function.name()).join("bootstrap.zip");
         let found = std::fs::metadata(&zip).map_err(|error| format!("{}: {error}", zip.display()))?;
@@ -22,7 +21,7 @@ pub(super) fn sizes(folder: &Path) -> Result<Vec<Metric>, Failure> {
 
 /// Returns the median start time of each function's standalone executable, if it exists. The executables must be
 /// built for this machine's processor.
-pub(super) async fn starts(folder: &Path) -> Result<Vec<Metric>, Failure> {
+pub(crate) async fn starts(folder: &Path) -> Result<Vec<Metric>, Failure> {
     let mut metrics = Vec::new();
     for function in Function::ALL {
         let program = folder.join(function.name()).join("bootstrap");

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use super::Failure;
-use super::load::{count, millis};
-use super::metric::{Metric, percentile};
-use super::system::System;
+use crate::failure::Failure;
+use crate::metric::{Metric, count, millis, percentile};
+use crate::system::System;
 
 const GROUP: &str = "late turns of a session compared with early ones";
 /// Number of blocks, and turns per block before switching to the other session. Blocks are needed since CPU time has
@@ -48,7 +47,7 @@ impl SessionRun {
 }
 
 /// Runs a hundred more turns in the session of 2,000 turns, and turns 2 to 101 of a new one.
-pub(super) async fn compare(system: &System, long: &str) -> Result<Vec<Metric>, Failure> {
+pub(crate) async fn compare(system: &System, long: &str) -> Result<Vec<Metric>, Failure> {
     let mut early = SessionRun::new("turns 2 to 101", system.client.session().await?);
     let mut late = SessionRun::new("turns 2,001 to 2,100", long.to_owned());
     for _ in 0..BLOCKS {

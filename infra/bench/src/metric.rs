@@ -1,20 +1,21 @@
 //! Metrics of the benchmark and their formatting.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::json;
 
 /// A metric of one round.
 #[derive(Debug)]
-pub(super) struct Metric {
-    pub(super) group: String,
-    pub(super) name: String,
-    pub(super) unit: &'static str,
-    pub(super) value: f64,
+pub(crate) struct Metric {
+    pub(crate) group: String,
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    pub(crate) value: f64,
 }
 
 impl Metric {
-    pub(super) fn new(group: &str, name: &str, unit: &'static str, value: f64) -> Self {
+    pub(crate) fn new(group: &str, name: &str, unit: &'static str, value: f64) -> Self {
         Self { group: group.to_owned(), name: name.to_owned(), unit, value }
     }
 }
@@ -46,7 +47,7 @@ impl Row {
 
 impl Metrics {
     /// Adds a round of a program: 0 is this one, 1 the baseline.
-    pub(super) fn add(&mut self, program: usize, metrics: Vec<Metric>) {
+    pub(crate) fn add(&mut self, program: usize, metrics: Vec<Metric>) {
         for Metric { group, name, unit, value } in metrics {
             let at = self.0.iter().position(|row| row.group == group && row.name == name);
             let at = at.unwrap_or_else(|| {
@@ -108,9 +109,20 @@ fn format_value(value: f64) -> String {
 }
 
 /// Returns the given percentile of sorted values.
-pub(super) fn percentile(sorted: &[f64], percent: usize) -> f64 {
+pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let at = sorted.len().saturating_sub(1) * percent / 100;
     sorted.get(at).copied().unwrap_or(f64::NAN)
+}
+
+/// Converts a duration to milliseconds.
+pub(crate) fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// Converts a count to a float. No count comes near the precision limit.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+pub(crate) fn count(number: usize) -> f64 {
+    number as f64
 }
 
 #[cfg(test)]

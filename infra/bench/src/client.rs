@@ -8,8 +8,8 @@ use protocol::queue_message::FinalizeMessage;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Failure;
-use super::load::Shape;
+use crate::failure::Failure;
+use crate::shape::Shape;
 
 /// Script of the model: about 2 KB, in deltas of one word.
 const ANSWER: &str = "words 300";
@@ -23,29 +23,29 @@ const FINALIZE_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Clone)]
-pub(super) struct Client {
-    pub(super) http: reqwest::Client,
-    pub(super) api: String,
-    pub(super) token: String,
-    pub(super) org: String,
-    pub(super) table: (aws_sdk_dynamodb::Client, &'static str),
-    pub(super) queue: (aws_sdk_sqs::Client, String),
+pub(crate) struct Client {
+    pub(crate) http: reqwest::Client,
+    pub(crate) api: String,
+    pub(crate) token: String,
+    pub(crate) org: String,
+    pub(crate) table: (aws_sdk_dynamodb::Client, &'static str),
+    pub(crate) queue: (aws_sdk_sqs::Client, String),
 }
 
-pub(super) fn id() -> String {
+pub(crate) fn id() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
 impl Client {
     /// Creates a session with one finalized turn.
-    pub(super) async fn session(&self) -> Result<String, Failure> {
+    pub(crate) async fn session(&self) -> Result<String, Failure> {
         let session = id();
         self.next_turn(&session).await?;
         Ok(session)
     }
 
     /// Runs and finalizes the session's next turn. Returns the turn's duration, without the finalization.
-    pub(super) async fn next_turn(&self, session: &str) -> Result<Duration, Failure> {
+    pub(crate) async fn next_turn(&self, session: &str) -> Result<Duration, Failure> {
         let (turn, took) = self.turn(session, Shape::Buffered, Duration::ZERO).await?;
         self.finalize(session, &turn).await?;
         Ok(took)
@@ -65,7 +65,7 @@ impl Client {
     }
 
     /// Runs a turn whose model takes this long. Returns its id and its duration.
-    pub(super) async fn turn(
+    pub(crate) async fn turn(
         &self,
         session: &str,
         shape: Shape,
@@ -100,7 +100,7 @@ impl Client {
     }
 
     /// Runs a turn with a file of this size.
-    pub(super) async fn turn_with_file(&self, bytes: usize) -> Result<(), Failure> {
+    pub(crate) async fn turn_with_file(&self, bytes: usize) -> Result<(), Failure> {
         let file = json!({"RelativePath": "large.txt", "FileName": "large.txt", "Origin": "ide",
                           "Contents": "word ".repeat(bytes / 5)});
         let body =
@@ -109,7 +109,7 @@ impl Client {
     }
 
     /// Reads a path of the API. Returns the request's duration.
-    pub(super) async fn get(&self, path: &str) -> Result<Duration, Failure> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Duration, Failure> {
         let sent = Instant::now();
         let answer = self.http.get(format!("{}{path}", self.api)).bearer_auth(&self.token).send().await?;
         expect_contains("\"Successful\":true", &answer.text().await?)?;
@@ -117,7 +117,7 @@ impl Client {
     }
 
     /// Waits until a turn is finalized. Polls the table, since a read of the API would be measured too.
-    pub(super) async fn wait_until_finalized(&self, session: &str, turn: &str) -> Result<(), Failure> {
+    pub(crate) async fn wait_until_finalized(&self, session: &str, turn: &str) -> Result<(), Failure> {
         let started = Instant::now();
         let (table, name) = &self.table;
         while started.elapsed() < FINALIZE_TIMEOUT {

@@ -4,31 +4,39 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::cloud::Cloud;
-use crate::options::Options;
-use crate::token::Identity;
+use local::token::Identity;
+use local::{Cloud, Options};
 
-use super::Failure;
-use super::client::Client;
-use super::usage::{self, Usage};
+use crate::call_proxy::CallProxy;
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::usage::{self, Usage};
 
 /// Variable that marks the processes of one system.
 const MARKER_VARIABLE: &str = "APTIX_BENCH";
 
-pub(super) struct System {
-    pub(super) cloud: Cloud,
-    pub(super) client: Client,
+pub(crate) struct System {
+    pub(crate) cloud: Cloud,
+    pub(crate) client: Client,
     marker: String,
 }
 
 impl System {
     /// Starts a cloud with the functions of this program.
-    pub(super) async fn start(program: &Path, number: usize) -> Result<Self, Failure> {
+    pub(crate) async fn start(program: &Path, number: usize) -> Result<Self, Failure> {
         Self::with_environment(program, number, BTreeMap::new()).await
     }
 
-    /// Does the same with additional variables for the functions.
-    pub(super) async fn with_environment(
+    /// Starts such a cloud, with a proxy that records the calls of its functions.
+    pub(crate) async fn start_recorded(program: &Path, number: usize) -> Result<(Self, CallProxy), Failure> {
+        let proxy = CallProxy::start().await?;
+        let system = Self::with_environment(program, number, proxy.environment().clone()).await?;
+        proxy.set_targets(system.cloud.endpoints());
+        Ok((system, proxy))
+    }
+
+    /// Starts such a cloud with additional variables for the functions.
+    async fn with_environment(
         program: &Path,
         number: usize,
         mut environment: BTreeMap<String, String>,
@@ -51,28 +59,28 @@ impl System {
     }
 
     /// Returns a client of another org.
-    pub(super) fn client_of(&self, org: &str) -> Result<Client, Failure> {
+    pub(crate) fn client_of(&self, org: &str) -> Result<Client, Failure> {
         Client::new(&self.cloud, org)
     }
 
     /// Returns the functions' resource usage so far, by name.
-    pub(super) fn usage(&self) -> BTreeMap<String, Usage> {
+    pub(crate) fn usage(&self) -> BTreeMap<String, Usage> {
         usage::of_functions(&self.marker)
     }
 
     /// Returns the CPU time that all functions have used so far.
-    pub(super) fn cpu(&self) -> Duration {
+    pub(crate) fn cpu(&self) -> Duration {
         self.usage().values().map(|usage| usage.cpu).sum()
     }
 
     /// Clears the requests that the mock model has recorded, which would otherwise accumulate.
-    pub(super) fn clear_model_requests(&self) {
+    pub(crate) fn clear_model_requests(&self) {
         if let Some(model) = self.cloud.model() {
             model.clear();
         }
     }
 
-    pub(super) async fn shutdown(self) {
+    pub(crate) async fn shutdown(self) {
         self.cloud.shutdown().await;
     }
 }

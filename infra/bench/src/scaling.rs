@@ -7,13 +7,12 @@ use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use contracts::{Timestamp, id::SessionId, paths};
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::Failure;
-use super::calls::{self, Service};
-use super::client::Client;
-use super::load::millis;
-use super::long_sessions;
-use super::metric::{Metric, percentile};
-use super::system::System;
+use crate::call_proxy::Service;
+use crate::client::Client;
+use crate::failure::Failure;
+use crate::long_sessions;
+use crate::metric::{Metric, millis, percentile};
+use crate::system::System;
 
 /// Sessions per org.
 const ORG_SIZES: [usize; 3] = [10, 1_000, 100_000];
@@ -39,7 +38,7 @@ impl ReadCase {
     }
 }
 
-pub(super) async fn measure(
+pub(crate) async fn measure(
     program: &Path,
     number: usize,
     report: &impl Fn(&str),
@@ -51,14 +50,14 @@ pub(super) async fn measure(
     report("latency of reads");
     metrics.extend(measure_latency(&reads).await?);
     system.shutdown().await;
-    let (system, log) = calls::start_recorded(program, number).await?;
+    let (system, proxy) = System::start_recorded(program, number).await?;
     let (reads, _) = populate(&system, report).await?;
     report("read units");
     for read in &reads {
-        log.take();
+        proxy.take();
         read.client.get(&read.path).await?;
         let units =
-            log.take().iter().filter(|call| call.service == Service::Table).map(|call| call.units).sum();
+            proxy.take().iter().filter(|call| call.service == Service::Table).map(|call| call.units).sum();
         metrics.push(Metric::new(read.group, &read.name("read units"), "", units));
     }
     system.shutdown().await;

@@ -9,15 +9,15 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// Resource usage of one function's processes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     /// User and system CPU time since their start.
-    pub(super) cpu: Duration,
+    pub(crate) cpu: Duration,
     /// Peak memory of a single process, in bytes.
-    pub(super) peak: u64,
+    pub(crate) peak: u64,
 }
 
 /// Returns the usage of the processes with this variable in their environment, by function name.
-pub(super) fn of_functions(variable: &str) -> BTreeMap<String, Usage> {
+pub(crate) fn of_functions(variable: &str) -> BTreeMap<String, Usage> {
     let mut usage: BTreeMap<String, Usage> = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         if let Some((function, process)) = process_usage(&entry.path(), variable) {
