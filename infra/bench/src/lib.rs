@@ -22,7 +22,7 @@ mod system;
 mod turn_calls;
 mod usage;
 
-pub use call_proxy::{Call, CallProxy, Service};
+pub use call_proxy::{Call, CallProxy, CallRequest, Policy, ProxyOptions, Service};
 pub use failure::Failure;
 pub use hardware::machine;
 pub use measure::{Options, Part, measure};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use local::token::Identity;
 use local::{Cloud, Options};
 
-use crate::call_proxy::CallProxy;
+use crate::call_proxy::{CallProxy, ProxyOptions};
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::usage::{self, Usage};
@@ -29,7 +29,7 @@ impl System {
 
     /// Starts such a cloud, with a proxy that records the calls of its functions.
     pub(crate) async fn start_recorded(program: &Path, number: usize) -> Result<(Self, CallProxy), Failure> {
-        let proxy = CallProxy::start().await?;
+        let proxy = CallProxy::start(ProxyOptions { is_metered: true, policy: None }).await?;
         let system = Self::with_environment(program, number, proxy.environment().clone()).await?;
         proxy.set_targets(system.cloud.endpoints());
         Ok((system, proxy))

@@ -1,6 +1,7 @@
 //! A proxy between the functions of a local cloud and its services that records every call.
 
 mod call;
+mod policy;
 mod request;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,16 @@ use tokio::task::JoinSet;
 
 use crate::failure::Failure;
 pub use call::{Call, Service};
+pub use policy::{CallRequest, Policy};
+
+/// Options of a [`CallProxy`].
+#[derive(Debug, Clone, Default)]
+pub struct ProxyOptions {
+    /// Set to record the capacity units of the table, whose requests then ask for them.
+    pub is_metered: bool,
+    /// Policy of the calls. Without one, every call is forwarded.
+    pub policy: Option<Arc<dyn Policy>>,
+}
 
 /// Forwards the calls of functions to their services, and records them. Dropping it stops it.
 #[derive(Debug)]
@@ -30,6 +41,7 @@ pub struct CallProxy {
 
 #[derive(Debug, Default)]
 struct Shared {
+    options: ProxyOptions,
     calls: Mutex<Vec<Call>>,
     targets: Mutex<Option<Endpoints>>,
     delay: Mutex<Duration>,
@@ -40,8 +52,8 @@ impl CallProxy {
     ///
     /// # Errors
     /// Fails if no port is available.
-    pub async fn start() -> Result<Self, Failure> {
-        let shared = Arc::new(Shared::default());
+    pub async fn start(options: ProxyOptions) -> Result<Self, Failure> {
+        let shared = Arc::new(Shared { options, ..Shared::default() });
         let (mut environment, mut servers) = (BTreeMap::new(), JoinSet::new());
         for service in Service::ALL {
             let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -102,32 +114,54 @@ struct Forwarder {
 }
 
 async fn forward(State(forwarder): State<Arc<Forwarder>>, request: Request) -> Response {
-    forwarder.forward(request).await.unwrap_or_else(|_| StatusCode::BAD_GATEWAY.into_response())
+    forwarder.handle(request).await.unwrap_or_else(|_| StatusCode::BAD_GATEWAY.into_response())
 }
 
 impl Forwarder {
-    async fn forward(&self, request: Request) -> Result<Response, Failure> {
+    async fn handle(&self, request: Request) -> Result<Response, Failure> {
         let started = Instant::now();
-        let (mut parts, body) = request.into_parts();
-        let mut body = to_bytes(body, usize::MAX).await?;
+        let (parts, body) = request.into_parts();
+        let body = to_bytes(body, usize::MAX).await?;
         let function = request::caller(&parts);
         let operation = request::operation(self.service, &parts);
-        let mut sort_key = None;
-        if self.service == Service::Table {
-            (body, sort_key) = request::metered(&mut parts, &body)?;
+        let request = CallRequest {
+            function: &function,
+            service: self.service,
+            operation: &operation,
+            parts: &parts,
+            body: &body,
+        };
+        let policy = self.shared.options.policy.as_ref();
+        if let Some(Err(reason)) = policy.map(|policy| policy.check_request(&request)) {
+            return Ok(policy::denied(self.service, &reason));
         }
-        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let (response, units) = self.send(&request).await?;
+        if let Some(Err(reason)) = policy.map(|policy| policy.check_response(&request, response.status())) {
+            return Ok(policy::denied(self.service, &reason));
+        }
+        let (service, sort_key) = (self.service, request::sort_key(&request));
+        let finished = Instant::now();
+        let call = Call { function, service, operation, sort_key, started, finished, units };
+        lock(&self.shared.calls).push(call);
+        Ok(response)
+    }
+
+    /// Sends the call to its service. Returns the response, and the capacity units that the call consumed.
+    async fn send(&self, request: &CallRequest<'_>) -> Result<(Response, f64), Failure> {
+        let is_metered = self.shared.options.is_metered && self.service == Service::Table;
+        let (headers, body) =
+            if is_metered { request::metered(request)? } else { request::unchanged(request) };
+        let path = request.parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let url = format!("{}{path}", self.shared.target(self.service)?);
         let delay = *lock(&self.shared.delay);
         tokio::time::sleep(delay).await;
-        let sent = self.http.request(parts.method, url).headers(parts.headers).body(body).send().await?;
-        let (status, headers, body) = (sent.status(), sent.headers().clone(), sent.bytes().await?);
-        let units = if self.service == Service::Table { request::consumed_units(&body) } else { 0.0 };
-        let finished = Instant::now();
-        let call = Call { function, service: self.service, operation, sort_key, started, finished, units };
-        lock(&self.shared.calls).push(call);
-        let mut forwarded = Response::new(Body::from(body));
-        (*forwarded.status_mut(), *forwarded.headers_mut()) = (status, headers);
-        Ok(forwarded)
+        let sent = self.http.request(request.parts.method.clone(), url).headers(headers).body(body);
+        let received = sent.send().await?;
+        let (status, headers) = (received.status(), received.headers().clone());
+        let body = received.bytes().await?;
+        let units = if is_metered { request::consumed_units(&body) } else { 0.0 };
+        let mut response = Response::new(Body::from(body));
+        (*response.status_mut(), *response.headers_mut()) = (status, headers);
+        Ok((response, units))
     }
 }

@@ -1,10 +1,11 @@
 //! The parts of a call on the wire that the proxy reads or changes.
 
 use axum::body::Bytes;
-use axum::http::{header, request::Parts};
+use axum::http::{HeaderMap, header, request::Parts};
 use serde_json::{Map, Value, json};
 
 use super::call::Service;
+use super::policy::CallRequest;
 use crate::failure::Failure;
 
 /// Returns the operation: the one that the target header names, or the method of a request to the bucket.
@@ -25,15 +26,27 @@ pub(super) fn caller(request: &Parts) -> String {
     key.and_then(|key| key.strip_prefix("local-cloud-")).unwrap_or_default().to_owned()
 }
 
-/// Makes a request to the table ask for its consumed capacity. Returns its new body, and the sort key of the item that
-/// it puts.
-pub(super) fn metered(request: &mut Parts, body: &[u8]) -> Result<(Bytes, Option<String>), Failure> {
-    let mut input: Map<String, Value> = serde_json::from_slice(body)?;
-    let item = input.get("Item");
-    let sort_key = item.and_then(|item| item.pointer("/SK/S")?.as_str()).map(str::to_owned);
+/// Returns the sort key of the item that a call puts into the table.
+pub(super) fn sort_key(request: &CallRequest<'_>) -> Option<String> {
+    if request.service != Service::Table || request.operation != "PutItem" {
+        return None;
+    }
+    let input: Value = serde_json::from_slice(request.body).ok()?;
+    input.pointer("/Item/SK/S")?.as_str().map(str::to_owned)
+}
+
+/// Returns the headers and the body of a call.
+pub(super) fn unchanged(request: &CallRequest<'_>) -> (HeaderMap, Bytes) {
+    (request.parts.headers.clone(), request.body.clone())
+}
+
+/// Returns the headers and the body of a call to the table that also asks for its consumed capacity.
+pub(super) fn metered(request: &CallRequest<'_>) -> Result<(HeaderMap, Bytes), Failure> {
+    let mut headers = request.parts.headers.clone();
+    let mut input: Map<String, Value> = serde_json::from_slice(request.body)?;
     input.insert("ReturnConsumedCapacity".to_owned(), json!("TOTAL"));
-    request.headers.remove(header::CONTENT_LENGTH);
-    Ok((Bytes::from(serde_json::to_vec(&input)?), sort_key))
+    headers.remove(header::CONTENT_LENGTH);
+    Ok((headers, Bytes::from(serde_json::to_vec(&input)?)))
 }
 
 /// Returns the capacity units in a response of the table.
