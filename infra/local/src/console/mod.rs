@@ -24,9 +24,9 @@ use contracts::{Error as WireError, ErrorCode, InvokeResult};
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use crate::services::{listen, loopback};
+use crate::contexts;
+use crate::listener::{Listener, Server};
 use crate::token::{Identity, Tokens};
-use crate::{contexts, http_server};
 pub(crate) use machine::Machine;
 
 /// Lifetime of a page's token. The page requests the next one by itself.
@@ -103,15 +103,12 @@ struct TokenResponse {
 }
 
 /// A running console server; stopped when dropped.
-pub struct ConsoleServer {
-    url: String,
-    _task: tokio::task::JoinSet<()>,
-}
+pub struct ConsoleServer(Server);
 
 impl ConsoleServer {
     /// Returns the URL of the page.
     pub fn url(&self) -> &str {
-        &self.url
+        self.0.url()
     }
 }
 
@@ -131,10 +128,8 @@ pub async fn serve(api_url: &str, token: Option<String>, port: u16) -> Result<Co
         payloads: if is_local { local } else { deployed }.to_owned(),
         machine: None,
     };
-    let (listener, url) = listen(loopback(port)).await.map_err(|source| Error::Port { port, source })?;
-    let mut task = tokio::task::JoinSet::new();
-    task.spawn(http_server::serve(listener, router(console)));
-    Ok(ConsoleServer { url, _task: task })
+    let listener = Listener::bind_loopback(port).await.map_err(|source| Error::Port { port, source })?;
+    Ok(ConsoleServer(listener.serve(router(console))))
 }
 
 /// Returns the console's routes.
