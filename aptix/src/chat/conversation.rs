@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::attachment::Attachment;
+use super::response::{items, text};
 use super::screen::Screen;
 use super::tools::{ToolRun, Tools};
 use crate::Failure;
@@ -305,13 +306,4 @@ fn advice(error: &Error) -> String {
 
 fn new_id() -> String {
     Uuid::new_v4().simple().to_string()
-}
-
-/// Returns a string of a response, or an empty one if it is absent.
-pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(crate) fn items<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
-    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }

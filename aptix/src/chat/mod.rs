@@ -6,6 +6,7 @@ mod command;
 mod conversation;
 mod deployment;
 mod line_editor;
+mod response;
 mod screen;
 mod tools;
 
