@@ -1,15 +1,24 @@
-//! Dependencies between crates point one way, as docs/internals/architecture.md draws them.
+//! Dependencies between crates and between modules point one way, as docs/internals/architecture.md draws them, and
+//! files are short.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test")]
 
+mod graph;
+mod source;
+
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
+use graph::Graph;
 use serde_json::Value;
+use source::{code, modules, rust_files};
+
+/// The longest Rust file, in lines.
+const MAX_LINES: usize = 500;
 
 /// The crates that each crate may depend on. A new crate has to be added here.
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -130,101 +139,88 @@ fn metadata() -> Value {
     serde_json::from_slice(&metadata.stdout).expect("metadata is JSON")
 }
 
-/// Modules of a crate, and the flows of the engine, depend on each other in one direction.
+/// Sibling modules, at every depth, depend on each other in one direction.
 #[test]
 fn modules_of_a_crate_form_no_circle() {
+    let mut circles = Vec::new();
     for (name, folder) in crates() {
-        assert_no_circle(&name, &folder.join("src"), "crate::");
-        if name == "turns" {
-            assert_no_circle("turns::flow", &folder.join("src/flow"), "super::");
-        }
+        let found = Graph::new(&modules(&folder.join("src"))).circles();
+        circles.extend(found.into_iter().map(|circle| format!("{name}: {}", circle.join(", "))));
     }
+    assert!(circles.is_empty(), "circles between modules:\n{}", circles.join("\n"));
 }
 
-fn assert_no_circle(name: &str, folder: &Path, prefix: &str) {
-    let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for file in sources(folder) {
-        let module = module_of(folder, &file);
-        // The crate's own list of modules is no dependency; tests look at everything.
-        if ["lib", "main", "mod"].contains(&module.as_str()) || file.ends_with("tests.rs") {
-            continue;
-        }
-        let text = fs::read_to_string(&file).unwrap();
-        let code = text.split("#[cfg(test)]").next().unwrap();
-        let taken = modules.entry(module.clone()).or_default();
-        taken.extend(taken_from(code, prefix).into_iter().filter(|other| *other != module));
-    }
-    let known: BTreeSet<String> = modules.keys().cloned().collect();
-    // Take away what depends on nothing that is left, again and again: what stays is a circle.
-    let mut left: BTreeMap<String, BTreeSet<String>> = modules
-        .into_iter()
-        .map(|(module, taken)| (module, taken.intersection(&known).cloned().collect()))
+#[test]
+fn files_have_at_most_500_lines() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let files = rust_files(root);
+    assert!(files.len() > 500, "only {} files were found", files.len());
+    let lines = |file: &Path| fs::read_to_string(file).unwrap().lines().count();
+    let long: Vec<String> = files
+        .iter()
+        .map(|file| (file.strip_prefix(root).unwrap().display(), lines(file)))
+        .filter(|(_, lines)| *lines > MAX_LINES)
+        .map(|(file, lines)| format!("{file}: {lines} lines"))
         .collect();
-    loop {
-        let free: Vec<String> =
-            left.iter().filter(|(_, taken)| taken.is_empty()).map(|(module, _)| module.clone()).collect();
-        if free.is_empty() {
-            break;
-        }
-        left.retain(|module, _| !free.contains(module));
-        left.values_mut().for_each(|taken| taken.retain(|other| !free.contains(other)));
-    }
-    assert!(left.is_empty(), "a circle in {name}: {left:?}");
+    assert!(long.is_empty(), "split these files:\n{}", long.join("\n"));
 }
 
-/// The modules that a file names after `prefix`, in paths and in the first level of braces.
-fn taken_from(code: &str, prefix: &str) -> BTreeSet<String> {
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let code = lines.collect::<Vec<_>>().join("\n");
-    let mut taken = BTreeSet::new();
-    for (at, _) in code.match_indices(prefix) {
-        let rest = &code[at + prefix.len()..];
-        if let Some(list) = rest.strip_prefix('{') {
-            let (mut depth, mut word) = (0, String::new());
-            for c in list.chars() {
-                match c {
-                    '{' => depth += 1,
-                    '}' if depth == 0 => break,
-                    '}' => depth -= 1,
-                    ',' if depth == 0 => {
-                        taken.insert(first_word(&word));
-                        word.clear();
-                        continue;
-                    }
-                    _ => {}
-                }
-                word.push(c);
-            }
-            taken.insert(first_word(&word));
-        } else {
-            taken.insert(first_word(rest));
-        }
-    }
-    taken
+/// Returns the circles of a crate that consists of these modules.
+fn circles_of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+    let path = |name: &str| name.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    Graph::new(&files.iter().map(|(name, text)| (path(name), code(text))).collect()).circles()
 }
 
-fn first_word(text: &str) -> String {
-    text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+#[test]
+fn nested_circle_is_found() {
+    let direct = [
+        ("", "mod a;"),
+        ("a", "mod b;\nmod c;\nmod d;"),
+        ("a::b", "use super::c::Thing;"),
+        ("a::c", "fn call() { crate::a::d::call(); }"),
+        ("a::d", "use super::super::{a::{b::deep::Other, e}, Root};"),
+        ("a::b::deep", ""),
+    ];
+    let uses = ["a::b uses super::c::Thing", "a::c uses crate::a::d::call"];
+    let [circle] = &circles_of(&direct)[..] else { panic!("{:?}", circles_of(&direct)) };
+    assert_eq!(circle[..2], uses);
+    assert_eq!(circle[2], "a::d uses super::super::a::b::deep::Other");
+    assert_eq!(circles_of(&direct[..4]), Vec::<Vec<String>>::new());
 }
 
-/// The child of `folder` that a file belongs to.
-fn module_of(folder: &Path, file: &Path) -> String {
-    let first = file.strip_prefix(folder).unwrap().components().next().unwrap();
-    Path::new(first.as_os_str()).file_stem().unwrap().to_string_lossy().into_owned()
+#[test]
+fn circle_through_a_reexport_is_found() {
+    let files = [
+        ("", "mod a;\nmod b;"),
+        ("a", "mod inner;\npub use inner::Thing as Renamed;"),
+        ("a::inner", "use crate::b;"),
+        ("b", "pub fn call(_: crate::a::Renamed) {}"),
+    ];
+    assert_eq!(circles_of(&files), [["a::inner uses crate::b", "b uses crate::a::Renamed"]]);
+    let siblings = [
+        ("", "mod one;\nmod two;\nuse one::{Thing, other};"),
+        ("one", "use super::two;"),
+        ("two", "use super::Thing;"),
+    ];
+    assert_eq!(circles_of(&siblings), [["one uses super::two", "two uses super::Thing"]]);
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
+#[test]
+fn comments_literals_tests_and_parents_form_no_circle() {
+    let files = [
+        ("", "mod a;\nmod b;\n#[cfg(test)]\nmod tests;"),
+        ("a", "use crate::b::Thing;\nmod child;\nfn call<'a>(_: &'a str) { child::call('{', '\\''); }"),
+        ("a::child", "use super::Parent;"),
+        (
+            "b",
+            "/* super::a /* nested */ */ // crate::a\nconst TEXT: &str = \"\\\"crate::a\";\nconst RAW: &str = r#\"super::a\"#;",
+        ),
+        (
+            "b::c",
+            "#[cfg(test)]\nuse crate::a::X;\n#[cfg(test)]\nmod tests { fn f() { crate::a::call() } }\npub(in crate::a) struct S;",
+        ),
+    ];
+    assert_eq!(circles_of(&files), Vec::<Vec<String>>::new());
 }
 
 /// Every crate of the workspace, with its folder.
