@@ -84,7 +84,7 @@ pub(crate) struct Bench {
     /// Parts to run; `scaling` takes minutes
     #[arg(long, value_delimiter = ',', value_name = "PART", default_values = ["turns", "calls", "start"])]
     pub(crate) only: Vec<BenchPart>,
-    /// Turns of each load in each round; a tenth of it for loads whose model takes time
+    /// Turns per load and round; loads with model latency run a tenth of them
     #[arg(long, default_value_t = 200)]
     pub(crate) turns: usize,
     /// Number of rounds; the median is reported

@@ -28,5 +28,5 @@ async fn smoke_suite_fails_on_wrong_answers() {
     };
     let report = run(&deployment).await;
     assert!(!report.passed(), "{report}");
-    assert!(report.to_string().contains("FAILED  turn and replay: 401"), "{report}");
+    assert!(report.to_string().contains("FAILED  turn and replay: expected 200, got 401"), "{report}");
 }

@@ -5,6 +5,7 @@ use contracts::paths;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::advice::with_advice;
 use super::attachment::Attachment;
 use super::response::{items, text};
 use super::screen::Screen;
@@ -149,7 +150,7 @@ impl Conversation {
             let response = match followed {
                 Ok(response) => response,
                 Err(error) => {
-                    screen.error(&advice(&error));
+                    screen.error(&with_advice(&error));
                     let is_replayable = error.retry() == Retry::SameRequest;
                     self.last = Some(LastTurn { turn, request, is_replayable });
                     return Ok(Outcome::Failed);
@@ -176,12 +177,12 @@ impl Conversation {
     /// Cancels the turn. Another Ctrl-C in the meantime quits.
     async fn stop(&self, turn: &str, screen: &mut Screen) -> Outcome {
         screen.stop();
-        screen.note("(stopping; press Ctrl-C again to quit)");
+        screen.note("Stopping. Press Ctrl-C again to quit.");
         tokio::select! {
             () = self.cancel(turn) => {}
             _ = tokio::signal::ctrl_c() => return Outcome::Quit,
         }
-        screen.note("(stopped)");
+        screen.note("Stopped.");
         Outcome::Stopped
     }
 
@@ -225,7 +226,7 @@ impl Conversation {
             ));
         }
         if self.listed_sessions.is_empty() {
-            screen.note("no sessions yet");
+            screen.note("No sessions yet.");
         }
         Ok(())
     }
@@ -291,17 +292,6 @@ impl Conversation {
     fn path(&self, rest: &str) -> String {
         format!("{}/{}{rest}", paths::SESSIONS, self.session)
     }
-}
-
-/// Formats an error with a hint, if there is one.
-fn advice(error: &Error) -> String {
-    let hint = match (error.code(), error.retry()) {
-        _ if matches!(error, Error::Unreachable(_)) => " Is it running?",
-        (Some("Unauthenticated"), _) => " Get a new token.",
-        (_, Retry::SameRequest | Retry::NewTurn) => " Type /retry to try again.",
-        _ => "",
-    };
-    format!("{error}{}{hint}", if hint.is_empty() { "" } else { "." })
 }
 
 fn new_id() -> String {

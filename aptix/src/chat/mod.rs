@@ -1,5 +1,6 @@
 //! `aptix chat`: a conversation in the terminal, or a single question in a pipe.
 
+mod advice;
 mod attachment;
 mod blocks;
 mod command;
@@ -170,7 +171,7 @@ async fn run_command(
     match command {
         Command::New => {
             conversation.new_session();
-            screen.note("the next instruction starts a new session");
+            screen.note("The next instruction starts a new session.");
         }
         Command::Sessions => conversation.list(screen).await?,
         Command::Open(which) => return conversation.open(&which, screen).await,
@@ -178,7 +179,7 @@ async fn run_command(
             for path in paths {
                 conversation.attach(Attachment::read(&path, conversation.attachment_count() + 1)?);
             }
-            screen.note(&format!("{} attached to the next instruction", conversation.attachment_count()));
+            screen.note(&format!("{} attached to the next instruction.", conversation.attachment_count()));
         }
         Command::Mode(None) => conversation.mode(screen).await?,
         Command::Mode(Some(mode)) => {

@@ -36,7 +36,7 @@ pub enum Part {
 pub struct Options {
     /// Parts to run.
     pub parts: Vec<Part>,
-    /// Turns of each load in each round; a tenth of it for loads whose model takes time.
+    /// Turns per load and round; loads with model latency run a tenth of them.
     pub turns: usize,
     /// Number of rounds; the median is reported.
     pub rounds: usize,

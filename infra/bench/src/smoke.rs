@@ -142,7 +142,8 @@ impl Caller<'_> {
         let response = send(self.execute(&turn)).await?;
         let kind = header(&response, "content-type");
         if response.status() != 200 || kind != "text/event-stream" {
-            return Err(format!("{} with {kind}", response.status()));
+            let status = response.status();
+            return Err(format!("expected 200 with text/event-stream, got {status} with {kind}"));
         }
         let (mut text, mut pieces, mut first_delta) = (String::new(), 0, None);
         let mut body = response.bytes_stream();
@@ -160,7 +161,9 @@ impl Caller<'_> {
             data.collect::<Vec<_>>()
         };
         let results = data("result");
-        let [result] = results.as_slice() else { return Err(format!("{} results", results.len())) };
+        let [result] = results.as_slice() else {
+            return Err(format!("expected one result, got {}", results.len()));
+        };
         parse_result(result)?;
         let (at, after) = first_delta.ok_or("the stream has no delta")?;
         if at == pieces {
@@ -222,7 +225,10 @@ impl Caller<'_> {
         let origin = header(&response, "access-control-allow-origin");
         let headers = header(&response, "access-control-allow-headers").to_ascii_lowercase();
         if !response.status().is_success() || origin != "*" || !headers.contains("last-event-id") {
-            return Err(format!("{} allows {origin:?} and {headers:?}", response.status()));
+            let status = response.status();
+            return Err(format!(
+                "expected a success that allows \"*\" and last-event-id, got {status} that allows {origin:?} and {headers:?}"
+            ));
         }
         Ok(response.status().as_u16().to_string())
     }
@@ -256,14 +262,22 @@ async fn fetch(request: RequestBuilder, status: u16) -> Result<String, String> {
     let response = send(request).await?;
     let actual = response.status();
     let text = response.text().await.map_err(|error| format!("the response broke off: {error}"))?;
-    if actual == status { Ok(text) } else { Err(format!("{actual} {}", code(&text))) }
+    if actual == status {
+        Ok(text)
+    } else {
+        Err(format!("expected {status}, got {actual} with {}", code(&text)))
+    }
 }
 
 fn parse_result(body: &str) -> Result<Value, String> {
     let body: Value =
         serde_json::from_str(body.trim()).map_err(|error| format!("the response is not JSON: {error}"))?;
     let is_successful = body.get("Successful").and_then(Value::as_bool) == Some(true);
-    if is_successful { Ok(body) } else { Err(format!("the request failed with {}", code(&body.to_string()))) }
+    if is_successful {
+        Ok(body)
+    } else {
+        Err(format!("expected a successful result, got {}", code(&body.to_string())))
+    }
 }
 
 /// Checks that a response is an error with an envelope and with the CORS headers that browsers need.
@@ -274,7 +288,9 @@ async fn expect_refusal(response: Response, status: u16, expected: &str) -> Chec
     if actual == status && found == expected && origin == "*" {
         return Ok(format!("{status} {found}"));
     }
-    Err(format!("{actual} {found:?} with allowed origin {origin:?}, expected {status} {expected} with \"*\""))
+    Err(format!(
+        "expected {status} with {expected} and allowed origin \"*\", got {actual} with {found} and {origin:?}"
+    ))
 }
 
 /// Returns the code of the first error in a body.

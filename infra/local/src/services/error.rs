@@ -8,7 +8,7 @@ use crate::listener::Listener;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A port is not available.
-    #[error("Can't listen on {address}: {source}")]
+    #[error("Can't listen on {address}: {source}. Check --services-host and --services-port.")]
     Port {
         /// The address.
         address: SocketAddr,
