@@ -272,7 +272,7 @@ impl Parts<'_> {
                 is_mock: matches!(self.options.model, Model::Mock(_)),
             }),
         });
-        Ok(listener.serve(docs::router()?.merge(console).merge(gateway::router(gateway))))
+        Ok(listener.serve(docs::router().merge(console).merge(gateway::router(gateway))))
     }
 }
 

@@ -39,9 +39,6 @@ pub enum Error {
     /// A token can't be signed.
     #[error(transparent)]
     Token(#[from] token::Error),
-    /// The OpenAPI document can't be generated.
-    #[error(transparent)]
-    Docs(#[from] openapi::SerializeError),
     /// The vector database can't be built or started.
     #[error(transparent)]
     Qdrant(#[from] qdrant::Error),

@@ -5,8 +5,11 @@
 //! its requests go to this API, with a token of the console. Deliberately absent: the document's content, which
 //! `openapi` generates.
 
+use std::sync::LazyLock;
+
 use axum::Router;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use openapi::SerializeError;
 
@@ -43,30 +46,47 @@ fn page() -> Result<String, SerializeError> {
     Ok(PAGE.replacen(PLACEHOLDER, &json.replace('<', r"\u003c"), 1))
 }
 
+/// A document that the first request generates, since most local clouds are never asked for one.
+type Document = LazyLock<Result<String, SerializeError>>;
+
+static YAML: Document = LazyLock::new(openapi);
+static JSON_3_0: Document = LazyLock::new(openapi::json_3_0);
+static HTML: Document = LazyLock::new(page);
+
 /// Returns the routes.
-///
-/// # Errors
-/// Fails if the document can't be generated.
-pub(crate) fn router() -> Result<Router, SerializeError> {
-    let yaml = [(header::CONTENT_TYPE, "application/yaml")];
-    let html =
-        [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
-    let json = [(header::CONTENT_TYPE, "application/json")];
-    let (openapi, v3_0, page) = (openapi()?, openapi::json_3_0()?, page()?);
+pub(crate) fn router() -> Router {
     let mut router = Router::new();
     for (path, kind, text) in FILES {
         let headers = [(header::CONTENT_TYPE, kind), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
         router = router.route(path, get(async move || (headers, text)));
     }
-    Ok(router
-        .route("/openapi.yaml", get(async move || (yaml, any_origin(), openapi)))
-        .route("/openapi-3.0.json", get(async move || (json, any_origin(), v3_0)))
-        .route("/docs", get(async move || (html, page))))
+    router
+        .route("/openapi.yaml", get(async || respond(&YAML, "application/yaml", [any_origin()])))
+        .route("/openapi-3.0.json", get(async || respond(&JSON_3_0, "application/json", [any_origin()])))
+        .route("/docs", get(async || respond(&HTML, "text/html; charset=utf-8", [policy()])))
+}
+
+fn respond(
+    document: &'static Document,
+    kind: &'static str,
+    headers: [(HeaderName, HeaderValue); 1],
+) -> Response {
+    match LazyLock::force(document) {
+        Ok(text) => {
+            (HeaderMap::from_iter(headers), [(header::CONTENT_TYPE, kind)], text.as_str()).into_response()
+        }
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+/// Returns the header that restricts what the page may load.
+fn policy() -> (HeaderName, HeaderValue) {
+    (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
 }
 
 /// Returns the header that lets any web page read the document.
-fn any_origin() -> [(HeaderName, HeaderValue); 1] {
-    [(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))]
+fn any_origin() -> (HeaderName, HeaderValue) {
+    (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))
 }
 
 #[cfg(test)]
