@@ -11,5 +11,5 @@ pub(crate) async fn import_sessions(
     ImportBody(exports): ImportBody,
 ) -> Result<Reply, Reply> {
     let ids = if new { IdPolicy::New } else { IdPolicy::Keep };
-    app.turns.import(&caller, exports, ids).await.map(Reply::ok).map_err(error_reply)
+    app.importer.import(&caller, exports, ids).await.map(Reply::ok).map_err(error_reply)
 }

@@ -7,7 +7,7 @@ use axum::{
 use contracts::read::{ExportEnd, ExportEndFormat};
 use runtime::{AuthenticatedCaller, Reply, api::RemainingTime, download::Download, path::SessionPath};
 use turns::{
-    flow::read::export::{export_stream, require_operator},
+    flow::{export_stream, require_operator},
     system::System,
 };
 

@@ -8,7 +8,7 @@ use runtime::{
     query::{ListScope, Query},
 };
 use turns::{
-    flow::{SessionFilter, TurnFilter, read::export::PayloadMode},
+    flow::{PayloadMode, SessionFilter, TurnFilter},
     ports::{Order, TimeRange},
     text_search::SearchTerms,
 };

@@ -3,10 +3,15 @@
 use contracts::id::SessionId;
 use protocol::{
     Caller,
+    id::TurnKey,
     session::{Session, SessionRole},
+    turn::Turn,
 };
 
-use crate::ports::{Reads, Unavailable};
+use crate::{
+    ports::{Reads, Unavailable},
+    refusal::Refusal,
+};
 
 /// Returns the caller's role in a session.
 pub(super) async fn role_of(
@@ -31,6 +36,31 @@ pub(super) async fn can_see(
         return Ok(true);
     }
     Ok(session.is_visible_to(caller, role_of(store, caller, session).await?))
+}
+
+/// Loads a turn that the caller may see, with its session.
+///
+/// # Errors
+/// If this caller has no such turn.
+pub(super) async fn load_turn(
+    store: &impl Reads,
+    caller: &Caller,
+    key: &TurnKey,
+) -> Result<(Session, Turn), Refusal> {
+    let (session, turn) = store.session_and_turn(key).await?;
+    let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
+    match can_see(store, caller, &session).await? {
+        true => Ok((session, turn)),
+        false => Err(Refusal::TurnNotFound),
+    }
+}
+
+/// Requires the caller to be an operator.
+///
+/// # Errors
+/// If the caller isn't an operator.
+pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
+    if caller.operator { Ok(()) } else { Err(Refusal::OperatorRequired) }
 }
 
 /// Logs who changed whose session (docs/reference/logs.md). The request's own log fields name the caller and the

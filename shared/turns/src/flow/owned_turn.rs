@@ -17,7 +17,7 @@ use protocol::{
 };
 
 use super::{
-    executor::RequestScope,
+    invocation::RequestScope,
     write::{self, WriteOutcome},
 };
 use crate::ports::{Clock, Deps, Timer};

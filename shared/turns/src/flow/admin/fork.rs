@@ -12,15 +12,28 @@ use protocol::{
 
 use crate::flow::{
     access,
-    executor::Executor,
+    admin::index_notice,
     finish::evidence::{self, Evidence},
 };
 use crate::{
-    ports::{AgentDeps, Clock, Reads, Store, Unavailable},
+    ports::{Clock, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
 };
 
-impl<D: AgentDeps> Executor<D> {
+/// Forks sessions.
+#[derive(Debug, Clone)]
+pub struct Forker<D> {
+    deps: D,
+    sessions_are_indexed: bool,
+}
+
+impl<D: QueueDeps> Forker<D> {
+    /// Creates a forker over these dependencies, for a deployment with or without an index of sessions.
+    #[must_use]
+    pub fn new(deps: D, sessions_are_indexed: bool) -> Self {
+        Self { deps, sessions_are_indexed }
+    }
+
     /// Creates the session. The same request again is a no-op.
     ///
     /// # Errors
@@ -60,7 +73,8 @@ impl<D: AgentDeps> Executor<D> {
         let commit =
             fork::fork(&original, &source_turn, &summary.report, mode, fork_request, self.deps.host().now())
                 .map_err(|_| Refusal::TurnNotCompleted)?;
-        let (written, ()) = join(store.commit(&commit), self.notify_index(&key)).await;
+        let notice = index_notice::send(&self.deps, self.sessions_are_indexed, &key);
+        let (written, ()) = join(store.commit(&commit), notice).await;
         let Err(error) = written else { return Ok(()) };
         // I11: the stored session tells if this write, another one, or none was applied.
         match store.session(&key).await? {

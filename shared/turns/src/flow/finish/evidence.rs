@@ -19,15 +19,15 @@ use crate::ports::{PayloadReads, Reads, Unavailable};
 const STEPS_BATCH: u32 = 8;
 
 /// The evidence of a turn's work so far.
-pub(in crate::flow) struct Evidence {
+pub(crate) struct Evidence {
     /// The source that shows its work.
-    pub(in crate::flow) source: Option<WorkRecord>,
+    pub(crate) source: Option<WorkRecord>,
     /// The partial answer, if the turn was ended from outside.
-    pub(in crate::flow) partial_answer: Option<String>,
+    pub(crate) partial_answer: Option<String>,
 }
 
 /// The object that shows a turn's progress, as its head names it.
-pub(in crate::flow) enum WorkRecord {
+pub(crate) enum WorkRecord {
     /// An outcome object.
     Outcome(Box<Outcome>),
     /// A recorded step.
@@ -36,7 +36,7 @@ pub(in crate::flow) enum WorkRecord {
 
 impl Evidence {
     /// Returns the summary that a finalization needs.
-    pub(in crate::flow) fn outcome_summary(&self) -> OutcomeSummary {
+    pub(crate) fn outcome_summary(&self) -> OutcomeSummary {
         let found = match &self.source {
             Some(WorkRecord::Outcome(outcome)) => outcome.outcome_summary(),
             Some(WorkRecord::RecoveryPoint(step)) => step.outcome_summary(),
@@ -51,7 +51,7 @@ impl Evidence {
     }
 
     /// Returns the outcome object, if that is the source.
-    pub(in crate::flow) fn outcome(&self) -> Option<&Outcome> {
+    pub(crate) fn outcome(&self) -> Option<&Outcome> {
         match self.source.as_ref()? {
             WorkRecord::Outcome(outcome) => Some(outcome),
             WorkRecord::RecoveryPoint(_) => None,
@@ -61,7 +61,7 @@ impl Evidence {
 
 /// Loads the evidence of a turn; none if it was ended from outside before there was any. Every reader gets the same,
 /// because the head names the objects and the end of the streamed text.
-pub(in crate::flow) async fn load(
+pub(crate) async fn load(
     store: &impl Reads,
     payloads: &impl PayloadReads,
     turn: &Turn,
@@ -92,16 +92,16 @@ async fn load_source(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option
 }
 
 /// The latest step of a running turn, to continue from.
-pub(in crate::flow) struct LatestStep {
+pub(crate) struct LatestStep {
     /// Its record; none for the step of a suspension, completed with the tool results.
-    pub(in crate::flow) recorded: Option<StepRef>,
+    pub(crate) recorded: Option<StepRef>,
     /// The recovered step.
-    pub(in crate::flow) step: RecoveryPoint,
+    pub(crate) step: RecoveryPoint,
 }
 
 /// Returns references to a running turn's stored work, for the head that ends it. Failures to read are only logged,
 /// so they can't prevent the end.
-pub(in crate::flow) async fn partial_work(
+pub(crate) async fn partial_work(
     store: &impl Reads,
     payloads: &impl PayloadReads,
     turn: &Turn,
@@ -124,7 +124,7 @@ async fn last_recorded(payloads: &impl PayloadReads, turn: &Turn) -> Option<Step
 /// Finds the latest step of a running turn; none if it has to start with the user's request.
 ///
 /// A slow attempt may still write until it is fenced, so the result is final only for the turn's owner.
-pub(in crate::flow) async fn latest_step(
+pub(crate) async fn latest_step(
     payloads: &impl PayloadReads,
     turn: &Turn,
 ) -> Result<Option<LatestStep>, Unavailable> {
@@ -167,7 +167,7 @@ async fn furthest_recorded(
 }
 
 /// Loads a recorded step.
-pub(in crate::flow) async fn recorded_step(
+pub(crate) async fn recorded_step(
     payloads: &impl PayloadReads,
     turn: &Turn,
     writer: &AttemptId,
@@ -180,7 +180,7 @@ pub(in crate::flow) async fn recorded_step(
 }
 
 /// Loads the step of the turn's last suspension, completed with its tool results.
-pub(in crate::flow) async fn resumed_step(
+pub(crate) async fn resumed_step(
     payloads: &impl PayloadReads,
     turn: &Turn,
 ) -> Result<Option<RecoveryPoint>, Unavailable> {

@@ -25,7 +25,7 @@ const MAX_TRIES: usize = 8;
 /// Makes settled turns terminal, and sweeps overdue turns.
 #[derive(Debug)]
 pub struct Finalizer<D> {
-    pub(in crate::flow) deps: D,
+    pub(crate) deps: D,
 }
 
 impl<D: Deps> Finalizer<D> {
@@ -76,7 +76,7 @@ impl<D: Deps> Finalizer<D> {
 
 /// Writes the details of a settled turn. A settlement is irrevocable, so any number of writers write the same. The
 /// client's response doesn't wait for this.
-pub(in crate::flow) async fn publish_details(
+pub(crate) async fn publish_details(
     deps: &impl Deps,
     turn: &Turn,
     evidence: Option<&Evidence>,
@@ -93,7 +93,7 @@ pub(in crate::flow) async fn publish_details(
 
 /// Updates the participant's last activity, which orders a user's list of sessions. The session's first turn wrote it
 /// with the session, except in a fork, which exists before its first turn.
-pub(in crate::flow) async fn touch_participant(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailable> {
+pub(crate) async fn touch_participant(deps: &impl Deps, turn: &Turn) -> Result<(), Unavailable> {
     if turn.sequence == 1 && turn.base_depth == 0 {
         return Ok(());
     }

@@ -11,12 +11,14 @@ use protocol::{
 };
 
 use crate::flow::{
-    executor::{Executor, RequestScope},
+    executor::Executor,
     finish::{
+        announcement,
         evidence::{self, LatestStep},
         outcomes,
         settle::transition_for,
     },
+    invocation::RequestScope,
     owned_turn::{Lease, OwnedTurn},
     write::{self, WriteOutcome},
 };
@@ -27,7 +29,7 @@ use crate::{
 
 /// Fences the turn, then settles it from an outcome object if there is one, and as abandoned otherwise. Returns the
 /// resulting head, whoever wrote it.
-pub(in crate::flow) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn>, Unavailable> {
+pub(crate) async fn salvage(deps: &impl Deps, dead: &Turn) -> Result<Option<Turn>, Unavailable> {
     let (host, timing) = (deps.host(), deps.timing());
     let Ok(fence) = take_over::take_over(dead, host.attempt_id(), Purpose::Salvage, host.now(), timing)
     else {
@@ -64,7 +66,7 @@ impl<D: AgentDeps> Executor<D> {
     /// Takes over a turn whose attempt died. Settles it from an earlier outcome, or returns it with the latest
     /// recorded step, if any, for this process to continue. None if there is nothing to work on; reading the turn
     /// again shows why.
-    pub(in crate::flow) async fn take_over(
+    pub(crate) async fn take_over(
         &self,
         dead: &Turn,
         scope: &RequestScope,
@@ -75,7 +77,7 @@ impl<D: AgentDeps> Executor<D> {
             Ok(fence) => fence,
             Err(take_over::TakeOverError::NoAttemptLeft) => {
                 if let Some(turn) = salvage(&self.deps, dead).await? {
-                    self.announce(&turn, scope.correlation.as_ref()).await;
+                    announcement::announce(&self.deps, &turn, scope.correlation.as_ref()).await;
                 }
                 return Ok(None);
             }
@@ -103,7 +105,7 @@ impl<D: AgentDeps> Executor<D> {
         // I4, I9: a durable answer is used, not paid for again.
         if let Ok(change) = transition_for(&self.deps, &owned.turn, writer, &outcome) {
             write::turn(&self.deps, &change).await?;
-            self.announce(&owned.turn, scope.correlation.as_ref()).await;
+            announcement::announce(&self.deps, &owned.turn, scope.correlation.as_ref()).await;
         }
         Ok(None)
     }

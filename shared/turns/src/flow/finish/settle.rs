@@ -7,21 +7,19 @@ use contracts::error::causes;
 use futures::future::{join, join_all, try_join_all};
 use protocol::{
     change::{PartialWork, TurnChange},
-    correlation::CorrelationId,
     id::AttemptId,
-    queue_message::FinalizeMessage,
     transition::{IllegalTransition, settle::settle, suspend::suspend},
     turn::{EndReason, Turn, Verdict},
 };
 
 use crate::flow::{
     executor::Executor,
-    finish::outcomes,
+    finish::{announcement, outcomes},
     owned_turn::OwnedTurn,
     write::{self, WriteOutcome},
 };
 use crate::{
-    ports::{AgentDeps, Clock, Deps, FinalizeQueue, Payloads, Random, Timer, Unavailable},
+    ports::{AgentDeps, Clock, Deps, Payloads, Random, Timer, Unavailable},
     refusal::Refusal,
     stream::Writer,
 };
@@ -29,7 +27,7 @@ use crate::{
 impl<D: AgentDeps> Executor<D> {
     /// Stores the outcome, then decides the turn by it and announces it concurrently. Returns the turn's final
     /// response, whoever decided it.
-    pub(in crate::flow) async fn settle(
+    pub(crate) async fn settle(
         &self,
         owned: &OwnedTurn,
         outcome: Outcome,
@@ -55,7 +53,7 @@ impl<D: AgentDeps> Executor<D> {
         let Ok(change) = change else {
             return self.replay_stored(turn.clone(), stream).await;
         };
-        let announced = self.announce(turn, owned.scope.correlation.as_ref());
+        let announced = announcement::announce(&self.deps, turn, owned.scope.correlation.as_ref());
         let (written, ()) = join(write::turn(&self.deps, &change), announced).await;
         match written? {
             WriteOutcome::Applied => Ok(response),
@@ -88,7 +86,7 @@ impl<D: AgentDeps> Executor<D> {
     }
 
     /// Stores files that nothing refers to. A failure is only logged.
-    pub(in crate::flow) async fn store_best_effort(&self, files: &[File]) {
+    pub(crate) async fn store_best_effort(&self, files: &[File]) {
         let puts = files.iter().map(|file| self.deps.payloads().put_file(file));
         for stored in join_all(puts).await {
             if let Err(error) = stored {
@@ -96,24 +94,10 @@ impl<D: AgentDeps> Executor<D> {
             }
         }
     }
-
-    /// Announces that a turn is settled, so that it is finalized at once.
-    pub(in crate::flow) async fn announce(&self, turn: &Turn, correlation: Option<&CorrelationId>) {
-        let message = FinalizeMessage::TurnSettled {
-            org: turn.key.session.org.clone(),
-            session: turn.key.session.session.clone(),
-            turn: turn.key.turn.clone(),
-            correlation: correlation.cloned(),
-        };
-        if let Err(error) = self.deps.queue().send(&message).await {
-            // The sweep finds the turn anyway; only latency is lost.
-            tracing::warn!(error = %causes(&error), "{}", contracts::log::SETTLED_NOTICE_FAILED);
-        }
-    }
 }
 
 /// Returns the transition that an outcome object calls for: settle or suspend.
-pub(in crate::flow) fn transition_for(
+pub(crate) fn transition_for(
     deps: &impl Deps,
     turn: &Turn,
     writer: AttemptId,

@@ -368,14 +368,6 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
     }
 }
 
-/// Requires the caller to be an operator.
-///
-/// # Errors
-/// If the caller isn't an operator.
-pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
-    if caller.operator { Ok(()) } else { Err(Refusal::OperatorRequired) }
-}
-
 fn kind_of(payload: &Payload) -> PayloadKind {
     match payload.kind {
         Kind::Instruction(_) => PayloadKind::Instruction,

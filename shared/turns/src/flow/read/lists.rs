@@ -59,7 +59,7 @@ pub struct TurnFilter {
 }
 
 impl SessionFilter {
-    pub(in crate::flow) fn matches(&self, session: &Session) -> bool {
+    pub(crate) fn matches(&self, session: &Session) -> bool {
         let status = session.last_turn.as_ref().map(|last| last.status);
         (self.with_deleted || session.deleted.is_none())
             && self.status.is_none_or(|wanted| status == Some(wanted))

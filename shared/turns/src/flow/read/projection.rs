@@ -17,21 +17,18 @@ use crate::flow::read::session_reader::{MAX_CONCURRENT_READS, SessionReader};
 use crate::ports::{PayloadReads, Reads, Unavailable};
 
 /// A session with the settled outcome of its open turn applied.
-pub(in crate::flow) struct Projection {
+pub(crate) struct Projection {
     /// The session as the finalization will leave it.
-    pub(in crate::flow) session: Session,
+    pub(crate) session: Session,
     /// The open turn.
-    pub(in crate::flow) turn: Turn,
+    pub(crate) turn: Turn,
     /// Mode changes that aren't in the stored history yet.
-    pub(in crate::flow) mode_changes: Vec<ModeChange>,
+    pub(crate) mode_changes: Vec<ModeChange>,
 }
 
 impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     /// Returns the projection of a session, if its open turn is settled.
-    pub(in crate::flow) async fn projection_of(
-        &self,
-        session: &Session,
-    ) -> Result<Option<Projection>, Unavailable> {
+    pub(crate) async fn projection_of(&self, session: &Session) -> Result<Option<Projection>, Unavailable> {
         let Some(open) = &session.open_turn else { return Ok(None) };
         let turn = self.store.turn(&session.key.turn(open.clone())).await?;
         match turn {
@@ -42,7 +39,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
 
     /// Applies the settled outcomes of open turns to sessions, whether or not they are finalized. Reads outcome
     /// objects only if `with_mode` is set, because only they contain the mode.
-    pub(in crate::flow) async fn project_all(
+    pub(crate) async fn project_all(
         &self,
         sessions: Vec<Session>,
         with_mode: bool,

@@ -70,8 +70,8 @@ impl Default for TurnsPage<'_> {
 /// Reads sessions and turns.
 #[derive(Debug)]
 pub struct SessionReader<R, P> {
-    pub(in crate::flow) store: R,
-    pub(in crate::flow) payloads: P,
+    pub(crate) store: R,
+    pub(crate) payloads: P,
 }
 
 /// A result with the warnings that belong to the response.
@@ -132,7 +132,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     }
 
     /// Reads a session with a page of its turns, and the caller's role. The caller of this function logs the read.
-    pub(in crate::flow) async fn read_session(
+    pub(crate) async fn read_session(
         &self,
         caller: &Caller,
         id: SessionId,
@@ -304,7 +304,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     }
 
     /// Reads a turn in full, of a session that the caller was verified to see.
-    pub(in crate::flow) async fn visible_turn(
+    pub(crate) async fn visible_turn(
         &self,
         caller: &Caller,
         key: &TurnKey,
@@ -329,7 +329,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     }
 
     /// Resolves the name of a payload to its object.
-    pub(in crate::flow) async fn resolve_payload(
+    pub(crate) async fn resolve_payload(
         &self,
         caller: &Caller,
         session: SessionId,
@@ -377,7 +377,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         Ok(kind(writer.clone(), call))
     }
 
-    pub(in crate::flow) async fn visible_record(
+    pub(crate) async fn visible_record(
         &self,
         caller: &Caller,
         session: SessionId,
@@ -390,7 +390,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
     }
 
     /// Returns the session if the caller may see it. Logs the read if the caller isn't a participant.
-    pub(in crate::flow) async fn visible(
+    pub(crate) async fn visible(
         &self,
         caller: &Caller,
         found: Option<Session>,
@@ -411,7 +411,7 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
 }
 
 /// Loads the report of a turn: from its detail if it is finalized, or from its evidence as soon as it is settled.
-pub(in crate::flow) async fn report_of(
+pub(crate) async fn report_of(
     store: &impl Reads,
     payloads: &impl PayloadReads,
     record: &Record,
@@ -427,20 +427,20 @@ pub(in crate::flow) async fn report_of(
 }
 
 /// Parses a token of a session's turns: a sequence number.
-pub(in crate::flow) fn parse_sequence(token: Option<&str>) -> Result<Option<u64>, Refusal> {
+pub(crate) fn parse_sequence(token: Option<&str>) -> Result<Option<u64>, Refusal> {
     let number = |text: &str| text.parse().ok().filter(|number: &u64| number.to_string() == text);
     token.map(|token| number(token).ok_or(Refusal::InvalidContinuationToken)).transpose()
 }
 
 /// The number of concurrent reads. A page refers to few contexts, and the store caches those that it read lately.
-pub(in crate::flow) const MAX_CONCURRENT_READS: usize = 8;
+pub(crate) const MAX_CONCURRENT_READS: usize = 8;
 
 /// The warning for names that can't be read.
 const NAMES_MISSING: &str = "The names of some contexts could not be read; their ids are shown instead. Read again later for the names.";
 
 /// Reads the names of these sessions' contexts. A context that is gone or can't be read gets no name, and doesn't
 /// fail the list.
-pub(in crate::flow) async fn context_names(
+pub(crate) async fn context_names(
     store: &impl Reads,
     caller: &Caller,
     sessions: impl IntoIterator<Item = &Contexts>,

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Loads a turn's history. For a running turn, it is what the attempts recorded so far.
-pub(in crate::flow) async fn load(
+pub(crate) async fn load(
     store: &impl Reads,
     payloads: &impl PayloadReads,
     turn: &Turn,

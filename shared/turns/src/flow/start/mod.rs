@@ -1,8 +1,9 @@
 //! Starts turns: a new one from a request, and a suspended one from its tool results.
 
-pub(in crate::flow) mod replay;
-pub(in crate::flow) mod rerun;
-pub(in crate::flow) mod rerun_parent;
-pub(in crate::flow) mod setup;
-pub(in crate::flow) mod tool_results;
-pub(in crate::flow) mod user_turn;
+pub(super) mod purged_ancestor;
+pub(super) mod replay;
+pub(super) mod rerun;
+pub(super) mod rerun_parent;
+pub(super) mod setup;
+pub(super) mod tool_results;
+pub(super) mod user_turn;

@@ -28,7 +28,7 @@ const TAKEOVER_RETRY: Duration = Duration::from_secs(1);
 
 /// The outcome of waiting for a running turn.
 #[derive(Debug)]
-pub(in crate::flow) enum WaitOutcome {
+pub(crate) enum WaitOutcome {
     /// The turn has a response.
     Ready(Box<Turn>),
     /// Its attempt died: the turn may be taken over.
@@ -42,7 +42,7 @@ pub(in crate::flow) enum WaitOutcome {
 
 impl<D: AgentDeps> Executor<D> {
     /// Replays the response of a turn that isn't running.
-    pub(in crate::flow) async fn replay(&self, turn: &Turn, stream: &Writer) -> Result<Response, Refusal> {
+    pub(crate) async fn replay(&self, turn: &Turn, stream: &Writer) -> Result<Response, Refusal> {
         stream.set_round(turn);
         let stored = response(self.deps.payloads(), turn).await?;
         stored.ok_or(Refusal::TurnInProgress {
@@ -51,11 +51,7 @@ impl<D: AgentDeps> Executor<D> {
     }
 
     /// Waits for a turn that another attempt owns, and replays its response.
-    pub(in crate::flow) async fn replay_stored(
-        &self,
-        turn: Turn,
-        stream: &Writer,
-    ) -> Result<Response, Refusal> {
+    pub(crate) async fn replay_stored(&self, turn: Turn, stream: &Writer) -> Result<Response, Refusal> {
         match wait(&self.deps, turn, stream).await? {
             WaitOutcome::Ready(turn) => self.replay(&turn, stream).await,
             WaitOutcome::Dead => Err(Refusal::TurnInProgress { retry_after: TAKEOVER_RETRY }),
@@ -117,11 +113,7 @@ async fn response(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<Re
 
 /// Waits for a turn that another attempt owns, at most [`Timing::replay_wait`]. A client that asked for a stream gets
 /// the stored stream meanwhile, for up to [`Timing::max_stream_follow`].
-pub(in crate::flow) async fn wait(
-    deps: &impl Deps,
-    turn: Turn,
-    stream: &Writer,
-) -> Result<WaitOutcome, Refusal> {
+pub(crate) async fn wait(deps: &impl Deps, turn: Turn, stream: &Writer) -> Result<WaitOutcome, Refusal> {
     wait_with(deps.store(), deps.host(), deps.timing(), turn, stream).await
 }
 

@@ -5,20 +5,16 @@ use contracts::{
     id::{SessionId, TurnId},
     request::{RerunRequest, UserTurn},
 };
-use protocol::{
-    Caller,
-    id::{SessionKey, TurnKey},
-    transition::wait,
-    turn::Turn,
-};
+use protocol::{Caller, id::SessionKey, transition::wait};
 
 use crate::flow::{
     access,
-    executor::{Executor, Invocation},
+    executor::Executor,
+    invocation::Invocation,
     start::{rerun_parent::RerunSource, user_turn::submission},
 };
 use crate::{
-    ports::{AgentDeps, Clock, Reads},
+    ports::{AgentDeps, Clock},
     refusal::Refusal,
     stream::Writer,
 };
@@ -40,7 +36,7 @@ impl<D: AgentDeps> Executor<D> {
     ) -> Result<Response, Refusal> {
         let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
         // Boxed: the work follows in the same call, and this future is large.
-        let original = Box::pin(self.turn_for(caller, &key)).await?;
+        let (_, original) = Box::pin(access::load_turn(self.deps.store(), caller, &key)).await?;
         if original.settlement().is_none() {
             let retry_after = wait::estimate_wait(&original, self.deps.host().now(), self.deps.timing());
             return Err(Refusal::SessionBusy { turn: key.turn, retry_after });
@@ -50,13 +46,5 @@ impl<D: AgentDeps> Executor<D> {
         let submission = submission(caller, &request, fingerprint, self.attempt_id());
         let source = RerunSource { original, request: changes };
         Box::pin(self.run(caller, submission, &request, Some(&source), invocation, stream)).await
-    }
-
-    /// Reads a turn that the caller may see.
-    pub(in crate::flow) async fn turn_for(&self, caller: &Caller, key: &TurnKey) -> Result<Turn, Refusal> {
-        let store = self.deps.store();
-        let (session, turn) = store.session_and_turn(key).await?;
-        let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
-        if access::can_see(store, caller, &session).await? { Ok(turn) } else { Err(Refusal::TurnNotFound) }
     }
 }

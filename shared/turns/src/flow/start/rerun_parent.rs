@@ -21,22 +21,22 @@ use crate::{
 };
 
 /// A turn to run again, and the request that says what changes.
-pub(in crate::flow) struct RerunSource<'a> {
-    pub(in crate::flow) original: Turn,
-    pub(in crate::flow) request: &'a RerunRequest,
+pub(crate) struct RerunSource<'a> {
+    pub(crate) original: Turn,
+    pub(crate) request: &'a RerunRequest,
 }
 
 /// The parent of a rerun.
-pub(in crate::flow) struct RerunParent {
+pub(crate) struct RerunParent {
     /// The completed turn, if there is one.
-    pub(in crate::flow) turn: Option<TurnKey>,
+    pub(crate) turn: Option<TurnKey>,
     /// The provider response that the parent left, to continue from.
-    pub(in crate::flow) chain: Option<ChainHead>,
+    pub(crate) chain: Option<ChainHead>,
 }
 
 impl<D: AgentDeps> Executor<D> {
     /// Resolves the parent, mode and model of a rerun. Also returns the parent's key.
-    pub(in crate::flow) async fn prepare_rerun(
+    pub(crate) async fn prepare_rerun(
         &self,
         RerunSource { original, request }: &RerunSource<'_>,
         cutoff_depth: u64,
@@ -60,11 +60,7 @@ impl<D: AgentDeps> Executor<D> {
 
     /// Finds the parent of a rerun, which differs from the session's latest turn. The provider response of a turn
     /// before `cutoff_depth` isn't used, because it contains purged history.
-    pub(in crate::flow) async fn parent_of(
-        &self,
-        turn: &Turn,
-        cutoff_depth: u64,
-    ) -> Result<RerunParent, Unavailable> {
+    pub(crate) async fn parent_of(&self, turn: &Turn, cutoff_depth: u64) -> Result<RerunParent, Unavailable> {
         let store = self.deps.store();
         let completed =
             Box::pin(ancestry::last_completed(store, &turn.key.session, turn.resolved_parent())).await?;
@@ -84,10 +80,7 @@ impl<D: AgentDeps> Executor<D> {
 ///
 /// # Errors
 /// If the context doesn't offer the model.
-pub(in crate::flow) fn with_model(
-    effective: ResolvedContext,
-    model: &str,
-) -> Result<ResolvedContext, Refusal> {
+pub(crate) fn with_model(effective: ResolvedContext, model: &str) -> Result<ResolvedContext, Refusal> {
     let names: Vec<String> = effective.models().map(str::to_owned).collect();
     effective.with_primary_model(model).ok_or(Refusal::ModelNotOffered(names))
 }

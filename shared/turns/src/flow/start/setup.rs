@@ -24,10 +24,12 @@ use protocol::{
 };
 
 use crate::flow::{
-    admin::purged_ancestor,
     executor::Executor,
     run::retrieve::Question,
-    start::rerun_parent::{self, RerunSource},
+    start::{
+        purged_ancestor,
+        rerun_parent::{self, RerunSource},
+    },
 };
 use crate::{
     ports::{AgentDeps, Reads},

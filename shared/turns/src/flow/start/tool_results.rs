@@ -18,15 +18,16 @@ use protocol::{
 
 use crate::flow::{
     access,
-    executor::{Executor, Invocation, RequestScope},
-    finish::outcomes,
+    executor::Executor,
+    finish::{announcement, outcomes},
+    invocation::{Invocation, RequestScope},
     owned_turn::{Lease, OwnedTurn},
     run::agent_loop::AttemptStart,
     start::replay::{self, WaitOutcome},
     write::{self, WriteOutcome},
 };
 use crate::{
-    ports::{AgentDeps, Clock, Payloads, Random, Reads, Timer},
+    ports::{AgentDeps, Clock, Payloads, Random, Timer},
     refusal::Refusal,
     stream::Writer,
 };
@@ -52,12 +53,7 @@ impl<D: AgentDeps> Executor<D> {
         let session = SessionKey { org: caller.org.clone(), session: request.session_id.clone() };
         let key = session.turn(request.turn_id.clone());
         for _ in 0..MAX_TRIES {
-            let store = self.deps.store();
-            let (session, turn) = store.session_and_turn(&key).await?;
-            let (Some(session), Some(turn)) = (session, turn) else { return Err(Refusal::TurnNotFound) };
-            if !access::can_see(store, caller, &session).await? {
-                return Err(Refusal::TurnNotFound);
-            }
+            let (session, turn) = access::load_turn(self.deps.store(), caller, &key).await?;
             if turn.requested_by != caller.user.id {
                 return Err(Refusal::AnotherUsersTurn);
             }
@@ -142,7 +138,7 @@ impl<D: AgentDeps> Executor<D> {
         let Some(change) = settle::end_overdue(turn, self.deps.host().now(), self.deps.timing()) else {
             return Ok(None);
         };
-        let announced = self.announce(turn, scope.correlation.as_ref());
+        let announced = announcement::announce(&self.deps, turn, scope.correlation.as_ref());
         let (written, ()) = join(write::turn(&self.deps, &change), announced).await;
         match written? {
             WriteOutcome::Applied => self.replay(&change.after, stream).await.map(Some),

@@ -16,11 +16,12 @@ use protocol::{
 
 use crate::flow::{
     access,
-    executor::{Executor, Invocation, RequestScope},
+    executor::Executor,
     finish::{
         evidence::{self, Evidence},
         finalize, salvage, turn_event,
     },
+    invocation::{Invocation, RequestScope},
     owned_turn::{Lease, OwnedTurn},
     run::{
         agent_loop::AttemptStart,
@@ -61,14 +62,14 @@ impl<D: AgentDeps> Executor<D> {
         Box::pin(self.run(caller, submission, request, None, invocation, stream)).await
     }
 
-    pub(in crate::flow) fn attempt_id(&self) -> AttemptId {
+    pub(crate) fn attempt_id(&self) -> AttemptId {
         self.deps.host().attempt_id()
     }
 
     /// Runs a user turn, which was sent by the client or is a rerun of another one. It claims the turn first, with
     /// the request staged and the question embedded concurrently. Then it works on the claimed turn, or returns the
     /// replayed response.
-    pub(in crate::flow) async fn run(
+    pub(crate) async fn run(
         &self,
         caller: &Caller,
         submission: Submission,
@@ -359,7 +360,7 @@ impl<D: AgentDeps> Executor<D> {
 }
 
 /// Builds the submission: the parts of the request on which the turn's lifecycle depends.
-pub(in crate::flow) fn submission(
+pub(crate) fn submission(
     caller: &Caller,
     request: &UserTurn,
     fingerprint: Fingerprint,
