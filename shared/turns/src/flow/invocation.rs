@@ -23,7 +23,7 @@ impl Invocation {
     }
 
     /// Returns the scope of the request that this invocation handles.
-    pub(super) fn scope(&self, timer: &impl Timer) -> RequestScope {
+    pub(crate) fn scope(&self, timer: &impl Timer) -> RequestScope {
         RequestScope {
             deadline: timer.monotonic().saturating_add(self.budget),
             correlation: self.correlation.clone(),
@@ -33,9 +33,9 @@ impl Invocation {
 
 /// The deadline and log correlation of one request.
 #[derive(Debug, Clone)]
-pub(super) struct RequestScope {
+pub(crate) struct RequestScope {
     /// The instant at which the function ends, on [`Timer::monotonic`].
-    pub(super) deadline: Duration,
+    pub(crate) deadline: Duration,
     /// See [`Invocation::correlation`].
-    pub(super) correlation: Option<CorrelationId>,
+    pub(crate) correlation: Option<CorrelationId>,
 }

@@ -38,4 +38,7 @@ pub use finish::sweep::SweepSummary;
 pub use invocation::Invocation;
 pub use read::export::{ExportError, ExportPage, ExportWriter, PayloadMode, export_stream};
 pub use read::lists::{SessionFilter, TurnFilter};
-pub use read::session_reader::{PayloadName, SessionReader, TurnsPage, WithWarnings};
+pub use read::payload_access::PayloadName;
+pub use read::session_reader::SessionReader;
+pub use read::sessions::TurnsPage;
+pub use read::warnings::WithWarnings;

@@ -23,30 +23,30 @@ use super::{
 use crate::ports::{Clock, Deps, Timer};
 
 /// A turn that this process owns.
-pub(super) struct OwnedTurn {
+pub(crate) struct OwnedTurn {
     /// Its head, as this attempt wrote it.
-    pub(super) turn: Turn,
+    pub(crate) turn: Turn,
     /// The lease on it.
-    pub(super) lease: Lease,
+    pub(crate) lease: Lease,
     /// The scope of the request that works on it.
-    pub(super) scope: RequestScope,
+    pub(crate) scope: RequestScope,
     /// The last recorded step.
     recorded: Mutex<Option<StepRef>>,
 }
 
 impl OwnedTurn {
     /// Creates the owner's view of a turn after the write that acquired it.
-    pub(super) fn new(turn: Turn, lease: Lease, scope: &RequestScope) -> Self {
+    pub(crate) fn new(turn: Turn, lease: Lease, scope: &RequestScope) -> Self {
         Self { turn, lease, scope: scope.clone(), recorded: Mutex::default() }
     }
 
     /// Returns the last recorded step, by whichever attempt.
-    pub(super) fn recorded(&self) -> Option<StepRef> {
+    pub(crate) fn recorded(&self) -> Option<StepRef> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sets the last recorded step.
-    pub(super) fn set_recorded(&self, step: Option<StepRef>) {
+    pub(crate) fn set_recorded(&self, step: Option<StepRef>) {
         *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = step;
     }
 }
@@ -54,7 +54,7 @@ impl OwnedTurn {
 /// A lease as its holder sees it: measured by the holder's own monotonic clock, and a little shorter than in everyone
 /// else's view.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(crate) struct Lease {
     /// The end of the lease on [`Timer::monotonic`], in milliseconds.
     ends: AtomicU64,
     /// The start of the last write or read that confirmed ownership, in milliseconds.
@@ -65,7 +65,7 @@ pub(super) struct Lease {
 impl Lease {
     /// Creates a lease whose write started at `requested`. The stored lease can't end before the one computed from
     /// this instant.
-    pub(super) fn starting_at(requested: Duration, timing: &Timing) -> Self {
+    pub(crate) fn starting_at(requested: Duration, timing: &Timing) -> Self {
         let lease =
             Self { ends: AtomicU64::new(0), confirmed: AtomicU64::new(0), stop_margin: timing.stop_margin };
         lease.extend(requested, timing.lease);
@@ -73,19 +73,19 @@ impl Lease {
     }
 
     /// Returns the time for which the holder may still act.
-    pub(super) fn remaining(&self, timer: &impl Timer) -> Duration {
+    pub(crate) fn remaining(&self, timer: &impl Timer) -> Duration {
         Duration::from_millis(self.ends.load(Ordering::Relaxed))
             .saturating_sub(self.stop_margin)
             .saturating_sub(timer.monotonic())
     }
 
     /// Returns the instant up to which ownership is confirmed.
-    pub(super) fn last_confirmed(&self) -> Duration {
+    pub(crate) fn last_confirmed(&self) -> Duration {
         Duration::from_millis(self.confirmed.load(Ordering::Relaxed))
     }
 
     /// Confirms ownership by a read or write that started at `began`.
-    pub(super) fn confirm(&self, started: Duration) {
+    pub(crate) fn confirm(&self, started: Duration) {
         self.confirmed.fetch_max(millis(started), Ordering::Relaxed);
     }
 
@@ -106,7 +106,7 @@ fn millis(instant: Duration) -> u64 {
 /// It is polled before the work each time, and the work computes for a bounded time between two polls: the model
 /// client yields after each chunk, and answers are filtered in steps. So the work can't starve it, dropping the
 /// attempt drops it, and simulations need no extra tasks.
-pub(super) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
+pub(crate) async fn keep_lease(deps: &impl Deps, owned: &OwnedTurn) {
     let OwnedTurn { turn, lease, scope, .. } = owned;
     let (host, timing) = (deps.host(), deps.timing());
     loop {

@@ -15,7 +15,7 @@ use protocol::{
 use crate::flow::{
     access,
     admin::ownership_wait::wait_until_noticed,
-    finish::{announcement::announce, evidence},
+    finish::{announcement::announce, partial_work},
     invocation::Invocation,
     write::{self, WriteOutcome},
 };
@@ -90,7 +90,7 @@ impl<D: QueueDeps> Canceler<D> {
             let Ok(change) = settle::end(&turn, EndReason::Cancelled, now, timing) else {
                 return Ok(CancelOutcome::from_settled(&turn));
             };
-            let left = evidence::partial_work(store, self.deps.payloads(), &turn).await;
+            let left = partial_work::find(store, self.deps.payloads(), &turn).await;
             let change = change.ended_by(&caller.user.id).with_partial_work(left);
             if let WriteOutcome::Applied = write::turn(&self.deps, &change).await? {
                 let announced = announce(&self.deps, &turn, invocation.correlation.as_ref());

@@ -10,11 +10,7 @@ use protocol::{
     turn::State,
 };
 
-use crate::flow::{
-    access,
-    admin::index_notice,
-    finish::evidence::{self, Evidence},
-};
+use crate::flow::{access, admin::index_notice, finish::evidence::TurnEvidence};
 use crate::{
     ports::{Clock, QueueDeps, Reads, Store, Unavailable},
     refusal::Refusal,
@@ -65,8 +61,8 @@ impl<D: QueueDeps> Forker<D> {
         if !matches!(source_turn.state, State::Settled(_) | State::Finalized(_)) {
             return Err(Refusal::TurnNotCompleted);
         }
-        let evidence = evidence::load(store, self.deps.payloads(), &source_turn).await?;
-        let summary = evidence.as_ref().map(Evidence::outcome_summary).unwrap_or_default();
+        let evidence = TurnEvidence::load(store, self.deps.payloads(), &source_turn).await?;
+        let summary = evidence.summary().unwrap_or_default();
         let mode = summary.modes.last().map_or(&source_turn.mode, |staged| &staged.mode).clone();
         let fork_request =
             ForkRequest { key: key.clone(), by: caller.user.clone(), name: request.name.clone() };

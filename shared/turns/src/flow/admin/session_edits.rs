@@ -24,7 +24,7 @@ use protocol::{
 use crate::flow::{
     access,
     admin::{index_notice, ownership_wait::wait_until_noticed},
-    finish::{announcement::announce, evidence},
+    finish::{announcement::announce, partial_work},
     invocation::Invocation,
     write::{self, WriteOutcome},
 };
@@ -110,7 +110,7 @@ impl<D: QueueDeps> SessionEditor<D> {
             let Some(mut commit) = deletion else { return Ok(()) };
             let ended = open.filter(|_| !commit.turns.is_empty());
             if let Some(turn) = &ended {
-                let left = evidence::partial_work(self.deps.store(), self.deps.payloads(), turn).await;
+                let left = partial_work::find(self.deps.store(), self.deps.payloads(), turn).await;
                 let with_work = |change: TurnChange| change.with_partial_work(left.clone());
                 commit.turns = commit.turns.into_iter().map(with_work).collect();
             }

@@ -11,10 +11,7 @@ use protocol::{
 };
 
 use crate::flow::{
-    finish::{
-        evidence::{self, Evidence},
-        partial_answer, turn_event,
-    },
+    finish::{evidence::TurnEvidence, partial_answer, turn_event},
     write::{self, WriteOutcome},
 };
 use crate::ports::{Deps, Reads, Store, Unavailable};
@@ -59,16 +56,15 @@ impl<D: Deps> Finalizer<D> {
 
     /// Tries once: writes the details, then the transaction that makes the turn terminal.
     async fn try_finalize(&self, session: &Session, turn: &Turn) -> Result<bool, Unavailable> {
-        let evidence = evidence::load(self.deps.store(), self.deps.payloads(), turn).await?;
-        let summary = evidence.as_ref().map(Evidence::outcome_summary);
-        let Ok(finalized) = finalize(session, turn, summary.as_ref()) else {
+        let evidence = TurnEvidence::load(self.deps.store(), self.deps.payloads(), turn).await?;
+        let Ok(finalized) = finalize(session, turn, evidence.summary().as_ref()) else {
             return Ok(false);
         };
-        publish_details(&self.deps, turn, evidence.as_ref(), &finalized.result).await?;
+        publish_details(&self.deps, turn, &evidence, &finalized.result).await?;
         let written = write::commit(&self.deps, &finalized.clone().commit(session)).await?;
         let applied = matches!(written, WriteOutcome::Applied);
         if applied {
-            turn_event::log_terminal(&finalized, evidence.as_ref().and_then(Evidence::outcome));
+            turn_event::log_terminal(&finalized, evidence.outcome());
         }
         Ok(applied)
     }
@@ -79,15 +75,11 @@ impl<D: Deps> Finalizer<D> {
 pub(crate) async fn publish_details(
     deps: &impl Deps,
     turn: &Turn,
-    evidence: Option<&Evidence>,
+    evidence: &TurnEvidence,
     result: &ResultDetail,
 ) -> Result<(), Unavailable> {
     let result = deps.store().put_result_detail(result);
-    let partial = partial_answer::store(
-        deps.payloads(),
-        turn,
-        evidence.and_then(|evidence| evidence.partial_answer.as_deref()),
-    );
+    let partial = partial_answer::store(deps.payloads(), turn, evidence.partial_answer.as_deref());
     try_join3(result, partial, touch_participant(deps, turn)).await.map(|_| ())
 }
 

@@ -21,8 +21,11 @@ use protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::flow::read::session_reader::{SessionReader, TurnsPage, report_of};
-use crate::flow::{access, finish::outcomes, read::lists::SessionFilter};
+use crate::flow::{
+    access,
+    finish::{outcomes, report},
+    read::{lists::SessionFilter, session_reader::SessionReader, sessions::TurnsPage},
+};
 use crate::{
     ports::{Archive, ArchivedObject, Order, PayloadArchive, Payloads, Reads, Record, Timer, Unavailable},
     refusal::Refusal,
@@ -236,7 +239,7 @@ impl<R: Reads + Archive, P: Payloads + PayloadArchive> SessionReader<R, P> {
         values: PayloadMode,
         out: &mut ExportWriter,
     ) -> Result<(), ExportError> {
-        let report = report_of(&self.store, &self.payloads, record).await?;
+        let report = report::load(&self.store, &self.payloads, record).await?;
         let turn: AgentSessionTurn = view::turn(record, &report, caller.operator);
         out.text("{\"Turn\":").await?;
         out.json(&turn).await?;

@@ -1,12 +1,19 @@
 //! Reads sessions, turns and payloads as the caller may see them. Nothing here changes the table.
 
+mod context_names;
 pub(super) mod export;
-pub(super) mod feedback;
+mod feedback;
+mod follow;
 pub(super) mod lists;
+mod mode_history;
+mod paging;
 pub(super) mod payload_access;
-pub(super) mod projection;
-pub(super) mod search;
-pub(super) mod search_walk;
+mod projection;
+mod search;
+mod search_walk;
 pub(super) mod session_reader;
-pub(super) mod turn_history;
-pub(super) mod turn_steps;
+pub(super) mod sessions;
+mod turn_history;
+mod turn_steps;
+mod turns;
+pub(super) mod warnings;

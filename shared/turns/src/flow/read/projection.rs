@@ -5,15 +5,15 @@ use std::collections::HashMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use protocol::{
-    detail::ModeChange,
+    detail::{ModeChange, Report},
     id::TurnKey,
     session::Session,
     transition::finalize::{finalize, project},
     turn::{State, Turn},
 };
 
-use crate::flow::finish::evidence::{self, Evidence};
-use crate::flow::read::session_reader::{MAX_CONCURRENT_READS, SessionReader};
+use crate::flow::finish::evidence::TurnEvidence;
+use crate::flow::read::{paging::MAX_CONCURRENT_READS, session_reader::SessionReader};
 use crate::ports::{PayloadReads, Reads, Unavailable};
 
 /// A session with the settled outcome of its open turn applied.
@@ -22,6 +22,8 @@ pub(crate) struct Projection {
     pub(crate) session: Session,
     /// The open turn.
     pub(crate) turn: Turn,
+    /// The report that the finalization will store; none if it did so meanwhile.
+    pub(crate) report: Option<Report>,
     /// Mode changes that aren't in the stored history yet.
     pub(crate) mode_changes: Vec<ModeChange>,
 }
@@ -71,19 +73,24 @@ impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
         match &turn.state {
             State::Running { .. } | State::AwaitingTools { .. } => Ok(None),
             State::Settled(_) => {
-                let evidence = evidence::load(&self.store, &self.payloads, &turn).await?;
-                let finalized =
-                    finalize(session, &turn, evidence.as_ref().map(Evidence::outcome_summary).as_ref());
+                let evidence = TurnEvidence::load(&self.store, &self.payloads, &turn).await?;
+                let finalized = finalize(session, &turn, evidence.summary().as_ref());
                 Ok(finalized.ok().map(|finalized| Projection {
                     session: finalized.session,
                     turn,
+                    report: Some(finalized.result.report),
                     mode_changes: finalized.mode_changes,
                 }))
             }
             // The turn was finalized after the session was read.
             State::Finalized(_) => {
                 let session = self.store.session(&session.key).await?;
-                Ok(session.map(|session| Projection { session, turn, mode_changes: Vec::new() }))
+                Ok(session.map(|session| Projection {
+                    session,
+                    turn,
+                    report: None,
+                    mode_changes: Vec::new(),
+                }))
             }
         }
     }

@@ -35,6 +35,7 @@ use crate::flow::{
     owned_turn::OwnedTurn,
     run::{
         fallback::FailedCall,
+        optional_files,
         retrieve::RetrievalSkipped,
         watch::{self, OwnershipLost},
     },
@@ -121,7 +122,8 @@ impl<D: AgentDeps> Executor<D> {
             let recording = self.record_step(owned, &spec, &state, already_recorded);
             let reply_timed = async { (reply.await, host.monotonic().saturating_sub(started)) };
             raw.append(&mut long);
-            let (reply, elapsed) = join3(reply_timed, recording, self.store_best_effort(&raw)).await.0;
+            let (reply, elapsed) =
+                join3(reply_timed, recording, optional_files::store(self.deps.payloads(), &raw)).await.0;
             state.model_calls += 1;
             state.add_usage(observer.usage);
             let model_call = ModelCallInfo {

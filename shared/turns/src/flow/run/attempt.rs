@@ -10,9 +10,11 @@ use protocol::id::TurnKey;
 use crate::checkpoint::CHECKPOINT_INTERVAL;
 use crate::flow::{
     executor::Executor,
+    finish::{replay, settle},
     owned_turn::{OwnedTurn, keep_lease},
     run::{
         agent_loop::{AttemptStart, Interruption},
+        optional_files,
         watch::watch,
     },
 };
@@ -49,8 +51,8 @@ impl<D: AgentDeps> Executor<D> {
                     }
                 };
                 let optional_files = answer.optional_files;
-                let settled = self.settle(owned, answer.outcome, &answer.files, stream);
-                Ok(join(settled, self.store_best_effort(&optional_files)).await.0)
+                let settled = settle::settle(&self.deps, owned, answer.outcome, &answer.files, stream);
+                Ok(join(settled, optional_files::store(self.deps.payloads(), &optional_files)).await.0)
             });
             let lease = pin!(keep_lease(&self.deps, owned));
             let checkpoints = pin!(write_checkpoints(&self.deps, &owned.turn.key, stream));
@@ -70,7 +72,7 @@ impl<D: AgentDeps> Executor<D> {
             // the model call, so it costs nothing further.
             Err(Interruption::OwnershipLost) => {
                 let stored = self.deps.store().turn(&owned.turn.key).await?;
-                self.replay_stored(stored.ok_or(Refusal::TurnNotFound)?, stream).await
+                replay::replay_stored(&self.deps, stored.ok_or(Refusal::TurnNotFound)?, stream).await
             }
         }
     }

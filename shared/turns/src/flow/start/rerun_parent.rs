@@ -13,8 +13,7 @@ use protocol::{
     turn::Turn,
 };
 
-use crate::flow::read::session_reader::report_of;
-use crate::flow::{ancestry, executor::Executor};
+use crate::flow::{ancestry, executor::Executor, finish::report};
 use crate::{
     ports::{AgentDeps, Reads, Unavailable},
     refusal::Refusal,
@@ -69,7 +68,9 @@ impl<D: AgentDeps> Executor<D> {
         };
         let chain = match store.record(&turn.key).await? {
             Some(_) if turn.depth() < cutoff_depth => None,
-            Some(record) => chain_head(&report_of(self.deps.store(), self.deps.payloads(), &record).await?),
+            Some(record) => {
+                chain_head(&report::load(self.deps.store(), self.deps.payloads(), &record).await?)
+            }
             None => None,
         };
         Ok(RerunParent { turn: Some(turn.key), chain })

@@ -19,11 +19,15 @@ use protocol::{
 use crate::flow::{
     access,
     executor::Executor,
-    finish::{announcement, outcomes},
+    finish::{
+        announcement::announce,
+        outcomes,
+        replay::{self, WaitOutcome},
+    },
     invocation::{Invocation, RequestScope},
     owned_turn::{Lease, OwnedTurn},
     run::agent_loop::AttemptStart,
-    start::replay::{self, WaitOutcome},
+    start::take_over::take_over,
     write::{self, WriteOutcome},
 };
 use crate::{
@@ -63,11 +67,11 @@ impl<D: AgentDeps> Executor<D> {
             }
             let (owned, step) = match self.check_results(&turn, request).await? {
                 ResultsCheck::Repeated => match replay::wait(&self.deps, turn.clone(), stream).await? {
-                    WaitOutcome::Ready(turn) => return self.replay(&turn, stream).await,
+                    WaitOutcome::Ready(turn) => return replay::replay(&self.deps, &turn, stream).await,
                     WaitOutcome::Running { retry_after } => {
                         return Err(Refusal::TurnInProgress { retry_after });
                     }
-                    WaitOutcome::Dead => match self.take_over(&turn, &scope).await? {
+                    WaitOutcome::Dead => match take_over(&self.deps, &turn, &scope).await? {
                         Some((owned, Some(step))) => (owned, step),
                         _ => continue,
                     },
@@ -138,10 +142,10 @@ impl<D: AgentDeps> Executor<D> {
         let Some(change) = settle::end_overdue(turn, self.deps.host().now(), self.deps.timing()) else {
             return Ok(None);
         };
-        let announced = announcement::announce(&self.deps, turn, scope.correlation.as_ref());
+        let announced = announce(&self.deps, turn, scope.correlation.as_ref());
         let (written, ()) = join(write::turn(&self.deps, &change), announced).await;
         match written? {
-            WriteOutcome::Applied => self.replay(&change.after, stream).await.map(Some),
+            WriteOutcome::Applied => replay::replay(&self.deps, &change.after, stream).await.map(Some),
             WriteOutcome::Superseded(_) => Ok(None),
         }
     }

@@ -18,8 +18,10 @@ use crate::flow::{
     access,
     executor::Executor,
     finish::{
-        evidence::{self, Evidence},
-        finalize, salvage, turn_event,
+        evidence::TurnEvidence,
+        finalize,
+        replay::{self, WaitOutcome},
+        salvage, turn_event,
     },
     invocation::{Invocation, RequestScope},
     owned_turn::{Lease, OwnedTurn},
@@ -28,9 +30,9 @@ use crate::flow::{
         retrieve::{self, Question},
     },
     start::{
-        replay::{self, WaitOutcome},
         rerun_parent::RerunSource,
         setup::{InitialInputs, ResolvedTurn},
+        take_over::take_over,
     },
     write::{self, WriteOutcome},
 };
@@ -144,13 +146,16 @@ impl<D: AgentDeps> Executor<D> {
                 // Another submission started the turn and stored its request.
                 Decision::Replay(turn) => {
                     let discarded = self.discard(submission, staged);
-                    return join(self.replay(&turn, stream), discarded).await.0.map(Claim::Replayed);
+                    return join(replay::replay(&self.deps, &turn, stream), discarded)
+                        .await
+                        .0
+                        .map(Claim::Replayed);
                 }
                 Decision::Wait(turn) => {
                     let discarded = self.discard(submission, staged);
                     match join(replay::wait(&self.deps, turn, stream), discarded).await.0? {
                         WaitOutcome::Ready(turn) => {
-                            return self.replay(&turn, stream).await.map(Claim::Replayed);
+                            return replay::replay(&self.deps, &turn, stream).await.map(Claim::Replayed);
                         }
                         WaitOutcome::Running { retry_after } => {
                             return Err(Refusal::TurnInProgress { retry_after });
@@ -160,7 +165,7 @@ impl<D: AgentDeps> Executor<D> {
                 }
                 Decision::TakeOver(turn) => {
                     let discarded = self.discard(submission, staged);
-                    match join(self.take_over(&turn, scope), discarded).await.0? {
+                    match join(take_over(&self.deps, &turn, scope), discarded).await.0? {
                         Some((owned, Some(step))) => Some((owned, step)),
                         Some((owned, None)) => {
                             let session = snapshot.session.as_ref();
@@ -324,7 +329,7 @@ impl<D: AgentDeps> Executor<D> {
             return Ok(None);
         }
         if let Some((finalized, evidence)) = &closed {
-            turn_event::log_terminal(finalized, evidence.as_ref().and_then(Evidence::outcome));
+            turn_event::log_terminal(finalized, evidence.outcome());
         }
         Ok(Some((commit, Lease::starting_at(requested, timing))))
     }
@@ -335,14 +340,18 @@ impl<D: AgentDeps> Executor<D> {
         &self,
         session: &Session,
         open: &Turn,
-    ) -> Result<Option<(Closing, Option<Evidence>)>, Refusal> {
-        let evidence = evidence::load(self.deps.store(), self.deps.payloads(), open).await?;
-        let summary = evidence.as_ref().map(Evidence::outcome_summary);
-        let closing =
-            Closing::new(session, open, summary.as_ref(), self.deps.host().now(), self.deps.timing());
+    ) -> Result<Option<(Closing, TurnEvidence)>, Refusal> {
+        let evidence = TurnEvidence::load(self.deps.store(), self.deps.payloads(), open).await?;
+        let closing = Closing::new(
+            session,
+            open,
+            evidence.summary().as_ref(),
+            self.deps.host().now(),
+            self.deps.timing(),
+        );
         let Ok(closing) = closing else { return Ok(None) };
         match closing.result_before_commit() {
-            Some(result) => finalize::publish_details(&self.deps, open, evidence.as_ref(), result).await?,
+            Some(result) => finalize::publish_details(&self.deps, open, &evidence, result).await?,
             None => finalize::touch_participant(&self.deps, open).await?,
         }
         Ok(Some((closing, evidence)))

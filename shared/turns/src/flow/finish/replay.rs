@@ -3,20 +3,17 @@
 use std::time::Duration;
 
 use agent::outcome::Response;
-use contracts::id::{SessionId, TurnId};
 use protocol::{
-    Caller,
-    id::{SessionKey, TurnKey},
+    id::TurnKey,
     timing::Timing,
     transition::{take_over::takeover_after, wait::estimate_wait},
     turn::{State, Turn},
 };
 
 use crate::checkpoint::CHECKPOINT_INTERVAL;
-use crate::flow::read::session_reader::SessionReader;
-use crate::flow::{executor::Executor, finish::outcomes};
+use crate::flow::finish::outcomes;
 use crate::{
-    ports::{AgentDeps, Clock, Deps, PayloadReads, Reads, Unavailable},
+    ports::{Clock, Deps, PayloadReads, Reads, Unavailable},
     refusal::Refusal,
     stream::Writer,
 };
@@ -24,7 +21,7 @@ use crate::{
 const MIN_PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// The retry delay for a turn that may be taken over.
-const TAKEOVER_RETRY: Duration = Duration::from_secs(1);
+pub(crate) const TAKEOVER_RETRY: Duration = Duration::from_secs(1);
 
 /// The outcome of waiting for a running turn.
 #[derive(Debug)]
@@ -40,65 +37,28 @@ pub(crate) enum WaitOutcome {
     },
 }
 
-impl<D: AgentDeps> Executor<D> {
-    /// Replays the response of a turn that isn't running.
-    pub(crate) async fn replay(&self, turn: &Turn, stream: &Writer) -> Result<Response, Refusal> {
-        stream.set_round(turn);
-        let stored = response(self.deps.payloads(), turn).await?;
-        stored.ok_or(Refusal::TurnInProgress {
-            retry_after: estimate_wait(turn, self.deps.host().now(), self.deps.timing()),
-        })
-    }
-
-    /// Waits for a turn that another attempt owns, and replays its response.
-    pub(crate) async fn replay_stored(&self, turn: Turn, stream: &Writer) -> Result<Response, Refusal> {
-        match wait(&self.deps, turn, stream).await? {
-            WaitOutcome::Ready(turn) => self.replay(&turn, stream).await,
-            WaitOutcome::Dead => Err(Refusal::TurnInProgress { retry_after: TAKEOVER_RETRY }),
-            WaitOutcome::Running { retry_after } => Err(Refusal::TurnInProgress { retry_after }),
-        }
-    }
+/// Replays the response of a turn that isn't running.
+pub(crate) async fn replay(deps: &impl Deps, turn: &Turn, stream: &Writer) -> Result<Response, Refusal> {
+    stream.set_round(turn);
+    let stored = response(deps.payloads(), turn).await?;
+    stored
+        .ok_or(Refusal::TurnInProgress { retry_after: estimate_wait(turn, deps.host().now(), deps.timing()) })
 }
 
-impl<R: Reads, P: PayloadReads> SessionReader<R, P> {
-    /// Follows a turn without working on it: relays its stored stream, and returns its response, within at most
-    /// [`Timing::max_stream_follow`].
-    ///
-    /// # Errors
-    /// If this caller has no such turn, or it is still in progress after that time.
-    pub async fn follow(
-        &self,
-        caller: &Caller,
-        session: SessionId,
-        turn: TurnId,
-        stream: &Writer,
-        clock: &impl Clock,
-        timing: &Timing,
-    ) -> Result<Response, Refusal> {
-        let key = SessionKey { org: caller.org.clone(), session }.turn(turn);
-        let give_up = clock.monotonic().saturating_add(timing.max_stream_follow);
-        let session = self.store.session(&key.session).await?;
-        self.visible(caller, session).await?.ok_or(Refusal::TurnNotFound)?;
-        loop {
-            let turn = self.store.turn(&key).await?.ok_or(Refusal::TurnNotFound)?;
-            let left = give_up.saturating_sub(clock.monotonic());
-            let in_progress = Refusal::TurnInProgress { retry_after: TAKEOVER_RETRY };
-            match wait_with(&self.store, clock, &timing.with_max_stream_follow(left), turn, stream).await? {
-                WaitOutcome::Ready(turn) => {
-                    stream.set_round(&turn);
-                    return response(&self.payloads, &turn).await?.ok_or(in_progress);
-                }
-                WaitOutcome::Running { .. } => return Err(in_progress),
-                // Its attempt died. A request that may write takes it over or ends it. This one only waits for that.
-                WaitOutcome::Dead if left.is_zero() => return Err(in_progress),
-                WaitOutcome::Dead => clock.sleep(CHECKPOINT_INTERVAL.min(left)).await,
-            }
-        }
+/// Waits for a turn that another attempt owns, and replays its response.
+pub(crate) async fn replay_stored(deps: &impl Deps, turn: Turn, stream: &Writer) -> Result<Response, Refusal> {
+    match wait(deps, turn, stream).await? {
+        WaitOutcome::Ready(turn) => replay(deps, &turn, stream).await,
+        WaitOutcome::Dead => Err(Refusal::TurnInProgress { retry_after: TAKEOVER_RETRY }),
+        WaitOutcome::Running { retry_after } => Err(Refusal::TurnInProgress { retry_after }),
     }
 }
 
 /// Returns the response of a turn that isn't running, decided by the head alone (rule 7).
-async fn response(payloads: &impl PayloadReads, turn: &Turn) -> Result<Option<Response>, Unavailable> {
+pub(crate) async fn response(
+    payloads: &impl PayloadReads,
+    turn: &Turn,
+) -> Result<Option<Response>, Unavailable> {
     match &turn.state {
         State::Running { .. } => Ok(None),
         State::AwaitingTools { .. } => {
@@ -117,7 +77,8 @@ pub(crate) async fn wait(deps: &impl Deps, turn: Turn, stream: &Writer) -> Resul
     wait_with(deps.store(), deps.host(), deps.timing(), turn, stream).await
 }
 
-async fn wait_with(
+/// Waits as [`wait`] does, with the ports that a reader has.
+pub(crate) async fn wait_with(
     store: &impl Reads,
     clock: &impl Clock,
     timing: &Timing,
